@@ -8,7 +8,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from transferscope.errors import StoreError
 from transferscope.estimate import as_json
-from transferscope.wording import listed
+from transferscope.records import FinishedRuns
+from transferscope.study.frames import StudyFrames
+from transferscope.wording import counted, listed
 
 T = TypeVar("T")
 
@@ -54,3 +56,26 @@ class KeptDocument(Generic[T]):
             return self.adapter.validate_python({key: value for key, value in migrated.items() if key != "format"})
         except (ValidationError, KeyError, TypeError, AttributeError) as error:
             raise StoreError(f"{self.what} are damaged in the store; {again}") from error
+
+
+def change_in_words(frames: StudyFrames, then: FinishedRuns, *, since: str, again: str) -> str:
+    """That the study has changed; empty when it has not.
+
+    Args:
+        frames: The study now.
+        then: What was done of it.
+        since: What happened then, as in "it was placed".
+        again: The command that does it again, as in "theory place".
+    """
+    now = frames.finished_runs
+    if now == then:
+        return ""
+    what = (
+        f"it had {counted(then.count, 'finished run')} then and has {now.count:,} now"
+        if now.count != then.count
+        else "other runs are finished now than then"
+    )
+    return (
+        f"The study has changed since {since}: {what}. What follows is of then; run `transferscope {again} STUDY.toml` "
+        "again."
+    )

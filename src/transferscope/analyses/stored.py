@@ -4,12 +4,10 @@ from pathlib import Path
 
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
-from transferscope.analyses.decide.result import decision
-from transferscope.analyses.result import AnalysisResult
 from transferscope.study.places import find_study, one_study, open_existing
 
 
-def open_result(place: str | Path, *, study: str | None = None) -> AnalysisResult:
+def open_result(place: str | Path, *, study: str | None = None) -> ComparisonResult:
     """What a study that has been run says: its verdict, its table, its page.
 
     Args:
@@ -17,7 +15,7 @@ def open_result(place: str | Path, *, study: str | None = None) -> AnalysisResul
         study: Which study, when a store holds several; None for the only one.
 
     Returns:
-        A `ComparisonResult`, or a `DecisionResult` for a race; of what is there when the study is not complete.
+        The comparison; of what is there when the study is not complete.
 
     Raises:
         MissingDataError: There is no such study file.
@@ -31,12 +29,5 @@ def open_result(place: str | Path, *, study: str | None = None) -> AnalysisResul
     given = str(place)
     address = find_study(Path(given)).store if given.endswith(".toml") else given
     with open_existing(given) as store:
-        name = one_study(store, given, study)
-        race = decision(store, name)
-        summary = summarise(store, name)
-    if race is None:
-        return ComparisonResult(summary, address, Path(given))
-    from transferscope.analyses.decide.page import as_far_as_trained
-    from transferscope.analyses.decide.question import DecisionResult  # imports torch, which a comparison does without
-
-    return DecisionResult(as_far_as_trained(race, summary.frames), name, address, Path(given), summary.frames)
+        summary = summarise(store, one_study(store, given, study))
+    return ComparisonResult(summary, address, Path(given))

@@ -4,23 +4,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from transferscope.analyses.compare.budgets import Budget, budgets_of, budgets_section, winner_sentence
-from transferscope.analyses.compare.page import overview, study_parts
+from transferscope.analyses.compare.arms_figure import draw_arms
+from transferscope.analyses.compare.budgets import budgets_section
+from transferscope.analyses.compare.page import next_step, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
-from transferscope.analyses.compare.summary import Summary, progress_of, summarise
+from transferscope.analyses.compare.statements import completeness, outcomes_in_words, words_of
+from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
-from transferscope.analyses.compare.words import completeness
-from transferscope.analyses.decide.figures import draw_race
-from transferscope.analyses.decide.page import as_far_as_trained, decision_verdict, race_parts
-from transferscope.analyses.decide.result import Decision, decision
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
 from transferscope.analyses.place.result import study_part as place_part
 from transferscope.analyses.plan.result import study_part as plan_part
 from transferscope.analyses.rank.result import study_part as rank_part
 from transferscope.analyses.scaling.study import DOCUMENT as SCALING
 from transferscope.analyses.scaling.study import study_part as scaling_part
-from transferscope.report.blocks import Block, Section, Text
-from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, Verdict, write_page
+from transferscope.report.blocks import Answer, Block, Overview, Points, Section, Text, Tone
+from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
 from transferscope.store import Store
 
 _UNANSWERED: dict[Question, str] = {
@@ -51,34 +49,28 @@ def build_report(store: Store, study: str, out: Path, *, refreshed_every: int | 
         StoreError: The study has no result yet, the store cannot be read, or the files cannot be written.
     """
     summary = summarise(store, study)
-    found = decision(store, study)
-    race = None if found is None else as_far_as_trained(found, summary.frames)
     return write_page(
-        study_sections(summary, race, budgets_of(store, summary.frames)),
+        study_sections(summary, budgets_section(store, summary)),
         out,
         kicker="report",
         title=summary.frames.study.name,
-        verdict=_verdict(summary, race),
+        verdict=summary.verdict,
         facts=summary.in_short,
         with_files=True,
         refreshed_every=refreshed_every,
     )
 
 
-def study_sections(summary: Summary, race: Decision | None = None, budgets: Sequence[Budget] = ()) -> list[Section]:
+def study_sections(summary: Summary, budgets: Section | None = None) -> list[Section]:
     """The page of a study: what to do in a sentence and a picture, the four questions, then the study itself.
 
     Args:
         summary: What was measured.
-        race: Where the race of the study stands; None when it is none.
-        budgets: The study beside others that train for longer or shorter; none where there is no other.
+        budgets: The study beside others that train for longer or shorter; None where there is no other.
     """
     data = data_of(summary.frames)
-    parts_of_all = study_parts(summary, data.get(""))
-    compared = parts_of_all if race is None else race_parts(race, summary.frames, parts_of_all)
     found = [
-        *compared,
-        _budgets_part(budgets),
+        *study_parts(summary, data.get("")),
         plan_part(summary),
         rank_part(summary),
         scaling_part(summary),
@@ -86,41 +78,47 @@ def study_sections(summary: Summary, race: Decision | None = None, budgets: Sequ
         place_part(summary),
     ]
     parts = [part for part in found if part is not None]
-    questions = []
+    answers, questions = [], []
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
         to_do = _sizes_to_try(summary) if question == "how much" else [] if own else [_UNANSWERED[question]]
-        questions.append(_question(question, own, to_do))
+        more = (budgets,) if budgets and question == "which" else ()
+        questions.append(_question(question, own, to_do, more))
+        if own and own[0].sentence:
+            answers.append(Answer(_SHORT[question], own[0].sentence, questions[-1].slug))
     about = tuple(
-        section
+        replace(section, folded=True)
         for section in (gaps_section(summary), data_section(summary.frames, data), origins_section(summary))
         if section
     )
-    return [_answer(summary, race), *questions, Section("The study", "study", (), sections=about)]
+    return [_answer(summary, answers), *questions, Section("The study", "study", (), sections=about)]
 
 
-def _budgets_part(budgets: Sequence[Budget]) -> Part | None:
-    section = budgets_section(budgets)
-    if section is None:
-        return None
-    rest = replace(section, blocks=section.blocks[1:])
-    return Part("which", winner_sentence(section), (rest,))
+_SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}
+
+_TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "positive", "no": "negative"}
 
 
-def _verdict(summary: Summary, race: Decision | None) -> Verdict:
-    return summary.verdict if race is None else decision_verdict(race, summary.frames)
+def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
+    """The first screen, and what to beware of."""
+    outcomes = {decision.outcome for decision in summary.decided.values()}
+    overview = Overview(
+        outcome=outcomes_in_words(summary.decided),
+        tone=_TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
+        headline=summary.verdict.headline,
+        picture=draw_arms(summary),
+        answers=tuple(answers),
+        next_step=next_step(summary),
+        command=f"transferscope run {summary.frames.study.name}.toml" if next_step(summary) else "",
+    )
+    missing = words_of(summary.frames.metric).all_of(completeness(summary.frames))
+    blocks: list[Block] = [Text(sentence, "warning") for sentence in missing]
+    if summary.cautions:
+        blocks.append(Points(summary.cautions))
+    return Section("In short", "verdict", (overview, *blocks))
 
 
-def _answer(summary: Summary, race: Decision | None) -> Section:
-    """What to do, what is missing, and the one picture."""
-    missing = completeness(progress_of(summary.frames)) if race is None else ""
-    picture = overview(summary) if race is None else draw_race(race)
-    blocks: list[Block] = [Text(_verdict(summary, race).headline, "lead")]
-    blocks += [Text(missing, "warning")] if missing else []
-    return Section("In short", "verdict", (*blocks, *([picture] if picture else [])))
-
-
-def _question(question: Question, parts: list[Part], to_do: list[str]) -> Section:
+def _question(question: Question, parts: list[Part], to_do: list[str], more: tuple[Section, ...] = ()) -> Section:
     """One question with what was found: the sentence of the first part, what else to ask, then all sections.
 
     The sentence of every other part stands at the beginning of its first section. Warnings that a part begins with,
@@ -128,21 +126,24 @@ def _question(question: Question, parts: list[Part], to_do: list[str]) -> Sectio
     """
     title, slug, notes = QUESTIONS[question], question.replace(" ", "-"), [Text(sentence) for sentence in to_do]
     if not parts:
-        return Section(title, slug, (Text("Not answered yet.", "lead"), *notes), summary="Not answered yet.")
+        return Section(title, slug, tuple(notes))
     sections: list[Section] = []
     lead: list[Block] = []
     for part in parts:
+        if not part.sections:
+            continue
         head, *rest = part.sections
         warnings = [block for block in head.blocks if isinstance(block, Text) and block.tone == "warning"]
         others = [block for block in head.blocks if block not in warnings]
         if not others:  # nothing but a warning: it is the evidence
             warnings, others = [], list(head.blocks)
         if part is parts[0]:
-            lead = [*warnings, Text(part.sentence, "lead")]
+            lead = warnings
             sections += [replace(head, blocks=tuple(others)), *rest]
         else:
             sections += [replace(head, blocks=(*warnings, Text(part.sentence), *others)), *rest]
-    return Section(title, slug, (*lead, *notes), sections=tuple(sections), summary=parts[0].sentence)
+    folded = tuple(replace(section, folded=True) for section in (*sections, *more))
+    return Section(title, slug, (*lead, *notes), sections=folded)
 
 
 def _sizes_to_try(summary: Summary) -> list[str]:

@@ -202,7 +202,46 @@ class Cards:
     kind: Literal["cards"] = "cards"
 
 
-Block = Text | Table | Figure | Listing | Folded | Points | Picture | Gallery | Cards
+@dataclass(frozen=True)
+class Answer:
+    """One question with its answer in a sentence.
+
+    Attributes:
+        title: The question in a word or two.
+        sentence: The answer.
+        slug: Where the page has more of it.
+    """
+
+    title: str
+    sentence: str
+    slug: str
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The first screen of a page: what came out in a word, the sentence, a picture, the answers, what to do next.
+
+    Attributes:
+        outcome: In a few words.
+        tone: Its colour.
+        headline: The answer, a line for each part of it.
+        picture: The picture; None for none.
+        answers: Beside the picture.
+        next_step: What to do next; "" for nothing.
+        command: The command that does it; "" for none.
+    """
+
+    outcome: str
+    tone: Tone
+    headline: str
+    picture: Figure | None
+    answers: tuple[Answer, ...]
+    next_step: str = ""
+    command: str = ""
+    kind: Literal["overview"] = "overview"
+
+
+Block = Text | Table | Figure | Listing | Folded | Points | Picture | Gallery | Cards | Overview
 
 
 @dataclass(frozen=True)
@@ -215,7 +254,7 @@ class Section:
         blocks: What it holds, in the order of reading.
         files: Tables to keep beside the page, by name.
         sections: What stands below it, each with its own heading.
-        summary: It in one sentence, beside its title in the contents; may be empty.
+        folded: Whether it opens on a click.
     """
 
     title: str
@@ -223,10 +262,13 @@ class Section:
     blocks: tuple[Block, ...]
     files: dict[str, pd.DataFrame] = field(default_factory=dict)
     sections: "tuple[Section, ...]" = ()
-    summary: str = ""
+    folded: bool = False
 
     @property
     def figures(self) -> tuple[Figure, ...]:
         """Its own figures, those that are folded away among them."""
-        inner = (block.blocks if isinstance(block, Folded) else (block,) for block in self.blocks)
+        inner = (
+            block.blocks if isinstance(block, Folded) else (block.picture,) if isinstance(block, Overview) else (block,)
+            for block in self.blocks
+        )
         return tuple(block for blocks in inner for block in blocks if isinstance(block, Figure))

@@ -70,11 +70,18 @@ class Verdict:
         outcomes: What transfer does, by number of labels; empty where that was not asked.
         headline: What to do: one sentence, or a line for each number of labels that has its own.
         sentences: What a reader should know next, in the order of reading.
+        lines: The answer as a terminal shows it, at most nine lines; empty where it is the text of the verdict.
     """
 
     outcomes: Mapping[int, str]
     headline: str
     sentences: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """What a command prints."""
+        return "\n".join(self.lines) or str(self)
 
     def __str__(self) -> str:
         return "\n".join([self.headline, *self.sentences])

@@ -113,10 +113,10 @@ def _example_variance(
         if spread <= 0:
             return None
         scale /= spread
-    by_example = np.full((shape[1], shape[0], len(labels)), np.nan, dtype=np.float32)
+    by_example = np.full((*shape, len(labels)), np.nan, dtype=np.float32)
     for key, place, column, known in zip(own["key"], places, columns, kept, strict=True):
         if known:
-            by_example[column, place] = scale * frames.metric.example_scores(frames.predictions[key], labels)
+            by_example[place, column] = scale * frames.metric.example_scores(frames.predictions[key], labels)
     return example_variance(by_example)
 
 

@@ -144,6 +144,23 @@ class Metric:
         """An interval of a transferability."""
         return f"{self.shown_difference(interval.low)} to {self.shown_difference(interval.high)}"
 
+    def level(self, points: float) -> str:
+        """A score that is given in points, as `study.decisions` has it: "90.1 %", or "R² 0.842" of numbers."""
+        return f"{points:.1f} %" if self.higher_is_better else f"R² {points / 100:.3f}".replace("-", "−")
+
+    def points(self, points: float) -> str:
+        """A difference in points with its sign and without unit: "+2.1", or "+0.021" of R²."""
+        return signed(points, 1) if self.higher_is_better else signed(points / 100, 3)
+
+    def gain(self, points: float) -> str:
+        """A difference in points with its unit: "+2.1 points", or "+0.021 of R²"."""
+        return f"{self.points(points)} {'points' if self.higher_is_better else 'of R²'}"
+
+    def within(self, points: float) -> str:
+        """A distance in points with its unit: "1 point", or "0.010 of R²"."""
+        unit = "point" if points == 1 else "points"
+        return f"{points:g} {unit}" if self.higher_is_better else f"{points / 100:.3f} of R²"
+
     def in_words(self, value: float) -> str:
         """A value in a sentence after "reaches"."""
         if self.record == "accuracy":

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from transferscope.analyses.compare.summary import Summary
-from transferscope.analyses.compare.words import change_in_words
+from transferscope.analyses.kept_document import change_in_words
 from transferscope.records import FinishedRuns
 
 

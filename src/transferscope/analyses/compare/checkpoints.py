@@ -139,7 +139,7 @@ def draw_checkpoints(summary: Summary, found: Sequence[CheckpointSeries]) -> Fig
                 best = table[table["step"] == series.best]
                 panel.axes.plot(best["step"], best["mean"] * scale, style.mark, color=style.colour, markersize=7)
             for c in summary.comparisons:
-                if c.call == "baseline" and c.n_target == panel.n_target:
+                if c.is_baseline and c.n_target == panel.n_target:
                     panel.axes.axhline(c.score.value * scale, color=QUIET, linestyle="--", linewidth=1)
             panel.axes.set_xlim(left=0)
         drawn = {series.method for series in found} | {str(frames.baseline)}

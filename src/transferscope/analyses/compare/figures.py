@@ -1,6 +1,5 @@
-"""The figures of a comparison: scores, differences to training from scratch, every run, curves, errors by class."""
+"""The figures behind a comparison: learning curves over labels, every run, training curves, errors by class."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,11 +13,9 @@ from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import (
     MOST_CLASSES,
-    MOST_SIZES,
     beside_axis,
     evenly_chosen,
     short,
-    shown_of,
     tick_name,
 )
 from transferscope.report.figures.panels import Grid, Panel, multiples, new_grid
@@ -26,7 +23,6 @@ from transferscope.report.figures.style import (
     BASELINE_COLOUR,
     INK,
     NARROW,
-    PAPER,
     QUIET,
     MarkStyle,
     drawing,
@@ -36,7 +32,7 @@ from transferscope.report.figures.style import (
 )
 from transferscope.study.frames import StudyFrames
 from transferscope.study.metric import Metric
-from transferscope.wording import duration, listed
+from transferscope.wording import listed
 
 MOST_CONFUSED = 20
 """Classes in a picture of the best way."""
@@ -44,204 +40,18 @@ MOST_CONFUSED = 20
 MOST_NARROW = 12
 """Classes that have room beside each other on a telephone."""
 
-_RAISED = 0.24  # of the seeds above the bar, in rows
 _HEAT, _MOST_HEAT = "#d55e00", 0.6  # so strong at most that text stays legible on light and dark paper
 _MOST_ARMS = 12
 _MOST_ROWS, _ROWS_OF_MORE = 30, 12
 _MOST_SEEDS = 50  # that are drawn one by one
 _QUANTILES = (0.05, 0.25, 0.75, 0.95)
-_NAME_WIDTH = 26
 _CLIMB = 0.1  # of the training steps, in which all curves climb
-
-
-def draw_overview(summary: Summary) -> Figure | None:
-    """What every way of transfer gains over training from scratch, and what a run takes; best on top.
-
-    Returns:
-        The figure; None when nothing can be compared with training from scratch.
-    """
-    compared = [c for c in summary.in_order if c.difference]
-    if not compared:
-        return None
-    all_sizes = sorted({c.n_target for c in compared})
-    sizes = evenly_chosen(all_sizes, MOST_SIZES)
-    names = list(dict.fromkeys(_name(c, summary) for c in compared))
-    left_out = f" Shown are the best {_MOST_ARMS} of {len(names)} ways." if len(names) > _MOST_ARMS else ""
-    names = names[:_MOST_ARMS]
-    shown = [c for c in compared if _name(c, summary) in names]
-    reach = _reach(shown, summary.frames.metric)
-
-    def drawn(n_columns: int, width: float) -> Canvas:
-        n_rows = -(-len(sizes) // n_columns)
-        row = 0.36 if any("\n" in beside_axis(name, width=_NAME_WIDTH) for name in names) else 0.3
-        canvas = new_figure(width, n_rows * (0.75 + row * max(len(names), 2)))
-        axes = canvas.subplots(n_rows, n_columns, sharex=True, squeeze=False)
-        for i, (panel, size) in enumerate(zip(axes.flat, sizes, strict=False)):
-            of_size = [c for c in shown if c.n_target == size]
-            _gains_panel(panel, of_size, names, summary, reach=reach, named=i % n_columns == 0)
-            panel.set_title(f"{size:,} labels")
-        axes.flat[0].set_xlim(*reach)
-        for spare in axes.flat[len(sizes) :]:
-            spare.set_visible(False)
-        canvas.supxlabel(_axis_title(summary.frames.metric), fontsize="medium", color=INK)
-        return canvas
-
-    with drawing():
-        n_columns = len(sizes) if len(sizes) < 4 else 2
-        wide = drawn(n_columns, min(9.2, 3.0 + 2.6 * n_columns))
-    return Figure(
-        name="overview",
-        canvas=wide,
-        narrow=lambda: drawn(1, NARROW),
-        data=_gains(compared),
-        caption=(
-            "Gain over training from scratch on the same seeds and labels, with its 95 % interval (one that ends at "
-            "the edge goes on, and a number at the edge is a control that lies beyond it); filled marks are called "
-            "better or worse, hollow ones are not. On the right the time of a run with the pre-training it starts from."
-            f"{left_out}{shown_of('numbers of labels', sizes, all_sizes)}"
-        ),
-    )
-
-
-def _gains_panel(
-    axes: Axes,
-    compared: Sequence[Comparison],
-    names: Sequence[str],
-    summary: Summary,
-    *,
-    reach: tuple[float, float],
-    named: bool,
-) -> None:
-    """Ways of transfer at one number of labels, a row each."""
-    metric, styles = summary.frames.metric, mark_styles(summary.frames.methods, summary.frames.baseline)
-    for c in compared:
-        assert c.difference is not None
-        row, style = names.index(_name(c, summary)), styles[c.method]
-        if c.difference.interval:
-            ends = [c.difference.interval.low * metric.scale, c.difference.interval.high * metric.scale]
-            axes.plot(ends, [row, row], color=style.colour, linewidth=2, solid_capstyle="round")
-        fill = style.colour if c.call in ("positive", "negative") else PAPER
-        value = c.difference.mean * metric.scale
-        (mark,) = axes.plot(value, row, style.mark, color=style.colour, markerfacecolor=fill, markersize=7)
-        tip(mark, _gain_tip(c, metric))
-        if value < reach[0]:
-            beyond = f"◂ {metric.shown_difference(c.difference.mean)}"
-            axes.text(0.02, row, beyond, transform=axes.get_yaxis_transform(), va="center", fontsize="small", color=INK)
-        seconds = c.cost.seconds + (0.0 if math.isnan(c.cost.pretraining_seconds) else c.cost.pretraining_seconds)
-        right = axes.get_yaxis_transform()
-        words = "< 1 s" if seconds < 1 else duration(seconds)
-        axes.text(1.03, row, words, transform=right, va="center", fontsize="small", color=INK)
-    axes.text(1.03, -0.75, "a run", transform=axes.get_yaxis_transform(), va="center", fontsize="small", color=INK)
-    axes.axvline(0, color=INK, linewidth=0.8, zorder=0.5)
-    axes.set_yticks(range(len(names)), [beside_axis(name, width=_NAME_WIDTH) if named else "" for name in names])
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.grid(axis="y", visible=False)
-    axes.tick_params(labelbottom=True)
-
-
-def _reach(compared: Sequence[Comparison], metric: Metric) -> tuple[float, float]:
-    """An axis for all gains, which neither the widest of intervals stretch nor controls far below everything else."""
-    ways = [metric.scale * c.difference.mean for c in compared if c.difference and not c.is_control]
-    spread = max([*ways, 0.0]) - min([*ways, 0.0])
-    least = min([*ways, 0.0]) - spread if spread else -math.inf  # without another way the controls are what is shown
-    held = [d for c in compared if (d := c.difference) and (not c.is_control or metric.scale * d.mean >= least)]
-    gains = [metric.scale * d.mean for d in held]
-    ends = [metric.scale * e for d in held if d.interval for e in (d.interval.low, d.interval.high)]
-    span = max(max(gains), 0.0) - min(min(gains), 0.0) or 1.0
-    low = max(min([0.0, *gains, *ends]), min(0.0, *gains) - 0.7 * span)
-    high = min(max([0.0, *gains, *ends]), max(0.0, *gains) + 0.7 * span)
-    return low - 0.05 * span, high + 0.05 * span
-
-
-def _gain_tip(c: Comparison, metric: Metric) -> str:
-    """One comparison, for those who hover over its mark."""
-    assert c.difference is not None
-    interval = c.difference.interval
-    ends = f" ({metric.shown_difference_interval(interval)})" if interval else ""
-    return (
-        f"{candidate_tick(c)}, {c.n_target:,} labels: {metric.shown_difference(c.difference.mean)}{ends}, {c.call}; "
-        f"reaches {metric.shown(c.score.value)}"
-    )
-
-
-def _gains(compared: Sequence[Comparison]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                "source": c.source or "",
-                "method": c.method,
-                "n_target": c.n_target,
-                "gain": c.difference.mean,
-                "low": c.difference.interval.low if c.difference.interval else np.nan,
-                "high": c.difference.interval.high if c.difference.interval else np.nan,
-                "call": c.call,
-                "seconds": c.cost.seconds,
-                "pretraining_seconds": c.cost.pretraining_seconds,
-            }
-            for c in compared
-            if c.difference
-        ]
-    )
-
-
-def draw_dots(summary: Summary) -> Figure:
-    """The figure; for a study with one number of labels."""
-    frames, metric = summary.frames, summary.frames.metric
-    ordered, left_out = _most_rows(summary, list(summary.in_order))
-    ordered.reverse()
-    styles = mark_styles(frames.methods, frames.baseline)
-
-    def drawn(width: float) -> Canvas:
-        canvas = new_figure(width, 0.9 + 0.36 * len(ordered))
-        axes = canvas.subplots()
-        for row, comparison in enumerate(ordered):
-            _dots_row(axes, row, comparison, summary.runs, styles[comparison.method], metric)
-        _baseline(axes, ordered, metric)
-        axes.set_yticks(range(len(ordered)), [beside_axis(_name(c, summary), width=_NAME_WIDTH) for c in ordered])
-        axes.set_ylim(-0.6, len(ordered) - 0.4)
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel(metric.title)
-        return canvas
-
-    with drawing():
-        wide = drawn(7.4)
-    return Figure(
-        name="methods",
-        canvas=wide,
-        narrow=lambda: drawn(NARROW),
-        data=summary.runs,
-        caption=(
-            f"{metric.title} with {ordered[0].n_target:,} labels. {_seeds_drawn(summary)}, large marks their mean with "
-            f"a 95 % interval; the dashed line and its band are training from scratch.{left_out}"
-        ),
-    )
 
 
 def candidate_tick(comparison: Comparison) -> str:
     """A method and its source on an axis."""
     name = tick_name(comparison.method)
     return f"{name} from {comparison.source}" if comparison.source else name
-
-
-def _name(c: Comparison, summary: Summary) -> str:
-    return summary.name_of(c.source or "", c.method)
-
-
-def _dots_row(axes: Axes, row: int, c: Comparison, runs: pd.DataFrame, style: MarkStyle, metric: Metric) -> None:
-    own = runs[(runs["method"] == c.method) & (runs["source"] == (c.source or ""))]
-    seeds = own["value"] * metric.scale
-    if len(own) > _MOST_SEEDS:
-        _quantile_bars(axes, seeds, row + 0.24, style)
-    else:
-        (points,) = axes.plot(seeds, [row + 0.24] * len(own), "o", color=style.colour, markersize=3, alpha=0.55)
-        found = zip(own["seed"], own["value"], strict=True)
-        tip(points, *(f"seed {seed}: {metric.shown(value)}" for seed, value in found))
-    if c.interval:
-        ends = [c.interval.low * metric.scale, c.interval.high * metric.scale]
-        axes.plot(ends, [row, row], color=style.colour, linewidth=2, solid_capstyle="round")
-    (mark,) = axes.plot(c.score.value * metric.scale, row, style.mark, color=style.colour, markersize=7)
-    ends_shown = f" ({metric.shown_interval(c.interval)})" if c.interval else ""
-    tip(mark, f"{candidate_tick(c)}: {metric.shown(c.score.value)}{ends_shown}")
 
 
 def _quantile_bars(axes: Axes, values: pd.Series, at: float, style: MarkStyle, *, upright: bool = False) -> None:
@@ -252,16 +62,6 @@ def _quantile_bars(axes: Axes, values: pd.Series, at: float, style: MarkStyle, *
         axes.plot(*places, color=style.colour, linewidth=width, alpha=0.55, solid_capstyle="butt")
 
 
-def _seeds_drawn(summary: Summary) -> str:
-    """How seeds are drawn beside their mean, as the beginning of a sentence."""
-    if len(summary.frames.seeds) <= _MOST_SEEDS:
-        return "Small dots are seeds"
-    return (
-        f"Raised bars are the {len(summary.frames.seeds):,} seeds (thin: the middle 90 %, thick: the middle 50 %; "
-        f"where there are at most {_MOST_SEEDS}, dots; all are in the CSV)"
-    )
-
-
 def _most_rows(summary: Summary, compared: Sequence[Comparison]) -> tuple[list[Comparison], str]:
     """Comparisons of the best ways and of the baseline, as many as a figure has rows; a sentence on the others."""
     arms = [arm for arm in summary.arms if arm in {(c.source or "", c.method) for c in compared}]
@@ -270,15 +70,6 @@ def _most_rows(summary: Summary, compared: Sequence[Comparison]) -> tuple[list[C
     shown = {*arms[:_ROWS_OF_MORE], ("", summary.frames.baseline)}
     said = f" Shown are the best {_ROWS_OF_MORE} of {len(arms):,} ways; all are in the CSV."
     return [c for c in compared if (c.source or "", c.method) in shown], said
-
-
-def _baseline(axes: Axes, comparisons: list[Comparison], metric: Metric) -> None:
-    for c in comparisons:
-        if c.call == "baseline":
-            axes.axvline(c.score.value * metric.scale, color=QUIET, linestyle="--", linewidth=1, zorder=0.5)
-            if c.interval:
-                low, high = c.interval.low * metric.scale, c.interval.high * metric.scale
-                axes.axvspan(low, high, color=QUIET, alpha=0.15, linewidth=0, zorder=0.4)
 
 
 def draw_labels(summary: Summary) -> Figure:
@@ -324,7 +115,7 @@ def draw_labels(summary: Summary) -> Figure:
         caption=(
             f"{metric.title} against the number of target labels, a panel for each way, best first: mean over seeds, "
             "with the 95 % interval as a band (one that ends at the edge goes on). The dashed line is training from "
-            f"scratch, thin lines are the other ways.{left_out}"
+            f"scratch, thin lines are the other arms.{left_out}"
         ),
     )
 
@@ -354,88 +145,6 @@ def _labels_line(axes: Axes, rows: pd.DataFrame, style: MarkStyle | None, name: 
         for n, mean in zip(rows["n_target"], rows["mean"], strict=True)
     ]
     tip(line, *(values if not dashed else [name]))
-
-
-def draw_differences(summary: Summary) -> Figure | None:
-    """The figure; None when nothing can be compared with training from scratch."""
-    compared, left_out = _most_rows(summary, [c for c in summary.comparisons if c.difference])
-    if not compared:
-        return None
-    frames, metric = summary.frames, summary.frames.metric
-    sizes = evenly_chosen(sorted({c.n_target for c in compared}), MOST_SIZES)
-    drawn_names = {_name(c, summary) for c in compared}
-    ordered = (_name(c, summary) for c in reversed(summary.in_order) if c.difference)
-    names = list(dict.fromkeys(name for name in ordered if name in drawn_names))
-    styles, pairs = mark_styles(frames.methods, frames.baseline), paired_runs(summary)
-
-    def drawn(n_columns: int, width: float) -> Canvas:
-        n_rows = -(-len(sizes) // n_columns)
-        canvas = new_figure(width, n_rows * (0.95 + 0.33 * len(names)))
-        axes = canvas.subplots(n_rows, n_columns, sharey=True, squeeze=False)
-        for panel, size in zip(axes.flat, sizes, strict=False):
-            for c in (c for c in compared if c.n_target == size):
-                _difference_row(panel, names.index(_name(c, summary)), c, pairs, styles[c.method], metric)
-            panel.axvline(0, color=INK, linewidth=0.8, zorder=0.5)
-            panel.grid(axis="y", visible=False)
-            panel.set_title(f"{size:,} labels")
-        axes[0, 0].set_yticks(range(len(names)), [beside_axis(name, width=_NAME_WIDTH) for name in names])
-        axes[0, 0].set_ylim(-0.6, len(names) - 0.4)
-        canvas.supxlabel(_axis_title(metric), fontsize="medium", color=INK)
-        return canvas
-
-    with drawing():
-        wide = drawn(len(sizes), 5.2 if len(sizes) == 1 else min(9.2, 2.2 + 2.4 * len(sizes)))
-    return Figure(
-        name="differences",
-        canvas=wide,
-        narrow=lambda: drawn(1, NARROW),
-        data=pairs,
-        caption=(
-            "Difference to training from scratch on the same seed and the same labels; right of the line is better. "
-            f"{_seeds_drawn(summary)}, bars 95 % intervals of the mean. Filled marks are better or worse than scratch "
-            "by the p-value that is adjusted over the whole study, hollow ones are not known to be."
-            f"{left_out}{shown_of('numbers of labels', sizes, sorted({c.n_target for c in compared}))}"
-        ),
-    )
-
-
-def paired_runs(summary: Summary) -> pd.DataFrame:
-    """Each run beside training from scratch on the same seed.
-
-    Returns:
-        Columns source, method, n_target, seed, value, scratch, transferability.
-    """
-    runs, metric = summary.runs, summary.frames.metric
-    is_baseline = runs["method"] == summary.frames.baseline
-    scratch = runs.loc[is_baseline, ["n_target", "seed", "value"]].rename(columns={"value": "scratch"})
-    pairs = runs[~is_baseline].merge(scratch, on=["n_target", "seed"])
-    gain = pairs["value"] - pairs["scratch"]
-    return pairs.assign(transferability=gain if metric.higher_is_better else -gain)
-
-
-def _difference_row(axes: Axes, row: int, c: Comparison, pairs: pd.DataFrame, style: MarkStyle, metric: Metric) -> None:
-    assert c.difference is not None
-    chosen = (pairs["method"] == c.method) & (pairs["source"] == (c.source or "")) & (pairs["n_target"] == c.n_target)
-    own = pairs.loc[chosen, ["seed", "transferability"]]
-    places = own["transferability"] * metric.scale
-    if len(own) > _MOST_SEEDS:
-        _quantile_bars(axes, places, row + _RAISED, style)
-    else:
-        (points,) = axes.plot(places, [row + _RAISED] * len(own), "o", color=style.colour, markersize=2.5, alpha=0.55)
-        found = zip(own["seed"], own["transferability"], strict=True)
-        tip(points, *(f"seed {seed}: {metric.shown_difference(gained)}" for seed, gained in found))
-    if c.difference.interval:
-        ends = [c.difference.interval.low * metric.scale, c.difference.interval.high * metric.scale]
-        axes.plot(ends, [row, row], color=style.colour, linewidth=1.6, solid_capstyle="round")
-    fill = style.colour if c.call in ("positive", "negative") else PAPER
-    (mark,) = axes.plot(
-        c.difference.mean * metric.scale, row, style.mark, color=style.colour, markerfacecolor=fill, markersize=6.5
-    )
-    tip(mark, _gain_tip(c, metric))
-
-
-def _axis_title(metric: Metric) -> str:
-    return "Points above training from scratch" if metric.higher_is_better else "Squared error saved against scratch"
 
 
 def draw_seeds(summary: Summary) -> Figure:

@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
 from transferscope.analyses.compare.settings import settings_section
-from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.summary import Summary, decision_facts
 from transferscope.analyses.compare.tables import methods_section, paper_table
 from transferscope.analyses.result import AnalysisResult
 from transferscope.analyses.study_page import build_report, study_sections
+from transferscope.estimate import as_json
 from transferscope.report.blocks import Section, Table
 from transferscope.report.page import ReportFiles, Verdict
 from transferscope.store import Store
@@ -40,7 +41,7 @@ class ComparisonResult(AnalysisResult):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether transfer helps, which method is best, and how surely; `str` gives sentences."""
+        """Whether transfer helps, which arm to use, and how surely; `str` gives sentences."""
         return self.summary.verdict
 
     def table(self) -> pd.DataFrame:
@@ -51,6 +52,10 @@ class ComparisonResult(AnalysisResult):
         """The methods at each number of labels, and the settings that their runs chose."""
         sections = (methods_section(self.summary), settings_section(self.summary.frames))
         return tuple(block for found in sections if found for block in found.blocks if isinstance(block, Table))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as JSON values, with "decisions": the facts of each number of labels (`decision.Decision`)."""
+        return {**super().to_dict(), "decisions": as_json(decision_facts(self.summary.decided), nan=None)}
 
     def paper_table(self) -> Table:
         """A row for each way to learn, a column for each number of labels."""

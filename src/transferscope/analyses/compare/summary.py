@@ -1,30 +1,39 @@
 """A study in one table and one verdict."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from transferscope.analyses.compare.cautions import cautions, early_stopping, shrunk_controls, weak_inner_heads
-from transferscope.analyses.compare.comparison import Comparison, compare_methods
+from transferscope.analyses.compare.comparison import Comparison, compare_arms
+from transferscope.analyses.compare.lines import lines_of
 from transferscope.analyses.compare.settings import settings_in_words
-from transferscope.analyses.compare.training import untold_in_words, verdict_on_trained, with_what_was_learnt
-from transferscope.analyses.compare.verdict import controls_in_words, reach_verdict
-from transferscope.analyses.compare.words import (
-    MOST_IN_A_SENTENCE,
-    Progress,
-    objective_in_words,
+from transferscope.analyses.compare.statements import (
+    completeness,
+    headline,
+    notes,
+    outcomes_in_words,
+    settling,
+    which,
+    words_of,
 )
+from transferscope.decision import Decision
 from transferscope.errors import StoreError
 from transferscope.estimate import Interval
 from transferscope.numerics.class_measures import is_class_measure
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import Verdict
 from transferscope.store import Store
+from transferscope.study.decisions import decisions
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.wording import counted, listed
+
+MOST_IN_A_SENTENCE = 12
+"""Names in a sentence, above which they are counted."""
 
 
 @dataclass(frozen=True)
@@ -33,17 +42,19 @@ class Summary:
 
     Attributes:
         frames: The study as it was read.
-        comparisons: Every method from every source at every size that has a result.
+        decided: The decision on each number of labels, ascending.
+        comparisons: Every arm at every number of labels that has a result.
         table: One row per comparison, see `comparison_table`.
         verdict: The answer in plain words.
-        caveat: What the headline ends in: where MeRLin's gain need not be owed to its source; "" for nothing.
+        cautions: What to beware of in the data and in training; sentences of the verdict.
     """
 
     frames: StudyFrames
+    decided: Mapping[int, Decision]
     comparisons: tuple[Comparison, ...]
     table: pd.DataFrame
     verdict: Verdict
-    caveat: str = ""
+    cautions: tuple[str, ...] = ()
 
     @property
     def in_short(self) -> str:
@@ -62,10 +73,9 @@ class Summary:
 
     @cached_property
     def arms(self) -> tuple[tuple[str, str], ...]:
-        """Source ("" for none) and method of every way to learn, best first: the one order of tables and figures.
+        """Source ("" for none) and method of every arm, best first: the one order of tables and figures.
 
-        Ways are ordered by how far their mean score is above that of all ways with as many labels, on average over the
-        numbers of labels.
+        By how far their mean score is above that of all arms with as many labels, averaged over the numbers of labels.
         """
         scores = self.table.assign(score=self.table["mean"] * (1.0 if self.frames.metric.higher_is_better else -1.0))
         ahead = scores["score"] - scores.groupby("n_target")["score"].transform("mean")
@@ -74,7 +84,7 @@ class Summary:
         return tuple((str(source), str(method)) for source, method in ordered)
 
     def name_of(self, source: str, method: str) -> str:
-        """A way to learn in tables and figures: its method, and the source where the method has several."""
+        """An arm in tables and figures: its method, and the source where the method has several."""
         several = sum(other == method for _, other in self.arms) > 1
         return f"{tick_name(method)} from {source}" if source and several else tick_name(method)
 
@@ -114,74 +124,67 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     Raises:
         StoreError: The study has no result yet.
     """
-    comparisons = compare_methods(frames)
+    decided = decisions(frames)
+    comparisons = compare_arms(frames, decided)
     if not comparisons:
         raise StoreError(_why_empty(frames))
-    progress = progress_of(frames)
-    controls = [c for c in comparisons if c.is_control]
-    verdict = verdict_on_trained(
-        [c for c in comparisons if not c.is_control] or comparisons,
-        frames,
-        progress,
-        lambda trained: reach_verdict(trained, frames.metric, progress, controls=controls),
-    )
-    noted = frames.method_cells.dropna(subset="inner_risk")
-    weak = weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True))
-    done = frames.method_cells[(frames.method_cells["state"] == "done") & (frames.method_cells["last_step"] > 0)]
-    asked = frames.study.spec.get("training", {}).get("early_stopping") is not None
-    stopped = early_stopping(zip(done["n_target"], done["best_step"], strict=True)) if asked else ()
-    read = frames.method_cells.dropna(subset=["read_side", "read_tokens"], how="all")
-    shrunk = shrunk_controls(zip(read["n_target"], read["read_side"], read["read_tokens"], strict=True))
-    said_of = [size for size, outcome in verdict.outcomes.items() if outcome == "no more than a control"]
-    owed = objective_in_words(comparisons, frames, said_of=said_of)
-    unbeaten = controls_in_words(comparisons, frames.metric)
-    unowed = {size for size, outcome in verdict.outcomes.items() if outcome == "helps" and size in owed.alone}
-    outcomes = {**verdict.outcomes, **dict.fromkeys(unowed, "no more than an objective")}
-    verdict = replace(verdict, outcomes=outcomes, headline=f"{verdict.headline}\n{owed.headline}".strip())
-    warned = (
-        *verdict.sentences,
-        *unbeaten.values(),
-        *owed.sentences,
-        *untold_in_words(frames),
-        *cautions(
-            frames.study.facts, [c.n_target for c in comparisons], by_class=is_class_measure(frames.metric.record)
+    sentences = (
+        *words_of(frames.metric).all_of(
+            [*which(frames, decided), *settling(frames, decided), *notes(frames, decided), *completeness(frames)]
         ),
-        *weak,
-        *stopped,
-        *shrunk,
+        *(beware := _cautions(frames)),
+        *settings_in_words(frames),
     )
-    warned = (*warned, *settings_in_words(frames))
-    verdict = with_what_was_learnt(replace(verdict, sentences=warned), frames)
-    return Summary(frames, comparisons, comparison_table(comparisons), verdict, owed.headline)
+    answer, open_ = headline(frames, decided), words_of(frames.metric).all_of(settling(frames, decided))
+    lines = lines_of(
+        frames, decided, outcome=outcomes_in_words(decided), headline=answer, next_step=open_[0] if open_ else ""
+    )
+    verdict = Verdict({n: one.outcome for n, one in decided.items()}, answer, sentences, lines)
+    return Summary(frames, decided, comparisons, comparison_table(comparisons), verdict, beware)
 
 
-def progress_of(frames: StudyFrames) -> Progress:
-    """How much of a study is done."""
-    states = frames.cells["state"].value_counts()
-    return Progress(total=len(frames.cells), done=int(states.get("done", 0)), failed=int(states.get("failed", 0)))
+def _cautions(frames: StudyFrames) -> tuple[str, ...]:
+    """What to beware of in the data and in training."""
+    cells = frames.method_cells
+    noted = cells.dropna(subset="inner_risk")
+    done = cells[(cells["state"] == "done") & (cells["last_step"] > 0)]
+    asked = frames.study.spec.get("training", {}).get("early_stopping") is not None
+    read = cells.dropna(subset=["read_side", "read_tokens"], how="all")
+    return (
+        *cautions(frames.study.facts, frames.sizes, by_class=is_class_measure(frames.metric.record)),
+        *weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True)),
+        *(early_stopping(zip(done["n_target"], done["best_step"], strict=True)) if asked else ()),
+        *shrunk_controls(zip(read["n_target"], read["read_side"], read["read_tokens"], strict=True)),
+    )
 
 
-def comparison_table(comparisons: Sequence[Comparison]) -> pd.DataFrame:
+def comparison_table(comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
     """The comparisons as a table.
 
     Returns:
-        One row per comparison with the columns source ("" for none), method, n_target, n_seeds, mean, sd, low, high,
-        interval_over ("seeds", or "test examples" with one seed and where all came out the same, or "" for none, as
-        with two seeds), transferability
-        and its low, high, covers ("seeds and test examples", "seeds", "test examples" or "": what interval and p-values
-        speak of), n_pairs, p_value (of this comparison alone), p_adjusted (over all comparisons of the study), call,
-        p_best, r2, micro_f1 and exact_match (of several labels only), mean_iou (of masks only), angular_error (in
-        degrees, of directions on a grid only), source_kept, forgetting, seconds, pretraining_seconds (shared
-        by other runs; NaN for weights that were given), peak_memory (bytes), trained_parameters, examples_seen.
-        Accuracies and differences are fractions, not percent.
+        One row per arm and number of labels with the columns source ("" for none), method, n_target, n_seeds, mean, sd,
+        low, high, interval_over ("seeds", or "test examples" with one seed and where all came out the same, or "" for
+        none, as with two seeds); with_source, gain, gain_low, gain_high (points over the best arm without a source,
+        with the interval that holds for all arms at once), p, call and why (see `decision.ArmFacts`), chance (of being
+        within the margin of the best), unstable, unfinished; transferability (over training from scratch, a fraction,
+        and no statement) with its low and high (95 %, this difference alone), n_pairs; r2, micro_f1 and exact_match (of
+        several labels only), mean_iou (of masks only), angular_error (in degrees, of directions on a grid only),
+        source_kept, forgetting, seconds, pretraining_seconds (shared by other runs; NaN for weights that were given),
+        peak_memory (bytes), trained_parameters, examples_seen. Accuracies are fractions, not percent.
     """
     table = pd.DataFrame([_row(c) for c in comparisons])
     of_some = ["micro_f1", "exact_match", "mean_iou", "angular_error"]
     return table.drop(columns=[name for name in of_some if table.empty or table[name].isna().all()])
 
 
+def decision_facts(decided: Mapping[int, Decision]) -> dict[str, Any]:
+    """The decisions as plain values by number of labels, for JSON."""
+    return {str(n): asdict(decision) for n, decision in decided.items()}
+
+
 def _row(c: Comparison) -> dict[str, object]:
-    d = c.difference
+    over, facts = c.over_scratch, c.facts
+    gain = facts.gain
     return {
         "source": c.source or "",
         "method": c.method,
@@ -192,15 +195,20 @@ def _row(c: Comparison) -> dict[str, object]:
         "low": _low(c.interval),
         "high": _high(c.interval),
         "interval_over": c.interval_over,
-        "transferability": d.mean if d else np.nan,
-        "transferability_low": _low(d.interval if d else None),
-        "transferability_high": _high(d.interval if d else None),
-        "covers": d.covers if d and d.interval else "",
-        "n_pairs": d.n if d else 0,
-        "p_value": d.p_alone if d else np.nan,
-        "p_adjusted": d.p if d else np.nan,
-        "call": c.call,
-        "p_best": c.p_best,
+        "with_source": facts.with_source,
+        "gain": _number(gain.value if gain else None),
+        "gain_low": _number(gain.low if gain else None),
+        "gain_high": _number(gain.high if gain else None),
+        "p": _number(gain.p if gain else None),
+        "call": facts.call,
+        "why": facts.why,
+        "chance": facts.chance,
+        "unstable": facts.unstable,
+        "unfinished": facts.unfinished,
+        "transferability": over.value if over else np.nan,
+        "transferability_low": _low(over.interval if over else None),
+        "transferability_high": _high(over.interval if over else None),
+        "n_pairs": over.n if over else 0,
         "r2": c.r2.value if c.r2 else np.nan,
         "micro_f1": c.micro_f1.value if c.micro_f1 else np.nan,
         "exact_match": c.exact_match.value if c.exact_match else np.nan,
@@ -214,6 +222,10 @@ def _row(c: Comparison) -> dict[str, object]:
         "trained_parameters": c.cost.trained_parameters,
         "examples_seen": c.cost.examples_seen,
     }
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
 
 
 def _low(interval: Interval | None) -> float:

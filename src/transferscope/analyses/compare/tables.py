@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +10,6 @@ import pandas as pd
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.figures import candidate_tick
 from transferscope.analyses.compare.summary import Summary
-from transferscope.analyses.compare.training import baseline_unfinished
-from transferscope.analyses.compare.words import covered_in_words
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text, Tone
 from transferscope.report.figures.choice import evenly_chosen, shown_of, tick_name
@@ -27,7 +24,6 @@ from transferscope.wording import (
     large_count,
     listed,
     memory,
-    p_words,
     precision_in_words,
     probability_words,
     weights_in_words,
@@ -38,14 +34,6 @@ _MOST_SEEDS = 20
 _MOST_WAYS, _WAYS_OF_MORE = 30, 20
 _MOST_TABLES = 12
 _MOST_NAMED = 12
-_CALLS: dict[str, tuple[str, Tone]] = {
-    "positive": ("Settled: better", "positive"),
-    "negative": ("Settled: worse", "negative"),
-    "equivalent": ("Settled: equivalent", "undecided"),
-    "leans positive": ("Leans to better", ""),
-    "leans negative": ("Leans to worse", ""),
-    "undecided": ("Open", ""),
-}
 _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 
@@ -65,33 +53,6 @@ def methods_section(summary: Summary) -> Section:
     return Section("Methods", "methods", tuple(blocks), {"methods-table": summary.table})
 
 
-def calls_table(summary: Summary) -> Table | None:
-    """What is settled, what leans and what is open at each number of labels; None where nothing was tested."""
-    tested = [c for c in summary.in_order if c.difference and c.difference.tested and not c.is_control]
-    if not tested:
-        return None
-    sizes = sorted({c.n_target for c in tested})
-    metric = summary.frames.metric
-    rows = []
-    for call, (title, tone) in _CALLS.items():
-        if any(c.call == call for c in tested):
-            by_size = [[c for c in tested if c.call == call and c.n_target == size] for size in sizes]
-            said = [
-                [
-                    f"{summary.name_of(c.source or '', c.method)} {metric.shown_difference(c.difference.mean)}"
-                    for c in own
-                    if c.difference
-                ]
-                for own in by_size
-            ]
-            rows.append((Cell(title, tone=tone), *(Cell("; ".join(_named(words)) or "–") for words in said)))
-    unit = "points over training from scratch" if metric.higher_is_better else "squared error saved against scratch"
-    columns = (Column("Call", numeric=False), *(Column(counted(size, "label"), numeric=False) for size in sizes))
-    left_out = max(Counter((c.call, c.n_target) for c in tested).values()) > _MOST_NAMED
-    others = "; all are in methods-table.csv" if left_out else ""
-    return Table(columns, tuple(rows), f"Calls, with the gain in {unit}{others}")
-
-
 def _named(words: Sequence[str]) -> list[str]:
     """The first of very many, and how many more there are."""
     if len(words) <= _MOST_NAMED:
@@ -102,7 +63,7 @@ def _named(words: Sequence[str]) -> list[str]:
 def paper_table(summary: Summary) -> Table:
     """Means with their intervals, a row for each way to learn and a column for each number of labels.
 
-    The tone "best" marks the best mean of a column, and signs what is settled beside training from scratch.
+    The tone "best" marks the best mean of a column, and signs what is better or worse than the best without a source.
     """
     metric, sizes = summary.frames.metric, summary.frames.sizes
     found = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons}
@@ -111,25 +72,23 @@ def paper_table(summary: Summary) -> Table:
     seeds = counted(n[0], "seed") if len(n) == 1 else f"{n[0]} to {n[-1]} seeds"
     over = sorted({c.interval_over for c in summary.comparisons if c.interval})
     intervals = f" with its 95 % interval over {listed(over)}" if over else ""
-    cut_off = baseline_unfinished(summary.frames)  # nothing is called better than a baseline that was not finished
-    called = set() if cut_off else {c.call for c in summary.comparisons}
+    called = {c.facts.call for c in summary.comparisons}
     symmetric = all(_is_symmetric(c, metric) for c in summary.comparisons)  # one form for all cells
     rows = []
     for source, method in summary.arms:
         own = [found.get((source, method, size)) for size in sizes]
         cells = [_paper_cell(c, summary, called, symmetric=symmetric) for c in own]
         rows.append((Cell(capitalised(summary.name_of(source, method))), *cells))
-    signs = [f"{sign} settled {word} than training from scratch" for sign, word, call in _SIGNS if call in called]
+    signs = [f"{sign} {word} than the best without a source" for sign, word, call in _SIGNS if call in called]
     caption = (
         f"{metric.name}{unit} by number of labels: mean of {seeds}{intervals}; bold: the best mean, which need not be "
         f"surely the best{''.join(f'; {sign}' for sign in signs)}."
     )
-    caption += " Training from scratch was not finished, so nothing is said beside it." if cut_off else ""
     columns = (Column("Method", numeric=False), *(Column(counted(size, "label")) for size in sizes))
     return Table(columns, tuple(rows), caption)
 
 
-_SIGNS = (("*", "better", "positive"), ("†", "worse", "negative"))
+_SIGNS = (("*", "better", "better"), ("†", "worse", "worse"))
 
 
 def _paper_cell(comparison: Comparison | None, summary: Summary, called: Container[str], *, symmetric: bool) -> Cell:
@@ -142,7 +101,7 @@ def _paper_cell(comparison: Comparison | None, summary: Summary, called: Contain
     elif interval is not None:
         low, high = (_paper_number(end, comparison, metric) for end in (interval.low, interval.high))
         text += f" [{low}, {high}]"
-    sign = next((sign for sign, _, call in _SIGNS if call == comparison.call and call in called), "")
+    sign = next((sign for sign, _, call in _SIGNS if call == comparison.facts.call and call in called), "")
     others = [c.score.value for c in summary.comparisons if c.n_target == comparison.n_target]
     best = max(others) if metric.higher_is_better else min(others)
     return Cell(f"{text}{sign}", tone="best" if value == best else "")
@@ -166,8 +125,6 @@ def _is_symmetric(comparison: Comparison, metric: Metric) -> bool:
 
 def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:
     metric = summary.frames.metric
-    sure = [c for c in group if not math.isnan(c.p_best)]
-    top = max(sure, key=lambda c: c.p_best) if sure else None
     optional = _Optional(
         r2=any(c.r2 for c in group),
         labels=any(c.micro_f1 for c in group),
@@ -178,12 +135,12 @@ def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> 
     shown, left_out = list(group), ""
     if len(group) > _MOST_WAYS:
         best = group[:_WAYS_OF_MORE]
-        shown = [
-            c for i, c in enumerate(group) if i < _WAYS_OF_MORE or c is top or c.call == "baseline" or c.is_control
-        ]
-        beside = "" if len(shown) == len(best) else ", training from scratch, controls and the likeliest to be best"
-        left_out = f"; the first {len(best)} of {len(group):,}{beside}: all are in methods-table.csv"
-    rows = tuple(_method_row(c, metric, optional, is_top=c is top) for c in shown)
+        decision = summary.decided[size]
+        kept = {decision.recommended, decision.best_with, decision.best_without}
+        shown = [c for i, c in enumerate(group) if i < _WAYS_OF_MORE or c.facts.name in kept]
+        left_out = f"; the first {len(best)} of {len(group):,} and those that are named: all are in methods-table.csv"
+    top = summary.decided[size].recommended
+    rows = tuple(_method_row(c, metric, optional, is_top=c.facts.name == top) for c in shown)
     order = "best first" if len(summary.frames.sizes) == 1 else "best first over all numbers of labels"
     return Table(_columns(metric, optional), rows, f"{counted(size, 'label')}, {order}{left_out}")
 
@@ -201,7 +158,7 @@ class _Optional:
 
 def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
     name = metric.name
-    unit = "points" if metric.higher_is_better else "risk saved"
+    unit = "points" if metric.higher_is_better else "R²"
     r2 = (Column("R²", "Share of the variance of the target labels that is explained"),)
     labels = (
         Column("Micro F1", "F1 of all labels together, at a probability of one half"),
@@ -222,15 +179,18 @@ def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
         *(labels if optional.labels else ()),
         *(masks if optional.masks else ()),
         *(directions if optional.directions else ()),
-        Column(f"Against scratch ({unit})", "Paired difference on the same seeds and labels, with its 95 % interval"),
-        Column("p", "That there is no difference to scratch, adjusted over all comparisons of the study"),
         Column(
-            "Transfer",
-            "Sign of the transferability at the 5 % level (1 % with three seeds or fewer); “leans”: p below .20, and "
-            "only that; “equivalent”: shown to differ by less than the margin",
+            f"Over the best without ({unit})",
+            "Gain over the best arm without a source, with an interval that holds for all arms and any number of seeds",
+        ),
+        Column(
+            "Call",
+            "Better or worse: the interval is clear of 0. Not called: too few seeds, unstable, or something without a "
+            "source could still rise",
             numeric=False,
         ),
-        Column("P(best)", "Estimated probability of the best mean, no surer than p allows"),
+        Column("Chance", "Probability of being within the margin of the best arm"),
+        Column("Over scratch", "Transferability: difference on the same seeds and labels, with its 95 % interval"),
         *(kept if optional.source else ()),
         Column(
             "Time",
@@ -250,10 +210,10 @@ def _method_row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: b
         *((_percent(c.micro_f1), _percent(c.exact_match)) if optional.labels else ()),
         *((_percent(c.mean_iou),) if optional.masks else ()),
         *((Cell(f"{c.angular_error.value:.1f}°" if c.angular_error else "–"),) if optional.directions else ()),
-        _difference(c, metric),
-        Cell(p_words(c.difference.p if c.difference else math.nan), value=c.difference.p if c.difference else math.nan),
+        _gain(c, metric),
         _call(c),
-        Cell(probability_words(c.p_best), tone="best" if is_top else "", value=c.p_best),
+        Cell(probability_words(c.facts.chance), tone="best" if is_top else "", value=c.facts.chance),
+        _over_scratch(c, metric),
         *((_kept(c, metric),) if optional.source else ()),
         _time(c),
         Cell(memory(c.cost.peak_memory), value=c.cost.peak_memory),
@@ -281,19 +241,28 @@ def _sd(c: Comparison, metric: Metric) -> str:
     return f"{metric.scale * c.score.sd:.{1 if metric.higher_is_better else 3}f}"
 
 
-def _difference(c: Comparison, metric: Metric) -> Cell:
-    if c.difference is None:
+def _gain(c: Comparison, metric: Metric) -> Cell:
+    gain = c.facts.gain
+    if gain is None:
         return Cell("–")
-    detail = metric.shown_difference_interval(c.difference.interval) if c.difference.interval else ""
-    return Cell(metric.shown_difference(c.difference.mean), detail)
+    known = gain.low is not None and gain.high is not None
+    detail = f"{metric.points(gain.low)} to {metric.points(gain.high)}" if known else ""
+    return Cell(metric.points(gain.value), detail, value=gain.value)
 
 
 def _call(c: Comparison) -> Cell:
-    if c.call in ("positive", "negative"):
-        return Cell(c.call, tone=c.call)
-    if c.call in ("leans positive", "leans negative", "undecided", "equivalent"):
-        return Cell(c.call, tone="undecided")
-    return Cell("–" if c.call == "no baseline" else c.call, tone="baseline")
+    facts = c.facts
+    tone: Tone = {"better": "positive", "worse": "negative", "": "baseline"}.get(facts.call, "undecided")
+    said = "unstable" if facts.unstable else "unfinished" if facts.unfinished else ""
+    return Cell(facts.call or "no source", facts.why or said, tone)
+
+
+def _over_scratch(c: Comparison, metric: Metric) -> Cell:
+    if c.over_scratch is None:
+        return Cell("–")
+    ends = c.over_scratch.interval
+    detail = metric.shown_difference_interval(ends) if ends else ""
+    return Cell(metric.shown_difference(c.over_scratch.value), detail)
 
 
 def _time(c: Comparison) -> Cell:
@@ -325,8 +294,7 @@ def _seed_notes(summary: Summary, group: Sequence[Comparison]) -> list[Text]:
         return []
     return [
         Text(
-            f"Fewer seeds than the study's {len(seeds)}: {listed(_named(lacking))}. Differences use the seeds that a "
-            "method shares with scratch.",
+            f"Fewer seeds than the study's {len(seeds)}: {listed(_named(lacking))}.",
             "note",
         )
     ]
@@ -344,7 +312,6 @@ def _how_to_read(summary: Summary) -> str:
     alike = any(c.all_alike and c.interval for c in summary.comparisons)
     over_examples = [*["there is one seed"] * bool(lonely), *["all seeds came out the same"] * alike]
     except_for = f" (over test examples where {' or '.join(over_examples)})" if over_examples else ""
-    covered = covered_in_words(summary.comparisons)
     of_labels = (
         "Average precision is the mean over the labels of the area below the precision-recall curve, which takes no "
         "threshold and counts a rare label as much as a frequent one; a label that no test example has is left out. "
@@ -355,13 +322,9 @@ def _how_to_read(summary: Summary) -> str:
         f"{of_labels}"
         f"Intervals of scores are 95 % t-intervals over seeds{except_for}; with two seeds there is none. They say what "
         f"other seeds, with other target labels, would give on this test set{examples}.{_other_test_set(summary)} "
-        "Differences are taken in pairs"
-        f"{f'; their intervals and p-values speak of {covered}' if covered else ''}. "
-        "Intervals are those of single comparisons. The p-values are adjusted over all comparisons of the study, which "
-        "is meant to hold the chance of any false “positive” or “negative” to 5 %. On recorded runs of three seeds "
-        "whose spread differed much between methods it was 11 %, so that three seeds or fewer take p of at most .01, "
-        "by which it was 1 to 3 %. P(best) shrinks differences that are no larger than their error; it is an estimate, "
-        f"bounded by p.{_unsearched(summary)}"
+        "Gains are over the best arm without a source; their intervals hold for all arms with a source at once, and "
+        "however many seeds are added after a look. The chance is that of being within the margin of the best arm, a "
+        f"share of draws of all means with their errors.{_unsearched(summary)}"
     )
 
 

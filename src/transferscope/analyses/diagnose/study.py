@@ -112,7 +112,7 @@ def _diagnosis(
 ) -> Diagnosis:
     cells = summary.frames.cells
     cells = cells[(cells["diagnostic"] == name) & (cells["headline"] != "") & cells["pretrain_step"].isna()]
-    baseline = next((c for c in compared if c.call == "baseline"), None)
+    baseline = next((c for c in compared if c.is_baseline), None)
     headline = str(rows["headline"].iloc[0])
     scratch = None if baseline is None else _values(rows, baseline)
     followed = before if rows["step"].isna().any() else before.iloc[:0]  # else the start is all that there is
@@ -140,7 +140,7 @@ def _reading(c: Comparison, values: pd.Series, before: pd.Series, scratch: pd.Se
         comparison=c,
         by_seed=values,
         over_seeds=t_interval(values.to_numpy(dtype=np.float64)),
-        against_scratch=None if scratch is None or c.call == "baseline" else _log_ratio(values, scratch),
+        against_scratch=None if scratch is None or c.is_baseline else _log_ratio(values, scratch),
         at_start=t_interval(before.loc[values.index].to_numpy(dtype=np.float64)) if complete else None,
     )
 

@@ -186,7 +186,7 @@ def _table(summary: Summary, found: Sequence[Diagnosis]) -> Table:
     readings = {(r.comparison.method, r.comparison.source): r.comparison for d in found for r in d.readings}
     rows = tuple(
         (
-            Cell(tick_name(method), f"from {source}" if source else "", "baseline" if c.call == "baseline" else ""),
+            Cell(tick_name(method), f"from {source}" if source else "", "baseline" if c.is_baseline else ""),
             *(_cell(d, method, source or None) for d in found),
         )
         for source, method in summary.arms

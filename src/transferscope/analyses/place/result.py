@@ -7,7 +7,7 @@ from typing import ClassVar
 import pandas as pd
 
 from transferscope.analyses.compare.summary import Summary
-from transferscope.analyses.compare.words import change_in_words
+from transferscope.analyses.kept_document import change_in_words
 from transferscope.analyses.place.figures import draw_diagram, draw_placements
 from transferscope.analyses.place.placement import DOCUMENT, KEPT, Placements
 from transferscope.analyses.place.tables import placement_rows, placements_table

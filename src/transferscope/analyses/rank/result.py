@@ -6,7 +6,7 @@ from typing import ClassVar
 import pandas as pd
 
 from transferscope.analyses.compare.summary import Summary
-from transferscope.analyses.compare.words import change_in_words
+from transferscope.analyses.kept_document import change_in_words
 from transferscope.analyses.rank.figures import draw_ranking
 from transferscope.analyses.rank.ranking import DOCUMENT, KEPT, StudyRanking
 from transferscope.analyses.rank.tables import choice_rows, choices_table, ranking_rows, scores_table, transferred_rows

@@ -13,7 +13,6 @@ from transferscope.analyses.rank.words import left_out_in_words
 from transferscope.data.task import Kind
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Interval, Status
-from transferscope.numerics.best_arm import probability_of_best
 from transferscope.scores import SCORES, leave_groups_out
 from transferscope.scores.score import Score, TargetView
 
@@ -344,5 +343,7 @@ def _chances(spread: _Spread) -> dict[int, float]:
     has_value = np.isfinite(spread.means)
     if not has_value.any() or not np.isfinite(spread.draws[:, has_value]).all():
         return {}
-    found = probability_of_best(spread.draws[:, has_value])
+    draws = spread.draws[:, has_value]
+    is_best = draws >= draws.max(axis=1, keepdims=True) - 1e-12  # those that tie share a draw
+    found = (is_best / is_best.sum(axis=1, keepdims=True)).mean(axis=0)
     return {int(i): float(chance) for i, chance in zip(np.flatnonzero(has_value), found, strict=True)}

@@ -7,8 +7,7 @@ from pydantic import TypeAdapter
 
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.training import may_be_cut_off_in_words
-from transferscope.analyses.compare.words import change_in_words
-from transferscope.analyses.kept_document import KeptDocument
+from transferscope.analyses.kept_document import KeptDocument, change_in_words
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.checks import check_error_target
 from transferscope.analyses.scaling.figures import draw_curves

@@ -48,6 +48,14 @@
     table.parentElement.before(bar);
   };
   document.querySelectorAll("table.sortable").forEach(sortable);
+  const open = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    target?.querySelector(":scope > details")?.setAttribute("open", "");
+    for (let folded = target?.closest("details"); folded; folded = folded.parentElement.closest("details")) folded.open = true;
+    target?.scrollIntoView();
+  };
+  window.addEventListener("hashchange", open);
+  if (location.hash) open();
   let opened = [];
   window.addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open])")];

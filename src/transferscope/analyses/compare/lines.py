@@ -1,0 +1,101 @@
+"""The answer of a comparison in nine lines of a terminal: a sentence, up to six arms with bars, what is next."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from transferscope.decision import ArmFacts, Decision
+from transferscope.study.decisions import arms_of
+from transferscope.study.frames import StudyFrames
+from transferscope.wording import candidate_words, capitalised, counted, duration
+
+_WIDTH = 80
+_BAR = 13
+_MOST_ARMS = 6
+_MOST_SIZES = 2
+
+
+def lines_of(
+    frames: StudyFrames, decided: Mapping[int, Decision], *, outcome: str, headline: str, next_step: str
+) -> tuple[str, ...]:
+    """The answer in at most nine lines; a tenth is left for where the page is.
+
+    Args:
+        frames: The study.
+        decided: Its decisions.
+        outcome: The outcomes in a few words.
+        headline: The answer, a line for each part of it.
+        next_step: What would settle what is open, in a sentence; "" for nothing.
+    """
+    sizes = [n for n, decision in decided.items() if decision.recommended is not None]
+    if not sizes:
+        return (outcome,)
+    said = [line for one in headline.splitlines() for line in textwrap.wrap(one, _WIDTH)]
+    follow = textwrap.wrap(f"Next: {next_step}", _WIDTH) if next_step else []
+    room = 9 - 1 - min(len(follow), 2)
+    answer = said[:3] if len(said) <= 3 else [*said[:2], textwrap.shorten(" ".join(said[2:]), _WIDTH, placeholder=" …")]
+    rows = _rows(frames, decided, sizes, max(room - len(answer), 3))
+    return (*answer, *rows, *follow[:2])[:9]
+
+
+def _rows(frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[int], most: int) -> list[str]:
+    """The recommended arm, the best of either kind and the next by score; bars at the smallest number of labels."""
+    first, shown = decided[sizes[0]], sizes[:_MOST_SIZES]
+    pairs = {str(arm): (arm.method, arm.source) for n in sizes for arm in arms_of(frames, n)}
+    scored = sorted((arm for arm in first.arms if arm.mean is not None), key=lambda arm: -(arm.mean or 0.0))
+    named = {first.recommended, first.best_with, first.best_without}
+    order = [arm for arm in scored if arm.name in named] + [arm for arm in scored if arm.name not in named]
+    chosen = sorted(order[: min(most - 1, _MOST_ARMS)], key=lambda arm: -(arm.mean or 0.0))
+    low, high = _span(chosen, first)
+    levels = {n: {arm.name: arm.mean for arm in decided[n].arms} for n in shown}
+    names = {arm.name: capitalised(candidate_words(pairs[arm.name][0], pairs[arm.name][1] or None)) for arm in chosen}
+    wide = min(max(map(len, names.values())), 26)
+    head = " " * (wide + 3) + "".join(f"{counted(n, 'label'):>11}" for n in shown)
+    lines = [f"{head}  over the best without a source"]
+    for arm in chosen:
+        star = "*" if arm.name == first.recommended else " "
+        name = names[arm.name] if len(names[arm.name]) <= wide else f"{names[arm.name][: wide - 1]}…"
+        scores = "".join(f"{_level(frames, levels[n].get(arm.name)):>11}" for n in shown)
+        gain = "" if arm.gain is None else f"{frames.metric.points(arm.gain.value):>6} {_call(arm)}"
+        took = f" {duration(arm.cost)}" if arm.cost is not None and len(shown) == 1 else ""
+        lines.append(f" {star}{name:<{wide}} {scores}  {_bar(arm, first, low, high)} {gain}{took}".rstrip())
+    return lines
+
+
+def _level(frames: StudyFrames, mean: float | None) -> str:
+    return "–" if mean is None else frames.metric.level(mean)
+
+
+def _call(arm: ArmFacts) -> str:
+    if arm.call in ("better", "worse"):
+        return arm.call
+    return arm.why if arm.why in ("unstable", "unfinished") else ""
+
+
+def _ends(arm: ArmFacts, decision: Decision) -> tuple[float, float, float]:
+    """Low end, value and high end over the best without a source."""
+    line = next((one.mean for one in decision.arms if one.name == decision.best_without), 0.0) or 0.0
+    value = (arm.mean or 0.0) - line
+    if arm.gain is None or arm.gain.low is None or arm.gain.high is None:
+        return value, value, value
+    return arm.gain.low, value, arm.gain.high
+
+
+def _span(arms: Sequence[ArmFacts], decision: Decision) -> tuple[float, float]:
+    ends = [_ends(arm, decision) for arm in arms]
+    low, high = min(0.0, *(low for low, *_ in ends)), max(0.0, *(high for *_, high in ends))
+    return low, max(high, low + 1e-9)
+
+
+def _bar(arm: ArmFacts, decision: Decision, low: float, high: float) -> str:
+    """The interval with its value, and the line of the best without a source."""
+
+    def at(value: float) -> int:
+        return round((min(max(value, low), high) - low) / (high - low) * (_BAR - 1))
+
+    start, value, end = _ends(arm, decision)
+    cells = [" "] * _BAR
+    cells[at(0.0)] = "│"
+    for i in range(at(start), at(end) + 1):
+        cells[i] = "─"
+    cells[at(value)] = "●" if arm.call in ("better", "worse") or not arm.with_source else "○"
+    return "".join(cells)

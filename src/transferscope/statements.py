@@ -1,0 +1,108 @@
+"""What an analysis says: kinds with facts, which become sentences by the template file of the analysis.
+
+An analysis chooses what is worth saying and of whom, as statements; its template has a section `[kind]` for each kind,
+whose text is the sentence. Facts are plain values, neither rounded nor joined: filters do that. A condition in a
+template chooses words and never meaning.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+from typing import Any
+
+from jinja2 import Environment, StrictUndefined, Template
+
+from transferscope.wording import candidate_words, capitalised, counted, duration, listed, method_words, rough_duration
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One thing that is said.
+
+    Attributes:
+        kind: The section of the template.
+        facts: What its sentence is made of, by name.
+    """
+
+    kind: str
+    facts: Mapping[str, Any]
+
+
+def state(kind: str, **facts: Any) -> Statement:
+    """A statement of a kind with its facts."""
+    return Statement(kind, MappingProxyType(facts))
+
+
+class Words:
+    """The sentences of one analysis.
+
+    Args:
+        package: The package that holds the template, as in "transferscope.analyses.compare".
+        filters: Filters beside the common ones: `listed`, `counted`, `duration`, `about` (a rough duration), `arm`
+            and `arms` (of "method", "source" pairs), `method`, `chance` (a probability in percent).
+    """
+
+    def __init__(self, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})) -> None:
+        self._environment = Environment(undefined=StrictUndefined, autoescape=False)
+        self._environment.filters |= _FILTERS | dict(filters)
+        self._sections = _sections(package)
+        self._templates: dict[str, Template] = {}
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of statements that there are words for."""
+        return frozenset(self._sections)
+
+    def say(self, statement: Statement) -> str:
+        """The sentence of a statement, with a capital."""
+        template = self._templates.get(statement.kind)
+        if template is None:
+            template = self._environment.from_string(self._sections[statement.kind])
+            self._templates[statement.kind] = template
+        return capitalised(" ".join(template.render(statement.facts).split()))
+
+    def all_of(self, statements: Iterable[Statement]) -> tuple[str, ...]:
+        """The sentences in order."""
+        return tuple(self.say(statement) for statement in statements)
+
+
+@cache
+def _sections(package: str) -> dict[str, str]:
+    """The sections of a template by their kind; lines that begin with # are comments."""
+    text = (files(package) / "words.j2").read_text(encoding="utf-8")
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    _, *parts = re.split(r"^\[([^\]\n]+)\]\n", text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def _arm(arm: tuple[str, str]) -> str:
+    return candidate_words(arm[0], arm[1] or None)
+
+
+def _arms(arms: Iterable[tuple[str, str]], most: int = 6) -> str:
+    names = [_arm(arm) for arm in arms]
+    return listed(names if len(names) <= most + 1 else [*names[:most], f"{len(names) - most} others"])
+
+
+def _chance(probability: float) -> str:
+    """In percent, and never more than is known from a thousand draws."""
+    if probability > 0.99:
+        return "more than 99 %"
+    return "less than 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
+
+
+_FILTERS: Mapping[str, Callable[..., str]] = {
+    "about": rough_duration,
+    "arm": _arm,
+    "arms": _arms,
+    "chance": _chance,
+    "counted": counted,
+    "duration": duration,
+    "listed": lambda items, last="and": listed([str(item) for item in items], last=last),
+    "method": method_words,
+    "number": lambda n: f"{n:,}",
+    "numbers": lambda ns: listed([f"{n:,}" for n in ns]),
+}
