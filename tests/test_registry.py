@@ -80,7 +80,7 @@ def test_names_are_listed_without_what_a_reference_has_loaded() -> None:
         ("transferscope.methods.scratch:Mine", "transferscope.methods.scratch defines no 'Mine'"),
         ("no/such/file.py:Mine", "there is no file no/such/file.py;"),
         ("math:pi", "is no dataclass"),
-        ("transferscope.records:Cost", "lacks name, version, start, uses_source, fit"),
+        ("transferscope.records:Cost", "does not derive from transferscope.methods.Method"),
         (":", "unknown method ':'"),
         ("csv:/dev/zero?label=a", "unknown method"),
         ("{'a': 1}:x", "unknown method"),

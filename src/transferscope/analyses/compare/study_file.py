@@ -25,7 +25,7 @@ from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.study.read_alike import in_tokens_of
-from transferscope.study.spec import StudySpec, depends_on_source, parse_spec
+from transferscope.study.spec import StudySpec, parse_spec
 from transferscope.wording import listed
 
 SMALLEST_LENET = 16
@@ -270,7 +270,7 @@ def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], any_networ
     left_out = []
     for name, method in methods.items():
         try:
-            for source in (*sources, *([None] if any_network else [])) if depends_on_source(method) else [None]:
+            for source in (*sources, *([None] if any_network else [])) if method.needs_source else [None]:
                 check_task(method, target, source)
         except DataError:
             left_out.append(name)
