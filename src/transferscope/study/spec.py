@@ -34,6 +34,7 @@ from transferscope.study.settings import (
 )
 from transferscope.study.tables import Mistakes, read_table, setting_names
 from transferscope.training import LEAST_LR, TrainingSettings
+from transferscope.wording import candidate_words
 
 T = TypeVar("T")
 
@@ -414,6 +415,11 @@ def _check_methods(
     """Whether methods have what they transfer from; what is given and wrong is said elsewhere."""
     if not tables.get("methods"):
         mistakes.add("there are no methods; add a table for each, as in [methods.fine-tune]")
+    arms = [(name, source) for name, one in methods.items() for source in (sources if one.needs_source else [None])]
+    words = [candidate_words(*arm) for arm in arms]
+    for twice in dict.fromkeys(word for word in words if words.count(word) > 1):
+        of = " and ".join(f"[methods.{name}]" for (name, _), word in zip(arms, words, strict=True) if word == twice)
+        mistakes.add(f'{of} would both be called "{twice}"; give one of them another name')
     given = tables.get("sources")
     all_known = not given or (isinstance(given, Mapping) and len(given) == len(sources))
     with_data = any(source.data is not None for source in sources.values())
