@@ -4,7 +4,7 @@
 
 or in a study file
 
-    [methods.bss]
+    [methods.my-bss]
     method = "examples/method.py:BatchSpectralShrinkage"
     eta = 0.01
 """
@@ -35,7 +35,7 @@ class BatchSpectralShrinkage(FineTune):
     eta: float = 0.001
     k: int = 1
 
-    name: ClassVar[str] = "bss"
+    name: ClassVar[str] = "my-bss"
     version: ClassVar[int] = 1  # raise it when the same settings give other results than before
 
     def __post_init__(self) -> None:

@@ -17,6 +17,9 @@ prints it and exits with status 2. An error that is not in this tree is a bug: i
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 class TransferscopeError(Exception):
@@ -75,6 +78,24 @@ def unknown_name(kind: str, seen: str, valid: Iterable[str]) -> UnknownNameError
     hint = f"did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
     known = f"known are {', '.join(names)}" if names else "there is none yet"
     return UnknownNameError(f"unknown {kind} {seen!r}: {hint}{known}")
+
+
+def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:
+    """Values by the names that a user has chosen for them.
+
+    Args:
+        pairs: Names with their values.
+        kind: What the names name, as in "option of --sbatch".
+
+    Raises:
+        SettingsError: A name stands for two of them, of which one would be lost.
+    """
+    found: dict[str, T] = {}
+    for name, value in pairs:
+        if name in found:
+            raise SettingsError(f"the {kind} {name!r} is given twice; give each once")
+        found[name] = value
+    return found
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:

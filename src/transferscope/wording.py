@@ -1,5 +1,6 @@
 """How numbers, lists, durations and names are written for a reader, whichever analysis they come from."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -54,6 +55,15 @@ def method_words(method: str) -> str:
 def candidate_words(method: str, source: str | None) -> str:
     """A method together with what it transfers from."""
     return f"{method_words(method)} from {source}" if source else method_words(method)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names, with a number after each that was there before: "digits", "digits-2"."""
+    found: list[str] = []
+    for name in names:
+        others = (f"{name}-{i}" for i in itertools.count(2))
+        found.append(name if name not in found else next(one for one in others if one not in {*names, *found}))
+    return found
 
 
 def capitalised(text: str) -> str:

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods import FitOptions, MerlinFt, keeps_network
+from transferscope.methods import FitOptions, MerlinFt
 from transferscope.methods.merlin_ft import Bottleneck
 from transferscope.models import Network
 from transferscope.models.network import seeded
@@ -130,7 +130,7 @@ def test_with_numbers_and_what_is_kept() -> None:
     for adapters in ("lora", "head"):
         method = MerlinFt(adapters=adapters, lr_scale=1.0)
         assert method.fit(task, network_for(task, method), ONE).predict(task.target.test).shape == (30, 2)
-        assert keeps_network(method) == (adapters == "lora")
+        assert method.keeps_network == (adapters == "lora")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from transferscope.errors import DataError, TransferscopeError
 from transferscope.methods import METHODS, FineTune, FitOptions
 from transferscope.models import Network, NetworkInput, adapt
 from transferscope.store import Outcome, PlannedCell, Store
-from transferscope.study import plan
 from transferscope.study.context import WorkContext
 from transferscope.study.export import export
 from transferscope.study.facts import DataFacts, SourceFacts, StudyData, load_data
@@ -272,37 +271,6 @@ def test_images_of_small_numbers_are_scaled_anew(scale: float, rescaled: bool) -
     images = (scale * np.random.default_rng(0).random((20, 1, 4, 4))).astype(np.float32)
     part = LabelledSet(images, np.arange(20) % 2, ("a", "b"))
     assert StudyData(Dataset("mine", part, part), {}, {}).facts.rescaled == rescaled
-
-
-@pytest.mark.parametrize(
-    ("n", "tables", "joined"),
-    [
-        (33, {}, True),
-        (34, {}, False),
-        (32, {}, False),
-        (
-            50,
-            {"tuning": {"trials": 2, "folds": 3, "grid": {"scratch": {"lr": [0.1, 0.01]}}}},
-            True,
-        ),  # 33 of them
-        (50, {}, False),
-        (44, {}, True),  # a quarter held out
-    ],
-)
-def test_a_pass_with_a_last_batch_of_one_has_cells_of_its_own(
-    n: int, tables: dict[str, Any], joined: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Which version 0.2 trained on by itself."""
-    facts = DataFacts("target", 100, {"fashion": SourceFacts("fashion", 1000)})
-
-    study = spec(target={"sizes": [n]}, seeds=1, training={"steps": 9, "batch_size": 32}, **tables)
-
-    def key() -> str:
-        return next(cell.key for cell in plan_cells(study, facts) if cell.labels["method"] == "scratch")
-
-    now = key()
-    monkeypatch.setattr(plan, "_joined", lambda stem, *sizes: stem.shared)
-    assert (key() != now) == joined
 
 
 def test_paths_of_networks_are_meant_from_the_study_file(folder: Path) -> None:

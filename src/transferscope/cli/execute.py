@@ -23,7 +23,7 @@ from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan, plan_cells, with_precision
 from transferscope.study.run import run_study
 from transferscope.study.settings import EngineSettings
-from transferscope.study.spec import StudySpec, depends_on_source, read_spec
+from transferscope.study.spec import StudySpec, read_spec
 from transferscope.study.status import Kind, StudyStatus
 from transferscope.study.tables import Mistakes, read_table
 from transferscope.wording import counted, large_count, listed, memory, rough_duration
@@ -171,9 +171,7 @@ def _sooner(found: StudyEstimate, spec: StudySpec) -> str:
     long = _long(found)
     rest = [name for name in spec.methods if name not in long]
     seconds = sum(seconds for name, seconds in found.by_method.items() if name not in long)
-    transfers = any(
-        depends_on_source(spec.methods[name]) and not isinstance(spec.methods[name], Control) for name in rest
-    )
+    transfers = any(spec.methods[name].needs_source and not isinstance(spec.methods[name], Control) for name in rest)
     if not (long.keys() <= spec.methods.keys() and transfers and seconds < sum(long.values()) / 10):
         return ""
     scratch = ", and cannot say whether transfer helps" if "scratch" in long else ""

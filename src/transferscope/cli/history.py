@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from transferscope.cli.as_json import AsJson, print_analysis, print_json
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, each_once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -144,17 +144,7 @@ def propose(
     from transferscope.cli.answer import as_text
     from transferscope.report.blocks import Text
 
-    probes = {}
-    for one in tried or []:
-        arm, _, score = one.rpartition("=")
-        if arm in probes:
-            raise SettingsError(f"--tried gives {arm} twice; give one score for each arm, the mean of several runs")
-        try:
-            probes[arm] = float(score)
-        except ValueError:
-            arm = ""
-        if not arm:
-            raise SettingsError(f"--tried {one!r} is no arm with its score; write it as in --tried fine-tune=0.91")
+    probes = each_once(map(_probe, tried or ()), "arm of --tried")
     result = ask(task, probes=probes, labels=labels, rule=cast(Rule, rule), origin=origin, shipped=not own)
     if not as_json:
         typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
@@ -163,3 +153,13 @@ def propose(
         print_analysis("history propose", result, written)
     elif written:
         typer.echo(f"\nReport: {written[0]}")
+
+
+def _probe(text: str) -> tuple[str, float]:
+    arm, _, score = text.rpartition("=")
+    try:
+        if arm:
+            return arm, float(score)
+    except ValueError:
+        pass
+    raise SettingsError(f"--tried {text!r} is no arm with its score; write it as in --tried fine-tune=0.91")

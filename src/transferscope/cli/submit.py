@@ -11,7 +11,7 @@ import typer
 
 from transferscope.cli.as_json import AsJson, print_json
 from transferscope.cli.options import BackendOption, DeviceOption, ThreadsOption, WorkersOption
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, each_once
 
 if TYPE_CHECKING:
     from transferscope.study.spec import StudySpec
@@ -91,7 +91,7 @@ def submit(
 
     if (slurm is None) == (local is None):
         raise SettingsError("give the number of runners: --slurm N for an array job, or --local N to try it here")
-    further = dict(_split(option) for option in sbatch or ())
+    further = each_once(map(_split, sbatch or ()), "option of --sbatch")
     spec = read_spec(study)
     options = {"workers": workers, "threads": threads, "device": device, "backend": backend}
     given = {name: value for name, value in options.items() if value is not None}

@@ -32,8 +32,6 @@ from transferscope.methods.method import (
     Snapshots,
     Start,
     check_task,
-    keeps_network,
-    most_runs,
 )
 from transferscope.methods.pretrain import PRETRAINING_VERSION, pretrain
 from transferscope.methods.random_features import RandomFeatures
@@ -52,11 +50,12 @@ def _as_method(found: object) -> Any:
         raise TypeError("is no dataclass")
     if not found.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         raise TypeError("is a dataclass that is not frozen")
-    lacking = [name for name in ("name", "version", "start", "uses_source", "fit") if not hasattr(found, name)]
+    if not issubclass(found, Method):
+        raise TypeError("does not derive from transferscope.methods.Method")
+    lacking = [name for name in ("name", "version") if not hasattr(found, name)] + sorted(found.__abstractmethods__)
     if lacking:
         raise TypeError(f"lacks {', '.join(lacking)}")
-    name, version = getattr(found, "name"), getattr(found, "version")  # noqa: B009  # of no type that is known yet
-    if not isinstance(name, str) or isinstance(version, bool) or not isinstance(version, int):
+    if not isinstance(found.name, str) or isinstance(found.version, bool) or not isinstance(found.version, int):
         raise TypeError("has a name that is no text or a version that is no whole number")
     return found
 
@@ -135,7 +134,5 @@ __all__ = [
     "TargetTraining",
     "WiseFt",
     "check_task",
-    "keeps_network",
-    "most_runs",
     "pretrain",
 ]

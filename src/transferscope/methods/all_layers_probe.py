@@ -16,11 +16,19 @@ from transferscope.errors import SettingsError
 from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
 from transferscope.methods.common import Domain, domain, working_copy
 from transferscope.methods.held_out import harm, labels_needed, stratified_folds
-from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value
 from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network
 from transferscope.records import Cost, check_choices
-from transferscope.training import TensorSet, example_weights, frozen_features, outputs_of, stream_seed, weights_in
+from transferscope.training import (
+    TensorSet,
+    TrainingSettings,
+    example_weights,
+    frozen_features,
+    outputs_of,
+    stream_seed,
+    weights_in,
+)
 from transferscope.training.loop import memory_in_use, preserved_mode
 
 FRACTIONS = (0.0, 0.02, 0.1, 0.3, 1.0)
@@ -95,7 +103,7 @@ class AllLayers(nn.Module):
 
 
 @dataclass(frozen=True)
-class AllLayersProbe:
+class AllLayersProbe(Method):
     """Fit a linear head to the best of the pooled outputs of all blocks; the backbone stays as it is.
 
     "Head2Toe: Utilizing Intermediate Representations for Better Transfer Learning" (Evci, Dumoulin, Larochelle, Mozer
@@ -115,8 +123,6 @@ class AllLayersProbe:
 
     name: ClassVar[str] = "all-layers-probe"
     version: ClassVar[int] = 3
-    keeps_architecture: ClassVar[bool] = False  # its head reads more than the features
-    most_in_folds: ClassVar[int] = MOST_EXAMPLES
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -133,9 +139,27 @@ class AllLayersProbe:
         return "pretrained"
 
     @property
-    def uses_source(self) -> bool:
-        """No source data: the network is enough."""
+    def trains_backbone(self) -> bool:
+        """No, its head alone."""
         return False
+
+    @property
+    def keeps_network(self) -> bool:
+        """No: its head reads more than the features."""
+        return False
+
+    @property
+    def most_in_folds(self) -> int:
+        """As many as numbers are chosen by."""
+        return MOST_EXAMPLES
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Nothing: it chooses its fraction and penalties itself."""
+        return {}
+
+    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Nothing: it has no rate."""
+        return {}
 
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:

@@ -20,13 +20,13 @@ from transferscope.methods.common import (
     training_domain,
     working_copy,
 )
-from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value
 from transferscope.models.network import Network
-from transferscope.training import Batch, Draw, Learner, ParameterGroup, batch_loss
+from transferscope.training import Batch, Draw, Learner, ParameterGroup, TrainingSettings, batch_loss
 
 
 @dataclass(frozen=True)
-class Joint:
+class Joint(Method):
     """Minimise (1 - alpha) L_source + alpha L_target from a fresh network.
 
     Section 6.1.2 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al. 2020).
@@ -73,6 +73,10 @@ class Joint:
         draws = {"source": Draw(source.train), "target": Draw(target.train)}
         learner = Learner(module, [ParameterGroup(list(module.parameters()))], draws, objective)
         return fit_learner(learner, target, options, as_network=lambda: own, source_head=head_s)
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """A larger weight of the target."""
+        return {"alpha": (self.alpha, (1 + self.alpha) / 2)}
 
 
 def shared_features(network: Network, batches: Mapping[str, Batch]) -> dict[str, Float[Tensor, "_ m"]]:

@@ -10,7 +10,7 @@ import torch
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods.common import Domain, domain, working_copy
-from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
+from transferscope.methods.method import FitOptions, Fitted, Method, Snapshots, Start, Value
 from transferscope.methods.probe_head import ProbeFit, logistic_probe, probe_of
 from transferscope.models.network import Network
 from transferscope.records import Cost, check_choices
@@ -19,7 +19,7 @@ from transferscope.training.loop import memory_in_use
 
 
 @dataclass(frozen=True)
-class LinearProbe:
+class LinearProbe(Method):
     """Fit a linear head to the pretrained features, which stay as they are (in evaluation mode).
 
     Attributes:
@@ -51,8 +51,8 @@ class LinearProbe:
         return "pretrained"
 
     @property
-    def uses_source(self) -> bool:
-        """No source data: the network is enough."""
+    def trains_backbone(self) -> bool:
+        """No, the head alone."""
         return False
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
@@ -86,6 +86,15 @@ class LinearProbe:
         _keep(options.snapshots, own, fitted)
         source_head = own.head if self.start == "pretrained" else None
         return Fitted(fitted, target.scale, source_head, (), cost, "converged" if probe.converged else "max_steps")
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Penalties of the logistic solver; ridge chooses its own."""
+        factors = (1.0, 0.01, 0.1, 10.0, 100.0, 1000.0)
+        return {} if self.solver == "ridge" else {"penalty": tuple(self.penalty * factor for factor in factors)}
+
+    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Nothing: it has no rate."""
+        return {}
 
     @torch.no_grad()
     def _probe(self, own: Network, target: Domain, training: TrainingSettings) -> ProbeFit:

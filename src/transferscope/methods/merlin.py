@@ -23,7 +23,7 @@ from transferscope.methods.common import (
 )
 from transferscope.methods.inner_head import Goal, InnerHead, leave_one_out_head, unrolled_head, weighted_ridge_head
 from transferscope.methods.joint import shared_features
-from transferscope.methods.method import FitOptions, Fitted, Start
+from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.target_training import Beginning, check_frozen, check_scales, first_blocks
 from transferscope.models.network import Network
 from transferscope.records import ADDED_LATER, check_choices
@@ -43,7 +43,7 @@ from transferscope.training.loop import preserved_mode
 
 
 @dataclass(frozen=True)
-class Merlin:
+class Merlin(Method):
     """Minimise L_source(theta_s, phi) + rho L_val(theta_t(phi), phi) over the backbone phi and the source head theta_s.
 
     "Meta-learning Transferable Representations with a Single Target Domain" (Liu, HaoChen, Wei, Ma 2020), equation 3.
@@ -119,6 +119,19 @@ class Merlin:
     def uses_source(self) -> bool:
         """Source batches in every step, unless the source term is left out."""
         return self.source_term
+
+    @property
+    def rate_shares(self) -> Mapping[str, float]:
+        """`lr_scale`."""
+        return {"lr_scale": self.lr_scale}
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """A larger weight of the meta-objective; where that is all there is, what every method searches."""
+        return {"rho": (self.rho, 4 * self.rho)} if self.source_term else super().searched(training)
+
+    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Multiples of `lr_scale` where it starts pretrained, else of the training settings' rate."""
+        return searched_shares(self.lr_scale) if self.initial == "pretrained" else super().searched_rates(training)
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`.

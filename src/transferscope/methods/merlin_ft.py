@@ -1,7 +1,8 @@
 """MeRLin-ft: MeRLin on target data alone, from a pretrained network, over all of its weights or over adapters."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import torch
 from jaxtyping import Float
@@ -12,11 +13,11 @@ from transferscope.errors import SettingsError
 from transferscope.methods.common import training_domain, working_copy
 from transferscope.methods.lora import LoRA, merged
 from transferscope.methods.merlin import Merlin
-from transferscope.methods.method import FitOptions, Fitted, Start
-from transferscope.methods.target_training import GIVEN_SHARE, OWN_SHARE, Beginning, first_blocks
+from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
+from transferscope.methods.target_training import Beginning, first_blocks, share_of
 from transferscope.models.network import Network, seeded
 from transferscope.records import ADDED_LATER, check_choices
-from transferscope.training import TensorSet, frozen_features, stream_seed
+from transferscope.training import TensorSet, TrainingSettings, frozen_features, stream_seed
 
 
 class Bottleneck(nn.Module):
@@ -41,7 +42,7 @@ class Bottleneck(nn.Module):
 
 
 @dataclass(frozen=True)
-class MerlinFt:
+class MerlinFt(Method):
     """MeRLin-ft: start from the pretrained network and meta-learn on target data only (section 6.1.3).
 
     Attributes:
@@ -65,13 +66,12 @@ class MerlinFt:
     inner_steps: int = 20
     inner_lr: float | None = None
     target_batch: int | None = None
-    lr_scale: float = GIVEN_SHARE
+    lr_scale: float | Literal["auto"] = "auto"
     frozen_blocks: int = field(default=0, metadata=ADDED_LATER)
     adapters: Literal["none", "lora", "head"] = field(default="none", metadata=ADDED_LATER)
     rank: int = field(default=4, metadata=ADDED_LATER)
     hidden: int = field(default=32, metadata=ADDED_LATER)
 
-    own_share: ClassVar[float | None] = OWN_SHARE
     name: ClassVar[str] = "merlin-ft"
     version: ClassVar[int] = 2
 
@@ -93,14 +93,22 @@ class MerlinFt:
         return "pretrained"
 
     @property
-    def uses_source(self) -> bool:
-        """No source data: the network is enough."""
-        return False
-
-    @property
-    def keeps_architecture(self) -> bool:
+    def keeps_network(self) -> bool:
         """Not where a small network stands between backbone and head."""
         return self.adapters != "head"
+
+    @property
+    def rate_shares(self) -> Mapping[str, float]:
+        """`lr_scale`."""
+        return {"lr_scale": share_of(self.lr_scale)}
+
+    def with_defaults(self, *, own_networks: bool) -> Self:
+        """With the share that "auto" stands for."""
+        return replace(self, lr_scale=share_of(self.lr_scale, own_networks=own_networks))
+
+    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Multiples of `lr_scale`."""
+        return searched_shares(share_of(self.lr_scale))
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`."""
@@ -160,7 +168,7 @@ class MerlinFt:
             target_batch=self.target_batch,
             initial="pretrained",
             source_term=False,
-            lr_scale=self.lr_scale,
+            lr_scale=share_of(self.lr_scale),
             frozen_blocks=self.frozen_blocks,
         )
 

@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from transferscope.errors import SettingsError
 from transferscope.methods.merlin import Merlin
-from transferscope.methods.method import Control
+from transferscope.methods.method import Control, Value
+from transferscope.training import TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,19 @@ class MerlinTargetOnly(Control, Merlin):
             )
 
     @property
-    def trains_network(self) -> bool:
-        """The study's network."""
+    def trains_backbone(self) -> bool:
+        """Unlike other controls."""
         return True
 
     @property
-    def uses_network(self) -> bool:
-        """The study's network."""
+    def keeps_network(self) -> bool:
+        """Unlike other controls."""
         return True
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """What `Merlin` searches."""
+        return Merlin.searched(self, training)
+
+    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """What `Merlin` searches."""
+        return Merlin.searched_rates(self, training)

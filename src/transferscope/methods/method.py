@@ -1,9 +1,10 @@
 """What every transfer method is: frozen settings with the function `fit`."""
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -108,12 +109,19 @@ class Fitted:
         return (outputs if data.classes is None else outputs.argmax(dim=1)).cpu().numpy()
 
 
-@runtime_checkable
-class Method(Protocol):
-    """A way to learn the target, as a frozen dataclass whose fields are its settings.
+RATES = (1.0, 0.2, 5.0)
+"""Learning rates of the default search as multiples of the given one, which comes first: it wins a tie."""
+
+SMALL_SHARE_RATES = (1.0, 5.0, 25.0)
+"""Those of methods that train with a small share of the rate, 0.1 by default: up to that share of the largest of
+`RATES` and beyond, as far-off targets need it."""
+
+
+class Method(ABC):
+    """A way to learn the target, as a frozen dataclass whose fields are its settings: all that is ever asked of it.
 
     `fit` is a function of its arguments: it never changes the caller's network, its gradients, its mode or the global
-    random state, and the same seed gives the same result.
+    random state, and the same seed gives the same result. What has a default here is overridden where it differs.
     """
 
     name: ClassVar[str]
@@ -123,15 +131,11 @@ class Method(Protocol):
     """Part of a cell's key; raised when the same settings give other results than before."""
 
     @property
+    @abstractmethod
     def start(self) -> Start:
         """Whether `fit` expects a freshly initialised or a pretrained network."""
-        ...
 
-    @property
-    def uses_source(self) -> bool:
-        """Whether `fit` reads `task.source`."""
-        ...
-
+    @abstractmethod
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """Learn the target.
 
@@ -148,15 +152,149 @@ class Method(Protocol):
             DataError: The task has no source data and the method reads them.
             NetworkError: The network does not take the task's inputs.
         """
-        ...
+
+    @property
+    def uses_source(self) -> bool:
+        """Whether `fit` reads `task.source`: no, the network is enough."""
+        return False
+
+    @property
+    def needs_source(self) -> bool:
+        """The kind of an arm: with a source, where it reads the source's data or the pretrained network; else without.
+
+        A control may be of either kind: the nearest neighbours on pretrained features and the unchanged source model
+        are with a source, random features and MeRLin's objective on the target alone without.
+        """
+        return self.uses_source or self.start == "pretrained"
+
+    @property
+    def uses_network(self) -> bool:
+        """Whether it reads the study's network, rather than the inputs as they are."""
+        return True
+
+    @property
+    def trains_backbone(self) -> bool:
+        """Whether it trains the study's network, rather than what reads it alone."""
+        return True
+
+    @property
+    def keeps_network(self) -> bool:
+        """Whether it gives a network of the study's architecture, to keep, to export and to look into."""
+        return True
+
+    @property
+    def learns_grids(self) -> bool:
+        """Whether it learns labels on a grid over each image."""
+        return False
+
+    @property
+    def most_runs(self) -> int:
+        """How many runs of the whole budget a fit may take."""
+        return 1
+
+    @property
+    def most_in_folds(self) -> int | None:
+        """How many training examples of a fold it solves regressions for at most; None for all."""
+        return None
+
+    def solved_width(self, train: LabelledSet, n: int) -> int | None:
+        """How many features ridge regression reads of `n` training examples like these; None for those of the network.
+
+        Asked where not `uses_network`.
+        """
+        return None
+
+    def check_task(self, target: Dataset, source: Dataset | None) -> None:  # noqa: B027  # most take all
+        """Refuse a task that it cannot learn, besides labels on a grid, before anything is run: none.
+
+        Args:
+            target: The target.
+            source: The source; None for a pretrained network without data.
+
+        Raises:
+            DataError: It cannot learn this task from this source.
+        """
+
+    def check_network(self, network: Network) -> None:  # noqa: B027  # likewise
+        """Refuse a network that it cannot start from, before anything is run: none.
+
+        Args:
+            network: The network; it is not changed.
+
+        Raises:
+            SettingsError: Its settings name parts of a network that this one has not.
+        """
+
+    @property
+    def rate_shares(self) -> Mapping[str, float]:
+        """Its settings that are shares of the learning rate, by name: none."""
+        return {}
+
+    def with_defaults(self, *, own_networks: bool) -> Self:
+        """The same with numbers for settings that go by where the pretrained networks of a study come from: none do.
+
+        Args:
+            own_networks: Whether the study pre-trains all of them itself.
+        """
+        return self
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """The values that `compare` tries beside the rates, by setting, with its own first: of weight decay.
+
+        Args:
+            training: The recipe to search around.
+        """
+        return {"weight_decay": (training.weight_decay, 20 * training.weight_decay or 0.01)}
+
+    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """The learning rates that `compare` tries, with its own first: multiples of that of the training settings.
+
+        Args:
+            training: The recipe to search around.
+        """
+        return {"lr": _multiples(training.lr, RATES)}
+
+
+def searched_shares(lr_scale: float) -> dict[str, tuple[Value, ...]]:
+    """The learning rates to try of a method that has a share of the training settings' rate."""
+    return {"lr_scale": _multiples(lr_scale, SMALL_SHARE_RATES if lr_scale <= 0.2 else RATES)}
+
+
+def _multiples(rate: float, factors: Sequence[float]) -> tuple[float, ...]:
+    return tuple(float(f"{factor * rate:.6g}") for factor in factors)
+
+
+class Control(Method):
+    """Base of the methods that are no way to transfer: what transfer has to beat beside training from scratch.
+
+    Most train no network of their own, have nothing to be searched, and there is nothing in them for a diagnostic of
+    trained networks to measure.
+    """
+
+    @property
+    def trains_backbone(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def keeps_network(self) -> bool:
+        """No."""
+        return False
+
+    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Nothing."""
+        return {}
+
+    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Nothing."""
+        return {}
 
 
 def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
     """Refuse a task that a method cannot learn, before anything is run.
 
-    A method says so in a function `check_task(target, source)` of its own; one without takes every task. Labels on a
-    grid over each image are learnt by methods whose class says `learns_grids = True`, and their loss is no part of one
-    that trains on source data.
+    Labels on a grid over each image are learnt by methods whose `learns_grids` says so, and their loss is no part of
+    one that trains on source data; what else a method cannot learn, it says in its own `check_task`.
 
     Args:
         method: The method.
@@ -166,70 +304,14 @@ def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
     Raises:
         DataError: The method cannot learn this task from this source.
     """
-    on_grid = source is not None and source.train.grid is not None and method.uses_source
-    if target.train.grid is not None and not getattr(method, "learns_grids", False):
+    if target.train.grid is not None and not method.learns_grids:
         raise DataError(
             f"{target.name} has labels on a grid over each image ({target.train.kind}), which {method.name} does not "
             "learn; use scratch, and fine-tune or l2-sp with a random head"
         )
-    if on_grid and source is not None:
+    if source is not None and source.train.grid is not None and method.uses_source:
         raise DataError(
             f"{method.name} trains on the source's labels, and those of {source.name} lie on a grid over each image "
             f"({source.train.kind}); leave it out, or use fine-tune, which starts from the pretrained network"
         )
-    check = getattr(method, "check_task", None)
-    if check is not None:
-        check(target, source)
-
-
-def check_network(method: Method, network: Network) -> None:
-    """Refuse a network that a method cannot start from, before anything is run.
-
-    A method says so in a function `check_network(network)` of its own; one without takes every network.
-
-    Args:
-        method: The method.
-        network: The network; it is not changed.
-
-    Raises:
-        SettingsError: The method names parts of a network that this one has not.
-    """
-    check = getattr(method, "check_network", None)
-    if check is not None:
-        check(network)
-
-
-def keeps_network(method: Method) -> bool:
-    """Whether a method gives a trained network of the study's architecture, to keep, to export and to look into.
-
-    Most controls do not, and neither does a method whose class says `keeps_architecture = False`.
-    """
-    trains = not isinstance(method, Control) or method.trains_network
-    return trains and bool(getattr(method, "keeps_architecture", True))
-
-
-def most_runs(method: Method) -> int:
-    """How many runs of the whole budget a fit may take: what the method says as `most_runs`, or 1."""
-    return int(getattr(method, "most_runs", 1))
-
-
-class Control:
-    """Base of the methods that are no way to transfer: what transfer has to beat beside training from scratch.
-
-    Most train no network of their own, and there is nothing in them for a diagnostic of trained networks to measure.
-    """
-
-    @property
-    def trains_network(self) -> bool:
-        """Whether it trains a network of the study's architecture."""
-        return False
-
-    @property
-    def uses_network(self) -> bool:
-        """Whether one that starts from random weights reads the study's network, rather than the inputs as they are."""
-        return False
-
-    @property
-    def uses_source(self) -> bool:
-        """No source data."""
-        return False
+    method.check_task(target, source)

@@ -23,8 +23,3 @@ class RandomFeatures(Control, LinearProbe):
     def start(self) -> Start:
         """A freshly initialised network."""
         return "random"
-
-    @property
-    def uses_network(self) -> bool:
-        """The features are those of the study's network."""
-        return True

@@ -102,8 +102,13 @@ class Raw(Control):
         """A fresh network, of which nothing is used."""
         return "random"
 
+    @property
+    def uses_network(self) -> bool:
+        """No, the inputs as they are."""
+        return False
+
     def solved_width(self, train: LabelledSet, n: int) -> int:
-        """Number of features that ridge regression reads of `n` training examples."""
+        """All inputs, or as many as it reads of so many examples."""
         flat, _ = reader_of(train, n)
         one = torch.from_numpy(np.ascontiguousarray(train.inputs[:1]))
         return int(flat(one if train.is_tokens else one.float()).shape[1])

@@ -12,4 +12,8 @@ class Scratch(TargetTraining):
 
     name: ClassVar[str] = "scratch"
     version: ClassVar[int] = 1
-    learns_grids: ClassVar[bool] = True
+
+    @property
+    def learns_grids(self) -> bool:
+        """Yes."""
+        return True

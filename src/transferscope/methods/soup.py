@@ -10,7 +10,7 @@ from transferscope.errors import SettingsError
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.held_out import blend, forget_runs, harm, held_out_part, one_of_several, total_cost
 from transferscope.methods.method import FitOptions, Fitted, Value
-from transferscope.methods.target_training import Beginning
+from transferscope.methods.target_training import GIVEN_SHARE, Beginning
 from transferscope.models.network import Network
 from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors, weights_in
 
@@ -46,11 +46,11 @@ class Soup(FineTune):
         orders: In how many orders of the examples each of these is trained, at least 1.
     """
 
+    lr_scale: float = GIVEN_SHARE
     head: Literal["random", "probe"] = "probe"
     rates: int = field(default=3, kw_only=True)
     orders: int = field(default=1, kw_only=True)
 
-    own_share: ClassVar[float | None] = None
     name: ClassVar[str] = "soup"
     version: ClassVar[int] = 2
 
@@ -109,7 +109,7 @@ class Soup(FineTune):
         for i, (member, own) in enumerate(zip(members, options, strict=True)):
             method = replace(
                 self,
-                lr_scale=member.factor * self.lr_scale,
+                lr_scale=member.factor * self.lr_share,
                 head_lr_scale=None if self.head_lr_scale is None else member.factor * self.head_lr_scale,
             )
             seed = stream_seed(own.seed, f"order {member.order}") if member.order else own.seed
@@ -121,6 +121,10 @@ class Soup(FineTune):
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Nothing: the members are the search."""
+        return {}
+
+    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Nothing, likewise."""
         return {}
 
 

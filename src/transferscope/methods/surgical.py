@@ -96,7 +96,7 @@ class Surgical(FineTuning):
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Weight decay, as the block is chosen already."""
-        return super(FineTuning, self).searched(training)
+        return super().searched(training)
 
 
 def relative_gradient_norms(begun: Beginning) -> dict[str, float]:

@@ -8,7 +8,7 @@ features are not enough), and the network that predicts (`predictor`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Literal, Self
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ from transferscope.methods.common import (
     training_domain,
     working_copy,
 )
-from transferscope.methods.method import FitOptions, Fitted, Start, Value
+from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.probe_head import probe_of
 from transferscope.models.network import Network
 from transferscope.records import ADDED_LATER, check_choices
@@ -38,10 +38,10 @@ from transferscope.training import (
 )
 
 GIVEN_SHARE = 0.1
-"""`lr_scale` where none is given."""
+"""What `lr_scale = "auto"` is, but in a study whose sources are all data."""
 
 OWN_SHARE = 0.5
-"""The same in a study whose sources are all data.
+"""What it is there.
 
 A network that the study pre-trained is stable at about its rate; one that was given may not be (EfficientNet-lite0 of
 ImageNet ends with one answer to everything at half the rate of 0.01 and loses 18 points at .3). On images held out from
@@ -70,21 +70,13 @@ class Beginning:
 
 
 @dataclass(frozen=True)
-class TargetTraining:
+class TargetTraining(Method):
     """Minimise the task's loss on target batches, plus what a member adds to it."""
-
-    name: ClassVar[str]
-    version: ClassVar[int]
 
     @property
     def start(self) -> Start:
         """A freshly initialised network, unless a member says otherwise."""
         return "random"
-
-    @property
-    def uses_source(self) -> bool:
-        """No source data: the network is enough."""
-        return False
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`."""
@@ -187,32 +179,22 @@ class TargetTraining:
         """
         return lambda loss, features: loss
 
-    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """The setting that `compare` searches beside the rate, with its own value first: weight decay.
-
-        Args:
-            training: The recipe to search around.
-        """
-        return {"weight_decay": (training.weight_decay, 20 * training.weight_decay or 0.01)}
-
 
 @dataclass(frozen=True)
 class FineTuning(TargetTraining):
     """Training that starts from the pretrained backbone, under a new head, with a rate for each of the two.
 
     Attributes:
-        lr_scale: Learning rate of the backbone as a share of the training settings' rate, above 0; 0.1 is the "standard
-            practice" of section 6.1.2 of Liu et al. (2020, MeRLin). Where none is given, a study that pre-trains all of
-            its networks itself takes 0.5 (`OWN_SHARE`).
+        lr_scale: Learning rate of the backbone as a share of the training settings' rate, above 0. "auto" is 0.5
+            (`OWN_SHARE`) in a study that pre-trains all of its networks itself, and 0.1 elsewhere, in a call of `fit`
+            too: the "standard practice" of section 6.1.2 of Liu et al. (2020, MeRLin).
         head_lr_scale: The same for the head; None for `lr_scale`.
         head: "random" draws the new head from the seed; "probe" starts from the ridge probe on the pretrained features
             (LP-FT; Kumar et al. 2022).
         frozen_blocks: How many of the backbone's blocks, from the input up, keep their pretrained weights.
     """
 
-    own_share: ClassVar[float | None] = OWN_SHARE
-
-    lr_scale: float = GIVEN_SHARE
+    lr_scale: float | Literal["auto"] = "auto"
     head_lr_scale: float | None = None
     head: Literal["random", "probe"] = field(default="random", kw_only=True, metadata=ADDED_LATER)
     frozen_blocks: int = field(default=0, kw_only=True, metadata=ADDED_LATER)
@@ -220,13 +202,32 @@ class FineTuning(TargetTraining):
     def __post_init__(self) -> None:
         """Check the ranges."""
         check_choices(self)
-        check_scales(self.lr_scale, self.head_lr_scale)
+        check_scales(*self.rate_shares.values())
         check_frozen(self.frozen_blocks)
 
     @property
     def start(self) -> Start:
         """The pretrained network."""
         return "pretrained"
+
+    @property
+    def lr_share(self) -> float:
+        """`lr_scale` as a number."""
+        return share_of(self.lr_scale)
+
+    @property
+    def rate_shares(self) -> Mapping[str, float]:
+        """`lr_scale`, and `head_lr_scale` where it is given."""
+        head = {} if self.head_lr_scale is None else {"head_lr_scale": self.head_lr_scale}
+        return {"lr_scale": self.lr_share, **head}
+
+    def with_defaults(self, *, own_networks: bool) -> Self:
+        """With the share that "auto" stands for."""
+        return replace(self, lr_scale=share_of(self.lr_scale, own_networks=own_networks))
+
+    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
+        """Multiples of `lr_scale`."""
+        return searched_shares(self.lr_share)
 
     def check_network(self, network: Network) -> None:
         """Refuse a network with fewer blocks than are to be frozen.
@@ -252,9 +253,14 @@ class FineTuning(TargetTraining):
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """Backbone and head, each at its rate."""
-        head_scale = self.lr_scale if self.head_lr_scale is None else self.head_lr_scale
+        head_scale = self.lr_share if self.head_lr_scale is None else self.head_lr_scale
         trained = [parameter for parameter in own.features.parameters() if parameter.requires_grad]
-        return [ParameterGroup(trained, self.lr_scale), ParameterGroup(list(own.head.parameters()), head_scale)]
+        return [ParameterGroup(trained, self.lr_share), ParameterGroup(list(own.head.parameters()), head_scale)]
+
+
+def share_of(lr_scale: float | Literal["auto"], *, own_networks: bool = False) -> float:
+    """The number that a share of the learning rate is."""
+    return (OWN_SHARE if own_networks else GIVEN_SHARE) if lr_scale == "auto" else lr_scale
 
 
 def other_head(head: Literal["random", "probe"]) -> dict[str, tuple[Value, ...]]:
@@ -285,14 +291,14 @@ class AnchoredFineTuning(FineTuning):
         return [replace(group, weight_decay=0.0) for group in super().groups(own)]
 
 
-def check_scales(*scales: float | None) -> None:
+def check_scales(*scales: float) -> None:
     """Refuse a factor on the learning rate that is not positive.
 
     Raises:
         SettingsError: A factor is 0 or negative.
     """
     for scale in scales:
-        if scale is not None and scale <= 0:
+        if scale <= 0:
             raise SettingsError(f"a learning-rate scale of {scale} is out of range; expected a number above 0")
 
 

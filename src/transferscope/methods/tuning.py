@@ -17,13 +17,8 @@ from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.files import written_whole
-from transferscope.methods.all_layers_probe import AllLayersProbe
 from transferscope.methods.held_out import labels_needed, risk, stratified_folds, total_cost
-from transferscope.methods.joint import Joint
-from transferscope.methods.linear_probe import LinearProbe
-from transferscope.methods.merlin import Merlin
-from transferscope.methods.method import Control, FitOptions, Method, Value
-from transferscope.methods.target_training import TargetTraining
+from transferscope.methods.method import FitOptions, Method, Value
 from transferscope.models.network import Network
 from transferscope.records import Cost
 from transferscope.training import TrainingSettings, stream_seed
@@ -34,13 +29,6 @@ after each fold only the better half of the settings, rounded up, goes on to the
 
 TRIAL_STEPS = 1 / 3
 """Share of the training steps that a trial of a search by halving takes."""
-
-RATES = (1.0, 0.2, 5.0)
-"""Learning rates of the default search as multiples of the given one, which comes first: it wins a tie."""
-
-SMALL_SHARE_RATES = (1.0, 5.0, 25.0)
-"""Those of methods that start from a pretrained network with a small share of the rate, 0.1 by default: up to that
-share of the largest of `RATES` and beyond, as far-off targets need it."""
 
 
 @dataclass(frozen=True)
@@ -118,30 +106,8 @@ def search_grid(method: Method, training: TrainingSettings, *, rates: bool = Tru
     Returns:
         Values by setting, those that are given first; none for a method that chooses its own penalty or has none.
     """
-    if isinstance(method, AllLayersProbe) or (isinstance(method, Control) and not method.trains_network):
-        return {}
-    if isinstance(method, LinearProbe) and method.solver == "ridge":
-        return {}
-    if isinstance(method, LinearProbe):
-        return {"penalty": tuple(method.penalty * factor for factor in (1.0, 0.01, 0.1, 10.0, 100.0, 1000.0))}
-    own: dict[str, tuple[Value, ...]]
-    if isinstance(method, Joint):
-        own = {"alpha": (method.alpha, (1 + method.alpha) / 2)}
-    elif isinstance(method, Merlin) and method.source_term:
-        own = {"rho": (method.rho, 4 * method.rho)}
-    elif isinstance(method, TargetTraining):
-        own = method.searched(training)
-        if not own:
-            return {}
-    else:
-        own = {"weight_decay": (training.weight_decay, 20 * training.weight_decay or 0.01)}
-    if not rates:
-        return own
-    scale = getattr(method, "lr_scale", None)
-    if method.start == "pretrained" and isinstance(scale, float):
-        factors = SMALL_SHARE_RATES if scale <= 0.2 else RATES
-        return {"lr_scale": tuple(float(f"{factor * scale:.6g}") for factor in factors), **own}
-    return {"lr": tuple(float(f"{factor * training.lr:.6g}") for factor in RATES), **own}
+    own = method.searched(training)
+    return {**method.searched_rates(training), **own} if rates else own
 
 
 def combinations(

@@ -86,6 +86,8 @@ class NetworkInput:
         found: dict[str, Any] = {}
         for part in text.split(","):
             name, _, value = part.strip().partition("=")
+            if name in found:
+                raise SettingsError(f"the input {text!r} gives {name} twice; give it once")
             try:
                 if name in ("size", "channels"):
                     found[name] = int(value)

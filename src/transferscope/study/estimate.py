@@ -16,7 +16,7 @@ from jaxtyping import Int
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import TransferscopeError
 from transferscope.machine import memory_free
-from transferscope.methods import FitOptions, Raw, Snapshots, keeps_network, most_runs, pretrain
+from transferscope.methods import FitOptions, Snapshots, pretrain
 from transferscope.methods.large_ridge import large_ridge, ridge_work
 from transferscope.methods.probe_head import RidgeSolve, watched_solves
 from transferscope.methods.tuning import combinations, runs_of_a_search, search_grid
@@ -26,7 +26,7 @@ from transferscope.study.backends import default_workers
 from transferscope.study.backends.backend import thread_limit
 from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe
 from transferscope.study.facts import examples_as_read, kept_data
-from transferscope.study.fitting import fresh_network, number, open_source, spread_examples, uses_no_network
+from transferscope.study.fitting import fresh_network, number, open_source, spread_examples
 from transferscope.study.kept import keys_to_keep
 from transferscope.study.settings import DataSettings, EngineSettings
 from transferscope.study.status import Kind
@@ -108,10 +108,10 @@ class _Pace:
         if not self.solves:
             return []
         width = None
-        if isinstance(recipe.method, Raw):  # it reads the inputs as they are, and of many texts more tokens
+        if not recipe.method.uses_network:  # it reads the inputs as they are, and of many texts more tokens
             train = kept_data(recipe.target).train
             width = recipe.method.solved_width(train.take(np.arange(n_train)) if train.is_tokens else train, n_train)
-        found, most = [], getattr(recipe.method, "most_in_folds", n_train)
+        found, most = [], recipe.method.most_in_folds or n_train
         for solve in self.solves:
             n = round(solve.n / self.n_timed * n_train)
             found.append(solve._replace(n=min(n, most) if solve.n < self.n_timed else n, width=width or solve.width))
@@ -285,7 +285,7 @@ def _seconds(cells: Sequence[PlannedCell], pace: _Pace) -> _Taken:
         n_settings = min(recipe.tuning.trials, len(combinations(recipe.tuning.grid, recipe.method, recipe.training)))
         searched = runs_of_a_search(n_settings, recipe.tuning.folds, recipe.tuning.search)
     for i, n_train in enumerate(number(cell, "n_target") for cell in cells):
-        n_steps = recipe.training.n_steps(n_train) * most_runs(recipe.method) if pace.per_step else 0
+        n_steps = recipe.training.n_steps(n_train) * recipe.method.most_runs if pace.per_step else 0
         n_curve = _on_curve(recipe.training, n_train, n_test, pace) if n_steps else 0
         n_tested = 0 if pace.kept and i else n_test
         solves = pace.solved(recipe, n_train)
@@ -337,7 +337,7 @@ def _measured(cell: PlannedCell, engine: EngineSettings) -> _Pace:
     recipe = MethodRecipe.from_payload(cell.payload)
     task, network = _few_of_task(recipe, seed)
     fit = partial(recipe.method.fit, task, network)
-    return _pace(fit, recipe.training, task.target, None if uses_no_network(recipe) else network, engine)
+    return _pace(fit, recipe.training, task.target, network if recipe.method.uses_network else None, engine)
 
 
 class _EnoughError(Exception):
@@ -447,7 +447,7 @@ def _few_of_task(recipe: MethodRecipe, seed: int) -> tuple[TransferTask, Network
     data = None if recipe.source is None else recipe.source.as_data
     source = None if data is None else _few(data, recipe)
     task = TransferTask(target, source)
-    if uses_no_network(recipe):
+    if not recipe.method.uses_network:
         return task, build_network("linear", target.train.input_shape, target.train.n_outputs, seed=0)
     if recipe.method.start == "random" or recipe.source is None:
         return task, fresh_network(recipe, target, seed)
@@ -460,7 +460,7 @@ def _few(data: DataSettings, recipe: PretrainRecipe | MethodRecipe) -> Dataset:
     """A few examples as the network reads them."""
     whole = kept_data(data)
     known = None
-    if isinstance(recipe, PretrainRecipe) or not uses_no_network(recipe):
+    if isinstance(recipe, PretrainRecipe) or recipe.method.uses_network:
         known = input_of(recipe.network)
 
     def few(part: LabelledSet, index: Int[np.ndarray, " n"]) -> LabelledSet:
@@ -487,7 +487,7 @@ def _disk(cells: Sequence[PlannedCell], network: float, kept: set[str]) -> float
         return own
     recipe = MethodRecipe.from_payload(first.payload)
     own += 4.0 * len(cells) * len(kept_data(recipe.target).test)
-    if not keeps_network(recipe.method):
+    if not recipe.method.keeps_network:
         return own
     for cell in cells:
         n_steps = recipe.training.n_steps(number(cell, "n_target"))

@@ -9,7 +9,7 @@ import numpy as np
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError, StoreError, unknown_name
 from transferscope.estimate import Estimate
-from transferscope.methods import Control, Method, keeps_network
+from transferscope.methods import Control, Method
 from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
@@ -77,11 +77,11 @@ def chosen_run(
     if not runs:
         raise StoreError(f"the study {study} has no finished run yet; run it with `transferscope run` first")
     if method is None:
-        runs = [run for run in runs if keeps_network(_method(run))]
+        runs = [run for run in runs if _method(run).keeps_network]
     runs = _of(runs, "method", method, lambda run: run.method)
     if not runs:
         raise StoreError(f"the study {study} has no finished run that gives a network of its own architecture")
-    if not keeps_network(_method(runs[0])):
+    if not _method(runs[0]).keeps_network:
         why = "is a control and trains no network"
         if not isinstance(_method(runs[0]), Control):
             why = "gives a head that reads more than the features, which no file of weights holds"

@@ -21,10 +21,8 @@ from transferscope.data.transforms import apply_transforms
 from transferscope.diagnostics.diagnostic import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, SettingsError, TransferscopeError
 from transferscope.files import require_regular
-from transferscope.methods import AllLayersProbe, Control, LinearProbe, Method
 from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
 from transferscope.methods.held_out import PARTS
-from transferscope.methods.method import check_network
 from transferscope.methods.tuning import combinations, with_settings
 from transferscope.models import (
     LoadReport,
@@ -398,7 +396,8 @@ def _opened(pretrained: Pretrained, target: Dataset, spec: StudySpec, digest: st
     check_kind(target.train, known)
     check_kind(target.test, known)
     _check_methods(spec, found.network)
-    moved = spec.training.batch_norm == "train" and any(map(_trains_pretrained, spec.methods.values()))
+    trained = any(one.start == "pretrained" and one.trains_backbone for one in spec.methods.values())
+    moved = spec.training.batch_norm == "train" and trained
     follows = moved and bool(batch_norms(found.network.features))
     words = "" if known is None else str(known)
     return PretrainedSource(pretrained, digest or fingerprint_of(found), found.report, words, follows)
@@ -419,19 +418,14 @@ def _check_methods(spec: StudySpec, network: Network) -> None:
             tried, training = with_settings(method, spec.training, settings)
             try:
                 check_batch_norm(network, training)
-                check_network(tried, network)
+                tried.check_network(network)
             except SettingsError as error:
                 raise SettingsError(f"[methods.{name}] {error}") from error
 
 
-def _trains_pretrained(method: Method) -> bool:
-    """Whether a method trains the backbone of a pretrained network."""
-    return method.start == "pretrained" and not isinstance(method, Control | LinearProbe | AllLayersProbe)
-
-
 def _builds_network(spec: StudySpec) -> bool:
     """Whether some run begins with random weights of the study's network."""
-    starts = [one.start for one in spec.methods.values() if not isinstance(one, Control) or one.uses_network]
+    starts = [one.start for one in spec.methods.values() if one.uses_network]
     return "random" in starts or any(source.data is not None for source in spec.sources.values())
 
 

@@ -11,7 +11,7 @@ from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.diagnostics import Examples
 from transferscope.errors import CorruptDataError, SettingsError
-from transferscope.methods import Control, FitOptions, Fitted, Snapshots
+from transferscope.methods import FitOptions, Fitted, Snapshots
 from transferscope.methods.tuning import Tuned, trials_file, tune
 from transferscope.models import Network, OpenedNetwork, build_network, open_network, open_pretrained, save_weights
 from transferscope.models.pretrained import code_notes, fingerprint_of
@@ -114,16 +114,10 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
     n_source, content = number(cell, "n_source") if data else 0, recipe.contents.get("source")
     source = None if data is None else source_data(data, n_source, seed, content=content)
     few = replace(target, train=subset)
-    if uses_no_network(recipe):
+    if not recipe.method.uses_network:
         return TransferTask(few, source)
     seen = None if data is None or source is None else as_read(source, data, recipe.network)
     return TransferTask(as_read(few, recipe.target, recipe.network), seen)
-
-
-def uses_no_network(recipe: MethodRecipe) -> bool:
-    """Whether the method is a control on the inputs as they are."""
-    method = recipe.method
-    return isinstance(method, Control) and method.start == "random" and not method.uses_network
 
 
 def _as_planned(data: DataSettings, content: str | None) -> Dataset:
@@ -162,7 +156,7 @@ def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | 
 def starting_network(cell: PlannedCell, recipe: MethodRecipe, task: TransferTask, context: WorkContext) -> Network:
     """The network that the method starts from."""
     seed, target = number(cell, "seed"), task.target
-    if uses_no_network(recipe):
+    if not recipe.method.uses_network:
         return build_network("linear", target.train.input_shape, target.train.n_outputs, seed=0)
     if recipe.method.start == "random" or recipe.source is None:
         return fresh_network(recipe, target, seed)

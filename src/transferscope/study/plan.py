@@ -14,8 +14,7 @@ import torch
 from transferscope.data.task import Dataset
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods import PRETRAINING_VERSION, Control, check_task, keeps_network
-from transferscope.methods.held_out import PARTS
+from transferscope.methods import PRETRAINING_VERSION, Control, check_task
 from transferscope.store import PlannedCell, Store, StudyRow, gc_paused
 from transferscope.study.cell import (
     CellTuning,
@@ -27,7 +26,7 @@ from transferscope.study.cell import (
 )
 from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
 from transferscope.study.settings import DiagnosticSettings
-from transferscope.study.spec import StudySpec, depends_on_source
+from transferscope.study.spec import StudySpec
 from transferscope.training import TrainingSettings, choose_device, choose_precision
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def _check_tasks(spec: StudySpec, data: StudyData) -> None:
             if setting in {one.name for one in fields(method)}:  # type: ignore[arg-type]
                 place = f"[tuning.grid.{name}] {setting}"
                 tried += [(f"{place} = {value!r}:", replace(method, **{setting: value})) for value in values]  # type: ignore[type-var]
-        for source in sources if depends_on_source(method) else [None]:
+        for source in sources if method.needs_source else [None]:
             for place, one in tried:
                 try:
                     check_task(one, data.target, None if source is None else data.sources.get(source))
@@ -198,28 +197,15 @@ class _Stem:
     pretrained: bool = False
     pretrain_step: int | None = None
     diagnoses: tuple[_Diagnosis, ...] = ()
-    batches: tuple[int, ...] = ()
-    folds: tuple[int, ...] = ()
-
-
-def _joined(stem: _Stem, *sizes: int | None) -> str:
-    """What is shared, and that a last batch of a single example joins the one before it where there may be one.
-
-    Version 0.2 left it by itself. Counted are all examples, and those without one fold.
-    """
-    fits = {n - left for n in sizes if n for f in stem.folds for left in (0, n // f, -(-n // f))} | {*sizes}
-    single = any(n and n > batch > 1 and n % batch == 1 for n in fits for batch in stem.batches)
-    return f"{stem.shared}+joined" if single else stem.shared
 
 
 def _pretrain_cell(stage: _Stem, seed: int) -> PlannedCell:
-    key = cell_key(_joined(stage, stage.n_source), seed=seed, n_source=stage.n_source)
+    key = cell_key(stage.shared, seed=seed, n_source=stage.n_source)
     return PlannedCell(key, "pretrain", _labels(stage, None, seed), stage.payload)
 
 
 def _method_cell(stem: _Stem, n_target: int, seed: int, needs: tuple[str, ...]) -> PlannedCell:
-    joined = _joined(stem, n_target, stem.n_source)
-    shared = joined if stem.pretrain_step is None else f"{joined}@{stem.pretrain_step}"
+    shared = stem.shared if stem.pretrain_step is None else f"{stem.shared}@{stem.pretrain_step}"
     key = cell_key(shared, seed=seed, n_target=n_target, n_source=stem.n_source, needs=needs)
     return PlannedCell(key, "method", _labels(stem, n_target, seed), stem.payload, needs)
 
@@ -263,13 +249,13 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
         parts |= _momentum(data) | _scaling(data)
         shared = shared_digest(parts | arithmetic | ({"checkpoints": spec.checkpoints} if spec.checkpoints else {}))
         for n_source in _source_sizes(spec, data, name):
-            yield _Stem(shared, payload, "pretrain", name, n_source, batches=(recipe.batch_size,))
+            yield _Stem(shared, payload, "pretrain", name, n_source)
 
 
 def _stems(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
     """Every method from every source and size that it can transfer from."""
     for name, method in spec.methods.items():
-        if not depends_on_source(method):
+        if not method.needs_source:
             yield _stem(spec, data, name, None)
             continue
         for source, settings in spec.sources.items():
@@ -305,7 +291,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
         spec.training,
         method,
         tuning,
-        _snapshots(spec.diagnostics) if keeps_network(method) else None,
+        _snapshots(spec.diagnostics) if method.keeps_network else None,
         data.sources[source].fingerprint if source and origin and origin.is_network else None,
         {"target": data.target}
         | ({"source": data.sources[source].content} if source and origin and origin.as_data else {}),
@@ -328,9 +314,8 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
     diagnoses = tuple(
         _diagnosis(recipe, label, settings, arithmetic)
         for label, settings in spec.diagnostics.items()
-        if keeps_network(method) and (has_data or not settings.diagnostic.needs_source)
+        if method.keeps_network and (has_data or not settings.diagnostic.needs_source)
     )
-    own_batch = getattr(method, "target_batch", None)
     return _Stem(
         shared,
         recipe.as_payload() | arithmetic,
@@ -338,8 +323,6 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
         source,
         0 if source is None else None,
         diagnoses=diagnoses,
-        batches=(spec.training.batch_size, *((own_batch,) if isinstance(own_batch, int) else ())),
-        folds=(PARTS, *(() if tuning is None else (tuning.folds,))),
     )
 
 

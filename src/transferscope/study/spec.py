@@ -34,6 +34,7 @@ from transferscope.study.settings import (
 )
 from transferscope.study.tables import Mistakes, read_table, setting_names
 from transferscope.training import LEAST_LR, TrainingSettings
+from transferscope.wording import candidate_words
 
 T = TypeVar("T")
 
@@ -106,11 +107,6 @@ class StudySpec:
         tables["methods"] = {name: method_as_json(method) for name, method in self.methods.items()}
         tables["diagnostics"] = {name: settings.as_json() for name, settings in self.diagnostics.items()}
         return tables
-
-
-def depends_on_source(method: Method) -> bool:
-    """Whether the answer of a method can change with the source."""
-    return method.uses_source or method.start == "pretrained"
 
 
 def read_spec(path: Path) -> StudySpec:
@@ -391,11 +387,8 @@ def _method(name: str, table: object, mistakes: Mistakes, *, own: bool) -> Metho
         mistakes.add(f"{where} {error}")
         return None
     settings = {key: value for key, value in table.items() if key != "method"}
-    share = getattr(kind, "own_share", None)
-    giver = next((base for base in kind.__mro__ if "lr_scale" in vars(base)), object)
-    if own and share is not None and "own_share" in vars(giver):  # not where a class derived from it says lr_scale
-        settings = {"lr_scale": share, **settings}
-    return read_table(kind, settings, where, mistakes)
+    method = read_table(kind, settings, where, mistakes)
+    return None if method is None else method.with_defaults(own_networks=own)
 
 
 def _check_names(tables: Mapping[str, Any], mistakes: Mistakes) -> None:
@@ -422,11 +415,16 @@ def _check_methods(
     """Whether methods have what they transfer from; what is given and wrong is said elsewhere."""
     if not tables.get("methods"):
         mistakes.add("there are no methods; add a table for each, as in [methods.fine-tune]")
+    arms = [(name, source) for name, one in methods.items() for source in (sources if one.needs_source else [None])]
+    words = [candidate_words(*arm) for arm in arms]
+    for twice in dict.fromkeys(word for word in words if words.count(word) > 1):
+        of = " and ".join(f"[methods.{name}]" for (name, _), word in zip(arms, words, strict=True) if word == twice)
+        mistakes.add(f'{of} would both be called "{twice}"; give one of them another name')
     given = tables.get("sources")
     all_known = not given or (isinstance(given, Mapping) and len(given) == len(sources))
     with_data = any(source.data is not None for source in sources.values())
     for name, method in methods.items():
-        if depends_on_source(method) and not given:
+        if method.needs_source and not given:
             mistakes.add(f"[methods.{name}] transfers from a source and there is none; add [sources.NAME]")
         elif method.uses_source and not with_data and all_known:
             mistakes.add(f'[methods.{name}] trains on source data and no source has any; give one data = "..."')
@@ -437,9 +435,8 @@ def _check_methods(
 def _check_rates(methods: Mapping[str, Method], training: TrainingSettings | None, mistakes: Mistakes) -> None:
     """A method's share of the learning rate must leave a rate that moves weights."""
     for name, method in methods.items() if training is not None else ():
-        for key in ("lr_scale", "head_lr_scale"):
-            scale = getattr(method, key, None)
-            if training is not None and scale is not None and scale * training.lr < LEAST_LR:
+        for key, scale in method.rate_shares.items():
+            if training is not None and scale * training.lr < LEAST_LR:
                 mistakes.add(
                     f"[methods.{name}] {key} = {scale} of lr = {training.lr} moves no weight; expected a product of at "
                     f"least {LEAST_LR}"

@@ -11,7 +11,7 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.diagnostics import Examples, Findings, Subject
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.errors import SettingsError, TransferscopeError
-from transferscope.methods import Fitted, keeps_network, pretrain
+from transferscope.methods import Fitted, pretrain
 from transferscope.methods.tuning import Tuned
 from transferscope.models import Network
 from transferscope.models.build import frame_network
@@ -75,7 +75,7 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
     fit = fit_method(cell, recipe, context, key=cell.key)
     fitted, task = fit.fitted, fit.task
     test = measure_on(fitted.network, task.target, part="target_test")
-    if KEEP in cell.payload and keeps_network(recipe.method):
+    if KEEP in cell.payload and recipe.method.keeps_network:
         _keep(cell, recipe, fit, test, context)
     further = {} if recipe.source is None else recipe.source.held_out_data
     held_out = {name: as_read(kept_data(data), data, recipe.network) for name, data in further.items()}

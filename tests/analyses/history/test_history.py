@@ -206,11 +206,6 @@ def test_losses_are_proposed_downwards(history: History, tmp_path: Path) -> None
     assert {one.arm for one in result.open[:5]} <= {f"arm{a}" for a in range(8, 16)}
 
 
-def test_an_arm_that_was_tried_twice_is_refused(history: History) -> None:
-    told = CliRunner().invoke(app, ["history", "propose", "new", "--tried", "a=0.5", "--tried", "a=0.6"])
-    assert "--tried gives a twice" in str(told.exception)
-
-
 def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -> None:
     path = table(tmp_path / "scores.csv", two_kinds(3, 4))
     origins = sorted(set(shipped_rows()["origin"]))

@@ -25,8 +25,8 @@ from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.study.read_alike import in_tokens_of
-from transferscope.study.spec import StudySpec, depends_on_source, parse_spec
-from transferscope.wording import listed
+from transferscope.study.spec import StudySpec, parse_spec
+from transferscope.wording import distinct, listed
 
 SMALLEST_LENET = 16
 """Pixels on a side; smaller images are enlarged to this."""
@@ -145,7 +145,7 @@ def study_tables(
     network = _network_table(budget, networks)
     names = _read_by(network, names, networks)
     asked = usable_methods(defaults, sources) if methods is None else methods
-    chosen = {_table_of(name): registry.seen_from(name, Path.cwd()) for name in ("scratch", *asked)}
+    chosen = _method_tables(["scratch", *asked])
     tables: dict[str, Any] = {
         "name": study,
         "seeds": seeds,
@@ -270,7 +270,7 @@ def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], any_networ
     left_out = []
     for name, method in methods.items():
         try:
-            for source in (*sources, *([None] if any_network else [])) if depends_on_source(method) else [None]:
+            for source in (*sources, *([None] if any_network else [])) if method.needs_source else [None]:
                 check_task(method, target, source)
         except DataError:
             left_out.append(name)
@@ -305,9 +305,21 @@ def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
     return {**tables, "training": {**tables["training"], "steps": steps}}
 
 
-def _table_of(method: str) -> str:
-    """The name of a method's table: its own name, also where a reference says where its code lies."""
-    return METHODS[method].name if ":" in method else method
+def _method_tables(methods: Sequence[str]) -> dict[str, str]:
+    """Methods by the names of their tables: their own names.
+
+    One whose code lies elsewhere has the name of its file or module beside its own where that is another's, too.
+    """
+    found = [*dict.fromkeys(registry.seen_from(name, Path.cwd()) for name in methods)]
+    own = [METHODS[name].name if ":" in name else name for name in found]
+    taken = {*METHODS.own, *(name for name in own if own.count(name) > 1)}
+    names = [
+        f"{table}-{slug(Path(where).stem if where.endswith('.py') else where.rpartition('.')[2])}"
+        if (where := name.rpartition(":")[0]) and table in taken
+        else table
+        for name, table in zip(found, own, strict=True)
+    ]
+    return dict(zip(distinct(names), found, strict=True))
 
 
 @dataclass(frozen=True)
@@ -439,7 +451,7 @@ def _labels(examples: LabelledSet) -> np.ndarray:
 
 def _keys(names: Sequence[str]) -> list[str]:
     """Short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; of code, the name of the function."""
-    keys: list[str] = []
+    stems: list[str] = []
     for name in names:
         name = (
             f"code:{name.rpartition(':')[2].rpartition('.')[2]}"
@@ -447,7 +459,5 @@ def _keys(names: Sequence[str]) -> list[str]:
             else name
         )
         kind, _, rest = name.split("?")[0].partition(":")
-        stem = slug(re.sub(r"-[0-9a-f]{16}$", "", Path(rest).stem) if rest else kind)
-        count = sum(key == stem or key.startswith(f"{stem}-") for key in keys)
-        keys.append(f"{stem}-{count + 1}" if count else stem)
-    return keys
+        stems.append(slug(re.sub(r"-[0-9a-f]{16}$", "", Path(rest).stem) if rest else kind))
+    return distinct(stems)

@@ -191,7 +191,7 @@ def decide(
 def ways_of(tables: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Method and source of the ways of transfer of a study that are transferscope's own, controls left out."""
     own = {name: METHODS[name]() for name in tables["methods"] if name in METHODS.own}
-    ways = [name for name, one in own.items() if one.start == "pretrained" or one.uses_source]
+    ways = [name for name, one in own.items() if one.needs_source]
     return [(way, source) for way in ways if not isinstance(own[way], Control) for source in tables["sources"]]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from transferscope.analyses.diagnose.subject import FileSubject
 from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Diagnostic
-from transferscope.errors import SettingsError, TransferscopeError
+from transferscope.errors import SettingsError, TransferscopeError, each_once
 from transferscope.study.places import parse_toml
 from transferscope.study.tables import Mistakes, read_table
 
@@ -72,7 +72,9 @@ def read_changes(texts: Sequence[str]) -> Changes:
                 f"--set {text} cannot be read; expected DIAGNOSTIC.NAME=VALUE, as in --set curvature.k=5"
             )
         _check_known([name])
-        changes.setdefault(name, {})[setting] = _value(value.strip())
+        if setting in changes.setdefault(name, {}):
+            raise SettingsError(f"--set {place.strip()} is given twice; give it once")
+        changes[name][setting] = _value(value.strip())
     return changes
 
 
@@ -110,7 +112,9 @@ def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagno
         for name in (dict.fromkeys(names) or DIAGNOSTICS.own)
     }
     mistakes.raise_any()
-    return {name: diagnostic for name, diagnostic in made.items() if diagnostic is not None}
+    found = {name: diagnostic for name, diagnostic in made.items() if diagnostic is not None}
+    each_once(((one.name, name) for name, one in found.items()), "name of a diagnostic")  # its files have this name
+    return found
 
 
 def _settings(name: str, names: Sequence[str], changes: Changes) -> dict[str, Any]:

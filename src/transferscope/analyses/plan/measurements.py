@@ -248,7 +248,9 @@ def find_columns(
         UnknownNameError: A named column does not exist.
         SettingsError: One cannot be found, or there are several measures.
     """
-    by_name = {re.sub(r"[^a-z0-9²]+", "_", str(name).lower()).strip("_"): str(name) for name in frame.columns}
+    by_name: dict[str, list[str]] = {}
+    for name in map(str, frame.columns):
+        by_name.setdefault(re.sub(r"[^a-z0-9²]+", "_", name.lower()).strip("_"), []).append(name)
     notes: list[str] = []
     found: dict[str, str | None] = {}
     taken = {value for value in (columns.labels, columns.arm, columns.score, columns.seed, columns.stderr) if value}
@@ -259,7 +261,8 @@ def find_columns(
                 raise unknown_name("column", given, map(str, frame.columns))
             found[role] = given
             continue
-        known = [by_name[alias] for alias in aliases.split() if alias in by_name and by_name[alias] not in taken]
+        alike = [[name for name in by_name.get(alias, ()) if name not in taken] for alias in aliases.split()]
+        known = [name for names in alike for name in names]
         if role in optional and not known:
             continue
         if role == "score" and len(known) > 1:
@@ -270,6 +273,11 @@ def find_columns(
             raise SettingsError(
                 f"the table has no column of {_WHAT[role]} among {listed([str(name) for name in frame.columns])}; name "
                 f"it with --{role}-column"
+            )
+        if known[1:] and known[1] in next(filter(None, alike)):
+            raise SettingsError(
+                f"the columns {known[0]} and {known[1]} differ in case or signs alone, and either may hold "
+                f"{_WHAT[role]}; name one with --{role}-column"
             )
         found[role] = known[0]
         taken.add(known[0])

@@ -19,7 +19,7 @@ from transferscope.analyses.scaling.checks import (
     told_apart,
     words_in,
 )
-from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, unknown_name
+from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, each_once, unknown_name
 from transferscope.scaling.observations import Observations, observe
 
 EVERYTHING = "all rows"
@@ -225,14 +225,16 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple
     """
     defaults = Columns()
     said: list[str] = []
-    known = {re.sub(r"[^a-z0-9]+", "_", str(name).lower()).strip("_"): str(name) for name in frame.columns}
+    known: dict[str, list[str]] = {}
+    for name in map(str, frame.columns):
+        known.setdefault(re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"), []).append(name)
     for field, role in (("error", "error"), ("pretrain_size", "n"), ("finetune_size", "s")):
         named = getattr(columns, field)
         if named != getattr(defaults, field) or named in frame.columns or (field == "finetune_size" and not said):
             continue
         if field == "finetune_size" and columns.pretrain_size in ("n", "N") and "D" not in frame.columns:
             continue
-        found = [known[alias] for alias in ALIASES[role].split() if alias in known]
+        found = [name for alias in ALIASES[role].split() for name in known.get(alias, ())]
         found = [name for name in found if name not in (columns.error, columns.pretrain_size, *columns.by)]
         if len(found) == 1:
             error = found[0] if field == "error" else columns.error
@@ -395,9 +397,13 @@ def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
         return {EVERYTHING: frame}
     grouped = frame.groupby(list(columns.by), sort=False, dropna=False)
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in columns.by]
-    parts = {
-        ", ".join(_named(*part) for part in zip(columns.by, key, numeric, strict=True)): rows for key, rows in grouped
-    }
+    parts = each_once(
+        (
+            (", ".join(_named(*part) for part in zip(columns.by, key, numeric, strict=True)), rows)
+            for key, rows in grouped
+        ),
+        "curve",
+    )
     if len(parts) > MOST_GROUPS:
         raise DataError(
             f"the columns {', '.join(columns.by)} divide the table into {len(parts)} curves, more than {MOST_GROUPS}; "

@@ -1,0 +1,87 @@
+"""`Method` says all that the engine asks of one."""
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pytest
+
+import transferscope
+from study.test_work import tables
+from transferscope.data import TransferTask
+from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin, Method, Start
+from transferscope.models import Network
+from transferscope.store import Store
+from transferscope.study.context import WorkContext
+from transferscope.study.estimate import estimate_study
+from transferscope.study.plan import plan_study
+from transferscope.study.spec import parse_spec
+from transferscope.study.work import work
+
+SOURCE = Path(transferscope.__file__).parent
+WITHOUT = {"scratch", "raw", "random-features", "merlin-target-only"}
+ASKED: set[str] = set()
+"""Names that `Least` was asked for and has not."""
+
+
+@dataclass(frozen=True)
+class Least(Method):
+    """A method with nothing but what has no default, which notes what else it is asked."""
+
+    name: ClassVar[str] = "least"
+    version: ClassVar[int] = 1
+
+    @property
+    def start(self) -> Start:
+        """The pretrained network."""
+        return "pretrained"
+
+    def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        """As fine-tuning."""
+        return FineTune().fit(task, network, options)
+
+    def __getattr__(self, name: str) -> Any:
+        """Nothing that is not written."""
+        if not name.startswith("__"):
+            ASKED.add(name)
+        raise AttributeError(name)
+
+
+def test_a_study_asks_a_method_for_nothing_that_is_not_written(tmp_path: Path) -> None:
+    """Planned, estimated, tuned, trained, kept and diagnosed."""
+    ASKED.clear()
+    changes = {"methods": {"least": {"method": f"{__name__}:Least"}}, "tuning": {"folds": 2, "trials": 2}}
+    study = parse_spec(tables(tmp_path, diagnostics={"weights": {}}, **changes))
+    plan = plan_study(study)
+    with Store.open(str(tmp_path / "store.sqlite")) as store:
+        estimate_study(plan.cells, store, study.name, study.engine)
+    context = WorkContext(tmp_path, device="cpu")
+    assert [work(cell, context).cost is not None for cell in plan.cells]
+    assert set() == ASKED
+
+
+def test_no_method_is_told_by_its_class() -> None:
+    """Outside its own file; that one is a control is part of the protocol."""
+    classes = {kind.__name__ for kind in map(METHODS.__getitem__, METHODS.own)} | {"TargetTraining", "FineTuning"}
+    told = {
+        (str(path.relative_to(SOURCE)), name.id)
+        for path in SOURCE.rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "isinstance"
+        for name in ast.walk(call.args[1])
+        if isinstance(name, ast.Name) and name.id in classes
+    }
+    assert told <= {("study/run.py", "Scratch")}  # what a race calls its baseline
+
+
+@pytest.mark.parametrize("name", METHODS.own)
+def test_the_kind_of_every_method(name: str) -> None:
+    """With a source: it reads the source's data or the pretrained network."""
+    assert METHODS[name]().needs_source == (name not in WITHOUT)
+
+
+@pytest.mark.parametrize(("source_term", "initial", "needs"), [(False, "random", False), (True, "random", True)])
+def test_the_kind_goes_by_settings(source_term: bool, initial: Literal["random", "pretrained"], needs: bool) -> None:
+    assert Merlin(source_term=source_term, initial=initial).needs_source == needs
+    assert Merlin(source_term=source_term, initial="pretrained").needs_source
