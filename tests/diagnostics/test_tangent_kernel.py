@@ -55,6 +55,8 @@ def test_a_wide_network_has_the_infinite_width_kernel() -> None:
 def test_alignment_of_known_kernels() -> None:
     x = np.random.default_rng(0).standard_normal((8, 3))
     assert kernel_alignment(x @ x.T, 5 * x @ x.T + 7) == pytest.approx(1.0)
+    for scale in (1e-20, 1e20):
+        assert kernel_alignment(x @ x.T, scale * x @ x.T) == pytest.approx(1.0)
     assert np.isnan(kernel_alignment(x @ x.T, np.ones((8, 8))))
 
 

@@ -1,6 +1,7 @@
 """The whole spectrum of the Hessian, as a density."""
 
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import ClassVar
 
 import torch
@@ -23,8 +24,8 @@ class CurvatureDensity:
 
     Attributes:
         blocks: Submodules whose parameters vary; () for the whole network.
-        n_probes: Random start vectors; the standard error is taken over them.
-        steps: Hessian-vector products for each.
+        n_probes: Random start vectors.
+        steps: Hessian-vector products for each; few leave the shares of a smooth spectrum open by about 1 / steps.
         width: Standard deviation of the Gaussian in place of a point mass, as a share of the range of the spectrum.
         batch_size: Examples per batch.
         mode: "exact", or "finite-difference" for operators without a second derivative.
@@ -76,15 +77,17 @@ class CurvatureDensity:
         """Records "hessian_negative_share" and "hessian_flat_share", and the tabulated density as arrays.
 
         The flat share is that of eigenvalues within 1 % of the largest from zero; the negative share is that of those
-        below. By finite differences "not_identified" says that two steps disagree by more than that 1 %.
+        below. Their standard errors hold the spread over probes and what so few steps leave open
+        (`SpectralDensity.share`). By finite differences "not_identified" says that two steps disagree by more than that
+        1 %.
         """
         density, error = self._density(subject)
-        edge = 0.01 * density.nodes.abs().max()
+        edge = 0.01 * float(density.nodes.abs().max())
         shares = {
-            "hessian_negative_share": density.mean_of(lambda nodes: (nodes < -edge).double()),
-            "hessian_flat_share": density.mean_of(lambda nodes: (nodes.abs() <= edge).double()),
+            "hessian_negative_share": density.share(-inf, -edge),
+            "hessian_flat_share": density.share(-edge, edge),
         }
-        if error > float(edge):
+        if error > edge:
             shares = {name: replace(share, status="not_identified") for name, share in shares.items()}
         low, high = density.nodes.min(), density.nodes.max()
         width = float(self.width * (high - low).clamp_min(1e-12))

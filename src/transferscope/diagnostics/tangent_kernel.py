@@ -102,8 +102,7 @@ def kernel_alignment(gram: Float[np.ndarray, "N N"], other: Float[np.ndarray, "N
     """
     centred = [k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean() for k in (gram, other)]
     sizes = [float(np.linalg.norm(k)) for k in centred]
-    smallest = 1e-12 * max(float(np.abs(gram).max()), float(np.abs(other).max()))
-    if not min(sizes) > smallest:
+    if not all(size > 1e-12 * float(np.abs(k).max()) for size, k in zip(sizes, (gram, other), strict=True)):
         return float("nan")
     return float((centred[0] * centred[1]).sum() / (sizes[0] * sizes[1]))
 

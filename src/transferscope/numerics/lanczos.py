@@ -166,10 +166,13 @@ class Quadrature:
     Attributes:
         nodes: Shape (m,), float64, ascending.
         weights: Shape (m,), float64, non-negative, sum 1. Sum_i weights_i nodes_i^p = v' A^p v for p <= 2 m - 1.
+        borders: Shape (m,), float64: the coupling of each unit Ritz vector y_i, with v'y_i >= 0, to the next vector of
+            the recurrence; |borders_i| = ||A y_i - nodes_i y_i||, and 0 where the rule is the measure itself.
     """
 
     nodes: Float[Tensor, " m"]
     weights: Float[Tensor, " m"]
+    borders: Float[Tensor, " m"]
 
 
 def quadrature(matvec: Matvec, start: Float[Tensor, " n"], steps: int) -> Quadrature:
@@ -190,9 +193,10 @@ def quadrature(matvec: Matvec, start: Float[Tensor, " n"], steps: int) -> Quadra
         krylov.expand()
         if not torch.isfinite(krylov.projection).all():
             nan = torch.full((steps,), torch.nan, dtype=torch.float64)
-            return Quadrature(nan, nan.clone())
-    ritz = krylov.ritz()
-    return Quadrature(ritz.values.flip(0), ritz.rotation[0].square().flip(0))
+            return Quadrature(nan, nan.clone(), nan.clone())
+    nodes, vectors = torch.linalg.eigh(krylov.projection[: krylov.n_done, : krylov.n_done])
+    borders = krylov.coupling * vectors[-1] * torch.where(vectors[0] < 0, -1.0, 1.0)
+    return Quadrature(nodes, vectors[0].square(), borders)
 
 
 def _orthogonalise(vector: Float[Tensor, " n"], basis: Float[Tensor, "j n"]) -> tuple[Tensor, Tensor]:

@@ -66,7 +66,7 @@ class Bhattacharyya:
         variances = classes.T @ (x - classes @ means) ** 2 / sizes  # (C, k)
         if self.covariance == "spherical":
             variances = np.broadcast_to(variances.mean(axis=1, keepdims=True), variances.shape)
-        variances = np.where(variances > 1e-14 * x.var(axis=0).max(), variances, 0.0)
+        variances = np.where(variances > 1e-24 * x.var(axis=0).max(), variances, 0.0)
         overlap = coefficients(means, variances)
         return Estimate(float(np.trace(overlap) - overlap.sum()), None, n)
 

@@ -55,7 +55,7 @@ class Neighbours:
         if refusal is not None:
             return refusal
         targets = outputs(view)
-        means = neighbour_means(centred(view.features), targets, self.k)
+        means = neighbour_means(view.features, targets, self.k)
         rate = {"classification": accuracy, "regression": r_squared, "multi-label": macro_average_precision}[view.kind]
         return Estimate(rate(means, targets), None, len(view))
 
@@ -63,19 +63,31 @@ class Neighbours:
 def neighbour_means(
     features: Float64[np.ndarray, "n d"], targets: Float64[np.ndarray, "n K"], k: int
 ) -> Float64[np.ndarray, "n K"]:
-    """Mean target of the k nearest other examples; those at the distance of the k-th share what is left of the k."""
-    norms = (features**2).sum(axis=1)
-    rounding = 1e-12 * norms.max()
+    """Mean target of the k nearest other examples; those at the distance of the k-th share what is left of the k.
+
+    Products of matrices tell which examples may be among the nearest, up to the rounding of each pair; their distances
+    are then taken from differences. Two distances are equal up to the rounding of their own examples' features, so that
+    one example far from all others decides nothing among them.
+    """
+    eps, (n, d) = np.finfo(np.float64).eps, features.shape
+    lengths, from_mean = np.linalg.norm(features, axis=1), centred(features)
+    norms = (from_mean**2).sum(axis=1)
     means = np.empty(targets.shape)
-    for start in range(0, len(features), _ROWS):
-        rows = np.arange(start, min(start + _ROWS, len(features)))
-        squared = norms[rows, None] + norms - 2 * features[rows] @ features.T  # (rows, n)
+    for start in range(0, n, _ROWS):
+        rows = np.arange(start, min(start + _ROWS, n))
+        squared = norms[rows, None] + norms - 2 * from_mean[rows] @ from_mean.T  # (rows, n)
+        error = (d + 8) * eps * (norms[rows, None] + norms)
         squared[np.arange(len(rows)), rows] = np.inf
-        edge = np.partition(squared, k - 1, axis=1)[:, k - 1 : k]
-        nearer = squared < edge - rounding
-        level = np.abs(squared - edge) <= rounding
-        share = (k - nearer.sum(axis=1, keepdims=True)) / level.sum(axis=1, keepdims=True)
-        means[rows] = (nearer + share * level) @ targets / k
+        farthest = np.partition(squared + error, k - 1, axis=1)[:, k - 1]
+        for i, row in enumerate(rows):
+            same = 16 * eps * (lengths[row] + lengths)  # distances this near are equal
+            near = np.flatnonzero(squared[i] - error[i] <= (np.sqrt(farthest[i]) * (1 + 1e-12) + same) ** 2)
+            distance = np.linalg.norm(features[near] - features[row], axis=1)
+            edge = np.partition(distance, k - 1)[k - 1]
+            level = np.abs(distance - edge) <= same[near] + 1e-12 * edge
+            nearer = (distance < edge) & ~level
+            share = (k - nearer.sum()) / level.sum()
+            means[row] = (nearer + share * level) @ targets[near] / k
     return means
 
 

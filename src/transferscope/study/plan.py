@@ -32,7 +32,7 @@ from transferscope.training import TrainingSettings, choose_device, choose_preci
 if TYPE_CHECKING:
     from transferscope.study.status import Kind
 
-DIAGNOSE_VERSION = 2
+DIAGNOSE_VERSION = 3
 """Part of the key of a diagnostic's cell; raised when the same settings give other results than before."""
 
 

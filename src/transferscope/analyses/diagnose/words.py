@@ -226,8 +226,9 @@ IMPLICATIONS: dict[str, Implication] = {
         share=True,
         title="share of flat directions",
         limits=(
-            "Single eigenvalues inside the bulk are not resolved, and a mass of a few eigenvalues among all "
-            "parameters is lost in the noise of the probes."
+            "Single eigenvalues inside the bulk are not resolved, a mass of a few eigenvalues among all parameters is "
+            "lost in the noise of the probes, and few steps leave open how many eigenvalues of a smooth spectrum are "
+            "below the edge, which the standard error holds."
         ),
     ),
     "landscape_rise": Implication(
