@@ -102,6 +102,14 @@ def test_gaps_of_dates_and_categories_have_features_of_their_own() -> None:
     assert found["heating is missing"].tolist() == [0.0, 0.0, 1.0, 1.0] * 5
 
 
+def test_features_that_are_0_or_1_by_what_they_mean_are_marked() -> None:
+    table = rows(area=[1.0, None] * 10, rooms=[0, 1] * 10, lift=[True, False] * 10, heating=["gas", "oil"] * 10)
+    marked = dict(zip((encoding := fit_encoding(table, FILE)).features, encoding.indicators, strict=True))
+    assert {name for name, is_one in marked.items() if is_one} == {
+        *("area is missing", "lift", "heating = gas", "heating = oil")
+    }
+
+
 def test_what_says_nothing_is_left_out_with_its_reason() -> None:
     table = rows(
         id=[f"house {i}" for i in range(20)],

@@ -201,7 +201,7 @@ def test_broken_images_are_counted_and_named_and_left_out_when_that_is_said(
     data = load(f"folder:{tmp_path / 'photos'}?broken=skip&test_share=0.4")
     assert {image.tobytes() for image in (*data.train.inputs, *data.test.inputs)} == whole
     understood = data.provenance["understood"]
-    assert "2 of 8 files were left out, as they cannot be decoded: " in understood
+    assert "2 of 8 files were left out, as they cannot be read: " in understood
     assert {"a/torn.jpg", "b/empty.png"} <= set(understood.replace(",", "").split())
     again = load(f"folder:{tmp_path / 'photos'}?broken=skip&test_share=0.4")
     assert (again.fingerprint, again.provenance["understood"]) == (data.fingerprint, understood)
@@ -407,6 +407,61 @@ def test_colour_of_more_than_8_bits_is_refused_and_never_cut(
     form = InputForm("folder:photos", (), (3, 6, 6), (3, 6, 6))
     with pytest.raises(DataError, match="more than 8 bits"):
         read_unlabelled(str(single), form)
+
+
+def _float_tiff(path: Path, samples: np.ndarray) -> None:
+    Image.fromarray(samples[..., 0].astype(np.float32)).save(path)
+
+
+def _icon(path: Path, samples: np.ndarray) -> None:
+    """A palette image of the upper bits, the left half of which is transparent."""
+    alpha = np.where(np.arange(samples.shape[1]) * 2 < samples.shape[1], 0, 255) * np.ones_like(samples[..., 0])
+    rgba = np.dstack([(samples >> 8)[..., :3], alpha]).astype(np.uint8)
+    Image.fromarray(rgba).quantize(256, dither=Image.Dither.NONE).save(path)
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+@pytest.mark.parametrize(
+    ("write", "channels", "suffix", "shown"),
+    [
+        (png_of_16_bits, 1, "png", lambda wide: wide >> 8),
+        (png_of_16_bits, 3, "png", lambda wide: wide >> 8),
+        (tiff_of_16_bits, 3, "tif", lambda wide: wide >> 8),
+        (_icon, 3, "png", lambda wide: np.where(np.arange(6)[:, None] < 3, 255, wide >> 8)),
+        (_float_tiff, 1, "tif", None),
+    ],
+)
+def test_one_file_of_another_kind_stops_nothing_where_it_may_be_left_out_or_converted(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write: Callable[[Path, np.ndarray], None],
+    channels: int,
+    suffix: str,
+    shown: Callable[[np.ndarray], np.ndarray] | None,
+    in_memory: bool,
+) -> None:
+    if in_memory:
+        monkeypatch.setattr(image_files, "_write", _no_room)
+    for i in range(8):
+        photograph(tmp_path / "photos" / "ab"[i % 2] / f"{i}.png", 6, 6, seed=i)
+    wide = np.random.default_rng(0).integers(0, 2**16, (6, 6, channels))
+    wide = (wide // 2**14) * 2**14 if write is _icon else wide  # few colours, which a palette keeps
+    write(tmp_path / "photos" / "a" / f"odd.{suffix}", wide)
+    name = f"folder:{tmp_path / 'photos'}?test_share=0.4"
+    with pytest.raises(DataError, match=rf"odd\.{suffix} has (pixels of more than 8 bits|transparent pixels)"):
+        load(name)
+    skipped = load(f"{name}&broken=skip")
+    assert len(skipped.train) + len(skipped.test) == 8
+    assert f"1 of 9 files were left out, as they cannot be read: a/odd.{suffix}" in skipped.provenance["understood"]
+    converted = load(f"{name}&broken=convert")
+    if shown is None:
+        assert converted.fingerprint == skipped.fingerprint
+        return
+    images = [image.transpose(1, 2, 0) for part in (converted.train, converted.test) for image in part.inputs]
+    expected = np.broadcast_to(shown(wide), (6, 6, 3))
+    assert sum(np.array_equal(image, expected) for image in images) == 1
+    assert len(images) == 9
+    assert "1 of 9 files were converted to 8 bits" in converted.provenance["understood"]
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_images_without_a_row_are_counted_and_broken_ones_skipped_when_that_is_s
     )
     (tmp_path / "photos" / table["file"].iloc[5]).write_bytes(b"")
     data = load(f"{name}&label=height&broken=skip")
-    assert "1 of 21 files were left out, as they cannot be decoded" in data.provenance["understood"]
+    assert "1 of 21 files were left out, as they cannot be read" in data.provenance["understood"]
     assert len(data.train) + len(data.test) == 20
 
 

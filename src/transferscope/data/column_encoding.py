@@ -160,6 +160,15 @@ class TableEncoding:
         return tuple(one.offset if place == 0 else 0.0 for one in self.columns for place in range(len(one.features)))
 
     @property
+    def indicators(self) -> tuple[bool, ...]:
+        """Whether each feature is 0 or 1 by what it means: a value of a category, a truth value, or a gap."""
+        return tuple(
+            one.kind in ("category", "truth") or (one.has_gaps and place == len(one.features) - 1)
+            for one in self.columns
+            for place in range(len(one.features))
+        )
+
+    @property
     def categories(self) -> tuple[str, ...]:
         """The names of the columns that are categories."""
         return tuple(one.name for one in self.columns if one.kind == "category")

@@ -25,7 +25,7 @@ from transferscope.files import require_regular, written_whole
 SIDES = (32, 64, 96, 128, 224)
 """Working sizes, in pixels, that images of mixed sizes are brought to."""
 
-_VERSION = 2
+_VERSION = 3
 """Of what is kept; raise it when the same files give other pixels, or are refused."""
 
 _DAYS_KEPT = 30
@@ -36,7 +36,8 @@ _FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "P
 """What Pillow may take a file for. Never PostScript (EPS): it is a program, and Pillow starts Ghostscript to run it."""
 
 _GREY_MODES = ("1", "L", "LA", "La")
-_WIDE_MODES = ("I", "F", "I;16", "I;16B", "I;16L", "I;16N")
+_DEEP_GREY = ("I;16", "I;16B", "I;16L", "I;16N")
+_WIDE_MODES = ("I", "F", *_DEEP_GREY)
 _BITS_PER_SAMPLE = 258  # tag of TIFF files
 _SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 _ORIENTATION = 0x0112
@@ -77,7 +78,9 @@ class ImageForm:
         channels: 1 or 3 to read all images as grey or as RGB, or the number of pages of TIFF files that hold a channel
             in each; None for grey if all of them are grey, RGB otherwise, and the pages where there are several.
         automatic: Whether images of mixed sizes may be given a `size` by themselves; otherwise they are refused.
-        skip_broken: Whether files that cannot be decoded are left out; otherwise they are refused.
+        skip_broken: Whether files that cannot be decoded, or have transparent pixels or more than 8 bits a channel, are
+            left out; otherwise they are refused.
+        convert: Whether the upper 8 bits of 16 are taken, and transparent pixels are laid on white, before that.
     """
 
     resize: int | None = None
@@ -85,6 +88,7 @@ class ImageForm:
     channels: int | None = None
     automatic: bool = True
     skip_broken: bool = False
+    convert: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,7 @@ class Images:
         broken: Path within the folder, and what is wrong, of each file that was left out.
         chosen: The `size` that images of mixed sizes were given by themselves; None where there was no need.
         words: What was done for that, in words; empty where there was no need.
+        n_converted: Files of more than 8 bits or with transparent pixels that were converted.
     """
 
     pixels: UInt8[np.ndarray, "N C H W"]
@@ -105,14 +110,15 @@ class Images:
     broken: tuple[tuple[str, str], ...]
     chosen: int | None
     words: str
+    n_converted: int = 0
 
     @property
     def skipped(self) -> str:
-        """Which files were left out, in words; empty where none was."""
-        if not self.broken:
-            return ""
+        """Which files were left out, and how many were converted, in words; empty where none was."""
         n = len(self.kept) + len(self.broken)
-        return f"{len(self.broken)} of {n:,} files were left out, as they cannot be decoded: {_names(self.broken)}"
+        left = f"{len(self.broken)} of {n:,} files were left out, as they cannot be read: {_names(self.broken)}"
+        done = f"{self.n_converted} of {n:,} files were converted to 8 bits a channel, transparent pixels on white"
+        return "; ".join([left] * bool(self.broken) + [done] * bool(self.n_converted))
 
 
 def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Images:
@@ -161,7 +167,13 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
                 paths = broken.checked(everything)
                 if len(broken.found) == known:
                     break  # otherwise it is written again without those that turned out broken
-        facts = {"chosen": chosen, "words": words, "kept": broken.kept(everything), "broken": broken.list()}
+        facts = {
+            "chosen": chosen,
+            "words": words,
+            "kept": broken.kept(everything),
+            "broken": broken.list(),
+            "converted": len(broken.converted),
+        }
         with written_whole(kept.with_suffix(".json")) as unfinished:
             unfinished.write_text(json.dumps(facts), encoding="utf-8")
     except OSError:  # no room, or no folder to write to
@@ -175,11 +187,12 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
         pixels = _in_memory(paths, root, (len(paths), *shape[1:]), form, side, broken)
         paths = broken.checked(everything)
         if len(broken.found) == known:
-            return Images(pixels, np.array(broken.kept(everything)), tuple(broken.list()), chosen, words)
+            kept_ones = np.array(broken.kept(everything))
+            return Images(pixels, kept_ones, tuple(broken.list()), chosen, words, len(broken.converted))
 
 
 class _Broken:
-    """Files that cannot be decoded, as they turn up.
+    """Files that cannot be read, or are converted to be read, as they turn up.
 
     Args:
         root: The folder that they are in.
@@ -188,22 +201,25 @@ class _Broken:
     """
 
     def __init__(self, root: Path, skip: bool, n: int) -> None:
-        self.found: dict[ImageFile, CorruptDataError] = {}
+        self.found: dict[ImageFile, DataError] = {}
+        self.converted: set[ImageFile] = set()
         self._root, self._skip, self._n = root, skip, n
 
     @contextmanager
     def noted(self, path: ImageFile) -> Iterator[None]:
-        """Note a file that cannot be decoded, and go on."""
+        """Note a file that cannot be read, and go on; one that is whole and of another kind only where it may be left out."""
         try:
             yield
-        except CorruptDataError as error:
+        except DataError as error:
+            if not (self._skip or isinstance(error, CorruptDataError)):
+                raise
             self.found[path] = error
 
     def checked(self, paths: Sequence[ImageFile]) -> list[ImageFile]:
         """The files that are not broken.
 
         Raises:
-            CorruptDataError: There are broken ones that are not to be left out, or no others.
+            DataError: There are broken ones that are not to be left out, or no others.
         """
         if self.found and (not self._skip or len(self.found) == self._n):
             first = next(iter(self.found.values()))
@@ -240,7 +256,8 @@ def _kept(file: Path) -> Images | None:
         with suppress(OSError):
             os.utime(file)
         broken = tuple((str(name), str(why)) for name, why in facts["broken"])
-        return Images(pixels, np.array(facts["kept"], dtype=np.int64), broken, facts["chosen"], facts["words"])
+        whole = np.array(facts["kept"], dtype=np.int64)
+        return Images(pixels, whole, broken, facts["chosen"], facts["words"], facts["converted"])
     except (OSError, EOFError, ValueError, KeyError, TypeError):
         return None
 
@@ -266,11 +283,11 @@ def _plan(
     grey = True
     pages: Int64[np.ndarray, " N"] = np.ones(len(paths), dtype=np.int64)
     for i, path in enumerate(paths):
-        with broken.noted(path), _opened(path) as image:
+        with broken.noted(path), _opened(path, form.convert) as image:
             pages[i] = _n_pages(image)
             sideways = image.getexif().get(_ORIENTATION) in _SIDEWAYS
             sizes[i] = image.size[::-1] if sideways else image.size
-            grey = grey and image.mode in _GREY_MODES
+            grey = grey and image.mode in (*_GREY_MODES, *_DEEP_GREY)
     if broken.found:
         whole = broken.kept(paths)
         paths, sizes, pages = broken.checked(paths), sizes[whole], pages[whole]
@@ -374,7 +391,9 @@ def _decode(
         keep, grey, stacked = begin((n, channels, height, width)), True, False
         for i, path in enumerate(paths):
             with broken.noted(path):
-                found = _read_image(path, form.resize, side)
+                found, is_converted = _read_image(path, form, side)
+                if is_converted:
+                    broken.converted.add(path)
                 grey, stacked = grey and found[0].mode == "L", stacked or len(found) > 1
                 mode = "RGB" if channels == _COLOURS and len(found) == 1 else "L"
                 pixels = np.concatenate([np.atleast_3d(np.asarray(image.convert(mode))) for image in found], axis=2)
@@ -393,23 +412,33 @@ def _n_pages(image: Image.Image) -> int:
     return int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
 
 
-def _read_image(path: ImageFile, resize: int | None, side: int | None) -> list[Image.Image]:
-    """The pages of an image, upright, grey or RGB, stretched to `resize` or cut to the middle square of `side`."""
-    with _opened(path) as opened:
+def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[list[Image.Image], bool]:
+    """The pages of an image, upright, grey or RGB, of the form's size or cut to the middle square of `side`.
+
+    Returns:
+        The pages, and whether bits or transparency were given up for them.
+    """
+    with _opened(path, form.convert) as opened:
         n_pages = _n_pages(opened)
         if n_pages > 1:
-            return [_sized(_page(opened, page, path), resize, side) for page in range(n_pages)]
+            return [_sized(_page(opened, page, path), form.resize, side) for page in range(n_pages)], False
         if side is not None:
             opened.draft(
                 None, (2 * side, 2 * side)
             )  # a JPEG is decoded at 1/2, 1/4 or 1/8 while twice the size is left
+        is_converted = opened.mode in _DEEP_GREY or _bits(opened) > 8
         upright = ImageOps.exif_transpose(opened)
+        if upright.mode in _DEEP_GREY:
+            upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
         grey = upright.mode in _GREY_MODES
         if upright.has_transparency_data and np.asarray(upright.convert("RGBA"))[..., 3].min() < 255:
-            raise DataError(f"{path} has transparent pixels, which have no colour; save it on a background")
+            if not form.convert:
+                raise DataError(f"{path} has transparent pixels, which have no colour; save it on a background")
+            white = Image.new("RGBA", upright.size, "white")
+            upright, is_converted = Image.alpha_composite(white, upright.convert("RGBA")), True
         plain = grey or upright.mode == "RGB"  # a palette loses nothing by way of RGBA
         image = (upright if plain else upright.convert("RGBA")).convert("L" if grey else "RGB")
-    return [_sized(image, resize, side)]
+    return [_sized(image, form.resize, side)], is_converted
 
 
 def _page(opened: Image.Image, page: int, path: ImageFile) -> Image.Image:
@@ -435,12 +464,12 @@ def _sized(image: Image.Image, resize: int | None, side: int | None) -> Image.Im
 
 
 @contextmanager
-def _opened(path: ImageFile) -> Iterator[Image.Image]:
+def _opened(path: ImageFile, convert: bool) -> Iterator[Image.Image]:
     """A file as Pillow opens it, its pixels not yet decoded; whatever goes wrong names the file.
 
     Raises:
         CorruptDataError: It cannot be read as an image.
-        DataError: Its pixels are too many, or of more than 8 bits.
+        DataError: Its pixels are too many, or of more than 8 bits and not to be, or not such as can be, converted.
     """
     if isinstance(path, Path):
         require_regular(path, "an image")
@@ -450,7 +479,8 @@ def _opened(path: ImageFile) -> Iterator[Image.Image]:
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(file, formats=_FORMATS) as opened:
                 bits = _bits(opened)
-                if opened.mode in _WIDE_MODES or bits > 8:
+                upper = convert and (opened.mode in _DEEP_GREY or opened.mode not in _WIDE_MODES)
+                if (opened.mode in _WIDE_MODES or bits > 8) and not (upper and _n_pages(opened) == 1):
                     wide = opened.mode if opened.mode in _WIDE_MODES else f"{opened.mode} of {bits}"
                     raise DataError(f"{path} has pixels of more than 8 bits ({wide}); save it with 8 bits")
                 yield opened

@@ -83,10 +83,12 @@ def image_form(spec: DataSpec) -> ImageForm:
     Raises:
         SettingsError: An option is no whole number, or two exclude each other.
     """
+    broken = spec.choice("broken", ("refuse", "skip", "convert"))
     form = ImageForm(
         resize=spec.integer("resize"),
         size=spec.integer("size"),
-        skip_broken=spec.choice("broken", ("refuse", "skip")) == "skip",
+        skip_broken=broken in ("skip", "convert"),
+        convert=broken == "convert",
     )
     if form.resize and form.size:
         raise SettingsError(

@@ -196,7 +196,8 @@ def load_table(
             "training lose the digits in which rows differ (subtract one number from the column in both tables)"
             for k in lost
         )
-    return TableParts(parts.train, parts.test, encoding, new, label_units=parts.label_units)
+    own_part, other_part = (replace(part, indicators=encoding.indicators) for part in (parts.train, parts.test))
+    return TableParts(own_part, other_part, encoding, new, label_units=parts.label_units)
 
 
 def read_features(

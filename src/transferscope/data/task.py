@@ -40,6 +40,8 @@ class LabelledSet:
             0..n_classes-1, or `UNLABELLED`, shape (N, h, w), on a grid over each image that may be coarser than its
             pixels. Dense regression: float32, shape (N, n_outputs, h, w).
         classes: The name of each class in label order, or of each label; None for numbers.
+        indicators: Of a table, whether each feature (D,) is 0 or 1 by what it means: a value of a category, a truth
+            value or a gap, also where no example of this set has it; None where nobody said.
 
     Raises:
         DataError: The arrays are empty, of unequal length, not finite, or labels outside the classes.
@@ -48,10 +50,16 @@ class LabelledSet:
     inputs: Num[np.ndarray, "N ..."]
     labels: Shaped[np.ndarray, "N ..."]
     classes: tuple[str, ...] | None = None
+    indicators: tuple[bool, ...] | None = None
 
     def __post_init__(self) -> None:
         """Check what every later step relies on."""
         _check_arrays(self.inputs, self.labels)
+        if self.indicators is not None and self.input_shape != (len(self.indicators),):
+            raise DataError(
+                f"inputs have shape {self.inputs.shape} and {len(self.indicators)} features are said to be 0 or 1 or "
+                "not; say it of each"
+            )
         if self.classes is None:
             if self.labels.ndim not in (2, 4) or not np.issubdtype(self.labels.dtype, np.floating):
                 raise DataError(
