@@ -156,8 +156,8 @@ def _alike(one: Tensor, other: Tensor, tolerance: float) -> bool:
 class OneTensor(nn.Module):
     """A module whose outputs are an object, as one tensor (N, width).
 
-    `logits` where there are any, otherwise features: the pooled ones, or of a sequence of hidden states the first,
-    where the module has a class token, and their mean where it has none; of a feature map the mean over its pixels. A
+    `logits` where there are any, or a projection's `image_embeds`, otherwise features: the pooled ones, or of a
+    sequence of hidden states the first, where the module has a class token, and their mean where it has none; of a feature map the mean over its pixels. A
     text encoder is given its tokens as `texts.encoded` does.
 
     Args:
@@ -216,7 +216,7 @@ class OneTensor(nn.Module):
         self.module.load_state_dict({name: drawn[name] for name in kept})
 
 
-_FIELDS = ("logits", "pooler_output", "last_hidden_state")
+_FIELDS = ("logits", "image_embeds", "pooler_output", "last_hidden_state")
 
 
 def find_blocks(features: nn.Module) -> tuple[str, ...]:

@@ -282,8 +282,8 @@ def _again(tail: str, shape: torch.Size, group: Mapping[str, torch.Size]) -> str
 
 def _two_sets(path: Path, *places: str) -> CorruptDataError:
     return CorruptDataError(
-        f"{path} holds weights more than once, as {' and '.join(places)} (averaged ones beside the last, say); save the "
-        "ones that are meant alone"
+        f"{path} holds weights more than once, as {' and '.join(places)} (averaged ones beside the last, say); save "
+        "the ones that are meant alone"
     )
 
 
