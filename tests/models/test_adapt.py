@@ -115,7 +115,7 @@ def test_outputs_that_are_no_tensor_are_refused() -> None:
     with pytest.raises(NetworkError) as caught:
         adapt(Wrapped(Two()), "classifier", input_shape=(1, 8, 8))
     assert str(caught.value) == (
-        "the network in training mode returns list; expected one tensor (N, width): wrap it in a module that picks it"
+        "the network returns list; expected one tensor (N, width): wrap it in a module that picks it"
     )
 
 
@@ -124,10 +124,10 @@ def test_outputs_per_pixel_are_refused() -> None:
     with pytest.raises(NetworkError) as caught:
         adapt(module, "1", input_shape=(1, 8, 8))
     assert str(caught.value) == (
-        "the network in training mode returns shape (2, 4, 6, 6); expected (N, width): flatten or pool it first"
+        "the network returns shape (3, 4, 6, 6); expected (N, width): flatten or pool it first"
     )
 
 
 def test_inputs_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(NetworkError, match=r"^the network in training mode fails on inputs of shape \(2, 5\): mat1"):
+    with pytest.raises(NetworkError, match=r"^the network fails on inputs of shape \(3, 5\): mat1"):
         adapt(nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), "1", input_shape=(5,))

@@ -1,9 +1,11 @@
 """Networks of functions and classes of the user, their heads and blocks, and weights drawn again."""
 
+import random
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, load_model, save_model
 from torch import nn
 
 from transferscope.errors import NetworkError, SettingsError
@@ -19,6 +21,9 @@ from transferscope.models import (
 )
 
 CODE = """
+import random
+
+import numpy as np
 import torch
 from torch import nn
 
@@ -82,6 +87,55 @@ def broken():
 
 def number():
     return 3
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(1, 4, 3)
+        self.first, self.second = nn.Conv2d(4, 4, 3), nn.Conv2d(4, 4, 3)
+        self.second.weight = self.first.weight
+        self.out = nn.Linear(4, 3)
+
+    def forward(self, x):
+        for layer in (self.stem, self.first, self.second):
+            x = torch.relu(layer(x))
+        return self.out(x.mean((2, 3)))
+
+
+class Odd(nn.Module):
+
+    def __init__(self, how="none"):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3)
+        self.batch = nn.BatchNorm2d(4, track_running_stats=False)
+        self.out = nn.Linear(4, 3)
+        self.how, self.calls = how, 0
+
+    def train(self, mode=True):
+        return super().train(mode or self.how == "eval without effect")
+
+    def forward(self, x):
+        self.calls += 1
+        x = self.conv(x)
+        if self.how in ("statistics of the batch", "eval without effect"):
+            x = self.batch(x)
+        x = torch.relu(x).mean((2, 3))
+        if self.how == "dropout":
+            x = nn.functional.dropout(x, 0.5)
+        if self.how == "rare dropout":
+            x = nn.functional.dropout(x, 0.02)
+        if self.how == "depth" and random.random() < 0.1:
+            x = 2 * x
+        if self.how == "noise":
+            x = x + 0.01 * torch.from_numpy(np.random.randn(*x.shape)).to(x.dtype)
+        if self.how == "counting":
+            x = x + self.calls
+        if self.how == "mean of the batch":
+            x = x - x.mean(0)
+        if self.how == "the one before":
+            x = x + x.roll(1, 0)
+        return self.out(x)
 """
 
 SCALED = NetworkInput(mean=0.0, std=1.0)
@@ -251,3 +305,53 @@ def test_inputs_are_read_as_the_formula_says() -> None:
         with pytest.raises(SettingsError) as caught:
             NetworkInput.from_text(text)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("form", ["pt", "safetensors"])
+def test_tied_weights_are_read_from_whatever_wrote_them(form: str, tmp_path: Path) -> None:
+    """The truth is `safetensors.torch.load_model`, and the module itself."""
+    (tmp_path / "nets.py").write_text(CODE)
+    settings = NetworkSettings(f"{tmp_path / 'nets.py'}:Tied", input=SCALED)
+    assert settings.module is not None
+    module, file = settings.module.random(3), tmp_path / f"tied.{form}"
+    if form == "pt":
+        torch.save(module.state_dict(), file)
+    else:
+        save_model(module, str(file))
+        assert len(load_file(file)) == len(module.state_dict()) - 1
+        again = settings.module.random(4)
+        load_model(again, str(file))
+        assert torch.equal(again(torch.ones(1, *SHAPE)), module(torch.ones(1, *SHAPE)))
+    network = open_pretrained(Pretrained(settings, file), SHAPE, head="either").network.eval()
+    assert torch.equal(network(torch.ones(1, *SHAPE)), module(torch.ones(1, *SHAPE)))
+    untied = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    untied["second.weight"] += 1
+    torch.save(untied, tmp_path / "untied.pt")
+    with pytest.raises(NetworkError, match=r"different numbers for first\.weight and second\.weight, which are one"):
+        open_pretrained(Pretrained(settings, tmp_path / "untied.pt"), SHAPE)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("none", None),
+        *((how, "differ from call to call") for how in ("dropout", "rare dropout", "depth", "noise", "counting")),
+        ("statistics of the batch", "depends on the other inputs of its batch"),
+        ("eval without effect", "depends on the other inputs of its batch"),
+        ("mean of the batch", "depends on the other inputs of its batch"),
+        ("the one before", "depends on the other inputs of its batch"),
+    ],
+)
+def test_answers_that_are_not_each_inputs_own_are_refused(how: str, message: str | None, tmp_path: Path) -> None:
+    (tmp_path / "nets.py").write_text(CODE)
+    settings = NetworkSettings(f"{tmp_path / 'nets.py'}:Odd", options={"how": how}, input=SCALED)
+    assert settings.module is not None
+    torch.save(settings.module.random(1).state_dict(), tmp_path / "odd.pt")
+    random.seed(0)
+    if message is None:
+        assert open_pretrained(Pretrained(settings, tmp_path / "odd.pt"), SHAPE).network.n_features == 4
+        return
+    with pytest.raises(NetworkError, match=message):
+        open_pretrained(Pretrained(settings, tmp_path / "odd.pt"), SHAPE)
+    with pytest.raises(NetworkError, match=message):
+        build_network(settings, SHAPE, 3, seed=0)

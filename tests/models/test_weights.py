@@ -65,12 +65,51 @@ def test_an_averaged_model_is_read(tmp_path: Path) -> None:
     assert agree(saved, open_network(network(1), tmp_path / "w.pt").network)
 
 
-def test_weights_under_two_keys_are_ambiguous(tmp_path: Path) -> None:
+Tensors = dict[str, torch.Tensor]
+
+
+def named(weights: Tensors, change: Callable[[str], str]) -> Tensors:
+    return {change(name): tensor for name, tensor in weights.items()}
+
+
+TWO_SETS: dict[str, Callable[[Tensors, Tensors], object]] = {
+    "two known keys": lambda last, ema: {"model": last, "ema": ema},
+    "timm": lambda last, ema: {"epoch": 3, "arch": "x", "state_dict": last, "state_dict_ema": ema},
+    "deit": lambda last, ema: {"model": last, "model_ema": ema, "scaler": {"scale": 1.0}},
+    "basicsr": lambda last, ema: {"model": last, "params_ema": named(ema, lambda name: f"module.{name}")},
+    "deeper": lambda last, ema: {"model": last, "averaged": {"module": {"weights": ema}, "decay": 0.99}},
+    "lightning's averaging": lambda last, ema: {"state_dict": ema, "current_model_state": last, "loops": {}},
+    "a callback of lightning": lambda last, ema: {"state_dict": last, "callbacks": {"EMA": {"ema_weights": ema}}},
+    "an optimiser of nemo": lambda last, ema: {
+        "state_dict": last, "optimizer_states": [{"opt": {"state": {}, "param_groups": []}, "ema": tuple(ema.values())}]
+    },
+    "shadows without names": lambda last, ema: {"model": last, "ema_helper": {"shadow_params": list(ema.values())}},
+    "longer names": lambda last, ema: {"state_dict": {**last, **named(ema, lambda name: f"ema.module.{name}")}},
+    "another first word": lambda last, ema: {
+        "state_dict": {**last, **named(ema, lambda name: "copy." + name.partition(".")[2])}
+    },
+    "names without points": lambda last, ema: {
+        **last, **named(ema, lambda name: "model_ema." + name.replace(".", ""))
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", TWO_SETS)
+def test_a_file_with_two_sets_of_weights_is_refused(layout: str, tmp_path: Path) -> None:
     path = tmp_path / "w.pt"
-    torch.save({"model": network(0).state_dict(), "ema": network(1).state_dict()}, path)
-    with pytest.raises(CorruptDataError) as refused:
+    torch.save(TWO_SETS[layout](network(0).state_dict(), network(1).state_dict()), path)
+    with pytest.raises(CorruptDataError, match=r"^[^\n]*w\.pt holds weights more than once, as [^\n]*$"):
         open_network(network(2), path)
-    assert str(refused.value) == f"{path} holds weights under each of model, ema; save the ones that are meant alone"
+
+
+def test_what_an_optimiser_keeps_is_no_second_set(tmp_path: Path) -> None:
+    saved = network(0)
+    optimiser = torch.optim.Adam(saved.parameters())
+    saved(torch.ones(2, 4)).sum().backward()
+    optimiser.step()
+    further = {"optimizer": optimiser.state_dict(), "rng": torch.get_rng_state(), "best": {"loss": torch.tensor(1.0)}}
+    torch.save({"state_dict": saved.state_dict(), **further}, tmp_path / "w.pt")
+    assert agree(saved, open_network(network(1), tmp_path / "w.pt").network)
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -296,7 +296,7 @@ def test_paths_of_networks_are_meant_from_the_study_file(folder: Path) -> None:
         ({"options": {"width": 9}}, "is not of this architecture: it gives"),
         (
             {"input": {"size": 20, "mean": 0.0}},
-            "[sources.mine] the network fails on inputs of shape (2, 1, 20, 20)",
+            "[sources.mine] the network fails on inputs of shape (3, 1, 20, 20)",
         ),
         ({"network": "nets:LeNet"}, "cannot be loaded"),
     ],

@@ -210,7 +210,7 @@ def _text(spec: DataSpec, seed: int) -> Dataset:
         seed=seed,
     )
     dataset = _of_file(spec, path, found.parts)
-    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {settings.max_length} tokens"
+    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {found.parts.train.inputs.shape[-1]} tokens"
     about = {"understood": dataset.provenance["understood"] + cut, "tokenizer": f"sha256:{tokenizer.digest}"}
     return replace(dataset, provenance={**dataset.provenance, **about})
 
@@ -248,7 +248,7 @@ def _saved_texts(spec: DataSpec, path: Path, test: Path | None, about: dict[str,
     settings, tokenizer = text_settings(spec), tokenizer_of(spec)
     share = spec.share("test_share")
     found = load_texts(path, settings, tokenizer, test_file=test, test_share=share, seed=seed)
-    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {settings.max_length} tokens"
+    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {found.parts.train.inputs.shape[-1]} tokens"
     about |= {"understood": f"{_understood(found.parts)}{cut}", **_label_units(found.parts)}
     about["tokenizer"] = f"sha256:{tokenizer.digest}"
     return Dataset(find_path(spec.path).resolve().name, found.parts.train, found.parts.test, about)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -71,9 +71,15 @@ class Encoded:
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """What brings texts into tokens."""
+    """What brings texts into tokens.
+
+    Attributes:
+        digest: A checksum of what decides the ids of a text.
+        longest: Tokens at which its model cuts texts, whatever else is asked for.
+    """
 
     digest: str
+    longest: int
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
         """Each text, or each pair, with the special tokens of its model; at most `max_length` tokens."""
@@ -89,7 +95,8 @@ class TextSettings:
         pair: The column of the second texts; None for single texts.
         label: The column of the labels, or for several labels of each text columns of 0 and 1 with commas between their
             names; None where there are none to read.
-        max_length: Tokens at which a text, or a pair that is joined, is cut, from 1 to 65,536.
+        max_length: Tokens at which a text, or a pair that is joined, is cut, from 1 to 65,536; earlier where the
+            tokenizer's model reads fewer.
         pairs: "joined" for one sequence of both texts, as cross-encoders read pairs; "apart" for two of their own.
         kind: What the labels are; None for classes, or several labels where there is a separator.
         separator: What stands between the names of several labels in one column, which it makes them; None for none.
@@ -313,20 +320,6 @@ def open_tokenizer(name: str) -> Tokenizer:
         raise missing_extra("tokenizers", "hf", "reading texts") from error
 
 
-def tokenizer_digest(file: Path) -> str:
-    """A checksum of what decides the ids of a text; how a file truncates and pads does not.
-
-    Raises:
-        CorruptDataError: It is no tokenizer.
-    """
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        decisive = {key: value for key, value in found.items() if key not in ("truncation", "padding", "version")}
-    except (ValueError, AttributeError, OSError) as error:
-        raise CorruptDataError(f"{file} is no tokenizer; fetch the folder again") from error
-    return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
-
-
 def tokenizer_of(spec: DataSpec) -> Tokenizer:
     """The tokenizer that a name of texts says.
 
@@ -343,28 +336,96 @@ def tokenizer_of(spec: DataSpec) -> Tokenizer:
 
 
 class _FastTokenizer:
-    """A `tokenizer.json` of the package tokenizers."""
+    """A `tokenizer.json` of the package tokenizers, read as its library reads the folder that it lies in.
+
+    That is transformers where a `tokenizer_config.json` says how, and sentence-transformers where its files are: their
+    `max_seq_length`, `do_lower_case` and default prompt.
+    """
 
     def __init__(self, file: Path) -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads do not survive in worker processes
-        from tokenizers import Tokenizer as Fast
-
         self.file = file
-        self.digest = tokenizer_digest(file)
+        sentences = next((found for name in SENTENCE_SETTINGS if (found := _settings(file, name))), {})
+        of_encoder, of_tokenizer = _settings(file, "config_sentence_transformers.json"), _settings(file, _BESIDE)
         try:
-            self._fast = Fast.from_file(str(file))
-        except Exception as error:  # the package raises Exception itself
-            raise CorruptDataError(f"{file} is no tokenizer ({error}); fetch the folder again") from error
-        self._fast.no_padding()
+            self._fast, self._side, self.longest = _opened(file)
+            self._fast.no_padding()
+            if sentences.get("do_lower_case"):
+                self._fast.normalizer = _in_lower_case(self._fast)
+            if sentences.get("max_seq_length") is not None:
+                self.longest = int(sentences["max_seq_length"])
+            prompt = of_encoder.get("default_prompt_name")
+            self._prompt = "" if prompt is None else str(of_encoder["prompts"][prompt])
+            self._has_types = "token_type_ids" in of_tokenizer.get("model_input_names", ("token_type_ids",))
+        except ImportError:
+            raise
+        except Exception as error:  # the packages raise Exception itself
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            raise CorruptDataError(f"{file} is no tokenizer ({reason}); fetch the folder again") from error
+        own = {key: value for key, value in json.loads(self._fast.to_str()).items() if key not in _OF_CALLS}
+        decisive = json.dumps([own, self._side, self._prompt, self._has_types], sort_keys=True)
+        self.digest = hashlib.sha256(decisive.encode()).hexdigest()
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
         """See `Tokenizer.encode`."""
         try:
-            self._fast.enable_truncation(max_length)
-            given = list(first) if second is None else list(zip(first, second, strict=True))
-            return [Encoded(one.ids, one.type_ids, bool(one.overflowing)) for one in self._fast.encode_batch(given)]
+            self._fast.enable_truncation(min(max_length, self.longest), direction=self._side)
+            texts = [[self._prompt + text for text in column] for column in (first, second) if column is not None]
+            given = texts[0] if second is None else list(zip(*texts, strict=True))
+            return [
+                Encoded(one.ids, one.type_ids if self._has_types else [0] * len(one.ids), bool(one.overflowing))
+                for one in self._fast.encode_batch(given)
+            ]
         except Exception as error:  # the package raises Exception itself
             raise DataError(f"the tokenizer {self.file} cannot cut texts to {max_length} tokens: {error}") from error
+
+
+_BESIDE = "tokenizer_config.json"
+_OF_CALLS = ("truncation", "padding", "version")  # of a tokenizer.json, which each call sets anew
+
+SENTENCE_SETTINGS = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+"""Files in which sentence-transformers says how texts are read; the first that is there counts."""
+
+
+def _settings(file: Path, name: str) -> dict[str, Any]:
+    """What a file beside a tokenizer says; nothing where there is none."""
+    place = file.with_name(name)
+    if not place.is_file():
+        return {}
+    try:
+        found = json.loads(place.read_text(encoding="utf-8"))
+    except (ValueError, OSError, RecursionError) as error:
+        raise CorruptDataError(f"{place} cannot be read as JSON; fetch the folder again") from error
+    if not isinstance(found, dict):
+        raise CorruptDataError(f"{place} holds no settings by name; fetch the folder again")
+    return found
+
+
+def _opened(file: Path) -> tuple[Any, str, int]:
+    """A tokenizer, the side at which it cuts texts, and the number of tokens that are left."""
+    from tokenizers import Tokenizer as Fast
+
+    if file.name != "tokenizer.json" or not file.with_name(_BESIDE).is_file():
+        return Fast.from_file(str(file)), "right", _MOST_TOKENS
+    from transformers import AutoTokenizer
+
+    found = AutoTokenizer.from_pretrained(str(file.parent), local_files_only=True, trust_remote_code=False)
+    fast = found.backend_tokenizer
+    fast.encode_special_tokens = bool(found.split_special_tokens)
+    return fast, found.truncation_side, max(1, min(int(found.model_max_length), _MOST_TOKENS))
+
+
+def _in_lower_case(fast: Any) -> Any:
+    """The normaliser of a tokenizer behind one that makes letters small, unless it does so itself."""
+    from tokenizers import normalizers
+
+    own = json.loads(fast.to_str())["normalizer"] or {"normalizers": []}
+    if any(one["type"] == "Lowercase" for one in own.get("normalizers", [own])):
+        return fast.normalizer
+    return normalizers.Sequence([normalizers.Lowercase(), *([fast.normalizer] if fast.normalizer is not None else [])])
 
 
 def _tokenizer_file(name: str) -> Path:
@@ -479,12 +540,13 @@ def _tokens(
     second = None if settings.pair is None else _texts(table, settings.pair, path)
     apart = settings.pairs == "apart" and second is not None
     readings = [(first, None), (second, None)] if apart else [(first, second)]
-    check_bytes(path, len(first) * 2 * len(readings) * settings.max_length * 4)
-    tokens = np.full((len(first), 2 * len(readings), settings.max_length), -1, dtype=np.int32)
+    length = min(settings.max_length, tokenizer.longest)
+    check_bytes(path, len(first) * 2 * len(readings) * length * 4)
+    tokens = np.full((len(first), 2 * len(readings), length), -1, dtype=np.int32)
     cut = np.zeros(len(first), dtype=bool)
     for which, (texts, others) in enumerate(readings):
         assert texts is not None
-        for row, one in enumerate(tokenizer.encode(texts, others, max_length=settings.max_length)):
+        for row, one in enumerate(tokenizer.encode(texts, others, max_length=length)):
             if not one.ids:
                 raise DataError(f"{path}: the text {texts[row][:40]!r} of row {row + 1} has no tokens; remove that row")
             tokens[row, 2 * which, : len(one.ids)] = one.ids

@@ -1,9 +1,11 @@
 """Any module as a network: its head, its blocks, and one tensor out of whatever it returns."""
 
 import copy
+import random
 from collections import OrderedDict
 from difflib import get_close_matches
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -45,7 +47,8 @@ def adapt(
 
     Raises:
         NetworkError: There is no such submodule, or none is found; the module fails on inputs of this shape or returns
-            something else than one tensor (N, n_outputs); or more than the head follows the features.
+            something else than one tensor (N, n_outputs); its answers are not each input's own (see `check_answers`);
+            or more than the head follows the features.
 
     Example:
         >>> whole = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
@@ -66,6 +69,7 @@ def adapt(
         drawn = torch.randn(2, *input_shape) if vocabulary is None else sample_tokens(vocabulary, input_shape)
         inputs = drawn.to(_place(module))
         whole = _one_tensor(copied, inputs)
+        check_answers(whole, input_shape, vocabulary)
         if head is None:
             head = _last_linear(whole, inputs)
         elif head != NO_HEAD and whole is not copied:
@@ -88,11 +92,72 @@ def adapt(
     return Network(features, own_head, n_features, input=input, block_names=blocks)
 
 
+def check_answers(module: nn.Module, input_shape: tuple[int, ...], vocabulary: int | None = None) -> None:
+    """Refuse a module whose answers in evaluation mode are random, or depend on the other inputs of the batch.
+
+    Three random inputs are read twice, or more often where a global generator was drawn from, and two of them once more
+    without the third; of texts these two are shorter.
+
+    Args:
+        module: From inputs (N, *input_shape) to one tensor (N, width).
+        input_shape: Shape of one input.
+        vocabulary: Number of tokens, for a module that reads texts.
+
+    Raises:
+        NetworkError: The answers differ, or it fails on these inputs.
+    """
+    length = max(1, input_shape[-1] // 2)
+    was_training = module.training
+    with seeded(0), torch.no_grad():
+        if vocabulary is None:
+            inputs = torch.randn(3, *input_shape)
+            fewer = inputs[1:]
+        else:
+            inputs = sample_tokens(vocabulary, input_shape, n=3)
+            inputs[1:, :, length:] = -1
+            fewer = inputs[1:, :, :length]
+        inputs, fewer = inputs.to(_place(module)), fewer.to(_place(module))
+        try:
+            before = _random_state()
+            first = _run(module.eval(), inputs, "the network")
+            for _ in range(1 if before == _random_state() else _REPEATED):
+                if not _alike(_run(module, inputs, "the network"), first, 1e-5):
+                    raise NetworkError(
+                        "the network's answers to the same inputs differ from call to call in evaluation mode (dropout "
+                        "that eval() does not switch off?); make what is random in it depend on self.training"
+                    )
+            own, tolerance = _run(module, fewer, "the network"), 1e-3 if first.dtype.itemsize > 2 else 5e-2
+        finally:
+            module.train(was_training)
+    if not _alike(own, first[1:], tolerance):
+        what = "batch normalisation without running statistics" if vocabulary is None else "padding that is not masked"
+        raise NetworkError(
+            "the network's answer to an input depends on the other inputs of its batch in evaluation mode "
+            f"({what}?); give a network that reads every input on its own"
+        )
+
+
+_REPEATED = 50
+
+
+def _random_state() -> tuple[object, ...]:
+    legacy = np.random.get_state()  # noqa: NPY002, the one that code of others draws from
+    return torch.default_generator.get_state().tolist(), random.getstate(), str(legacy)
+
+
+def _alike(one: Tensor, other: Tensor, tolerance: float) -> bool:
+    """Whether answers are the same but for rounding, in units of the largest."""
+    if one.shape != other.shape:
+        return False
+    largest = float(other.abs().nan_to_num().max()) if other.numel() else 0.0
+    return torch.allclose(one, other, rtol=tolerance, atol=tolerance * largest, equal_nan=True)
+
+
 class OneTensor(nn.Module):
     """A module whose outputs are an object, as one tensor (N, width).
 
-    `logits` where there are any, otherwise features: the pooled ones, or of a sequence of hidden states the first,
-    where the module has a class token, and their mean where it has none; of a feature map the mean over its pixels. A
+    `logits` where there are any, or a projection's `image_embeds`, otherwise features: the pooled ones, or of a
+    sequence of hidden states the first, where the module has a class token, and their mean where it has none; of a feature map the mean over its pixels. A
     text encoder is given its tokens as `texts.encoded` does.
 
     Args:
@@ -151,7 +216,7 @@ class OneTensor(nn.Module):
         self.module.load_state_dict({name: drawn[name] for name in kept})
 
 
-_FIELDS = ("logits", "pooler_output", "last_hidden_state")
+_FIELDS = ("logits", "image_embeds", "pooler_output", "last_hidden_state")
 
 
 def find_blocks(features: nn.Module) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from torch import nn
 from transferscope import registry
 from transferscope.errors import CorruptDataError, NetworkError, SettingsError, TransferscopeError
 from transferscope.machine import memory_free
-from transferscope.models.adapt import adapt
+from transferscope.models.adapt import adapt, check_answers
 from transferscope.models.backbones import Backbone, conv4, lenet, linear, mlp, resnet20, resnet32, resnet56
 from transferscope.models.hubs.factory import Factory
 from transferscope.models.hubs.hub import NamedModule
@@ -73,7 +73,9 @@ def _as_entry(found: object) -> BackboneEntry | FactoryEntry:
     def build(input_shape: tuple[int, ...], widths: Any) -> Backbone:
         try:
             made = found(input_shape, widths=widths) if "widths" in parameters else found(input_shape)
-            return made if isinstance(made, Backbone) else _measured(made, input_shape)
+            backbone = made if isinstance(made, Backbone) else _measured(made, input_shape)
+            check_answers(backbone.features, input_shape)
+            return backbone
         except TransferscopeError:
             raise
         except Exception as error:  # code of another package may raise anything

@@ -14,12 +14,14 @@ from transferscope.models.network import Network, new_head
 from transferscope.models.weights import (
     LoadReport,
     OpenedNetwork,
+    check_one_set,
     check_weights,
     digest_of,
     listed,
     open_network,
     read_notes,
     read_state_dict,
+    with_tied,
 )
 
 _CODE_NOTE = "transferscope.code"
@@ -153,8 +155,10 @@ def _load(
     """Take over what fits; which of the module's weights are missing then, as a message says it, and what is left."""
     assert pretrained.weights is not None
     own = module.state_dict()
+    stored = with_tied(stored, own, pretrained.weights)
     taken = {name: tensor for name, tensor in stored.items() if name in own and own[name].shape == tensor.shape}
     check_weights(taken, own, pretrained.weights)
+    check_one_set(taken, {name: tensor for name, tensor in stored.items() if name not in own}, pretrained.weights)
     if not any(own[name].is_floating_point() for name in taken):
         raise NetworkError(
             f"{pretrained.weights} has no weight of {pretrained.network.name} in its name and shape: it has "

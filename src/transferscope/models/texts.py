@@ -98,9 +98,8 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
         given["token_type_ids"] = tokens[:, 1].long().clamp(min=0)
     outputs = module(**given)
     pooling = getattr(module, POOLING, None)
-    pooled = next(
-        (v for name in ("logits", "pooler_output") if isinstance(v := getattr(outputs, name, None), Tensor)), None
-    )
+    names = ("logits", "text_embeds", "pooler_output")
+    pooled = next((v for name in names if isinstance(v := getattr(outputs, name, None), Tensor)), None)
     if pooled is not None and pooled.ndim == 2 and pooling is None:
         return pooled
     hidden = getattr(outputs, "last_hidden_state", None)

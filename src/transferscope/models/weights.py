@@ -2,7 +2,8 @@
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -117,7 +118,9 @@ def open_network(
         frame: Gives the architecture of the backbone; it is not changed.
         path: A safetensors file (".safetensors"), or a state dict written by `torch.save`, alone or under the key
             "state_dict", "model_state_dict", "model" or "ema"; it is read without running any code in it. Names may
-            begin with what DataParallel, `torch.compile` or an averaged model put before them.
+            begin with what DataParallel, `torch.compile` or an averaged model put before them. A weight that the
+            network has under several names may be there under one of them. A file with two sets of weights, such as
+            averaged ones beside the last ones, is refused.
         head: "file" for the file's head as wide as it is: a linear one, with "head.weight" (K, n_features) and maybe
             "head.bias" (K,), or a `TwoLayerHead`; "frame" for that of `frame`, for a file from a task with other
             labels; "either" for the file's where it has such a head, otherwise that of `frame`.
@@ -134,7 +137,9 @@ def open_network(
     """
     stored = read_state_dict(path)
     own = {name: tensor for name, tensor in frame.state_dict().items() if name.startswith("features.")}
+    stored = with_tied(stored, own, path)
     taken = {name: stored[name] for name in own if name in stored}
+    check_one_set(taken, {name: tensor for name, tensor in stored.items() if name not in own}, path)
     of_head = {
         name: tensor
         for name, tensor in stored.items()
@@ -208,11 +213,14 @@ def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
     """A state dict out of what training scripts put around it."""
     keys = [key for key in _KEYS if isinstance(stored, Mapping) and isinstance(stored.get(key), Mapping)]
     if len(keys) > 1:
-        raise CorruptDataError(
-            f"{path} holds weights under each of {', '.join(keys)}; save the ones that are meant alone"
-        )
+        raise _two_sets(path, *keys)
     if keys:
-        return _named_tensors(stored[keys[0]], path)
+        weights = _named_tensors(stored[keys[0]], path)
+        others = {key: value for key, value in stored.items() if key != keys[0]}
+        again = next((place for place, tensors in _held(others, "") if _may_be(weights.values(), tensors)), None)
+        if again is not None:
+            raise _two_sets(path, keys[0], again)
+        return weights
     of_tensors = isinstance(stored, Mapping) and all(isinstance(value, Tensor) for value in stored.values())
     if not of_tensors or not all(isinstance(name, str) for name in stored):
         raise CorruptDataError(f"{path} holds something else than tensors by name; save network.state_dict() alone")
@@ -220,6 +228,106 @@ def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
     while prefix := next((p for p in _WRAPPERS if weights and all(name.startswith(p) for name in weights)), None):
         weights = {name.removeprefix(prefix): tensor for name, tensor in weights.items()}
     return weights
+
+
+def _held(stored: Any, place: str) -> Iterator[tuple[str, list[Tensor]]]:
+    """Every collection of tensors in what a training script stored, but for the state of an optimiser."""
+    if not isinstance(stored, Mapping | list | tuple) or (isinstance(stored, Mapping) and "param_groups" in stored):
+        return
+    items = stored.items() if isinstance(stored, Mapping) else enumerate(stored)
+    inner = []
+    for key, value in items:
+        if isinstance(value, Tensor):
+            inner += [] if value.is_nested else [value]
+        else:
+            yield from _held(value, f"{place}.{key}".removeprefix("."))
+    yield place, inner
+
+
+def _may_be(weights: Iterable[Tensor], others: Iterable[Tensor]) -> bool:
+    """Whether tensors, by their shapes, can be all matrices and kernels of a network's weights once more."""
+    needed = Counter(tuple(tensor.shape) for tensor in weights if tensor.ndim > 1)
+    return bool(needed) and needed <= Counter(tuple(tensor.shape) for tensor in others)
+
+
+def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], path: Path) -> None:
+    """Refuse a file whose other tensors are the network's once more, such as averaged ones under other names.
+
+    Args:
+        taken: Tensors of the file that the network takes, by name.
+        others: Its other tensors.
+        path: The file, for the message.
+
+    Raises:
+        CorruptDataError: All matrices that are taken are there a second time, with something before their names, their
+            points left out, or another word in place of the first.
+    """
+    matrices = {name: tensor.shape for name, tensor in taken.items() if tensor.ndim > 1}
+    groups: dict[str, dict[str, torch.Size]] = {}
+    for name, tensor in others.items():
+        if not tensor.is_nested:
+            groups.setdefault(name.partition(".")[0], {})[name] = tensor.shape
+    for first, group in groups.items():
+        for tails in ({name: name for name in matrices}, {name: name.partition(".")[2] for name in matrices}):
+            again = [_again(tail, matrices[name], group) for name, tail in tails.items() if not first.isdecimal()]
+            if again and None not in again and len(set(again)) == len(again):
+                raise _two_sets(path, next(iter(matrices)), str(again[0]))
+
+
+def _again(tail: str, shape: torch.Size, group: Mapping[str, torch.Size]) -> str | None:
+    """The name in a group that ends in another one, with its points or, as LitEma writes it, without, of its shape."""
+    forms = (f".{tail}", f".{tail.replace('.', '')}")
+    return next((name for name, found in group.items() if tail and found == shape and name.endswith(forms)), None)
+
+
+def _two_sets(path: Path, *places: str) -> CorruptDataError:
+    return CorruptDataError(
+        f"{path} holds weights more than once, as {' and '.join(places)} (averaged ones beside the last, say); save "
+        "the ones that are meant alone"
+    )
+
+
+def with_tied(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path) -> dict[str, Tensor]:
+    """The tensors of a file, and those that it gives under another name of the same weight of the network.
+
+    Safetensors writes a weight that a network uses in several places once.
+
+    Args:
+        stored: Tensors of the file, by name.
+        own: The network's `state_dict`, in which names of one weight share their memory.
+        path: The file, for the message.
+
+    Raises:
+        NetworkError: The file gives different numbers for one weight.
+    """
+    names: dict[tuple[object, ...], list[str]] = {}
+    for name, tensor in own.items():
+        if tensor.numel() and not tensor.is_meta:
+            place = (tensor.device, tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
+            names.setdefault(place, []).append(name)
+    found = dict(stored)
+    for tied in names.values():
+        given = [name for name in tied if name in stored]
+        for name in tied if given else ():
+            if name not in found:
+                found[name] = stored[given[0]]
+            elif not _equal(found[name], stored[given[0]]):
+                raise NetworkError(
+                    f"{path} gives different numbers for {given[0]} and {name}, which are one weight of the network; "
+                    "choose the network as in its training"
+                )
+    return found
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors hold the same numbers; what is refused for its form counts as equal."""
+    plain = (
+        tensor.layout == torch.strided and not tensor.is_nested and not tensor.is_quantized for tensor in (one, other)
+    )
+    if not all(plain) or one.is_meta or other.is_meta:
+        return True
+    first, second = (tensor.reshape(-1).view(torch.uint8) for tensor in (one, other))  # of NaN too
+    return one.shape == other.shape and torch.equal(first, second)
 
 
 def _head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLayerHead | None:

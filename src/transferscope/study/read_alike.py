@@ -188,12 +188,20 @@ def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> No
     digest = dataset.provenance.get("tokenizer")
     if digest is None:
         return
-    from transferscope.data.texts import tokenizer_digest  # here, because pandas takes a while to import
+    from transferscope.data.texts import open_tokenizer  # here, because pandas takes a while to import
 
     for network in networks:
         module = network.module
         folder = module.tokenizer if isinstance(module, HuggingFace) else None
-        if folder is not None and f"sha256:{tokenizer_digest(folder / 'tokenizer.json')}" != digest:
+        if folder is None:
+            continue
+        tokenizer, length = open_tokenizer(str(folder)), dataset.train.inputs.shape[-1]
+        if length > tokenizer.longest:
+            raise DataError(
+                f"the texts of {dataset.name} are cut to {length} tokens and {network.name} reads {tokenizer.longest}; "
+                f"add &max_length={tokenizer.longest}, or name its tokenizer with &tokenizer=FOLDER"
+            )
+        if f"sha256:{tokenizer.digest}" != digest:
             raise DataError(
                 f"{dataset.name} is in the tokens of another tokenizer than that of {network.name}; compare networks "
                 "of one tokenizer in a study, and name it with &tokenizer=FOLDER or leave that out"

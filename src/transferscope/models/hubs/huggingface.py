@@ -138,9 +138,10 @@ class HuggingFace(NamedModule):
 
     @cached_property
     def kind(self) -> Any:
-        """The class that the configuration names; the encoder of one whose head predicts tokens."""
+        """The class that the configuration names; of one whose head predicts tokens, or projects, the encoder."""
         named = (self._json.get("architectures") or [None])[0]
-        found = getattr(transformers_package(), named, None) if isinstance(named, str) else None
+        plain = named.removesuffix("WithProjection") if isinstance(named, str) else ""
+        found = getattr(transformers_package(), plain, None)
         if found is not None and named.endswith(_TOKEN_HEADS):
             found = transformers_package().MODEL_MAPPING.get(type(self.configuration), found)  # its encoder
         if found is None:
