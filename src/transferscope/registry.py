@@ -7,9 +7,10 @@ sets names a function as well.
 Names and references, unlike entries that are written into a dictionary, mean the same in every worker process. What
 they mean follows their files: after an edit a name leads to the new code, or the edit is an error, as
 `transferscope.user_code` says. Within `planned_code` names mean the code that something was planned with.
+A reference is a program, so that one which stands in a file or store is refused unless the person allows it: see
+`transferscope.consent`. The names of transferscope and of entry points need no consent.
 """
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,12 +21,11 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from transferscope import consent
 from transferscope.errors import CorruptDataError, SettingsError, unknown_name
 from transferscope.user_code import ChangedCodeError, Code, code_of, defined, file_module, load
 
 T = TypeVar("T")
-
-_REFERENCE = re.compile(r"([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|[^:]*\.py):[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def planned_code(code: Mapping[str, str], *, since: str, remedy: str) -> Iterato
     """Have names stand for the code that something was planned with, as far as this process has it or can load it.
 
     Within it a name whose code is another one raises CorruptDataError. Code that is in memory counts, whatever its file
-    says by now.
+    says by now. The names are read from a file or store, so that what it names besides is refused.
 
     Args:
         code: Digests by kind and name, as `Registry.code` gives them; other names mean what they always do.
@@ -60,7 +60,8 @@ def planned_code(code: Mapping[str, str], *, since: str, remedy: str) -> Iterato
     """
     token = _PLANNED.set(_Planned(code, since, remedy))
     try:
-        yield
+        with consent.reading():
+            yield
     finally:
         _PLANNED.reset(token)
 
@@ -106,6 +107,7 @@ class Registry(Mapping[str, T], Generic[T]):
             UnknownNameError: Nothing answers to the name.
             SettingsError: A reference or an entry point leads nowhere, or to something else than such an entry; or it
                 leads to a module that has changed since Python imported it.
+            UntrustedCodeError: It is a reference of a file or store that the person has not allowed.
             CorruptDataError: Its code is another one than `planned_code` asks for.
         """
         if name in self._own:
@@ -115,6 +117,8 @@ class Registry(Mapping[str, T], Generic[T]):
                     f"({self._offered[name].value}); uninstall it or have it renamed"
                 )
             return self._own[name]
+        if name not in self._offered and is_reference(name):
+            consent.require(self.kind, name)
         known, asked = self._loaded.setdefault(name, []), _PLANNED.get(None)
         planned = None if asked is None else asked.code.get(f"{self.kind} {name}")
         for one in known if planned is not None else ():
@@ -145,15 +149,19 @@ class Registry(Mapping[str, T], Generic[T]):
         return tuple(self._own)
 
     def reference(self, entry: object) -> str:
-        """The name or reference under which an entry is found again, in another process too."""
+        """The name or reference under which an entry is found again, in another process too.
+
+        Whoever has the entry has run its code, so that the reference is allowed from then on.
+        """
         for name, known in self._own.items():
             if known is entry:
                 return name
-        for name, versions in self._loaded.items():
-            if any(one.entry is entry for one in versions):
-                return name
-        kind = defined(entry)
-        return f"{kind.__module__}:{kind.__qualname__}"
+        found = next((name for name, of in self._loaded.items() if any(one.entry is entry for one in of)), None)
+        if found is None:
+            kind = defined(entry)
+            found = f"{kind.__module__}:{kind.__qualname__}"
+        consent.give(found)
+        return found
 
     def identity(self, entry: object) -> dict[str, str]:
         """What of an entry's origin can change an answer: nothing for transferscope's own, whose versions tell.
@@ -183,7 +191,7 @@ class Registry(Mapping[str, T], Generic[T]):
     def _load(self, name: str) -> _Loaded[T]:
         if name in self._offered:
             place, what = f"the entry point {name!r} of {self.group}", self._offered[name].value
-        elif _REFERENCE.fullmatch(name):
+        elif is_reference(name):
             place, what = f"the {self.kind} {name!r}", name
         else:
             raise unknown_name(self.kind, name, self)
@@ -208,7 +216,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
 def is_reference(name: str) -> bool:
     """Whether a name has the form of a reference, "package.module:Class" or "path/to/file.py:Class"."""
-    return _REFERENCE.fullmatch(name) is not None
+    return consent.REFERENCE.fullmatch(name) is not None
 
 
 def seen_from(name: str, folder: Path) -> str:

@@ -4,10 +4,11 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from importlib.metadata import version
+from math import inf, isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,10 +19,20 @@ from jaxtyping import Float, Num, Shaped
 from pydantic import TypeAdapter, ValidationError
 from scipy.special import expit, softmax
 
+from transferscope.consent import reads_code
 from transferscope.data.arrays import to_inputs
+from transferscope.data.load import parse_name
 from transferscope.data.task import Kind, LabelledSet
+from transferscope.data.transforms import check_transforms
 from transferscope.data.unlabelled import NETWORK_NOTE, InputForm, as_in_study
-from transferscope.errors import CorruptDataError, DataError, MissingDataError, StoreError, TransferscopeError
+from transferscope.errors import (
+    CorruptDataError,
+    DataError,
+    MissingDataError,
+    SettingsError,
+    StoreError,
+    TransferscopeError,
+)
 from transferscope.models import Network, NetworkSettings, input_of
 from transferscope.models.build import frame_network
 from transferscope.models.hubs.huggingface import HuggingFace
@@ -287,16 +298,20 @@ def _save_pretrained(named: HuggingFace, model: TrainedModel, folder: Path) -> M
     return as_saved(saved)
 
 
-def load_model(place: str | Path) -> TrainedModel:
+@reads_code
+def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
     """Open a network that `transferscope export` wrote.
 
     Args:
         place: Its folder, or the file `model.safetensors` in it, which is enough.
+        trust_code: Whether code that makes the network, a function of a package or file that the file names, is
+            imported and called.
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: It was not written by `transferscope export`, or by a later version, or is damaged; or the
-            network is made by code of the user that has changed since.
+        CorruptDataError: It was not written by `transferscope export`, or by a later version, or is damaged, or its
+            parts contradict each other; or the network is made by code of the user that has changed since.
+        UntrustedCodeError: The network is made by code of the user, which is not trusted.
         MissingExtraError: It is a network of transformers, which is not installed.
         TransferscopeError: The network cannot be built, as when code of another package that it needs is missing.
     """
@@ -310,7 +325,7 @@ def load_model(place: str | Path) -> TrainedModel:
         card = json.loads(notes[NETWORK_NOTE])
         known = card.pop("format") in (_FORMAT, _TRANSFORMERS)
         code = {str(name): str(digest) for name, digest in card.get("code", {}).items()}
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _no_export(file) from error
     if not known:
         raise CorruptDataError(
@@ -325,14 +340,20 @@ def _opened(file: Path, card: Mapping[str, Any], scale: PixelScale | None) -> Tr
     """The network of a card."""
     try:
         read = _ADAPTER.validate_python(card)
+        check_transforms(read.inputs.transforms)
+        parse_name(read.inputs.data)
     except ValidationError as error:
         causes = [item.get("ctx", {}).get("error") for item in error.errors()]
         raise next((one for one in causes if isinstance(one, TransferscopeError)), _no_export(file)) from error
+    except SettingsError as error:
+        raise CorruptDataError(f"{file} does not say how its inputs are read: {error}") from error
     if scale is None:
         raise CorruptDataError(f"{file} does not say how its inputs are scaled; export the network again")
+    _refuse_any(file, _contradictions(read, card, scale))
     shape = read.inputs.input_shape
     if read.transformers is not None:
         network = open_saved(file.parent, read.transformers, input_shape=shape, known=read.network.input)
+        _check_head(file, network, read)
         return TrainedModel(network.eval(), scale, replace(read, inputs=_own_tokenizer(read.inputs, file.parent)))
     if read.network.code and not read.code:
         _LOG.warning(
@@ -341,8 +362,67 @@ def _opened(file: Path, card: Mapping[str, Any], scale: PixelScale | None) -> Tr
             file,
             read.network.name,
         )
-    network = open_network(frame_network(read.network, shape, read.n_outputs), file).network
+    network = open_network(frame_network(read.network, shape, 1), file).network  # under the head of the file
+    _check_head(file, network, read)
     return TrainedModel(network.eval(), scale, read)
+
+
+def _contradictions(card: ModelCard, given: Mapping[str, Any], scale: PixelScale) -> Iterator[str]:
+    """What of a card cannot be true, or contradicts another part of the file."""
+    if (lost := _not_read(given, json.loads(json.dumps(_as_json(card))))) is not None:
+        yield f"{lost} is no part of a card, or of another kind"
+    names, n, shape = card.classes, card.n_outputs, card.inputs.input_shape
+    if names is not None and len(names) != n:
+        yield f"it names {len(names)} classes of {n} outputs"
+    if names is not None and len(set(names)) < len(names):
+        yield "two classes have the same name"
+    if (card.metric == "r2") != (names is None) or (card.multi_label and names is None):
+        yield f"classes = {'null' if names is None else 'names'}, and it was judged by {card.metric}"
+    if not 0 < card.temperature < inf or (names is None and card.temperature != 1):
+        yield f"temperature = {card.temperature}; expected a number above 0, and 1 for numbers"
+    units = card.label_units
+    if units and (len(units) != n or names is not None or not all(isfinite(o) and 0 < u < inf for o, u in units)):
+        yield f"label_units = {units}; expected an offset and a unit above 0 for each of {n} predicted numbers"
+    if min(n, card.n_labels, card.n_runs, card.seed + 1) < 1 or not isfinite(card.score + card.mean_score):
+        yield "a count or a score in it is out of range"
+    if card.stderr is not None and not 0 <= card.stderr < inf:
+        yield f"stderr = {card.stderr}; expected a number of at least 0"
+    if min((*shape, *card.inputs.raw_shape), default=0) < 1:
+        yield f"its inputs have the shapes {card.inputs.raw_shape} and {shape}"
+    elif len(scale.mean) not in (1, shape[0]):
+        yield f"its scale is for {len(scale.mean)} channels or features, and its inputs have {shape[0]}"
+    if not (scale.std > 0).any() or (len(shape) > 1 and not (scale.std > 0).all()):
+        yield "its scale has a standard deviation of 0"
+    columns = card.inputs.columns
+    if columns and (len(set(columns)) < len(columns) or len(shape) > 1):
+        yield "its columns have the same name, or its inputs are no table"
+
+
+def _not_read(given: object, read: object, place: str = "") -> str | None:
+    """Where something given is not what was read of it: a key that nothing has, or a value that became another one."""
+    if isinstance(given, Mapping) and isinstance(read, Mapping):
+        unknown = next((key for key in given if key not in read), None)
+        if unknown is not None:
+            return f"{place}{unknown}"
+        found = (_not_read(given[key], read[key], f"{place}{key}.") for key in given)
+        return next((one for one in found if one is not None), None)
+    if isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
+        pairs = zip(given, read, strict=True)
+        return next((one for one in (_not_read(a, b, place) for a, b in pairs) if one is not None), None)
+    same = given == read and isinstance(given, bool) == isinstance(read, bool)
+    return None if same or given != given else place.rstrip(".")  # NaN, whose range is checked
+
+
+def _check_head(file: Path, network: Network, card: ModelCard) -> None:
+    """Whether the head that was opened has an output for each class or number of the card."""
+    rows = getattr(network.head, "out_features", card.n_outputs)
+    _refuse_any(file, [f"it predicts {card.n_outputs} outputs and its head has {rows}"] if rows != card.n_outputs else [])
+
+
+def _refuse_any(file: Path, wrong: Iterable[str]) -> None:
+    found = "; ".join(wrong)
+    if found:
+        raise CorruptDataError(f"{file} contradicts itself: {found}; export the network again")
 
 
 def _no_export(file: Path) -> CorruptDataError:

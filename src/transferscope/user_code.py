@@ -161,6 +161,11 @@ def _module_of(entry: object) -> str:
     return str(defined(entry).__module__ or "")
 
 
+def is_module(name: str) -> bool:
+    """Whether Python would find a module of this name; nothing is imported."""
+    return all(part.isidentifier() for part in name.split(".")) and (name in sys.modules or _spec_of(name) is not None)
+
+
 def file_module(path: Path) -> str:
     """How the names begin under which the file of a reference is run; what it is made of follows."""
     return f"transferscope_file_{_digest(str(path).encode())[:16]}_"

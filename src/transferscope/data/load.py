@@ -1,6 +1,5 @@
 """Data by name: the catalogue, a user's own files, synthetic images, and data sets of other packages."""
 
-import importlib.util
 import logging
 import os
 import time
@@ -22,6 +21,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
 from transferscope.errors import DataError, SettingsError, TransferscopeError, UnknownNameError, unknown_name
 from transferscope.files import expanded
+from transferscope.user_code import is_module
 
 _LOG = logging.getLogger(__name__)
 
@@ -276,17 +276,9 @@ def _plugin(spec: DataSpec) -> Reader | CatalogueEntry:
     """
     if not spec.path and spec.kind in DATA_SETS:
         return DATA_SETS[spec.kind]
-    if spec.path and (spec.kind.endswith(".py") or _is_module(spec.kind)):
+    if spec.path and (spec.kind.endswith(".py") or is_module(spec.kind)):
         return DATA_SETS[f"{spec.kind}:{spec.path}"]
     raise _unknown(spec)
-
-
-def _is_module(name: str) -> bool:
-    """Whether a module of this name can be found; its packages are imported for that."""
-    try:
-        return all(part.isidentifier() for part in name.split(".")) and importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):
-        return False
 
 
 def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:

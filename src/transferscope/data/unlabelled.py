@@ -75,7 +75,7 @@ def table_of_network(path: Path) -> TableEncoding | None:
         if NETWORK_NOTE not in notes:
             return None
         form = TypeAdapter(InputForm).validate_python(json.loads(notes[NETWORK_NOTE])["inputs"])
-    except (KeyError, ValueError, TypeError, ValidationError) as error:
+    except (KeyError, ValueError, TypeError, ValidationError, RecursionError) as error:
         raise CorruptDataError(f"{path} does not say how its inputs are read; export the network again") from error
     if form.encoding is not None or not form.columns:
         return form.encoding

@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from transferscope.errors import CorruptDataError, MissingDataError, NetworkError
+from transferscope.errors import CorruptDataError, DataError, MissingDataError, NetworkError
 from transferscope.files import require_regular, written_whole
 from transferscope.models.network import Network, TwoLayerHead, seeded
 
@@ -67,22 +67,63 @@ def save_weights(network: Network, path: Path, *, notes: Mapping[str, str] | Non
     """
     tensors = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in network.state_dict().items()}
     with written_whole(path) as unfinished:
-        save_file(tensors, unfinished, metadata={**(notes or {}), _CHECKSUM: digest_of(tensors)})
+        save_file(tensors, unfinished, metadata={**(notes or {}), **checksum_notes(tensors)})
+
+
+def checksum_notes(tensors: Mapping[str, Tensor]) -> dict[str, str]:
+    """What a safetensors file says of its tensors, so that whoever opens it sees a change of them."""
+    return {_CHECKSUM: digest_of(tensors)}
 
 
 def is_whole(path: Path) -> bool:
-    """Whether a file that `save_weights` wrote is there, undamaged.
-
-    One without a checksum, of an earlier version, is taken when its header fits its length.
-    """
+    """Whether a file that `save_weights` wrote is there, undamaged."""
     try:
-        with safe_open(path, framework="pt") as stored:
-            checksum = (stored.metadata() or {}).get(_CHECKSUM)
-            if checksum is None:
-                return len(stored.keys()) > 0
-        return bool(checksum == digest_of(load_file(path)))
-    except (SafetensorError, OSError, ValueError, RuntimeError, MemoryError):
+        return _CHECKSUM in read_notes(path) and bool(read_tensors(path))
+    except (DataError, OSError, MemoryError):
         return False
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a safetensors file by name, compared with its checksum where it has one.
+
+    Args:
+        path: The file.
+
+    Raises:
+        DataError: It is no regular file.
+        MissingDataError: There is no such file.
+        CorruptDataError: It cannot be read, or is not what was written.
+    """
+    checksum = read_notes(path).get(_CHECKSUM)
+    try:
+        tensors: dict[str, Tensor] = load_file(path)
+        is_whole = checksum in (None, digest_of(tensors))
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # on a damaged file the reader raises whatever comes first
+        raise _unreadable(path) from error
+    if not is_whole:
+        raise CorruptDataError(
+            f"{path} is damaged: its weights are not those that its checksum was made of; copy or export it again"
+        )
+    return tensors
+
+
+def check_checksum(path: Path) -> None:
+    """Refuse a damaged file of our own, for a library to read it after; of other files nothing is known.
+
+    Raises:
+        DataError: It is damaged, or no regular file.
+    """
+    if path.exists() and _CHECKSUM in read_notes(path):
+        read_tensors(path)
+
+
+def _unreadable(path: Path) -> CorruptDataError:
+    return CorruptDataError(
+        f"{path} cannot be read as weights; expected a safetensors file, or a state dict (tensors by name) written by "
+        "torch.save"
+    )
 
 
 def read_notes(path: Path) -> dict[str, str]:
@@ -95,15 +136,14 @@ def read_notes(path: Path) -> dict[str, str]:
         MissingDataError: There is no such file.
         CorruptDataError: It ends in ".safetensors" and is something else.
     """
+    _require_weights(path)
     if path.suffix != ".safetensors":
         return {}
-    if not path.is_file():
-        raise MissingDataError(f"there is no file of weights {path}; expected a safetensors file or a state dict")
     try:
         with safe_open(path, framework="pt") as file:
             return dict(file.metadata() or {})
-    except (SafetensorError, OSError) as error:
-        raise CorruptDataError(f"{path} cannot be read as weights; expected a safetensors file") from error
+    except (SafetensorError, ValueError) as error:
+        raise _unreadable(path) from error
 
 
 def open_network(
@@ -131,7 +171,8 @@ def open_network(
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: The file holds something else than dense floating-point tensors by name.
+        CorruptDataError: The file holds something else than dense floating-point tensors by name, or others than it was
+            written with.
         NetworkError: The file's backbone is another one or incomplete, its weights are not finite or all zero, it
             lacks the head that is wanted, or neither backbone nor head have anything to take from a file.
     """
@@ -190,23 +231,26 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: It holds something else.
+        CorruptDataError: It holds something else, or other weights than it was written with.
     """
-    require_regular(path, "a safetensors file or a state dict")
-    if not path.is_file():
-        raise MissingDataError(f"there is no file of weights {path}; expected a safetensors file or a state dict")
+    _require_weights(path)
+    if path.suffix == ".safetensors":
+        return _named_tensors(read_tensors(path), path)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of archives that are refused in any case
-            stored = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
+            stored = torch.load(path, "cpu", weights_only=True)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # on a damaged file the readers raise whatever comes first
-        raise CorruptDataError(
-            f"{path} cannot be read as weights; expected a safetensors file, or a state dict (tensors by name) written "
-            "by torch.save"
-        ) from error
+    except Exception as error:  # on a damaged file torch raises whatever comes first
+        raise _unreadable(path) from error
     return _named_tensors(stored, path)
+
+
+def _require_weights(path: Path) -> None:
+    require_regular(path, "a safetensors file or a state dict")
+    if not path.is_file():
+        raise MissingDataError(f"there is no file of weights {path}; expected a safetensors file or a state dict")
 
 
 def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:

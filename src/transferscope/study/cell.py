@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
+from transferscope.consent import reading
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import SettingsError
 from transferscope.methods import METHODS, Method
@@ -46,6 +47,7 @@ class PretrainRecipe:
         }
 
     @classmethod
+    @reading()
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
         _require(payload, "source", "network", "pretraining")
@@ -129,6 +131,7 @@ class MethodRecipe:
         }
 
     @classmethod
+    @reading()
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
         _require(payload, "target", "source", "network", "training", "method", "tuning")
@@ -168,6 +171,7 @@ class DiagnoseRecipe:
         return {"fit": fit, "diagnostic": self.diagnostic.as_json(), **code}
 
     @classmethod
+    @reading()
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
         _require(payload, "fit", "diagnostic")

@@ -1,10 +1,11 @@
 """What a worker gets besides its cell, and what doing a cell means."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+from transferscope.consent import Consent, current
 from transferscope.store import Outcome, PlannedCell
 
 CELL_NOTE = "transferscope.cell"
@@ -34,12 +35,14 @@ class WorkContext:
         device: "auto", "cpu", "cuda" or "mps".
         threads: Threads that the work computes with, at least 1; they are set before it begins.
         progress: To be called now and then with (steps done, steps in all).
+        consent: Which code of the user may be run, as far as the person who runs the study has said so.
     """
 
     files: Path
     device: str = "auto"
     threads: int = 1
     progress: Callable[[int, int], None] = no_progress
+    consent: Consent = field(default_factory=current)
 
     def network(self, key: str) -> Path:
         """Where the trained network of a cell is or goes; its folder exists."""

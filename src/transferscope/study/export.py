@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from transferscope.consent import reads_code
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError, StoreError, unknown_name
 from transferscope.estimate import Estimate
@@ -94,6 +95,7 @@ def chosen_run(
     return min(chosen, key=lambda run: run.seed), best
 
 
+@reads_code
 def export(
     place: str | Path,
     out: str | Path,
@@ -103,6 +105,7 @@ def export(
     source: str | None = None,
     labels: int | None = None,
     seed: int | None = None,
+    trust_code: bool = False,
     on_start: Callable[[Run, bool], None] = lambda run, again: None,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> Exported:
@@ -119,6 +122,7 @@ def export(
         source: Name of the source.
         labels: Number of labels.
         seed: The seed.
+        trust_code: Whether code that the store names is run, beside what a study file of yours names.
         on_start: Called with the run that was chosen and whether it is trained again, before that.
         on_progress: Called now and then with (steps done, steps in all).
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from transferscope import consent
 from transferscope.errors import MissingDataError, SettingsError, StoreError, unknown_name
 from transferscope.files import expanded
 from transferscope.store import Store, without_password
@@ -45,7 +46,7 @@ def store_of(study: Path, store: str) -> str:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a study file.
+    """The tables of a study file; the code that it names may be run, as whoever names the file has said by that.
 
     Raises:
         MissingDataError: There is no such file.
@@ -62,7 +63,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise MissingDataError(f"there is no study file {path}; give the path of a TOML file") from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path} is no text in UTF-8; expected a study file in TOML") from error
-    return parse_toml(text, place=str(path))
+    tables = parse_toml(text, place=str(path))
+    consent.give(tables, path.parent)
+    return tables
 
 
 def parse_toml(text: str, *, place: str) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class PixelScale:
             if not (np.isfinite(mean).all() and np.isfinite(std).all() and (std >= 0).all()):
                 raise ValueError
             return cls(mean, std)
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise SettingsError(
                 f"the file's note on its scale cannot be read: {notes[_NOTE][:80]}; say how inputs are scaled, as own, "
                 "none or MEAN/STD"

@@ -34,6 +34,7 @@ from transferscope.analyses.place.measured import (
 )
 from transferscope.analyses.place.placement import DOCUMENT, KEPT, Placement, Placements
 from transferscope.analyses.place.result import PlacementResult
+from transferscope.consent import reads_code
 from transferscope.data.task import Dataset
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import DataError, SettingsError
@@ -49,12 +50,14 @@ from transferscope.theory.parameters import at_least
 from transferscope.theory.placement import Pair, critical_share, modelled_transferability, risk_draws, scratch_risk
 
 
+@reads_code
 def place(
     finished: str | Path,
     *,
     examples: int = 2000,
     input_dimension: float | None = None,
     study: str | None = None,
+    trust_code: bool = False,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> PlacementResult:
     """Put every source of a finished study on the linear-transfer diagram.
@@ -71,6 +74,7 @@ def place(
         examples: Labelled target examples to estimate from, at least `LEAST_EXAMPLES`; all if there are fewer.
         input_dimension: Directions of the inputs d, at least 1; None to estimate it.
         study: Which study, when a store holds several.
+        trust_code: Whether code that the store names is run, beside what a study file of yours names.
         on_progress: Called with (parts done, parts in all): the noise, then each pretrained network.
 
     Returns:

@@ -22,6 +22,7 @@ from transferscope.analyses.rank.audit_result import AuditResult, passed_over_in
 from transferscope.analyses.rank.candidates import candidate_of, labelled_target, least_labels, random_candidate
 from transferscope.analyses.rank.hindsight import Results, results_of
 from transferscope.analyses.rank.scoring import Chosen, choose_scores, value_of
+from transferscope.consent import reads_code
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset
 from transferscope.diagnostics import Examples
@@ -41,6 +42,7 @@ N_SOURCE_EXAMPLES = 500
 """Training examples of a source, at even distances, that its inputs are compared by."""
 
 
+@reads_code
 def audit(
     place: str | Path,
     *,
@@ -48,6 +50,7 @@ def audit(
     seeds: int = 3,
     scores: Sequence[str] = (),
     device: str = "auto",
+    trust_code: bool = False,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> AuditResult:
     """Hold every score against what transfer gave, over all finished studies of a store.
@@ -63,6 +66,7 @@ def audit(
             a mean over all seeds.
         scores: By name; empty for all.
         device: "auto", "cpu", "cuda" or "mps".
+        trust_code: Whether code that the store names is run, beside what a study file of yours names.
         on_progress: Called with (networks rated, networks in all).
 
     Returns:

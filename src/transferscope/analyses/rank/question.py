@@ -18,6 +18,7 @@ from transferscope.analyses.rank.hindsight import SizeCases, hindsight_of, resul
 from transferscope.analyses.rank.ranking import DOCUMENT, KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.result import RankingResult
 from transferscope.analyses.rank.scoring import Chosen, Ranked, Subset, choose_scores, rank_subsets
+from transferscope.consent import reads_code
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError
@@ -34,6 +35,7 @@ from transferscope.study.settings import DataSettings
 from transferscope.training import choose_device, stream_seed
 
 
+@reads_code
 def rank(
     networks: str | Path | Pretrained | Sequence[str | Path | Pretrained],
     target: str | DataSettings | None = None,
@@ -45,6 +47,7 @@ def rank(
     against: str | None = None,
     study: str | None = None,
     device: str = "auto",
+    trust_code: bool = False,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> RankingResult:
     """Rate pretrained networks as what to transfer from, before any training on the target.
@@ -69,6 +72,7 @@ def rank(
             linear-probe that has results for all networks.
         study: Which study, when a store holds several.
         device: "auto", "cpu", "cuda" or "mps".
+        trust_code: With a study: whether code that the store names is run, beside what a study file of yours names.
         on_progress: Called with (values of scores done, values in all).
 
     Returns:

@@ -13,14 +13,17 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from transferscope.errors import MissingDataError, NetworkError, TransferscopeError
+from transferscope.errors import CorruptDataError, MissingDataError, NetworkError, TransferscopeError, UntrustedCodeError
+from transferscope.files import require_regular
 from transferscope.models.adapt import NO_HEAD
 from transferscope.models.hubs.hub import NamedModule, WithWeights, first_line, imported, said
 from transferscope.models.inputs import NetworkInput, read_image_processor
 from transferscope.models.network import seeded
 from transferscope.models.texts import POOLING, read_pooling
+from transferscope.models.weights import check_checksum
 
 _TOKEN_HEADS = ("ForMaskedLM", "ForPreTraining", "LMHeadModel", "ForCausalLM")  # heads that predict tokens
+_FORMS = ("F16", "BF16", "F32", "F64")
 _VOLATILE = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  # of a configuration: no answer depends
 
 
@@ -44,6 +47,9 @@ class HuggingFace(NamedModule):
         if given.is_dir():
             if not (given / "config.json").is_file():
                 raise NetworkError(f"{given} has no config.json; give a folder that save_pretrained wrote")
+            for path in given.rglob("*"):
+                if not path.is_dir():  # transformers would wait for a pipe
+                    require_regular(path, "the files that save_pretrained wrote")
             return given
         if given.is_absolute() or self.name.startswith((".", "~")) or self.name.count("/") > 1:
             raise MissingDataError(
@@ -95,7 +101,8 @@ class HuggingFace(NamedModule):
         return self._pooled(module).train()
 
     def trained(self) -> WithWeights:
-        """The model with the weights of its safetensors file."""
+        """The model with the weights of its safetensors file, stored as they were trained: transformers casts others."""
+        check_checksum(self.folder / "model.safetensors")
         with seeded(0), self.said("opened"):
             module, found = self.kind.from_pretrained(
                 str(self.folder),
@@ -104,6 +111,18 @@ class HuggingFace(NamedModule):
                 local_files_only=True,
                 output_loading_info=True,
                 **self._options,
+            )
+        counted = {name.rpartition(".")[2] for name, tensor in module.named_buffers() if not tensor.is_floating_point()}
+        of_other_form = {
+            name: form
+            for name, form in self._stored.items()
+            if form not in _FORMS and name.rpartition(".")[2] not in counted and name not in found["unexpected_keys"]
+        }
+        if of_other_form:
+            name, form = next(iter(of_other_form.items()))
+            raise CorruptDataError(
+                f"hf:{self.name} holds {name} as {form}; expected weights in float16, bfloat16, float32 or float64: give "
+                "the model as it was trained, before it was quantised"
             )
         wrong = [str(key[0] if isinstance(key, tuple) else key) for key in found["mismatched_keys"]]
         missing = tuple(sorted({*map(str, found["missing_keys"]), *wrong}))
@@ -120,12 +139,18 @@ class HuggingFace(NamedModule):
     def _json(self) -> dict[str, Any]:
         try:
             found = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
-        except (ValueError, OSError) as error:
+            kernel = next(_kernels(found), None)
+        except (ValueError, OSError, RecursionError) as error:
             raise NetworkError(
                 f"{self.folder / 'config.json'} cannot be read as JSON; fetch the folder again"
             ) from error
         if not isinstance(found, dict):
             raise NetworkError(f"{self.folder / 'config.json'} is no configuration of transformers")
+        if kernel is not None:
+            raise UntrustedCodeError(
+                f"{self.folder / 'config.json'} names code of the hub to compute with, {kernel}, which is never run; "
+                "leave that key out"
+            )
         return found
 
     @cached_property
@@ -142,6 +167,8 @@ class HuggingFace(NamedModule):
         named = (self._json.get("architectures") or [None])[0]
         plain = named.removesuffix("WithProjection") if isinstance(named, str) else ""
         found = getattr(transformers_package(), plain, None)
+        if not (isinstance(found, type) and issubclass(found, transformers_package().PreTrainedModel)):
+            found = None  # a function of transformers, or a class of other things
         if found is not None and named.endswith(_TOKEN_HEADS):
             found = transformers_package().MODEL_MAPPING.get(type(self.configuration), found)  # its encoder
         if found is None:
@@ -154,7 +181,7 @@ class HuggingFace(NamedModule):
     @cached_property
     def _options(self) -> dict[str, Any]:
         """Without a pooling layer that is not used, or that the file has no weights for."""
-        of_file = any("pooler" in name for name in self._stored_names)
+        of_file = any("pooler" in name for name in self._stored)
         if self.head != NO_HEAD or (of_file and read_pooling(self.folder) is None):
             return {}
         with seeded(0):
@@ -163,16 +190,18 @@ class HuggingFace(NamedModule):
             return {"add_pooling_layer": False}
         return {}
 
-    @property
-    def _stored_names(self) -> list[str]:
-        names: list[str] = []
-        for file in sorted(self.folder.glob("*.safetensors")):
+    @cached_property
+    def _stored(self) -> dict[str, str]:
+        """How the weights are stored, by name, in the words of safetensors."""
+        forms: dict[str, str] = {}
+        whole = self.folder / "model.safetensors"
+        for file in [whole] if whole.exists() else sorted(self.folder.glob("model-*.safetensors")):
             try:
                 with safe_open(file, framework="pt") as stored:
-                    names += stored.keys()
+                    forms |= {name: stored.get_slice(name).get_dtype() for name in stored.keys()}  # noqa: SIM118
             except (SafetensorError, OSError) as error:
                 raise NetworkError(f"{file} cannot be read as weights; expected a safetensors file") from error
-        return names
+        return forms
 
     @contextmanager
     def said(self, what: str) -> Iterator[None]:
@@ -186,6 +215,14 @@ class HuggingFace(NamedModule):
                 yield
         finally:
             transformers.logging.set_verbosity(verbosity)
+
+
+def _kernels(config: object) -> Iterator[str]:
+    """What a configuration names as code to compute attention or experts with, as in "kernels-community/flash-attn"."""
+    for key, value in config.items() if isinstance(config, dict) else ():
+        if str(key).endswith("_implementation") and "/" in str(value):
+            yield f"{key} = {value}"
+        yield from _kernels(value)
 
 
 def transformers_package() -> ModuleType:

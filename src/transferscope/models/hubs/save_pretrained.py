@@ -18,6 +18,7 @@ from transferscope.models.hubs.huggingface import HuggingFace, transformers_pack
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, seeded
 from transferscope.models.texts import sample_tokens
+from transferscope.models.weights import check_weights, checksum_notes, read_tensors
 
 WEIGHTS, HEAD = "model.safetensors", "head.safetensors"
 
@@ -104,12 +105,13 @@ def save_pretrained(
             )
         saved = SavedModel(type(model).__name__, None)
         with written_whole(folder / HEAD) as unfinished:
-            save_file({name: t.detach().contiguous() for name, t in network.head.state_dict().items()}, unfinished)
+            of_head = {name: tensor.detach().contiguous() for name, tensor in network.head.state_dict().items()}
+            save_file(of_head, unfinished, metadata=checksum_notes(of_head))
     with named.said("written"):
         model.save_pretrained(str(folder), max_shard_size="1000GB")
     tensors = load_file(folder / WEIGHTS)
     with written_whole(folder / WEIGHTS) as unfinished:
-        save_file(tensors, unfinished, metadata={**notes(saved), "format": "pt"})
+        save_file(tensors, unfinished, metadata={**notes(saved), **checksum_notes(tensors), "format": "pt"})
     for pattern in _BESIDE:
         for file in named.folder.glob(pattern):
             place = folder / file.relative_to(named.folder)
@@ -129,6 +131,7 @@ def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...],
 
     Raises:
         NetworkError: Something of it is gone, or is of another model.
+        CorruptDataError: Weights are not those that were written.
     """
     found = HuggingFace(str(folder)).trained()
     if found.missing:
@@ -136,9 +139,17 @@ def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...],
     network = adapt(found.module, saved.head or NO_HEAD, input_shape=input_shape, input=known)
     if saved.head is not None:
         return network
-    stored = load_file(folder / HEAD)
+    stored = read_tensors(folder / HEAD)
+    shapes = {name: tuple(tensor.shape) for name, tensor in stored.items()}
+    rows = shapes.get("weight", (0,))[0]
+    if not rows or shapes not in ({"weight": (rows, network.n_features)} | bias for bias in ({}, {"bias": (rows,)})):
+        raise NetworkError(
+            f"{folder / HEAD} holds {shapes}; expected the weight (outputs, {network.n_features}) of a head, and maybe "
+            "its bias: export the network again"
+        )
+    check_weights(stored, stored, folder / HEAD)
     with seeded(0):
-        head = nn.Linear(network.n_features, len(stored["weight"]), bias="bias" in stored)
+        head = nn.Linear(network.n_features, rows, bias="bias" in stored)
     head.load_state_dict(stored)
     return network.under(head)
 

@@ -13,6 +13,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from threadpoolctl import threadpool_limits
 
+from transferscope.consent import held
 from transferscope.errors import SettingsError, StoreError, TransferscopeError
 from transferscope.records import Failure, FailureKind
 from transferscope.store import Outcome, PlannedCell, check_outcome
@@ -123,7 +124,7 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
         device=context.device if own else planned,
     )
     try:
-        with thread_limit(context.threads):
+        with thread_limit(context.threads), held(context.consent):
             found: object = work(cell, context)
     except KeyboardInterrupt:
         raise

@@ -1,0 +1,152 @@
+"""Which code a person has allowed to be imported and run.
+
+A reference, "package.module:name" or "path/to/file.py:name", is a program. It is run where the person wrote it: on the
+command line, in a study file that the command line names, or in a Python program. What a file, folder or store names
+besides is refused, unless the person trusts it: `--trust-code`, or `trust_code=True` in Python.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+from urllib.parse import unquote
+
+from transferscope.errors import UntrustedCodeError
+
+P, T = ParamSpec("P"), TypeVar("T")
+
+REFERENCE = re.compile(r"([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|[^:]*\.py):[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+_BETWEEN_NAMES = re.compile("[=?&,]")
+"""Signs between the names in one text, as in "half-images:mine.py:photos?parts=A" or "NAME=mine.py:net"."""
+
+
+@dataclass
+class Consent:
+    """What a person has allowed; it is pickled into the worker processes of a run.
+
+    Attributes:
+        given: References that the person wrote, with absolute paths.
+        is_needed: Whether others are refused: names are read from files now, and not in a program's own text.
+        to_all: Whether the person trusts whatever files name.
+    """
+
+    given: set[str] = field(default_factory=set)
+    is_needed: bool = False
+    to_all: bool = False
+
+
+_program = Consent()
+"""That of the process, in all of its threads; what a Python program writes itself needs none."""
+
+_READING: ContextVar[Consent] = ContextVar("consent while files are read")
+
+
+def current() -> Consent:
+    """What is allowed here."""
+    return _READING.get(_program)
+
+
+def require(kind: str, name: str) -> None:
+    """Refuse a reference that nobody has allowed.
+
+    Args:
+        kind: What it is, for the message, as in "network".
+        name: The reference.
+
+    Raises:
+        UntrustedCodeError: It stands in a file or store, and the person neither wrote it nor trusts them.
+    """
+    consent, reference = current(), _absolute(name)
+    if consent.is_needed and not consent.to_all and reference not in consent.given:
+        raise UntrustedCodeError(
+            f"the {kind} {name!r} is code that a file or store names and you did not, so it is not run; if you trust "
+            "whoever made it, give --trust-code (trust_code=True in Python)"
+        )
+    consent.given.add(reference)
+
+
+def give(value: object, folder: Path | None = None) -> None:
+    """Allow the references that a person wrote.
+
+    Args:
+        value: What was written: a text, or texts in lists, mappings and dataclasses.
+        folder: Where relative paths begin; None for the working directory.
+    """
+    current().given.update(_references(value, folder))
+
+
+@contextmanager
+def typed(arguments: Iterable[str], *, trust_code: bool) -> Iterator[None]:
+    """Run a command: what is typed is allowed, in every thread, and nothing else unless `trust_code`."""
+    global _program
+    before, _program = _program, Consent(set(), is_needed=True, to_all=trust_code)
+    token = _READING.set(_program)
+    try:
+        give(list(arguments))
+        yield
+    finally:
+        _READING.reset(token)
+        _program = before
+
+
+@contextmanager
+def reading(*, trust_code: bool = False) -> Iterator[None]:
+    """Read names from a file or store: those alone are allowed that the person wrote, unless `trust_code`."""
+    outer = current()
+    with held(Consent(outer.given, is_needed=True, to_all=outer.to_all or trust_code)):
+        yield
+
+
+@contextmanager
+def held(consent: Consent) -> Iterator[None]:
+    """Have this consent be the current one, as in a worker process."""
+    token = _READING.set(consent)
+    try:
+        yield
+    finally:
+        _READING.reset(token)
+
+
+def reads_code(verb: Callable[P, T]) -> Callable[P, T]:
+    """Let a function read names from files: its arguments are what a program wrote, `trust_code` among them."""
+
+    @wraps(verb)
+    def reader(*args: P.args, **kwargs: P.kwargs) -> T:
+        if not current().is_needed:  # a command has said already what was typed
+            give([*args, *kwargs.values()])
+        with reading(trust_code=kwargs.get("trust_code") is True):
+            return verb(*args, **kwargs)
+
+    return reader
+
+
+def _references(value: object, folder: Path | None) -> Iterator[str]:
+    if isinstance(value, str):
+        for part in {part for text in (value, unquote(value)) for part in _BETWEEN_NAMES.split(text)}:
+            name = ":".join(part.rsplit(":", 2)[-2:])  # what stands before is a kind of data
+            if REFERENCE.fullmatch(name):
+                yield _absolute(name, folder)
+    elif isinstance(value, Mapping):
+        for item in (*value, *value.values()):
+            yield from _references(item, folder)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from _references(item, folder)
+    elif is_dataclass(value) and not isinstance(value, type):
+        for one in fields(value):
+            yield from _references(getattr(value, one.name), folder)
+
+
+def _absolute(name: str, folder: Path | None = None) -> str:
+    where, _, path = name.rpartition(":")
+    if not where.endswith(".py"):
+        return name
+    try:
+        return f"{((folder or Path()) / Path(where).expanduser()).resolve()}:{path}"
+    except (OSError, ValueError, RuntimeError):  # no path that there could be; what opens it says so
+        return name
