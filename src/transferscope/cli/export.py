@@ -9,6 +9,7 @@ from transferscope.cli.as_json import AsJson, print_json
 from transferscope.cli.complete import DATA, METHODS, among
 
 if TYPE_CHECKING:
+    from transferscope.study.export import Choice
     from transferscope.study.kept import Run
     from transferscope.trained import ModelCard
 
@@ -17,10 +18,11 @@ def export(
     place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file or a store.")],
     out: Annotated[Path, typer.Option(help="The folder to write; made if it is not there.")],
     method: Annotated[
-        str | None, typer.Option(autocompletion=among(METHODS), help="The method's name in the study. [the best mean]")
+        str | None,
+        typer.Option(autocompletion=among(METHODS), help="The method's name. [the recommended arm]"),
     ] = None,
-    source: Annotated[str | None, typer.Option(help="What was transferred. [the best mean]")] = None,
-    labels: Annotated[int | None, typer.Option(min=1, help="Number of labels. [the most]")] = None,
+    source: Annotated[str | None, typer.Option(help="What was transferred. [the recommended arm]")] = None,
+    labels: Annotated[int | None, typer.Option(min=1, help="Number of labels. [the most that are settled]")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The seed of the run. [the lowest]")] = None,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
     as_json: AsJson = False,
@@ -33,8 +35,10 @@ def export(
     from transferscope.study.export import export as export_run
     from transferscope.wording import duration
 
-    def say(run: "Run", again: bool) -> None:
-        cost = run.cell.cost
+    def say(choice: "Choice", again: bool) -> None:
+        run, cost = choice.run, choice.run.cell.cost
+        if choice.chance is not None:
+            typer.echo(f"the study recommends {_way(run)} (chance {100 * choice.chance:.0f} %)")
         took = f": about {duration(cost.seconds)}, as in the study" if again and cost is not None else ""
         typer.echo(f"{'training again' if again else 'writing'} {_way(run)}, seed {run.seed}{took}")
 

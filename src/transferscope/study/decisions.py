@@ -41,6 +41,13 @@ def arms_of(frames: StudyFrames, n_target: int) -> list[Arm]:
     return [arm for arm in in_order if arm in planned]
 
 
+def arms_by_key(frames: StudyFrames) -> dict[str, str]:
+    """The name of the arm that each cell of a method is a run of, as the decisions have it."""
+    cells = frames.method_cells
+    rows = zip(cells["key"], cells["method"], cells["source"], strict=True)
+    return {str(key): str(Arm(str(method), str(source))) for key, method, source in rows}
+
+
 def margin_of(frames: StudyFrames) -> float:
     """Differences of no interest, in points."""
     race = frames.study.spec.get("race")
@@ -67,10 +74,10 @@ def scores_of(frames: StudyFrames, n_target: int) -> Scores:
     measured = 100.0 * frames.final_values(metric.headline)[frames.keys.get_indexer(pd.Index(own["key"]))]
     values[places, columns] = np.where(own["state"] == "done", measured, np.nan)
     failed[places, columns] = own["state"].isin(["failed", "blocked"])
-    cut_off = {
+    rising = {
         Arm(one.method, one.source or "")
         for one in arm_trainings(frames)
-        if one.n_target == n_target and one.unfinished
+        if one.unfinished and one.n_target == n_target
     }
     sources = {source: i for i, source in enumerate(frames.sources)}
     return Scores(
@@ -80,7 +87,7 @@ def scores_of(frames: StudyFrames, n_target: int) -> Scores:
         clusters=np.array([sources.get(arm.source, len(sources) + i) for i, arm in enumerate(arms)]),
         cost=_seconds(frames, own, places, len(arms)),
         example_variance=_example_variance(frames, own, places, columns, values.shape),
-        unfinished=np.array([arm in cut_off for arm in arms]),
+        unfinished=np.array([arm in rising for arm in arms]),
         failed=failed,
         resolution=_resolution(metric, frames.test_labels),
     )

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from transferscope.consent import reads_code
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError, StoreError, unknown_name
 from transferscope.estimate import Estimate
@@ -19,8 +18,10 @@ from transferscope.store import Store
 from transferscope.study.backends.backend import thread_limit
 from transferscope.study.cell import MethodRecipe, code_as_planned, code_of
 from transferscope.study.context import WorkContext, no_progress
+from transferscope.study.decisions import arms_by_key, decisions
 from transferscope.study.fitting import fit_method, task_of
-from transferscope.study.kept import Run, best_way, card_of, finished_runs
+from transferscope.study.frames import read_study
+from transferscope.study.kept import Run, card_of, finished_runs
 from transferscope.study.places import one_study, open_existing
 from transferscope.study.work import measure_on
 from transferscope.trained import TrainedModel, load_model, save_model
@@ -46,6 +47,23 @@ class Exported:
     trained_again: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The run to export.
+
+    Attributes:
+        run: The run, of the lowest seed unless one was named: chosen by its score on the test examples, that score
+            would be too good.
+        alike: All runs of its arm with as many labels.
+        chance: Where the arm is the one that the study recommends: its probability of being within the margin of the
+            best; None where it was named.
+    """
+
+    run: Run
+    alike: tuple[Run, ...]
+    chance: float | None
+
+
 def chosen_run(
     store: Store,
     study: str,
@@ -54,48 +72,53 @@ def chosen_run(
     source: str | None = None,
     labels: int | None = None,
     seed: int | None = None,
-) -> tuple[Run, list[Run]]:
-    """The run to export.
+) -> Choice:
+    """The run to export: of the arm that the study recommends, or of the one that is named.
 
     Args:
         store: The store of the study.
         study: Its name.
-        method: Name of the method; None for the one with the best mean, with its source.
-        source: Name of the source; None for the best.
-        labels: Number of labels; None for the most.
-        seed: The seed; None for the lowest. Runs are not chosen by their score on the test examples, which would make
-            that score too good.
-
-    Returns:
-        The run, and all runs of its method, source and number of labels.
+        method: Name of the method; None, without a source too, for the recommended arm.
+        source: Name of the source; None for the best of the method.
+        labels: Number of labels; None for the largest at which the choice is settled, or for the largest.
+        seed: The seed; None for the lowest.
 
     Raises:
         UnknownNameError: There is no such method, source, number of labels or seed.
         StoreError: No run is finished.
-        SettingsError: The method is a control, which trains no network.
+        SettingsError: The arm gives no network of its architecture.
     """
     runs = finished_runs(store, study)
     if not runs:
         raise StoreError(f"the study {study} has no finished run yet; run it with `transferscope run` first")
-    if method is None:
-        runs = [run for run in runs if _method(run).keeps_network]
+    named = method is not None or source is not None
+    frames = read_study(store, study)
+    decided = decisions(frames)
     runs = _of(runs, "method", method, lambda run: run.method)
-    if not runs:
-        raise StoreError(f"the study {study} has no finished run that gives a network of its own architecture")
-    if not _method(runs[0]).keeps_network:
-        why = "is a control and trains no network"
-        if not isinstance(_method(runs[0]), Control):
-            why = "gives a head that reads more than the features, which no file of weights holds"
-        raise SettingsError(f"{method} {why}; export a method of transfer or scratch")
     runs = _of(runs, "source", source, lambda run: run.source or "")
-    most = str(labels if labels is not None else max(run.n_labels for run in runs))
-    runs = _of(runs, "number of labels", most, lambda run: str(run.n_labels))
-    best = best_way(runs)
-    chosen = _of(best, "seed", None if seed is None else str(seed), lambda run: str(run.seed))
-    return min(chosen, key=lambda run: run.seed), best
+    there = {run.n_labels for run in runs}
+    settled = [n for n, decision in decided.items() if decision.settled and n in there] if not named else []
+    wanted = str(labels if labels is not None else max(settled or there))
+    runs = _of(runs, "number of labels", wanted, lambda run: str(run.n_labels))
+    arms, decision = arms_by_key(frames), decided[int(wanted)]
+    means = {arm.name: arm.mean for arm in decision.arms if arm.mean is not None}
+    if named:
+        kept = [run for run in runs if _method(run).keeps_network]
+        name = max((arms[run.cell.cell.key] for run in kept or runs), key=lambda arm: means[arm])
+    else:
+        assert decision.recommended is not None
+        name = decision.recommended
+    alike = [run for run in runs if arms[run.cell.cell.key] == name]
+    if not _method(alike[0]).keeps_network:
+        said = f"{name} is" if named else f"the study recommends {name} with {wanted} labels, which is"
+        why = "fitted without a network" if isinstance(_method(alike[0]), Control) else "no network of its architecture"
+        raise SettingsError(f"{said} {why}: no file of weights holds it; name another, as in --method fine-tune")
+    chosen = _of(alike, "seed", None if seed is None else str(seed), lambda run: str(run.seed))
+    return Choice(
+        min(chosen, key=lambda run: run.seed), tuple(alike), None if named or seed is not None else decision.chance
+    )
 
 
-@reads_code
 def export(
     place: str | Path,
     out: str | Path,
@@ -106,7 +129,7 @@ def export(
     labels: int | None = None,
     seed: int | None = None,
     trust_code: bool = False,
-    on_start: Callable[[Run, bool], None] = lambda run, again: None,
+    on_start: Callable[[Choice, bool], None] = lambda choice, again: None,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> Exported:
     """Write the network of a finished run to a folder that `load_model` and `transferscope predict` open.
@@ -123,7 +146,7 @@ def export(
         labels: Number of labels.
         seed: The seed.
         trust_code: Whether code that the store names is run, beside what a study file of yours names.
-        on_start: Called with the run that was chosen and whether it is trained again, before that.
+        on_start: Called with the choice and whether it is trained again, before that.
         on_progress: Called now and then with (steps done, steps in all).
 
     Returns:
@@ -135,13 +158,14 @@ def export(
     """
     with open_existing(str(place)) as store:
         name = one_study(store, str(place), study)
-        run, alike = chosen_run(store, name, method=method, source=source, labels=labels, seed=seed)
+        choice = chosen_run(store, name, method=method, source=source, labels=labels, seed=seed)
+        run, alike = choice.run, choice.alike
         cell, key = run.cell.cell, run.cell.cell.key
         context = WorkContext(
             store.files, cell.payload.get("device", "cpu"), cell.payload.get("threads", 1), on_progress
         )
         again = not is_whole(context.network(key))
-        on_start(run, again)
+        on_start(choice, again)
         with code_as_planned(code_of([cell])):
             recipe = MethodRecipe.from_payload(cell.payload)
             with thread_limit(context.threads):

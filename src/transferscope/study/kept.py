@@ -2,15 +2,14 @@
 
 import contextlib
 import json
+import math
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from transferscope.data.task import Dataset
 from transferscope.errors import DataError
@@ -21,8 +20,10 @@ from transferscope.records import HEADLINES
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import CELL_NOTE
+from transferscope.study.decisions import arms_by_key, decisions
 from transferscope.study.facts import DATA_SETS_KEPT, kept_data
 from transferscope.study.fitting import number
+from transferscope.study.frames import read_study
 from transferscope.study.judged import judged_records
 from transferscope.study.settings import DataSettings, Keep
 from transferscope.study.status import keep_of
@@ -81,19 +82,6 @@ def finished_runs(store: Store, study: str) -> list[Run]:
             named = None if source is None else str(source)
             found.append(Run(stored, str(labels["method"]), named, n_labels, seed, name, value, stderr))
     return found
-
-
-def best_way(runs: Iterable[Run]) -> list[Run]:
-    """The runs of the source, with so many of its examples, whose mean score is best, lowest seed first.
-
-    A network is exported, or kept, of the lowest seed and not of the best: chosen by its score on the test examples,
-    that score would be too good.
-    """
-    by_way: dict[tuple[str, str | None, object], list[Run]] = defaultdict(list)
-    for run in runs:
-        by_way[run.method, run.source, run.cell.cell.labels.get("n_source")].append(run)
-    best = max(by_way.values(), key=lambda way: float(np.mean([run.score for run in way])))
-    return sorted(best, key=lambda run: run.seed)
 
 
 def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:
@@ -167,11 +155,21 @@ def _delete_abandoned(file: Path) -> int:
 
 
 def winners(store: Store, study: str) -> set[str]:
-    """The lowest seed of the best source of every method and number of labels."""
+    """The lowest seed of the best source of every method and number of labels, by the means of the decisions.
+
+    The lowest seed and not the best: chosen by its score on the test examples, that score would be too good.
+    """
+    frames = read_study(store, study)
+    arms, decided = arms_by_key(frames), decisions(frames)
+    means = {(n, arm.name): arm.mean for n, decision in decided.items() for arm in decision.arms}
     by_method: dict[tuple[str, int], list[Run]] = defaultdict(list)
     for run in finished_runs(store, study):
         by_method[run.method, run.n_labels].append(run)
-    return {best_way(runs)[0].cell.cell.key for runs in by_method.values()}
+    kept = set()
+    for runs in by_method.values():
+        best = max(runs, key=lambda run: (means[run.n_labels, arms[run.cell.cell.key]] or -math.inf, -run.seed))
+        kept.add(best.cell.cell.key)
+    return kept
 
 
 def card_of(
