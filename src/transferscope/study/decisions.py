@@ -98,6 +98,15 @@ def decisions(frames: StudyFrames) -> dict[int, Decision]:
     return {n: decide(scores_of(frames, n), margin=margin_of(frames)) for n in frames.sizes}
 
 
+def best_without(frames: StudyFrames) -> Arm | None:
+    """The best arm without a source at the largest number of labels at which one has a run; None where none has."""
+    for n_target in reversed(frames.sizes):
+        found = decide(scores_of(frames, n_target), margin=margin_of(frames)).best_without
+        if found is not None:
+            return next(arm for arm in arms_of(frames, n_target) if str(arm) == found)
+    return None
+
+
 def _seconds(frames: StudyFrames, own: pd.DataFrame, places: list[int], n_arms: int) -> Float[np.ndarray, " arms"]:
     """Mean time of a run of each arm with the pre-training that it starts from; NaN where nothing is known."""
     at = frames.pretrained_at[frames.keys.get_indexer(pd.Index(own["key"]))]

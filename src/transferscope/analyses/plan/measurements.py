@@ -13,6 +13,7 @@ from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Bette
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.numerics.class_measures import CLASS_MEASURES
 from transferscope.scaling.observations import Observations
+from transferscope.study.decisions import best_without
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import candidate_words, capitalised, counted, listed, measure_words, number_words
 
@@ -182,23 +183,19 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
 
 
 def study_measurements(frames: StudyFrames, target_score: float | None) -> Measured:
-    """Read the finished runs of a study: its headline, as accuracy or R², of every arm that is no control.
+    """Read the finished runs of a study: accuracy or R² of every arm with a source, and of the best without one.
+
+    The best is that of the decision on the largest number of labels; it is what catches up with transfer.
 
     Args:
         frames: The study.
         target_score: The wanted accuracy or average precision (0.85, or 85 for percent) or R²; None without one.
 
     Raises:
-        SettingsError: The study does not train from scratch, or has one number of labels only; or the score that is
-            wanted is out of range.
-        DataError: No arm was measured at two numbers of labels.
+        SettingsError: The study has one number of labels only, or the score that is wanted is out of range.
+        DataError: Nothing without a source has a run, or no arm was measured at two numbers of labels.
     """
     name = frames.study.name
-    if frames.baseline is None:
-        raise SettingsError(
-            f"the study {name} does not train from scratch, so that nothing can catch up with transfer; add "
-            "[methods.scratch] to its file and run it again"
-        )
     if len(frames.sizes) < 2:
         raise SettingsError(
             f"the study {name} has one number of labels, {frames.sizes[0]:,}, and a plan takes several; give labels = "
@@ -207,11 +204,17 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
         )
     share_of_one, words = frames.metric.higher_is_better, measure_words(frames.metric.headline)
     final = frames.final(frames.metric.headline)
-    runs = final[(final["role"] == "method") & ~final["method"].isin(frames.controls)]
+    best = best_without(frames)
+    if best is None:
+        raise DataError(
+            f"the study {name} has no finished run without a source, so that nothing can catch up with transfer; add a "
+            "method such as [methods.scratch] to its file and run it again"
+        )
+    runs = final[(final["role"] == "method") & ((final["source"] != "") | (final["method"] == best.method))]
     arms = [
         candidate_words(method, source or None) for method, source in zip(runs["method"], runs["source"], strict=True)
     ]
-    scratch = candidate_words(frames.baseline, None)
+    scratch = candidate_words(best.method, None)
     frame = pd.DataFrame({"arm": arms, "n": runs["n_target"], "seed": runs["seed"], "error": 1 - runs["value"]})
     target = None
     if target_score is not None:

@@ -9,6 +9,7 @@ from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
 from transferscope.analyses.plan.measurements import LabelColumns, study_measurements, table_measurements
 from transferscope.analyses.plan.result import PlanResult
 from transferscope.analyses.scaling.measurements import read_table, with_rows
+from transferscope.study.decisions import Arm, best_without
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import one_study, open_existing
@@ -59,14 +60,17 @@ def plan(
 
 
 def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
-    """The plan of a study that was read already, with the sizes at which training from scratch was cut off.
+    """The plan of a study that was read already, with the sizes at which the best without a source was cut off.
 
     Raises:
-        SettingsError: The study has one number of labels, or does not train from scratch.
+        SettingsError: The study has one number of labels.
         DataError: Too little of it is finished.
     """
     made = make_plan(study_measurements(frames, question.target_score), question)
-    cut_off = [arm.n_target for arm in arm_trainings(frames) if arm.unfinished and arm.method == frames.baseline]
+    best = best_without(frames)
+    cut_off = [
+        one.n_target for one in arm_trainings(frames) if one.unfinished and best == Arm(one.method, one.source or "")
+    ]
     return replace(made, cut_off=tuple(cut_off))
 
 

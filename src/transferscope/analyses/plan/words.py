@@ -49,7 +49,7 @@ def headline(plan: LabelPlan) -> str:
     if plan.cut_off:
         sizes = listed([f"{size:,}" for size in plan.cut_off])
         return (
-            f"Training from scratch was not finished with {sizes} labels, so where it catches up with transfer cannot "
+            f"{capitalised(_from_scratch(plan))} was not finished with {sizes} labels: where it catches up cannot "
             "be said; train longer, and ask again."
         )
     scratch, lead = _from_scratch(plan), plan.lead
