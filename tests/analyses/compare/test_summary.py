@@ -12,12 +12,8 @@ def test_the_table_has_one_row_for_each_comparison(summary: Summary) -> None:
     table = summary.table
     assert len(table) == len(summary.comparisons)
     merlin = table[(table["method"] == "merlin") & (table["source"] == "mnist") & (table["n_target"] == 50)].iloc[0]
-    assert (merlin["n_seeds"], merlin["n_pairs"], merlin["interval_over"], merlin["call"]) == (
-        4,
-        4,
-        "seeds",
-        "positive",
-    )
+    assert (merlin["n_seeds"], merlin["n_pairs"], merlin["interval_over"], merlin["call"]) == (4, 4, "seeds", "better")
+    assert 0 < merlin["gain_low"] < merlin["gain"] < merlin["gain_high"]
     assert merlin["low"] < merlin["mean"] < merlin["high"]
     assert merlin["transferability_low"] < merlin["transferability"] < merlin["transferability_high"]
 
@@ -30,11 +26,8 @@ def test_the_study_in_one_line(summary: Summary) -> None:
 
 def test_the_verdict_is_part_of_the_summary(summary: Summary) -> None:
     assert summary.verdict.outcomes == {50: "helps", 200: "helps", 600: "helps"}
-    assert summary.verdict.sentences[-2:] == (
-        "The study is not complete: 1 of 145 cells failed. This verdict rests on the others.",
-        "MeRLin has an objective of its own, which can gain without a source: what is owed to mnist, the "
-        "method merlin-target-only would tell.",
-    )
+    assert any("1 of 145 cells failed" in sentence for sentence in summary.verdict.sentences)
+    assert any("merlin-target-only would tell" in sentence for sentence in summary.verdict.sentences)
 
 
 def test_a_study_without_results_is_an_error_that_says_what_to_do(tmp_path: Path, small: Fabrication) -> None:

@@ -11,12 +11,12 @@ import pytest
 from fabricate import Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.analyses.compare.training import (
-    arm_trainings,
     baseline_unfinished,
     may_be_cut_off_in_words,
-    nothing_learnt_in_words,
-    untold_in_words,
+    nothing_learnt,
+    untold_steps,
 )
+from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames, read_study
 
 STEPS = 3000
@@ -86,11 +86,7 @@ def test_who_knows_no_more_of_its_own_labels_than_one_answer_has_not_finished(
     curve = (stuck.records["step"] > 0) & (stuck.records["step"] < STEPS)
     ends = replace(stuck, records=stuck.records[~curve])
     assert unfinished(ends) == ({("scratch", 50)} if expected else set())
-    if expected:
-        headline = summarise_frames(ends).verdict.headline
-        assert headline.startswith(
-            "Training from scratch with 50 labels is not finished after 3,000 steps (40 % of its own"
-        )
+    assert (summarise_frames(ends).decided[50].why_open == "unfinished") == expected
 
 
 def test_what_is_cut_off_is_not_called_untold_and_what_is_untold_not_finished(frames: StudyFrames) -> None:
@@ -101,15 +97,10 @@ def test_what_is_cut_off_is_not_called_untold_and_what_is_untold_not_finished(fr
     poor = trained(poor, "scratch", fit=0.4, loss=level, sizes=(50,), seeds=(0, 1))
     on_the_way = (poor.records["step"] > 0) & (poor.records["step"] < STEPS)
     ends = replace(poor, records=poor.records[~on_the_way])
-    (untold,) = untold_in_words(ends)
-    assert untold.startswith("Whether training from scratch was finished after 3,000 steps with 600 labels cannot")
-    verdict = summarise_frames(ends).verdict
-    assert verdict.headline.startswith("Training from scratch with 50 labels is not finished after 3,000 steps")
-    assert not any("training from scratch is finished" in sentence for sentence in verdict.sentences)
-    only = summarise_frames(trained(frames, "scratch", fit=0.4, loss=level, sizes=(50,))).verdict
-    assert any(
-        sentence.startswith("With 600 labels training from scratch is finished. Use ") for sentence in only.sentences
-    )
+    assert untold_steps(ends)[600] == STEPS
+    found = summarise_frames(ends).decided
+    assert (found[50].outcome, found[50].why_open) == ("open", "unfinished")
+    assert found[600].outcome == "helps"
 
 
 def test_a_loss_that_falls_to_the_end_is_unfinished_and_one_that_is_level_is_not(frames: StudyFrames) -> None:
@@ -146,43 +137,24 @@ def test_a_regression_goes_by_r2(tmp_path: Path) -> None:
     records = pd.concat([frames.records, pd.DataFrame(rows).merge(labels, on="key")], ignore_index=True)
     measured = replace(frames, records=records)
     assert unfinished(measured) == {("scratch", 40)}
-    assert summarise_frames(measured).verdict.headline == (
-        "Training from scratch is not finished after 100 steps (R² is 0.50 on its own training examples), so whether "
-        "transfer helps cannot be said; train longer: steps = 200."
-    )
+    assert summarise_frames(measured).decided[40].why_open == "unfinished"
 
 
 def test_no_verdict_stands_on_an_unfinished_baseline(frames: StudyFrames) -> None:
-    verdict = summarise_frames(trained(frames, "scratch", fit=0.37, loss=cut_off)).verdict
-    assert verdict.headline == (
-        "Training from scratch with 50 and 600 labels is not finished after 3,000 steps (at worst 37 % of its own "
-        "training labels are right), so whether transfer helps cannot be said; train longer: steps = 6000."
-    )
-    assert set(verdict.outcomes.values()) == {"unfinished baseline"}
-    assert "points above training from scratch" in verdict.sentences[0]
-    assert "help" not in " ".join(verdict.sentences)
-
-
-def test_a_verdict_is_given_where_the_baseline_is_finished(frames: StudyFrames) -> None:
-    verdict = summarise_frames(trained(frames, "scratch", fit=0.37, loss=cut_off, sizes=(600,))).verdict
-    assert verdict.headline == (
-        "Training from scratch with 600 labels is not finished after 3,000 steps (37 % of its own training labels are "
-        "right), so whether transfer helps cannot be said; train longer: steps = 6000."
-    )
-    assert verdict.outcomes == {50: "helps", 600: "unfinished baseline"}
-    assert verdict.sentences[1].startswith(
-        "With 50 labels training from scratch is finished. Use fine-tuning from mnist "
-    )
+    both = summarise_frames(trained(frames, "scratch", fit=0.37, loss=cut_off)).decided
+    assert {(one.outcome, one.why_open, one.unfinished) for one in both.values()} == {
+        ("open", "unfinished", ("scratch",))
+    }
+    one = summarise_frames(trained(frames, "scratch", fit=0.37, loss=cut_off, sizes=(600,))).decided
+    assert (one[50].outcome, one[600].outcome) == ("helps", "open")
 
 
 def test_another_arm_that_is_unfinished_is_named(frames: StudyFrames) -> None:
-    finished = summarise_frames(frames).verdict
-    verdict = summarise_frames(trained(frames, "joint", fit=0.37, loss=cut_off)).verdict
-    assert verdict.headline == finished.headline
-    assert set(verdict.sentences) - set(finished.sentences) == {
-        "Not finished after 3,000 steps, so that more would change their scores: joint training from mnist with 50 and "
-        "600 labels."
-    }
+    finished = summarise_frames(frames).decided
+    found = summarise_frames(trained(frames, "joint", fit=0.37, loss=cut_off)).decided
+    for size in (50, 600):
+        assert found[size].outcome == finished[size].outcome == "helps"
+        assert found[size].unfinished == ("joint from mnist",)
 
 
 def scored(frames: StudyFrames, record: str, values: dict[tuple[str, int], float]) -> StudyFrames:
@@ -200,16 +172,11 @@ def test_ways_that_all_give_one_answer_have_learnt_nothing(frames: StudyFrames) 
     share = float(np.mean(labels == 3))
     few = {("scratch", 50): share, ("fine-tune", 50): share + 0.009, ("joint", 50): 0.4}
     guessed = scored(replace(frames, test_labels=labels), "accuracy", few)
-    said = "With 50 labels nothing has been learnt: the best way is right in"
-    always = f"always to answer “{frames.classes[3]}” in {100 * share:.1f} %"  # type: ignore[index]
-    assert nothing_learnt_in_words(guessed) == (f"{said} {100 * (share + 0.009):.1f} %, and {always}.",)
-    verdict = summarise_frames(guessed).verdict
-    assert verdict.sentences[0].startswith(said)
-    assert "nothing has been learnt" not in verdict.headline  # with 600 labels there is an answer
+    assert nothing_learnt(guessed) == {50}
+    assert "nothing has been learnt" in summarise_frames(guessed).verdict.headline
     everywhere = {(method, 600): share for method in ("scratch", "fine-tune", "joint")}
-    assert summarise_frames(scored(guessed, "accuracy", everywhere)).verdict.headline.startswith(said)
-    above = scored(guessed, "accuracy", {("joint", 50): share + 0.011})
-    assert nothing_learnt_in_words(above) == ()
+    assert nothing_learnt(scored(guessed, "accuracy", everywhere)) == {50, 600}
+    assert nothing_learnt(scored(guessed, "accuracy", {("joint", 50): share + 0.011})) == set()
 
 
 def test_with_many_classes_little_above_one_answer_is_something(frames: StudyFrames) -> None:
@@ -220,19 +187,16 @@ def test_with_many_classes_little_above_one_answer_is_something(frames: StudyFra
     facts = {**frames.study.facts, "target": {**frames.study.facts["target"], "classes": names}}
     many = replace(many, study=replace(many.study, facts=facts))
     low = {(method, size): 0.005 for method in ("scratch", "fine-tune", "joint") for size in (50, 600)}
-    assert len(nothing_learnt_in_words(scored(many, "accuracy", low))) == 2
-    assert len(nothing_learnt_in_words(scored(many, "accuracy", {**low, ("joint", 50): 0.006}))) == 2
-    assert len(nothing_learnt_in_words(scored(many, "accuracy", {**low, ("joint", 50): 0.0142}))) == 1
+    assert len(nothing_learnt(scored(many, "accuracy", low))) == 2
+    assert len(nothing_learnt(scored(many, "accuracy", {**low, ("joint", 50): 0.006}))) == 2
+    assert len(nothing_learnt(scored(many, "accuracy", {**low, ("joint", 50): 0.0142}))) == 1
 
 
 def test_numbers_that_are_no_better_than_their_mean_are_not_learnt(tmp_path: Path) -> None:
     with fabricate_regression(tmp_path / "s.sqlite") as store:
         frames = read_study(store, "numbers")
-    assert nothing_learnt_in_words(frames) == ()
-    poor = scored(frames, "r2", {("scratch", 40): -0.2, ("fine-tune", 40): 0.004})
-    assert nothing_learnt_in_words(poor) == (
-        "With 40 labels nothing has been learnt: the best R² is 0.004, and always to answer the mean has 0.",
-    )
+    assert nothing_learnt(frames) == set()
+    assert nothing_learnt(scored(frames, "r2", {("scratch", 40): -0.2, ("fine-tune", 40): 0.004})) == {40}
 
 
 def test_a_baseline_that_fits_poorly_without_a_curve_to_tell_is_named(frames: StudyFrames) -> None:
@@ -241,13 +205,10 @@ def test_a_baseline_that_fits_poorly_without_a_curve_to_tell_is_named(frames: St
         return replace(study, records=study.records[~between])
 
     poor = trained(frames, "scratch", fit=0.5, loss=cut_off, sizes=(600,))
-    assert untold_in_words(poor) == ()  # its curve tells, and it is called unfinished
-    (said,) = untold_in_words(ends_alone(poor))
-    assert "after 3,000 steps with 600 labels cannot be told: its curve has no point in between (eval_every)" in said
-    assert "it reaches 50.0 % at the lowest" in said
-    assert said in summarise_frames(ends_alone(poor)).verdict.sentences
-    assert untold_in_words(ends_alone(frames)) == ()  # it reads all its own labels
-    assert untold_in_words(ends_alone(trained(frames, "joint", fit=0.5, loss=cut_off))) == ()
+    assert untold_steps(poor) == {}  # its curve tells, and it is called unfinished
+    assert untold_steps(ends_alone(poor)) == {600: STEPS}
+    assert untold_steps(ends_alone(frames)) == {}  # it reads all its own labels
+    assert untold_steps(ends_alone(trained(frames, "joint", fit=0.5, loss=cut_off))) == {}
 
 
 def test_ways_that_may_be_cut_off_are_counted(frames: StudyFrames) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
@@ -41,6 +42,7 @@ def draw_arms(summary: Summary) -> Figure | None:
         return None
     sizes = evenly_chosen(list(decided), MOST_SIZES)
     rows, left_out = _rows(summary)
+    reach = _reach(summary, sizes, rows)
 
     def drawn(n_columns: int, width: float) -> Canvas:
         last = min(n_columns, len(sizes)) - 1  # the panel of each row with the times
@@ -48,8 +50,8 @@ def draw_arms(summary: Summary) -> Figure | None:
         canvas = new_figure(width, n_rows * (0.8 + 0.27 * len(rows)))
         axes = canvas.subplots(n_rows, n_columns, sharex=True, squeeze=False)
         for i, (panel, size) in enumerate(zip(axes.flat, sizes, strict=False)):
-            _panel(panel, summary, size, rows, named=i % n_columns == 0, timed=i % n_columns == last)
-        axes.flat[0].set_xlim(*_reach(summary, sizes, rows))
+            _panel(panel, summary, size, rows, reach=reach, named=i % n_columns == 0, timed=i % n_columns == last)
+        axes.flat[0].set_xlim(*reach)
         for spare in axes.flat[len(sizes) :]:
             spare.set_visible(False)
         unit = "points" if summary.frames.metric.higher_is_better else "R² (hundredths)"
@@ -95,11 +97,21 @@ def _named(summary: Summary) -> set[str]:
     return {name for names in found for name in names if name is not None}
 
 
-def _panel(axes: Axes, summary: Summary, size: int, rows: Sequence[_Row], *, named: bool, timed: bool) -> None:
+def _panel(
+    axes: Axes,
+    summary: Summary,
+    size: int,
+    rows: Sequence[_Row],
+    *,
+    reach: tuple[float, float],
+    named: bool,
+    timed: bool,
+) -> None:
     metric, decision = summary.frames.metric, summary.decided[size]
     by_arm = {(c.source or "", c.method): c for c in summary.comparisons if c.n_target == size}
     right = axes.get_yaxis_transform()
     axes.axvline(0.0, color=INK, linewidth=0.9, zorder=0.5)
+    least = reach[0]
     for at, row in enumerate(rows):
         c = by_arm.get(row.arm) if row.arm else None
         if c is None or c.facts.mean is None:
@@ -120,6 +132,9 @@ def _panel(axes: Axes, summary: Summary, size: int, rows: Sequence[_Row], *, nam
             markersize=13 if recommended else 6.5,
         )
         tip(drawn, f"{c.facts.name}: {metric.level(c.facts.mean)}, {metric.gain(value)} ({_call(c)})")
+        if value < least:
+            beyond = f"◂ {metric.points(value)}"
+            axes.text(0.02, at, beyond, transform=right, va="center", fontsize="small", color=INK)
         text = metric.level(c.facts.mean) + (f"   {duration(c.cost.total)}" if timed else "")
         axes.text(1.03, at, text, transform=right, va="center", fontsize="small", color=INK)
     names = [row.name if row.arm is None else beside_axis(row.name, width=_NAME_WIDTH) for row in rows]
@@ -159,12 +174,13 @@ def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[_Row]) -> tupl
         for c in summary.comparisons
         if c.n_target in sizes and (c.source or "", c.method) in arms and c.facts.mean is not None
     ]
-    values = pd.Series([value for value, *_ in found])
-    spread = max(float(values.quantile(0.9)), 0.0) - min(float(values.quantile(0.25)), 0.0) or 1.0
-    lowest, highest = min(float(values.quantile(0.1)), 0.0) - spread, float(values.max()) + spread
+    values = [value for value, *_ in found]
+    middle, top = min(float(np.median(values)), 0.0), max(*values, 0.0)
+    spread = max(top - middle, 1.0)
+    lowest, highest = middle - 1.5 * spread, top + 1.5 * spread
     ends = [end for _, low, high in found for end in (low, high) if end is not None]
     low = max(min([0.0, *values, *ends]), lowest)
-    high = min(max([0.0, *values, *ends]), max(highest, 0.0))
+    high = min(max([0.0, *values, *ends]), highest)
     return low - 0.05 * (high - low or 1.0), high + 0.05 * (high - low or 1.0)
 
 

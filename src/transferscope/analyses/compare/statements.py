@@ -137,6 +137,8 @@ def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
             )
         if (sources := _gains_by_source(one)) and len(sources) > 1:
             yield state("by source", sizes=sizes, gains=sources)
+        if _owes_untold(frames, one):
+            yield state("objective", sizes=sizes, source=one.pair(decision.recommended)[1])
         if decision.unstable:
             yield state("unstable", sizes=sizes, arms=one.pairs(decision.unstable))
         if decision.unfinished:
@@ -150,6 +152,18 @@ def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
     if covers:
         error = 1 - min(decision.level for decision in decided.values())
         yield state("scope", covers=_COVERS[min(covers, key=list(_COVERS).index)], error=error)
+
+
+def _owes_untold(frames: StudyFrames, one: _Named) -> bool:
+    """Whether MeRLin is recommended, whose objective can gain without a source, and the study lacks it without one."""
+    tables = frames.study.spec.get("methods", {})
+    kinds = {name: table.get("name", table.get("method", name)) for name, table in tables.items()}
+    recommended = one.decision.recommended
+    return (
+        recommended is not None
+        and kinds.get(one.pair(recommended)[0]) == "merlin"
+        and "merlin-target-only" not in kinds.values()
+    )
 
 
 _COVERS = {
