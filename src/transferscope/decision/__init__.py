@@ -1,0 +1,25 @@
+"""One decision from the scores of arms over seeds: whether a source helps, which arm to use, and what to run next.
+
+NumPy and SciPy only: no torch, no store, no words. Everything that is said of a comparison is read from a `Decision`.
+What it promises is measured in docs/results/decision.md; it is no theorem.
+"""
+
+from transferscope.decision.decide import decide
+from transferscope.decision.examples import example_variance
+from transferscope.decision.race import Question, next_runs
+from transferscope.decision.record import ArmFacts, Call, Covers, Decision, Difference, Outcome, Scores, Settles
+
+__all__ = [
+    "ArmFacts",
+    "Call",
+    "Covers",
+    "Decision",
+    "Difference",
+    "Outcome",
+    "Question",
+    "Scores",
+    "Settles",
+    "decide",
+    "example_variance",
+    "next_runs",
+]

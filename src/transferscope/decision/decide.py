@@ -1,0 +1,155 @@
+"""From scores to one decision."""
+
+import numpy as np
+from jaxtyping import Bool, Int
+from scipy import special
+
+from transferscope.decision.noise import Noise
+from transferscope.decision.record import ArmFacts, Call, Decision, Difference, Reason, Scores
+from transferscope.decision.settles import what_settles
+from transferscope.decision.standing import Standing, stand
+from transferscope.decision.whether import LEAST_SEEDS
+from transferscope.decision.which import SETTLED
+from transferscope.errors import SettingsError
+from transferscope.numerics.intervals import check_level
+
+
+def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decision:
+    """What the runs say: whether a source helps, and which arm to use.
+
+    An arm with a source is called better where it is better than every arm without (`whether.gains`), has three seeds,
+    is not unstable, and no arm without a source could still rise. The recommended arm is the cheapest that is not
+    expected to lose more than half a margin (`which.select`), among the arms that are called better or, where a cheaper
+    one without a source will do, those without.
+
+    Args:
+        scores: All runs of the question.
+        margin: Differences up to this do not matter, in points; above 0.
+        level: Coverage of all intervals together, at any number of seeds.
+
+    Raises:
+        SettingsError: The margin is not above 0, or the level is not between 0 and 1.
+    """
+    check_level(level)
+    if not 0 < margin < np.inf:
+        raise SettingsError(f"margin = {margin} was given; expected a number of points above 0")
+    now = stand(scores, margin=margin, level=level)
+    n = (~np.isnan(scores.values)).sum(axis=1)
+    names = np.array(scores.arms, dtype=object)
+    if now is None:
+        empty = tuple(_facts(scores, None, arm) for arm in range(len(names)))
+        rising = tuple(names[scores.unfinished])
+        return Decision(
+            outcome="nothing", recommended=None, chance=0.0, settled=False, best_with=None, best_without=None,
+            difference=None, helping=(), harmful=(), arms=empty, unstable=(), unfinished=rising, missing=(),
+            settles=None, covers="nothing", why_open="", margin=margin, level=level,
+        )  # fmt: skip
+    found, chosen = now.found, now.selection
+    best_with, best_without = _best(found, now.ways, now.better), _best(found, now.controls)
+    difference = None
+    if now.gains is not None and best_with is not None:
+        difference = _difference(now, int(np.flatnonzero(now.ways == best_with)[0]))
+    by_gain = np.argsort(-found.mean[now.ways], kind="stable")
+    chance = float(chosen.chance[chosen.arm])
+
+    def name(arm: int | None) -> str | None:
+        return None if arm is None else str(names[now.at[arm]])
+
+    def listed(of_ways: Int[np.ndarray, " _"]) -> tuple[str, ...]:
+        return tuple(str(names[now.at[now.ways[way]]]) for way in of_ways)
+
+    return Decision(
+        outcome=now.outcome,
+        recommended=name(chosen.arm),
+        chance=chance,
+        settled=chance >= SETTLED,
+        best_with=name(best_with),
+        best_without=name(best_without),
+        difference=difference,
+        helping=listed(by_gain[now.better[by_gain]]),
+        harmful=listed(by_gain[::-1][now.worse[by_gain[::-1]]]),
+        arms=tuple(_facts(scores, now, arm) for arm in range(len(names))),
+        unstable=tuple(names[now.at[found.unstable]]),
+        unfinished=tuple(names[scores.unfinished]),
+        missing=tuple(names[n < n.max()]),
+        settles=what_settles(now, scores.arms),
+        covers=now.covers,
+        why_open=now.why_open,
+        margin=margin,
+        level=level,
+    )
+
+
+def _best(
+    found: Noise, arms: Int[np.ndarray, " _"], first: Bool[np.ndarray, " _"] | None = None
+) -> int | None:
+    """The highest mean among the first, those that could be called, or all."""
+    if not len(arms):
+        return None
+    if first is not None:
+        able = (found.n[arms] >= LEAST_SEEDS) & ~found.unstable[arms]
+        arms = next(arms[chosen] for chosen in (first, able, np.ones(len(arms), dtype=bool)) if chosen.any())
+    return int(arms[np.argmax(found.mean[arms])])
+
+
+def _difference(now: Standing, way: int) -> Difference:
+    """The gain of an arm with a source; its interval holds 0 where the arm is not called."""
+    assert now.gains is not None
+    value, low, high, p = (float(getattr(now.gains, name)[way]) for name in ("value", "low", "high", "p"))
+    if not np.isfinite(low):
+        return Difference(value, None, None, None)
+    if now.better[way] or now.worse[way]:
+        return Difference(value, low, high, p)
+    able = bool(now.gains.callable[way] and not now.blocked[way])
+    return Difference(value, min(low, 0.0), max(high, 0.0), p if able else None)
+
+
+def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
+    n = int((~np.isnan(scores.values[arm])).sum())
+    cost = float(scores.cost[arm])
+    mean = low = high = stderr = shortfall = None
+    chance, unstable, gain = 0.0, False, None
+    call: Call = ""
+    why: Reason = ""
+    if now is not None and n:
+        at = int(np.searchsorted(now.at, arm))
+        mean, unstable = float(now.found.mean[at]), bool(now.found.unstable[at])
+        chance, shortfall = float(now.selection.chance[at]), float(now.selection.shortfall[at])
+        if now.found.df[at] > 0:
+            stderr = float(np.sqrt(now.found.variance[at] / n))
+            half = float(special.stdtrit(now.found.df[at], (1 + now.level) / 2)) * stderr
+            low, high = mean - half, mean + half
+    if scores.with_source[arm]:
+        call = "not called"
+        why = "too few seeds"
+        if now is not None and n and now.gains is not None:
+            way = int(np.flatnonzero(now.ways == at)[0])
+            gain = _difference(now, way)
+            if now.better[way] or now.worse[way]:
+                call, why = "better" if now.better[way] else "worse", ""
+            elif now.blocked[way]:
+                why = "unfinished"
+            elif now.gains.callable[way]:
+                assert gain.low is not None and gain.high is not None
+                inside = -now.margin < gain.low and gain.high < now.margin
+                call, why = "within the margin" if inside else "open", ""
+            elif unstable:
+                why = "unstable"
+    return ArmFacts(
+        name=scores.arms[arm],
+        with_source=bool(scores.with_source[arm]),
+        n_seeds=n,
+        n_failed=int(scores.failed[arm].sum()),
+        mean=mean,
+        low=low,
+        high=high,
+        stderr=stderr,
+        cost=None if np.isnan(cost) else cost,
+        chance=chance,
+        shortfall=shortfall,
+        unstable=unstable,
+        unfinished=bool(scores.unfinished[arm]),
+        gain=gain,
+        call=call,
+        why=why,
+    )

@@ -1,0 +1,149 @@
+"""How much an arm varies over seeds: robust against a single bad arm, moderated by the others.
+
+Functions take any number of leading axes, so that many studies are read at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+from scipy import special
+
+_UNSTABLE = 16.0
+"""An arm with so many times the typical variance is unstable."""
+
+_MOST_DF, _EXCESS, _EXCESS_ARMS = 20.0, 2.0, 6
+"""Prior degrees of freedom are at most so many; log variances of arms scatter by _EXCESS beyond chance, a prior that
+weighs as much as so many arms."""
+
+_HALF_DF = np.geomspace(_MOST_DF / 2, 0.5, 400)
+_TRIGAMMA = special.polygamma(1, _HALF_DF)
+_SEEDS = np.maximum(np.arange(1000), 1.0)
+_MEDIAN_CHI2 = special.chdtri(_SEEDS, 0.5) / _SEEDS
+_MEAN_LOG = special.polygamma(1, _SEEDS / 2)
+"""By degrees of freedom: the median of chi2 over them, and the variance of the logarithm of chi2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Means of arms and their noise, by arm; all arrays have the shape (..., A).
+
+    Attributes:
+        mean: Mean over seeds, less what seeds gave to all arms; NaN without a run.
+        n: Runs, as floating-point numbers.
+        raw: Variance over seeds of the arm alone, less what seeds gave to all; 0 below two runs.
+        variance: The same, moderated; NaN where nothing is known.
+        df: Its degrees of freedom; 0 where nothing is known.
+        unstable: Whether the arm varies so much more than the others that it keeps its own variance.
+    """
+
+    mean: Float[np.ndarray, "*studies arms"]
+    n: Float[np.ndarray, "*studies arms"]
+    raw: Float[np.ndarray, "*studies arms"]
+    variance: Float[np.ndarray, "*studies arms"]
+    df: Float[np.ndarray, "*studies arms"]
+    unstable: Bool[np.ndarray, "*studies arms"]
+
+
+def noise(
+    values: Float[np.ndarray, "*studies arms seeds"], clusters: Int[np.ndarray, " arms"], *, resolution: float = 0.0
+) -> Noise:
+    """Means and variances of arms over seeds.
+
+    With the arm's mean a and the seed's effect b_s, the median over clusters of the cluster's median of y - a,
+
+        raw_a = G / (G - 1) sum_s (y_as - a - b_s)^2 / (S_a - 1)
+
+    for G clusters; with fewer than three b = 0. The variances are moderated by `moderated`.
+
+    Args:
+        values: Scores; NaN where there is no run.
+        clusters: Arms that are not independent share a number.
+        resolution: What one test example is worth: variances are at least a quarter of its square.
+    """
+    there = ~np.isnan(values)
+    n = there.sum(-1).astype(float)
+    several = n >= 2
+    used = there & several[..., None]
+    labels = np.unique(clusters)
+    groups = [np.flatnonzero(clusters == label) for label in labels]
+    count = sum(several[..., group].any(-1).astype(float) for group in groups)  # (...)
+    enough = np.asarray(count >= 3)
+    seeds = np.zeros((*values.shape[:-2], values.shape[-1]))
+    mean = _mean(values, there)
+    if enough.any():
+        for _ in range(1 if there.all() else 8):
+            rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
+            of_clusters = np.stack([_median(rest[..., group, :]) for group in groups], axis=-2)
+            counted = (~np.isnan(of_clusters)).sum(-2) >= 3
+            step = np.where(counted & enough[..., None], _median(of_clusters), 0.0)
+            seeds = seeds + step - step.mean(-1, keepdims=True)
+            mean = _mean(values - seeds[..., None, :], there)
+    rest = np.where(there, values - seeds[..., None, :] - mean[..., None], 0.0)
+    factor = np.where(enough, count / np.maximum(count - 1, 1), 1.0)[..., None]
+    raw = factor * (rest**2).sum(-1) / np.maximum(n - 1, 1)
+    rounding = 1e-9 * np.abs(np.where(there, values, 0.0)).max(axis=(-2, -1), initial=1e-300)[..., None]
+    raw = np.where(several, np.maximum(raw, np.maximum(0.25 * resolution**2, rounding**2)), 0.0)
+    variance, df, unstable = moderated(raw, n, factor)
+    return Noise(mean, n, raw, variance, df, unstable)
+
+
+def moderated(
+    raw: Float[np.ndarray, "*studies arms"], n: Float[np.ndarray, "*studies arms"], factor: Float[np.ndarray, "*_ 1"]
+) -> tuple[
+    Float[np.ndarray, "*studies arms"], Float[np.ndarray, "*studies arms"], Bool[np.ndarray, "*studies arms"]
+]:
+    """Variances shrunk towards those of the other arms (Smyth 2004, limma), but for unstable ones.
+
+        v = (d raw + d0 s0) / (d + d0),   d = n - 1,   s0 = weighted mean of raw over the stable arms
+
+    d0 comes from the scatter of log raw beyond that of chi2_d; the degrees of freedom of v are d + d0, and at most those
+    of all arms together. Fewer than three stable arms with two runs lend nothing. An arm with one run has d = 0: its
+    variance is that of the others.
+
+    Args:
+        raw: Variances over seeds; not read where n is below 2.
+        n: Runs.
+        factor: G / (G - 1), by which `noise` corrected for the loss of the seeds' effects.
+
+    Returns:
+        Variances, degrees of freedom (0 where nothing is known, and NaN as the variance), and which arms are unstable.
+    """
+    several = n >= 2
+    d = np.where(several, n - 1, 0.0)
+    at = np.minimum(d, len(_SEEDS) - 1).astype(int)
+    typical = _median(np.where(several, raw / _MEDIAN_CHI2[at], np.nan)[..., None])
+    unstable = several & (raw > _UNSTABLE * typical)
+    stable = several & ~unstable
+    weight = np.where(stable, d, 0.0)
+    k, pool = stable.sum(-1, keepdims=True), weight.sum(-1, keepdims=True)
+    common = (weight * raw).sum(-1, keepdims=True) / np.maximum(pool, 1)
+    plain = np.where(stable, raw, 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
+    logs = np.log(np.maximum(raw, np.maximum(1e-3 * plain, 1e-300)))
+    centre = np.where(stable, logs, 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
+    free = np.maximum(k - 1, 1)
+    scatter = np.where(stable, (logs - centre) ** 2, 0.0).sum(-1, keepdims=True) / free
+    excess = scatter - np.where(stable, _MEAN_LOG[at], 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
+    excess = (free * np.maximum(excess, 0.0) + _EXCESS_ARMS * _EXCESS) / (free + _EXCESS_ARMS)
+    prior = np.where(k >= 3, 2 * np.interp(excess, _TRIGAMMA, _HALF_DF), 0.0)
+    lent = np.where(unstable, 0.0, prior)
+    total = d + lent
+    variance = np.divide(d * raw + lent * common, total, out=np.full_like(total, np.nan), where=total > 0)
+    df = np.where(unstable, d, np.maximum(np.minimum(total, pool / factor), d))
+    return variance, np.where(total > 0, df, 0.0), unstable
+
+
+def _mean(
+    values: Float[np.ndarray, "*studies arms seeds"], there: Bool[np.ndarray, "*studies arms seeds"]
+) -> Float[np.ndarray, "*studies arms"]:
+    n = there.sum(-1)
+    return np.where(n > 0, np.where(there, values, 0.0).sum(-1) / np.maximum(n, 1), np.nan)
+
+
+def _median(values: Float[np.ndarray, "*studies arms _"]) -> Float[np.ndarray, "*studies _"]:
+    """Over the axis before the last, without NaN; NaN where there is nothing else."""
+    ordered = np.sort(values, axis=-2)
+    n = (~np.isnan(values)).sum(-2, keepdims=True)
+    low = np.take_along_axis(ordered, np.maximum(n - 1, 0) // 2, axis=-2)
+    high = np.take_along_axis(ordered, np.minimum(n // 2, values.shape[-2] - 1), axis=-2)
+    return np.asarray(((low + high) / 2)[..., 0, :], dtype=np.float64)

@@ -1,0 +1,112 @@
+"""Which runs to make next: cheapest first, then those that can change the answer."""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from transferscope.decision.record import Scores
+from transferscope.decision.standing import Standing, stand
+from transferscope.decision.which import SETTLED
+from transferscope.errors import SettingsError
+
+Question = Literal["which", "whether"]
+
+_DEAR = 10.0
+"""An arm without a run waits while one more run of another arm that can change the answer costs less than this share."""
+
+
+def next_runs(
+    scores: Scores,
+    *,
+    margin: float = 1.0,
+    level: float = 0.95,
+    question: Question = "which",
+    at_once: int = 1,
+    seconds: float = np.inf,
+    runs: int | None = None,
+    under_way: Bool[np.ndarray, "arms seeds"] | None = None,
+) -> list[tuple[int, int]]:
+    """The runs to make next, the most useful first, as (arm, seed).
+
+    One run of every arm, the cheapest first; but a dear arm waits as long as runs of others, of a tenth of its cost,
+    can still change the answer. Then always a run of the recommended arm or of the arm most likely to beat it by more
+    than the margin, whichever has fewer, until the recommended arm is settled; for the question "whether" then of the
+    two best of either kind, until that is settled too.
+
+    Args:
+        scores: As for `decide`; a race may make as many runs of an arm as `values` has seeds.
+        margin: As for `decide`.
+        level: As for `decide`.
+        question: "which" arm to use, or "whether" a source helps, which takes more runs.
+        at_once: Most runs that are wanted; at least 1.
+        seconds: What is left of a budget of time; runs that cost more are not made.
+        runs: What is left of a budget of runs; None: no limit.
+        under_way: Runs that are being made, shape (A, S); they are not proposed again.
+
+    Returns:
+        At most `at_once` runs; none where none can change the answer, or none is within the budget.
+
+    Raises:
+        SettingsError: `at_once` is below 1.
+    """
+    if at_once < 1:
+        raise SettingsError(f"at_once = {at_once} was given; expected at least 1")
+    busy = np.zeros(scores.values.shape, dtype=bool) if under_way is None else under_way
+    free = np.isnan(scores.values) & ~scores.failed & ~busy
+    cost = np.nan_to_num(scores.cost, nan=np.inf)
+    left = seconds
+    chosen: list[tuple[int, int]] = []
+    limit = at_once if runs is None else min(at_once, runs)
+    for arm in _wanted(scores, free, busy, margin, level, question):
+        if len(chosen) >= limit:
+            break
+        if free[arm].any() and (np.isnan(scores.cost[arm]) or cost[arm] <= left):
+            seed = int(np.argmax(free[arm]))
+            free[arm, seed] = False
+            chosen.append((int(arm), seed))
+            left -= np.nan_to_num(scores.cost[arm])
+    return chosen
+
+
+def _wanted(
+    scores: Scores,
+    free: Bool[np.ndarray, "arms seeds"],
+    busy: Bool[np.ndarray, "arms seeds"],
+    margin: float,
+    level: float,
+    question: Question,
+) -> list[int]:
+    """Arms in the order in which they should be run."""
+    have = (~np.isnan(scores.values)).sum(axis=1)
+    tried = have + scores.failed.sum(axis=1) + busy.sum(axis=1)
+    cost = np.nan_to_num(scores.cost, nan=np.inf)
+    unseen = np.flatnonzero((have == 0) & (tried < 2) & ((busy.sum(axis=1) == 0)) & free.any(axis=1))
+    unseen = unseen[np.argsort(cost[unseen], kind="stable")]
+    now = stand(scores, margin=margin, level=level)
+    racing = [] if now is None else [int(now.at[arm]) for arm in _contest(now, np.flatnonzero(free.any(axis=1)), question)]
+    if not len(unseen):
+        return racing
+    cheap = [arm for arm in racing if cost[arm] * _DEAR <= cost[unseen[0]]]
+    return [*cheap, *(int(arm) for arm in unseen), *(arm for arm in racing if arm not in cheap)]
+
+
+def _contest(
+    now: Standing, free: Int[np.ndarray, " _"], question: Question
+) -> list[int]:
+    """Arms of `now.at` whose next run is of use, the most useful first."""
+    found, chosen = now.found, now.selection
+    wanted: list[int] = []
+    if chosen.chance[chosen.arm] < SETTLED or (found.n[chosen.arm] < 2 and len(found.n) > 1):
+        rivals = [int(arm) for arm in np.argsort(-chosen.better, kind="stable") if arm != chosen.arm and chosen.better[arm] > 0]
+        for rival in rivals[:4]:
+            wanted += sorted((chosen.arm, rival), key=lambda arm: found.n[arm])
+        if not rivals:
+            wanted.append(chosen.arm)
+    elif question == "whether" and now.outcome == "open" and now.why_open != "unfinished":
+        way = now.ways[np.argmax(found.mean[now.ways])]
+        controls = now.controls[np.argsort(-found.mean[now.controls], kind="stable")]
+        pair = [int(way), int(controls[0])]
+        wanted += sorted(pair, key=lambda arm: found.n[arm])
+        wanted += [int(arm) for arm in controls if found.n[arm] < 2]
+    return [arm for arm in dict.fromkeys(wanted) if now.at[arm] in free]

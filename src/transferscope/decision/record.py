@@ -1,0 +1,199 @@
+"""What a decision is made from, and what it is: frozen records of plain values."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from transferscope.errors import DataError
+
+Outcome = Literal["helps", "helps, within the margin", "no", "open", "no source", "no control", "nothing"]
+"""Whether a source helps.
+
+helps: an arm with a source is called better than every arm without. helps, within the margin: likewise, but the
+recommended arm has no source, since one is cheaper and not expected to lose more than the margin. no: nothing with a
+source gains more than the margin over the best arm without. open: none of these. no source, no control, nothing: no arm
+with a source, none without, or none at all has a run.
+"""
+
+Call = Literal["better", "worse", "within the margin", "open", "not called", ""]
+"""What is shown of an arm with a source beside the best arm without; "" for arms without a source."""
+
+Covers = Literal["seeds and test examples", "seeds", "test examples", "nothing"]
+"""What intervals speak of: other seeds, other test examples, both, or there is none."""
+
+Reason = Literal["one seed", "too few seeds", "unfinished", "unstable", "noise", ""]
+"""What stands in the way of a call or an outcome."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The runs of one question at one number of labels.
+
+    Attributes:
+        arms: Distinct names.
+        values: Of every arm and seed, in points, higher is better; NaN where there is no run. Shape (A, S).
+        with_source: Which arms read a source's data or network: a property of the method. Shape (A,).
+        clusters: Arms of one source share a number, every arm without a source has its own. Shape (A,).
+        cost: Seconds of a run with its share of pre-training; NaN where unknown. Shape (A,).
+        example_variance: What the draw of the test examples adds to the variance of the difference of two arms' means,
+            in squared points, see `example_variance`; NaN for pairs of which it is not known. Shape (A, A), or None.
+        unfinished: Which arms' training curves were still rising at their end. Shape (A,).
+        failed: Runs that were made and gave nothing. Shape (A, S).
+        resolution: What one test example is worth, in points; 0 where scores are continuous.
+
+    Raises:
+        DataError: Shapes do not fit, names repeat, or a number is out of range.
+    """
+
+    arms: tuple[str, ...]
+    values: Float[np.ndarray, "arms seeds"]
+    with_source: Bool[np.ndarray, " arms"]
+    clusters: Int[np.ndarray, " arms"]
+    cost: Float[np.ndarray, " arms"]
+    example_variance: Float[np.ndarray, "arms arms"] | None
+    unfinished: Bool[np.ndarray, " arms"]
+    failed: Bool[np.ndarray, "arms seeds"]
+    resolution: float = 0.0
+
+    def __post_init__(self) -> None:
+        k = len(self.arms)
+        if len(set(self.arms)) != k:
+            raise DataError(f"the names of {k} arms repeat; give every arm a name of its own")
+        shapes = {name: getattr(self, name).shape for name in ("with_source", "clusters", "cost", "unfinished")}
+        wrong = [f"{name} {shape}" for name, shape in shapes.items() if shape != (k,)]
+        if self.values.ndim != 2 or len(self.values) != k or self.failed.shape != self.values.shape or wrong:
+            given = ", ".join([f"values {self.values.shape}", f"failed {self.failed.shape}", *wrong])
+            raise DataError(f"{k} arms were given with shapes {given}; expected (arms, seeds) and (arms,)")
+        if np.isinf(self.values).any():
+            raise DataError("some scores are infinite; give NaN for a run that is missing")
+        if not (np.isnan(self.cost) | (self.cost >= 0)).all() or not 0 <= self.resolution < np.inf:
+            raise DataError("costs and the resolution are numbers of at least 0, or NaN for a cost that is not known")
+        extra = self.example_variance
+        if extra is not None and (extra.shape != (k, k) or not (np.isnan(extra) | (extra >= 0)).all()):
+            raise DataError(f"example_variance of shape {extra.shape} was given; expected ({k}, {k}), at least 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Difference between two arms, or between an arm and the best without a source.
+
+    Attributes:
+        value: In points; above 0 where the first is better.
+        low: Lower end of the interval, which holds for all arms with a source at once and at any number of seeds; None
+            where nothing is known of the noise. Where an arm cannot be called, the interval is extended to hold 0.
+        high: Its upper end.
+        p: Adjusted for all arms and looks, so that it is below 1 - level exactly where the interval excludes 0; None
+            where an arm cannot be called.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFacts:
+    """What is known of one arm.
+
+    Attributes:
+        name: Of the arm.
+        with_source: Its kind.
+        n_seeds: Runs that gave a score.
+        n_failed: Runs that gave none.
+        mean: Mean over seeds, in points, less what seeds that others lack gave to all arms; None without a run.
+        low: Lower end of the interval of the mean taken alone, without what a seed gives to all arms; None where
+            nothing is known of the noise.
+        high: Its upper end.
+        stderr: Standard error of the mean, likewise.
+        cost: Seconds of a run; None where unknown.
+        chance: Probability of being within the margin of the best arm.
+        shortfall: Expected distance to the best arm, in points; None without a run.
+        unstable: Whether its variance over seeds is far above that of the other arms.
+        unfinished: Whether its training curve was still rising.
+        gain: Over the best arm without a source; None for arms without a source, or where there is no such run.
+        call: What is shown of `gain`.
+        why: Why it is not called: "unstable", "unfinished" (an arm without a source that it beats could still rise) or
+            "too few seeds"; else "".
+    """
+
+    name: str
+    with_source: bool
+    n_seeds: int
+    n_failed: int
+    mean: float | None
+    low: float | None
+    high: float | None
+    stderr: float | None
+    cost: float | None
+    chance: float
+    shortfall: float | None
+    unstable: bool
+    unfinished: bool
+    gain: Difference | None
+    call: Call
+    why: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Settles:
+    """What would settle an open question.
+
+    Attributes:
+        question: "whether" a source helps, or "which" arm to use.
+        arms: The arms that take more seeds.
+        seeds: How many more of each.
+        chance: Probability that the question is settled then.
+    """
+
+    question: Literal["whether", "which"]
+    arms: tuple[str, ...]
+    seeds: int
+    chance: float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a study says at one number of labels; no part of it contradicts another.
+
+    Attributes:
+        outcome: Whether a source helps, see `Outcome`.
+        recommended: The cheapest arm that is not expected to lose more than the margin needs; None without a run.
+        chance: Probability that it is within the margin of the best arm.
+        settled: Whether that is at least 95 %.
+        best_with: The best arm with a source; where some are called better, the best of these. None without a run.
+        best_without: The best arm without a source; None without a run.
+        difference: `best_with` less `best_without`: the gain of the first. None where one of them is.
+        helping: Arms called better than every arm without a source, best first.
+        harmful: Arms with a source called worse than the best without, worst first.
+        arms: All arms in the order in which they were given.
+        unstable: Names of arms whose variance over seeds is far above that of the others.
+        unfinished: Names of arms that could still rise.
+        missing: Names of arms with fewer seeds than the arm with the most.
+        settles: What would settle the first open question; None where both are settled, or seeds do not help.
+        covers: What intervals speak of.
+        why_open: What stands in the way where the outcome is "open", else "".
+        margin: Differences up to this do not matter, in points.
+        level: Coverage, at any look.
+    """
+
+    outcome: Outcome
+    recommended: str | None
+    chance: float
+    settled: bool
+    best_with: str | None
+    best_without: str | None
+    difference: Difference | None
+    helping: tuple[str, ...]
+    harmful: tuple[str, ...]
+    arms: tuple[ArmFacts, ...]
+    unstable: tuple[str, ...]
+    unfinished: tuple[str, ...]
+    missing: tuple[str, ...]
+    settles: Settles | None
+    covers: Covers
+    why_open: Reason
+    margin: float
+    level: float

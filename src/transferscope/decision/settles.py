@@ -1,0 +1,104 @@
+"""What would settle an open question: more seeds, simulated from what is known."""
+
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy import special
+
+from transferscope.decision.noise import Noise, moderated
+from transferscope.decision.record import Settles
+from transferscope.decision.standing import Standing
+from transferscope.decision.whether import LEAST_SEEDS, LOOKS, pair_error
+from transferscope.decision.which import SETTLED
+
+_MORE = (1, 2, 3, 4, 6, 8, 12)
+_ENOUGH = 0.8
+_FUTURES, _DRAWS = 200, 200
+_IN_PLAY = 0.05
+
+
+def what_settles(now: Standing, names: tuple[str, ...]) -> Settles | None:
+    """The fewest more seeds that settle the first open question with 80 %, or what the most of `_MORE` would do.
+
+    True means and variances are drawn as the runs leave them, then the seeds, and each future is read by the same rule.
+    Seeds are for the arms that may still matter. None where nothing is open, where no arm has two seeds, or where more
+    seeds do not help: an arm that could still rise or an unstable one is in the way.
+
+    Args:
+        now: Where the comparison stands.
+        names: Of all arms.
+    """
+    found = now.found
+    whether = now.outcome == "open"
+    if not (found.df > 0).all() or (whether and now.why_open in ("unfinished", "unstable")):
+        return None
+    if not whether and now.selection.chance[now.selection.arm] >= SETTLED:
+        return None
+    rng = np.random.default_rng(7)
+    k = len(found.mean)
+    variance = found.variance * found.df / rng.chisquare(found.df, (_FUTURES, k))
+    truth = found.mean + rng.standard_normal((_FUTURES, k)) * np.sqrt(variance / found.n)
+    takes = _in_play(now, truth) if whether else (truth >= truth.max(1, keepdims=True) - now.margin).mean(0) > _IN_PLAY
+    takes[now.selection.arm] |= not whether
+    best = (0, 0.0)
+    for more in _MORE:
+        future = _after(found, truth, variance, np.where(takes, more, 0), rng)
+        chance = float((_whether(now, future, takes) if whether else _which(now, future, rng)).mean())
+        if chance > best[1]:
+            best = more, chance
+        if chance >= _ENOUGH:
+            break
+    if best[1] == 0:
+        return None
+    question: Literal["whether", "which"] = "whether" if whether else "which"
+    return Settles(question, tuple(names[now.at[arm]] for arm in np.flatnonzero(takes)), *best)
+
+
+def _in_play(now: Standing, truth: Float[np.ndarray, "futures arms"]) -> Bool[np.ndarray, " arms"]:
+    """Arms that may be the best of their kind."""
+    takes = np.zeros(truth.shape[1], dtype=bool)
+    for kind in (now.ways, now.controls):
+        takes[kind] = (truth[:, kind] == truth[:, kind].max(1, keepdims=True)).mean(0) > _IN_PLAY
+    return takes
+
+
+def _after(
+    found: Noise,
+    truth: Float[np.ndarray, "futures arms"],
+    variance: Float[np.ndarray, "futures arms"],
+    more: Float[np.ndarray, " arms"],
+    rng: np.random.Generator,
+) -> Noise:
+    """Means and noise after more seeds of some arms."""
+    n = found.n + more
+    added = truth + rng.standard_normal(truth.shape) * np.sqrt(variance / np.maximum(more, 1))
+    mean = (found.n * found.mean + more * added) / n
+    squares = (found.n - 1) * found.raw + np.where(more > 0, found.n * more / n * (added - found.mean) ** 2, 0.0)
+    squares = squares + variance * rng.chisquare(np.maximum(more - 1, 1e-9), truth.shape)
+    raw = squares / np.maximum(n - 1, 1)
+    wide = np.broadcast_to(n, truth.shape)
+    moderate, df, unstable = moderated(raw, wide, np.ones((len(truth), 1)))
+    return Noise(mean, wide, raw, moderate, df, unstable)
+
+
+def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> Bool[np.ndarray, " futures"]:
+    """Whether an arm with a source is called better, or none gains more than the margin, as in `whether.gains`."""
+    ways, controls = now.ways[takes[now.ways]], now.controls[takes[now.controls]]
+    extra = 0.0 if now.examples is None else np.nan_to_num(now.examples[np.ix_(ways, controls)])
+    stderr, df = pair_error(future, ways[:, None], controls[None], extra)
+    ahead = future.mean[:, ways, None] - future.mean[:, None, controls]
+    share = (1 - now.level) / LOOKS
+    able = (future.n[:, ways] >= LEAST_SEEDS) & ~future.unstable[:, ways] & (future.n[:, controls] >= 2).all(1, keepdims=True)
+    better = able & (special.stdtr(df, -ahead / stderr).max(-1) < share / len(now.ways))
+    none = able.any(-1) & (special.stdtr(df, (ahead - now.margin) / stderr).max(-2).min(-1) < share)
+    return np.asarray(better.any(-1) | none)
+
+
+def _which(now: Standing, future: Noise, rng: np.random.Generator) -> Bool[np.ndarray, " futures"]:
+    z = rng.standard_normal((_DRAWS, 1, future.mean.shape[1]))
+    scale = np.sqrt(future.variance / future.n * future.df / rng.chisquare(future.df, (_DRAWS, *future.mean.shape)))
+    means = future.mean + z * scale
+    short = means.max(-1, keepdims=True) - means
+    chance, shortfall = (short <= now.margin).mean(0), short.mean(0)
+    return np.asarray(np.take_along_axis(chance, shortfall.argmin(-1)[:, None], axis=1)[:, 0] >= SETTLED)

@@ -1,0 +1,127 @@
+"""Where a comparison stands: the parts of a decision together, before they are said of arms by name."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from transferscope.decision.noise import Noise, noise
+from transferscope.decision.record import Covers, Outcome, Reason, Scores
+from transferscope.decision.whether import LOOKS, Gains, gains
+from transferscope.decision.which import Selection, draw_means, select, shown_worse
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a comparison stands: arrays over the arms that have a run, by `at`.
+
+    Attributes:
+        at: Positions of arms that have a run, shape (A,).
+        found: Their means and noise.
+        examples: What the draw of the test examples adds, by pair of arms; None where it is not known.
+        covers: What intervals speak of.
+        ways: Which of `at` have a source.
+        controls: Which do not.
+        gains: Of `ways`; None where there are none of a kind.
+        better: Which of `ways` are called better.
+        worse: Which are called worse.
+        blocked: Which of `ways` would be called better if no arm without a source could still rise.
+        outcome: See `Outcome`.
+        why_open: See `Decision`.
+        selection: Which arm to use.
+        margin: Differences up to this do not matter.
+        level: Coverage of all intervals together.
+    """
+
+    at: Int[np.ndarray, " arms"]
+    found: Noise
+    examples: Float[np.ndarray, "arms arms"] | None
+    covers: Covers
+    ways: Int[np.ndarray, " ways"]
+    controls: Int[np.ndarray, " controls"]
+    gains: Gains | None
+    better: Bool[np.ndarray, " ways"]
+    worse: Bool[np.ndarray, " ways"]
+    blocked: Bool[np.ndarray, " ways"]
+    outcome: Outcome
+    why_open: Reason
+    selection: Selection
+    margin: float
+    level: float
+
+
+def stand(scores: Scores, *, margin: float, level: float) -> Standing | None:
+    """Where a comparison stands; None without a run."""
+    at = np.flatnonzero((~np.isnan(scores.values)).any(axis=1))
+    if not len(at):
+        return None
+    found = noise(scores.values[at], scores.clusters[at], resolution=scores.resolution)
+    examples = None if scores.example_variance is None else scores.example_variance[np.ix_(at, at)]
+    all_known = examples is not None and not np.isnan(examples).any()
+    covers: Covers = "seeds and test examples" if all_known else "seeds"
+    if not (found.df > 0).any():
+        covers = "test examples" if all_known and len(at) > 1 else "nothing"
+    ways, controls = np.flatnonzero(scores.with_source[at]), np.flatnonzero(~scores.with_source[at])
+    better, worse, blocked = np.zeros((3, len(ways)), dtype=bool)
+    beside: Gains | None = None
+    outcome: Outcome = "open"
+    why: Reason = ""
+    if not len(ways) or not len(controls):
+        outcome = "no control" if len(ways) else "no source"
+    else:
+        read = found
+        if covers == "test examples":
+            read = replace(found, variance=np.zeros(len(at)), df=np.full(len(at), 1e6))
+        beside = gains(read, ways, controls, examples=examples, level=level)
+        rising = scores.unfinished[at][controls]
+        would = beside.callable & (beside.low > 0)
+        blocked = would & rising.any()
+        better, worse = would & ~rising.any(), beside.callable & (beside.high < 0)
+        if better.any():
+            outcome = "helps"
+        elif beside.callable[~found.unstable[ways]].any() and beside.most < margin and not would.any():
+            outcome = "no"
+        else:
+            why = _why(found, ways, controls, beside, blocked, examples, margin, level)
+    means = draw_means(found, examples)
+    allowed = ~shown_worse(found, examples, margin, (1 - level) / LOOKS / max(len(ways), 1))
+    allowed[ways[worse]] = False
+    if not allowed.any():
+        allowed = found.mean == found.mean.max()
+    chosen = select(means, scores.cost[at], margin, allowed)
+    if better.any():
+        helping = np.zeros(len(at), dtype=bool)
+        helping[ways[better]] = True
+        if scores.with_source[at][chosen.arm] and not helping[chosen.arm]:
+            among = helping & allowed
+            chosen = select(means, scores.cost[at], margin, among if among.any() else helping)
+        if not helping[chosen.arm]:
+            outcome = "helps, within the margin"
+    return Standing(at, found, examples, covers, ways, controls, beside, better, worse, blocked, outcome, why, chosen, margin, level)
+
+
+def _why(
+    found: Noise,
+    ways: Int[np.ndarray, " ways"],
+    controls: Int[np.ndarray, " controls"],
+    beside: Gains,
+    blocked: Bool[np.ndarray, " ways"],
+    examples: Float[np.ndarray, "arms arms"] | None,
+    margin: float,
+    level: float,
+) -> Reason:
+    """What stands in the way of an outcome."""
+    if found.n.max() < 2:
+        return "one seed"
+    if blocked.any():
+        return "unfinished"
+    if not beside.callable[~found.unstable[ways]].any() and not found.unstable[ways].all():
+        return "too few seeds"
+    stable = ways[~found.unstable[ways]], controls[~found.unstable[controls]]
+    if (found.unstable.any() and len(stable[0]) and len(stable[1])) or found.unstable[ways].all():
+        if found.unstable[ways].all():
+            return "unstable"
+        without = gains(found, *stable, examples=examples, level=level)
+        if without.most < margin or (without.callable & (without.low > 0)).any() or ((beside.low > 0) & ~beside.callable).any():
+            return "unstable"
+    return "noise"

@@ -1,0 +1,159 @@
+"""Random studies of every shape: no part of a decision contradicts another; runs that are proposed can be made."""
+
+from dataclasses import asdict, replace
+from json import dumps
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transferscope.decision import Scores, decide, next_runs
+
+
+def study(rng: np.random.Generator) -> Scores:
+    """Arms of either kind or one, seeds missing or failed, unstable and unfinished arms, a few or many runs."""
+    k, s = int(rng.integers(1, 13)), int(rng.integers(1, 8))
+    scale = float(rng.choice([0.0, 0.3, 1.0, 5.0]))
+    values = 80 + float(rng.choice([0, 1, 4])) * rng.normal(size=(k, 1)) + rng.normal(size=(1, s))
+    values = values + scale * rng.normal(size=(k, s))
+    if rng.random() < 0.3:
+        values[rng.integers(k), rng.integers(s)] -= 40
+    if rng.random() < 0.2:
+        values = np.round(values)
+    source = rng.random(k) < rng.choice([0.0, 0.5, 0.8, 1.0])
+    values[source] += rng.choice([-5, 0, 2, 8])
+    failed = rng.random((k, s)) < rng.choice([0.0, 0.1])
+    made = np.arange(s) < (rng.integers(0, s + 1, size=(k, 1)) if rng.random() < 0.5 else s)
+    values[failed | ~made] = np.nan
+    cost = np.exp(rng.normal(scale=2, size=k))
+    cost[rng.random(k) < 0.1] = np.nan
+    profile = rng.normal(size=(k, 20)) * 0.2
+    return Scores(
+        arms=tuple(f"arm {i}" for i in range(k)),
+        values=values,
+        with_source=source,
+        clusters=np.where(source, rng.integers(0, 3, size=k), 3 + np.arange(k)),
+        cost=cost,
+        example_variance=((profile[:, None] - profile) ** 2).sum(2) if rng.random() < 0.5 else None,
+        unfinished=rng.random(k) < rng.choice([0.0, 0.2]),
+        failed=failed & made,
+        resolution=float(rng.choice([0.0, 1.0])),
+    )
+
+
+def contradictions(scores: Scores, said: Any) -> list[str]:
+    """Sentences that a reader of the record could hold against it."""
+    arms = {arm.name: arm for arm in said.arms}
+    best = max((arm.mean for arm in said.arms if arm.mean is not None and not arm.with_source), default=None)
+    rising = any(arm.unfinished and arm.n_seeds for arm in said.arms if not arm.with_source)
+    excludes = {
+        arm.name: arm.gain is not None and arm.gain.low is not None and (arm.gain.low > 0 or arm.gain.high < 0)
+        for arm in said.arms
+    }
+    chosen = arms.get(said.recommended) if said.recommended else None
+    checks = {
+        "helps exactly when an arm is called better": said.outcome.startswith("helps") == bool(said.helping),
+        "helping are those called better": set(said.helping) == {a.name for a in said.arms if a.call == "better"},
+        "harmful are those called worse": set(said.harmful) == {a.name for a in said.arms if a.call == "worse"},
+        "an interval excludes 0 exactly when called": all(
+            excludes[a.name] == (a.call in ("better", "worse")) for a in said.arms
+        ),
+        "p is small exactly when called": all(
+            a.gain is None or a.gain.p is None or (a.gain.p < 1 - said.level) == (a.call in ("better", "worse"))
+            for a in said.arms
+        ),
+        "the sign is that of the call": all(
+            (a.call != "better" or a.gain.value > 0) and (a.call != "worse" or a.gain.value < 0)
+            for a in said.arms
+            if a.gain
+        ),
+        "the interval holds the value": all(
+            a.gain is None or a.gain.low is None or a.gain.low <= a.gain.value <= a.gain.high for a in said.arms
+        ),
+        "gain is over the best without a source": all(
+            a.gain is None or a.gain.value == pytest.approx(a.mean - best) for a in said.arms
+        ),
+        "the difference is the gain of the best": said.difference is None
+        or (said.difference == arms[said.best_with].gain and (not said.helping or said.best_with == said.helping[0])),
+        "no gain above the margin beside no": said.outcome != "no"
+        or all(a.gain is None or a.gain.high < said.margin or a.unstable or a.n_seeds < 3 for a in said.arms),
+        "no call with two seeds, of an unstable arm, or beside an arm that could rise": all(
+            a.call != "better" or (a.n_seeds >= 3 and not a.unstable and not rising) for a in said.arms
+        ),
+        "recommended exactly when there is a run": (chosen is None) == (said.outcome == "nothing"),
+        "open has a reason, and nothing else has": (said.outcome == "open") == bool(said.why_open),
+        "the recommended arm is helping or without a source": not said.helping
+        or chosen is None
+        or chosen.name in said.helping
+        or not chosen.with_source,
+        "within the margin exactly when the recommended has no source": chosen is None
+        or (said.outcome == "helps, within the margin") == (bool(said.helping) and not chosen.with_source),
+        "the recommended is not worse": chosen is None or chosen.call != "worse" or len(said.arms) == 1,
+        "the chance is that of the recommended": chosen is None or said.chance == chosen.chance,
+        "settled is .95": said.settled == (said.chance >= 0.95),
+        "seeds are counted": all(
+            a.n_seeds == (~np.isnan(scores.values[i])).sum() and a.n_failed == scores.failed[i].sum()
+            for i, a in enumerate(said.arms)
+        ),
+        "all missing are named": set(said.missing)
+        == {a.name for a in said.arms if a.n_seeds < max(b.n_seeds for b in said.arms)},
+        "settles is for what is open": said.settles is None
+        or (
+            (said.settles.question == "whether") == (said.outcome == "open")
+            and (said.settles.question == "whether" or not said.settled)
+        ),
+        "JSON holds it": "NaN" not in dumps(asdict(said)) and "Infinity" not in dumps(asdict(said)),
+    }
+    return [name for name, holds in checks.items() if not holds]
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_no_part_of_a_decision_contradicts_another(part: int) -> None:
+    rng = np.random.default_rng(part)
+    outcomes = set()
+    for _ in range(150):
+        scores = study(rng)
+        said = decide(scores)
+        assert not contradictions(scores, said), scores
+        outcomes.add(said.outcome)
+        proposed = next_runs(scores, at_once=3)
+        assert len(set(proposed)) == len(proposed) <= 3
+        for arm, seed in proposed:
+            assert not scores.failed[arm, seed]
+            assert np.isnan(scores.values[arm, seed])
+    assert outcomes >= {"helps", "no", "open", "no source", "no control"}
+
+
+def test_the_order_of_arms_and_a_shift_of_all_scores_change_nothing() -> None:
+    rng = np.random.default_rng(9)
+    for _ in range(60):
+        scores = study(rng)
+        scores = replace(scores, values=scores.values + 1e-6 * rng.normal(size=(len(scores.arms), 1)))  # no ties
+        order = rng.permutation(len(scores.arms))
+        extra = scores.example_variance
+        other = Scores(
+            tuple(scores.arms[i] for i in order),
+            scores.values[order] + 8,
+            scores.with_source[order],
+            scores.clusters[order],
+            scores.cost[order],
+            None if extra is None else extra[np.ix_(order, order)],
+            scores.unfinished[order],
+            scores.failed[order],
+            scores.resolution,
+        )
+        one, two = decide(scores), decide(other)
+        assert (one.outcome, one.why_open) == (two.outcome, two.why_open)
+        assert set(one.helping) == set(two.helping)
+        assert one.best_without == two.best_without
+        if one.difference is not None and one.difference.low is not None and two.difference is not None:
+            assert (two.difference.low, two.difference.high) == pytest.approx(
+                (one.difference.low, one.difference.high), rel=1e-6, abs=1e-6
+            )
+
+
+def test_bad_input_gets_one_sentence() -> None:
+    scores = study(np.random.default_rng(1))
+    for change in ({"arms": scores.arms[:-1]}, {"cost": -np.ones(len(scores.arms))}, {"resolution": -1.0}):
+        with pytest.raises(ValueError, match=r"expected|at least"):
+            replace(scores, **change)
