@@ -21,7 +21,6 @@ from platformdirs import user_log_path
 from transferscope.cli import (
     compare,
     data,
-    decide,
     demo,
     diagnose,
     doctor,
@@ -74,7 +73,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich would take "[all]" for markup and leave it out
 )
 app.command()(compare.compare)
-app.command()(decide.decide)
+app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(compare.decide)
 app.command()(run.run)
 app.command()(work.work)
 app.command()(submit.submit)

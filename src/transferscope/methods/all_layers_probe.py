@@ -115,8 +115,8 @@ class AllLayersProbe:
 
     name: ClassVar[str] = "all-layers-probe"
     version: ClassVar[int] = 3
+    takes_steps: ClassVar[bool] = False
     keeps_architecture: ClassVar[bool] = False  # its head reads more than the features
-    most_in_folds: ClassVar[int] = MOST_EXAMPLES
 
     def __post_init__(self) -> None:
         """Check the ranges."""

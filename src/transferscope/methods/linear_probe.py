@@ -35,6 +35,7 @@ class LinearProbe:
 
     name: ClassVar[str] = "linear-probe"
     version: ClassVar[int] = 1
+    takes_steps: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Check the ranges."""

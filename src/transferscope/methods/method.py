@@ -208,6 +208,15 @@ def keeps_network(method: Method) -> bool:
     return trains and bool(getattr(method, "keeps_architecture", True))
 
 
+def takes_steps(method: Method) -> bool:
+    """Whether a method trains by steps of an optimiser, or what its class says as `takes_steps`.
+
+    Without that, all do but controls that train no network.
+    """
+    trains = not isinstance(method, Control) or method.trains_network
+    return bool(getattr(method, "takes_steps", trains))
+
+
 def most_runs(method: Method) -> int:
     """How many runs of the whole budget a fit may take: what the method says as `most_runs`, or 1."""
     return int(getattr(method, "most_runs", 1))

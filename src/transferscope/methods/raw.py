@@ -102,12 +102,6 @@ class Raw(Control):
         """A fresh network, of which nothing is used."""
         return "random"
 
-    def solved_width(self, train: LabelledSet, n: int) -> int:
-        """Number of features that ridge regression reads of `n` training examples."""
-        flat, _ = reader_of(train, n)
-        one = torch.from_numpy(np.ascontiguousarray(train.inputs[:1]))
-        return int(flat(one if train.is_tokens else one.float()).shape[1])
-
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; the fitted network flattens its inputs and is linear.
