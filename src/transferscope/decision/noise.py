@@ -35,6 +35,7 @@ class Noise:
         variance: The same, moderated; NaN where nothing is known.
         df: Its degrees of freedom; 0 where nothing is known.
         unstable: Whether the arm varies so much more than the others that it keeps its own variance.
+        pool: Degrees of freedom of the variances of all stable arms together, shape (..., 1).
     """
 
     mean: Float[np.ndarray, "*studies arms"]
@@ -43,6 +44,7 @@ class Noise:
     variance: Float[np.ndarray, "*studies arms"]
     df: Float[np.ndarray, "*studies arms"]
     unstable: Bool[np.ndarray, "*studies arms"]
+    pool: Float[np.ndarray, "*studies 1"]
 
 
 def noise(
@@ -84,15 +86,12 @@ def noise(
     raw = factor * (rest**2).sum(-1) / np.maximum(n - 1, 1)
     rounding = 1e-9 * np.abs(np.where(there, values, 0.0)).max(axis=(-2, -1), initial=1e-300)[..., None]
     raw = np.where(several, np.maximum(raw, np.maximum(0.25 * resolution**2, rounding**2)), 0.0)
-    variance, df, unstable = moderated(raw, n, factor)
-    return Noise(mean, n, raw, variance, df, unstable)
+    return Noise(mean, n, raw, *moderated(raw, n, factor))
 
 
 def moderated(
     raw: Float[np.ndarray, "*studies arms"], n: Float[np.ndarray, "*studies arms"], factor: Float[np.ndarray, "*_ 1"]
-) -> tuple[
-    Float[np.ndarray, "*studies arms"], Float[np.ndarray, "*studies arms"], Bool[np.ndarray, "*studies arms"]
-]:
+) -> tuple[Float[np.ndarray, "*studies arms"], Float[np.ndarray, "*studies arms"], Bool[np.ndarray, "*studies arms"]]:
     """Variances shrunk towards those of the other arms (Smyth 2004, limma), but for unstable ones.
 
         v = (d raw + d0 s0) / (d + d0),   d = n - 1,   s0 = weighted mean of raw over the stable arms
@@ -107,7 +106,8 @@ def moderated(
         factor: G / (G - 1), by which `noise` corrected for the loss of the seeds' effects.
 
     Returns:
-        Variances, degrees of freedom (0 where nothing is known, and NaN as the variance), and which arms are unstable.
+        Variances, degrees of freedom (0 where nothing is known, and NaN as the variance), which arms are unstable, and
+        the degrees of freedom of the stable ones together.
     """
     several = n >= 2
     d = np.where(several, n - 1, 0.0)
@@ -129,8 +129,8 @@ def moderated(
     lent = np.where(unstable, 0.0, prior)
     total = d + lent
     variance = np.divide(d * raw + lent * common, total, out=np.full_like(total, np.nan), where=total > 0)
-    df = np.where(unstable, d, np.maximum(np.minimum(total, pool / factor), d))
-    return variance, np.where(total > 0, df, 0.0), unstable
+    df = np.where(unstable, d, np.maximum(np.minimum(total, pool / factor**2), d))
+    return variance, np.where(total > 0, df, 0.0), unstable, pool / factor**2
 
 
 def _mean(
