@@ -52,11 +52,13 @@ def noise(
 ) -> Noise:
     """Means and variances of arms over seeds.
 
-    With the arm's mean a and the seed's effect b_s, the median over clusters of the cluster's median of y - a,
+    With the arm's mean a and the seed's effect b_s, the median over the G_s clusters that have the seed of the
+    cluster's median of y - a,
 
-        raw_a = G / (G - 1) sum_s (y_as - a - b_s)^2 / (S_a - 1)
+        raw_a = sum_s f_s (y_as - a - b_s)^2 / (S_a - 1),   f_s = G_s / (G_s - 1)
 
-    for G clusters; with fewer than three b = 0. The variances are moderated by `moderated`.
+    so that two arms alone have the variance of their differences. Where all arms that have a seed are of one cluster,
+    they count one by one; where one arm is alone, b_s = 0 and f_s = 1. `moderated` makes use of the other arms.
 
     Args:
         values: Scores; NaN where there is no run.
@@ -67,26 +69,28 @@ def noise(
     n = there.sum(-1).astype(float)
     several = n >= 2
     used = there & several[..., None]
-    labels = np.unique(clusters)
-    groups = [np.flatnonzero(clusters == label) for label in labels]
-    count = sum(several[..., group].any(-1).astype(float) for group in groups)  # (...)
-    enough = np.asarray(count >= 3)
-    seeds = np.zeros((*values.shape[:-2], values.shape[-1]))
+    groups = [np.flatnonzero(clusters == label) for label in np.unique(clusters)]
+    count = sum(used[..., group, :].any(-2).astype(float) for group in groups)  # (..., S)
+    alone = np.asarray(count < 2)
+    count = np.where(alone, used.sum(-2), count)
+    factor = np.where(count >= 2, count / np.maximum(count - 1, 1), 1.0)
+    seeds = np.zeros(count.shape)
     mean = _mean(values, there)
-    if enough.any():
-        for _ in range(1 if there.all() else 8):
-            rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
-            of_clusters = np.stack([_median(rest[..., group, :]) for group in groups], axis=-2)
-            counted = (~np.isnan(of_clusters)).sum(-2) >= 3
-            step = np.where(counted & enough[..., None], _median(of_clusters), 0.0)
-            seeds = seeds + step - step.mean(-1, keepdims=True)
-            mean = _mean(values - seeds[..., None, :], there)
+    for _ in range(1 if there.all() else 8):
+        rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
+        step = _median(np.stack([_median(rest[..., group, :]) for group in groups], axis=-2))
+        if alone.any():
+            step = np.where(alone, _median(rest), step)
+        step = np.where(count >= 2, step, 0.0)
+        seeds = seeds + step - step.mean(-1, keepdims=True)
+        mean = _mean(values - seeds[..., None, :], there)
     rest = np.where(there, values - seeds[..., None, :] - mean[..., None], 0.0)
-    factor = np.where(enough, count / np.maximum(count - 1, 1), 1.0)[..., None]
-    raw = factor * (rest**2).sum(-1) / np.maximum(n - 1, 1)
+    raw = (factor[..., None, :] * rest**2).sum(-1) / np.maximum(n - 1, 1)
     rounding = 1e-9 * np.abs(np.where(there, values, 0.0)).max(axis=(-2, -1), initial=1e-300)[..., None]
     raw = np.where(several, np.maximum(raw, np.maximum(0.25 * resolution**2, rounding**2)), 0.0)
-    return Noise(mean, n, raw, *moderated(raw, n, factor))
+    runs = used.sum(-2)
+    lost = (factor * runs).sum(-1, keepdims=True) / np.maximum(runs.sum(-1, keepdims=True), 1)
+    return Noise(mean, n, raw, *moderated(raw, n, np.maximum(lost, 1.0)))
 
 
 def moderated(
@@ -103,7 +107,7 @@ def moderated(
     Args:
         raw: Variances over seeds; not read where n is below 2.
         n: Runs.
-        factor: G / (G - 1), by which `noise` corrected for the loss of the seeds' effects.
+        factor: Mean of f_s in `noise`, by which squares are less for the seeds' effects; at least 1.
 
     Returns:
         Variances, degrees of freedom (0 where nothing is known, and NaN as the variance), which arms are unstable, and

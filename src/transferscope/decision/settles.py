@@ -37,7 +37,9 @@ def what_settles(now: Standing, names: tuple[str, ...]) -> Settles | None:
     rng = np.random.default_rng(7)
     draws = now.draws
     variance = draws.variance[:_FUTURES]
-    truth = shrunk(found.mean, variance / found.n, draws.prior[:_FUTURES], draws.centre, rng)  # on these test examples
+    prior = draws.prior[:_FUTURES].copy()
+    prior[::2] = 1e12  # arms of two kinds need not be alike: half of the futures do without a common centre
+    truth = shrunk(found.mean, variance / found.n, prior, draws.centre, rng)  # on these test examples
     takes = _in_play(now, truth) if whether else (truth >= truth.max(1, keepdims=True) - now.margin).mean(0) > _IN_PLAY
     takes[now.selection.arm] |= not whether
     best = (0, 0.0)
@@ -77,7 +79,8 @@ def _after(
     squares = squares + variance * rng.chisquare(np.maximum(more - 1, 1e-9), truth.shape)
     raw = squares / np.maximum(n - 1, 1)
     wide = np.broadcast_to(n, truth.shape)
-    return Noise(mean, wide, raw, *moderated(raw, wide, np.ones((len(truth), 1))))
+    lost = np.sqrt((found.n - 1)[~found.unstable].sum() / np.maximum(found.pool, 1e-9)).clip(1.0, 2.0)
+    return Noise(mean, wide, raw, *moderated(raw, wide, np.broadcast_to(lost, (len(truth), 1))))
 
 
 def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> Bool[np.ndarray, " futures"]:
