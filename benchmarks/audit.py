@@ -4,7 +4,7 @@
     python benchmarks/audit.py forecast STORE FOLDER        transfer or scratch, told from scores, on recorded studies
     python benchmarks/audit.py calibrate STORE FOLDER       whether they give the chance that a source is the best
 
-STORE is that of `benchmarks/race_recorded.py`; FOLDER holds what `transferscope rank STORE --study NAME --json`
+STORE is that of `race_recorded run` (version 0.3); FOLDER holds what `transferscope rank STORE --study NAME --json`
 printed, as NAME.json. `transferscope rank STORE --audit` is the audit itself.
 """
 

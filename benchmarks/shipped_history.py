@@ -2,7 +2,7 @@
 
     python -m benchmarks.shipped_history --stores FOLDER --tables FOLDER
 
-stores: SQLite files of finished studies, whose names say what they are: `race.sqlite` of `race_recorded run`,
+stores: SQLite files of finished studies, whose names say what they are: `race.sqlite` of `race_recorded run` (0.3),
 `demo.sqlite` of `transferscope demo`, `labels.sqlite` of docs/results/plan.md, `imagenet*.sqlite` of
 docs/results/imagenet.md and `mnist-to-*16.sqlite` of docs/results/tuning.md. Only scores are taken, means over seeds.
 tables: `llm_finetuning_*.csv`, `torchgeo_bench.csv`, `clip_linear_probes.json`; docs/history.md names their licences.

@@ -1,6 +1,6 @@
 """A network of your own, on one page, as a template to copy.
 
-    transferscope compare fashion-mnist usps --labels 100 --network examples/network.py:small_net
+    transferscope compare usps --from fashion-mnist --labels 100 --network examples/network.py:small_net
 
 or in a study file
 

@@ -2,9 +2,9 @@
 
 From Python:
 
-    from transferscope import compare, decide, diagnose, place, plan, rank, scaling
+    from transferscope import compare, diagnose, place, plan, rank, scaling
 
-and `transferscope --help` from the command line. Each of the seven answers one question, and what it returns answers
+and `transferscope --help` from the command line. Each of the six answers one question, and what it returns answers
 `.verdict`, `.table()`, `.report(path)`, `.to_json()`, `.to_latex()` and `.to_markdown()`, and shows itself in a
 notebook. `open_result` gives the answer of a study that has been run, `export` writes the network of a run to a folder,
 and `load_model` opens it. Importing this package imports nothing else but what notes when Python looks for modules of
@@ -21,7 +21,6 @@ from transferscope import import_times as import_times
 if TYPE_CHECKING:
     from transferscope.analyses.compare import Budget as Budget
     from transferscope.analyses.compare import compare as compare
-    from transferscope.analyses.decide import decide as decide
     from transferscope.analyses.diagnose import diagnose as diagnose
     from transferscope.analyses.place import place as place
     from transferscope.analyses.plan import plan as plan
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 _PUBLIC = {
     "Budget": "transferscope.analyses.compare",
     "compare": "transferscope.analyses.compare",
-    "decide": "transferscope.analyses.decide",
     "diagnose": "transferscope.analyses.diagnose",
     "export": "transferscope.study.export",
     "load_model": "transferscope.trained",
@@ -51,7 +49,6 @@ __all__ = [
     "Budget",
     "__version__",
     "compare",
-    "decide",
     "diagnose",
     "export",
     "load_model",

@@ -1,4 +1,4 @@
-"""`transferscope compare` and `decide`: what they say of the search for settings, and how it is left out."""
+"""`transferscope compare`: its study file, what it says on the way, and what it refuses."""
 
 import sys
 import tomllib
@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 
 from transferscope.cli import main
+from transferscope.cli.answer_so_far import AnswerSoFar
+from transferscope.store import Store
+from transferscope.study.not_begun import race_state
+from transferscope.study.run import Event, StudyProgress
 
 QUICK = ["--labels", "24", "--methods", "fine-tune", "--steps", "3", "--pretraining-steps", "3", "--workers", "0"]
 
@@ -42,63 +46,113 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
 def test_a_comparison_says_what_it_searches(
     call: Callable[..., int],
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
     options: tuple[str, ...],
     trials: str | None,
     lr: float,
 ) -> None:
-    Path("history.csv").write_text("nothing,of,this\n1,2\n", encoding="utf-8")
-    monkeypatch.setenv("TRANSFERSCOPE_HISTORY", str(Path("history.csv").absolute()))
-    assert call("compare", "npz:source.npz", "npz:target.npz", *QUICK, "--seeds", "1", *options) == 0
+    assert call("compare", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--seeds", "1", *options) == 0
     printed = capsys.readouterr().out
-    assert "history: none is shown, as " in printed  # a damaged one stops nothing
     study = tomllib.loads(Path("runs/source-to-target.toml").read_text(encoding="utf-8"))
     assert study["training"]["lr"] == lr
-    assert ("tuning" in study) == ("Each run chose its settings" in printed) == (trials is not None)
+    assert "race" not in study
+    assert ("tuning" in study) == (trials is not None)
     if trials is not None:
         assert f"tuning:  each run of scratch and fine-tune first tries {trials} by cross-validation" in printed
     else:
         assert "tuning:" not in printed
 
 
-@pytest.mark.long
-def test_a_race_says_what_it_searches(call: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
-    race = ["decide", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--seeds", "2", "--cells", "2"]
-    assert call(*race) == 0
-    printed = capsys.readouterr().out
-    assert "tuning:  each run of scratch and fine-tune first tries 6 settings" in printed
-    assert "Each run chose its settings" in printed
-    assert "Settings chosen" in Path("runs/source-to-target-race.html").read_text(encoding="utf-8")
-    assert call(*race, "--no-tuning") == 0
-    assert "settings" not in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("options", "race", "seeds"),
+    [
+        ((), {}, 12),
+        (("--until-settled", "--seeds", "4"), {}, 4),
+        (("--runs", "5", "--question", "whether", "--margin", "2"), {"runs": 5, "question": "whether", "margin": 2.0}, 12),
+        (("--budget", "3m", "--seeds", "3"), {"minutes": 3.0}, 3),
+    ],
+)
+def test_without_seeds_it_is_run_until_it_is_settled(
+    call: Callable[..., int], options: tuple[str, ...], race: dict[str, object], seeds: int
+) -> None:
+    assert call("compare", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--no-tuning", *options) == 0
+    study = tomllib.loads(Path("runs/source-to-target.toml").read_text(encoding="utf-8"))
+    assert study["race"] == {"question": "which", "margin": 1.0, **race}
+    assert study["seeds"] == seeds
+    with Store.open("runs/source-to-target.sqlite", create=False) as store:
+        counts = store.counts("source-to-target")
+        state = race_state(store.study_documents("source-to-target"))
+    assert counts.done == counts.total
+    assert state is not None
+    assert state.end
+    assert not state.not_begun
 
 
-def test_a_rate_that_is_none_is_one_sentence(call: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("compare", "npz:source.npz", "npz:target.npz", "--lr", "0") == 2
-    assert (
-        capsys.readouterr().err
-        == "transferscope: the comparison: [training] lr = 0.0 is out of range; expected at least 1e-12\n"
-    )
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["npz:source.npz", "npz:target.npz"], "transferscope compare npz:target.npz --from npz:source.npz\n"),
+        (["npz:target.npz"], "compare was given 'npz:target.npz' and no source; the target comes first"),
+        (["a", "b", "--from", "c"], "compare was given 'a b' and more than one target"),
+        (["net.py:Net", "--from", "npz:source.npz"], "net.py:Net"),
+        (["npz:target.npz", "--from", "npz:source.npz", "--budget", "soon"], "write it as in 90s, 20m or 2h"),
+        (["npz:target.npz", "--from", "npz:source.npz", "--lr", "0"], "[training] lr = 0.0 is out of range"),
+        (["npz:target.npz", "--from", "a", "b", "--head", "fc"], "--from names 2 sources; give one"),
+        (["npz:target.npz", "--from", "npz:source.npz", "--seeds", "1", "--until-settled"], "takes at least 2"),
+    ],
+)
+def test_what_cannot_be_asked_is_one_sentence(
+    call: Callable[..., int], capsys: pytest.CaptureFixture[str], given: list[str], said: str
+) -> None:
+    Path("net.py").write_text("from torch import nn\n\n\nclass Net(nn.Linear):\n    pass\n")
+    assert call("compare", *given) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("transferscope: ")
+    assert len(told.splitlines()) == 1
+    assert said in told
     assert not Path("runs").exists()
 
 
-@pytest.mark.long
-def test_a_race_trains_scratch_longer_by_itself_and_says_what_was_changed(
+def test_the_earlier_name_says_the_new_line_and_does_it(
+    call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("decide", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--no-tuning", "--runs", "2") == 0
+    assert "decide is now: transferscope compare npz:target.npz --from npz:source.npz" in capsys.readouterr().err
+    assert Path("runs/source-to-target.html").exists()
+
+
+def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(
     call: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Labels without a pattern cannot be learnt in 16 steps, the most that are allowed here."""
+    monkeypatch.setattr("transferscope.cli.answer_so_far.LEAST_SECONDS", 0.0)
+    given = ["npz:target.npz", "--from", "npz:source.npz", *QUICK, "--no-tuning"]
+    shown = AnswerSoFar.__call__
+
+    def stop(self: AnswerSoFar, event: Event) -> None:
+        shown(self, event)
+        if isinstance(event, StudyProgress) and event.done >= 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(AnswerSoFar, "__call__", stop)
+    assert call("compare", *given) == 130
+    lines = capsys.readouterr().err.splitlines()
+    assert any("the same command goes on from there" in line for line in lines)
+    assert lines[-1].startswith("so far, 24 labels: ")
+    monkeypatch.setattr(AnswerSoFar, "__call__", shown)
+    assert call("compare", *given, "--watch") == 0
+    assert "so far, 24 labels: " in capsys.readouterr().err
+
+
+@pytest.mark.long
+def test_steps_are_found_by_training_from_scratch_after_what_takes_none(
+    call: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Labels without a pattern cannot be learnt in 16 steps, the most that are allowed here; a limit of time leaves 4."""
     monkeypatch.setattr("transferscope.analyses.compare.study_file.FIRST_STEPS", 4)
     monkeypatch.setattr("transferscope.analyses.compare.study_file.MOST_STEPS", 16)
-    race = ["decide", "npz:target.npz", "--from", "npz:source.npz", "--labels", "24", "--methods", "linear-probe"]
-    race += ["--pretraining-steps", "3", "--no-tuning", "--seeds", "2", "--cells", "4", "--workers", "0", "--yes"]
-    assert call(*race) == 0
-    printed = capsys.readouterr().out
-    assert "history: on " in printed
-    assert "16 steps: training from scratch is still not finished" in printed
-    assert "Training from scratch is not finished after 16 steps" in printed
-    study = tomllib.loads(Path("runs/source-to-target-race.toml").read_text(encoding="utf-8"))
-    assert study["training"]["steps"] == 16
-    assert call(*race, "--risk", "0.2", "--no-history") == 0
-    printed = capsys.readouterr().out
-    assert "risk 5 % and margin 1 point at first; risk 20 % and margin 1 point after 4 runs" in printed
-    assert "history:" not in printed
+    given = ["npz:target.npz", "--from", "npz:source.npz", "--labels", "24", "--methods", "scratch", "linear-probe"]
+    given += ["--pretraining-steps", "3", "--no-tuning", "--seeds", "2", "--workers", "0"]
+    for limit, steps in (([], 16), (["--budget", "1m"], 4)):
+        assert call("compare", *given, *limit) == 0
+        study = tomllib.loads(Path("runs/source-to-target.toml").read_text(encoding="utf-8"))
+        assert study["training"]["steps"] == steps
+        assert ("16 steps: training from scratch is still not finished" in capsys.readouterr().out) == (steps == 16)

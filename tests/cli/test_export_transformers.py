@@ -90,7 +90,7 @@ def save(model: Any, transformers: Any, folder: Path) -> Path:
 def compared(source: Path, target: str, folder: Path) -> Exported:
     """A comparison of a few steps with the folder as its source, and the network of its fine-tuning."""
     result = compare(
-        f"hf:{source}", target, methods=["fine-tune"], seeds=1, tuning=False, folder=folder,
+        target, f"hf:{source}", methods=["fine-tune"], seeds=1, tuning=False, folder=folder,
         budget=Budget(steps=2, workers=0),
     )  # fmt: skip
     found = export(result.store, folder / "best", method="fine-tune")

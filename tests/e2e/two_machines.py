@@ -150,7 +150,7 @@ def ray(place: Place) -> None:
     joins = [*start, "--disable-usage-stats", f"--address={place.first.address}:6379"]
     place.second.run([*joins, f"--node-ip-address={place.second.address}"])
     stranger = subprocess.run(
-        place.first.command([*COMMAND, "run", str(study), "--yes"]),
+        place.first.command([*COMMAND, "run", str(study)]),
         env={**os.environ, "RAY_AUTH_TOKEN": "0" * 64},
         capture_output=True,
         text=True,
@@ -207,10 +207,9 @@ def running(
     """A runner of one process on a machine, until it ends; its log is beside the study."""
     if after is not None:
         wait_for("the plan", after)
-    options = ["--yes"] if command == "run" else []
     workers = [] if "ray" in study.read_text() else ["--workers=1"]
     log = study.parent / f"{machine.name}.log"
-    process = machine.start([*COMMAND, command, str(study), *workers, *options], log, env=env)
+    process = machine.start([*COMMAND, command, str(study), *workers], log, env=env)
     try:
         yield process
         process.wait()
@@ -232,7 +231,7 @@ def alone(folder: Path) -> list[pd.DataFrame]:
     study = folder / "alone.toml"
     study.write_text(STUDY.format(store=folder / "alone.sqlite", files=""))
     subprocess.run(
-        [*COMMAND, "run", str(study), "--workers=0", "--yes", "--quiet"], check=True, stdout=subprocess.DEVNULL
+        [*COMMAND, "run", str(study), "--workers=0", "--quiet"], check=True, stdout=subprocess.DEVNULL
     )
     return tables(folder / "alone.sqlite")
 

@@ -396,10 +396,8 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
             arguments += [flag, value] if draw.chance(90) else [flag]
     if name == "demo":
         arguments += ["--out", "/dev/null/x"]  # the last one counts: a whole demo takes minutes
-    if name == "compare" and "--steps" not in arguments:
-        arguments += ["--steps", "2", "--pretraining-steps", "2", "--seeds", "1"]  # nobody waits for the usual budget
-    if name == "decide":
-        arguments += ["--steps", "2", "--pretraining-steps", "2", "--seeds", "2", "--workers", "0"]
+    if name in ("compare", "decide") and "--steps" not in arguments:  # nobody waits for the usual budget
+        arguments += ["--steps", "2", "--pretraining-steps", "2", "--runs", "5", "--workers", "0"]
     if name == "papers":
         arguments += ["--workers", "0", "--set", draw.one(_WORDS)]
     return [[name, *arguments]]
@@ -428,8 +426,8 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
     weights = material.path("network.safetensors")
     looked = ["--checkpoint", weights, "--data", target, "--network", "mlp", "--widths", "6"]
     return {
-        "compare": [[source, target, *quick, "--labels", "6"], [source, target], []],
-        "decide": [[target, "--from", source, *quick, "--labels", "6"], [target, "--from", source], [target], []],
+        "compare": [[target, "--from", source, *quick, "--labels", "6"], [target, "--from", source], [target], []],
+        "decide": [[target, "--from", source, *quick, "--labels", "6"], []],
         "run": [["study.toml"], ["study.toml", "--workers", "0"], []],
         "work": [["study.toml", "--cells", "1"], ["study.sqlite", "--workers", "0", "--cells", "1"], []],
         "submit": [["study.toml", "--slurm", "1"], ["study.toml"], []],

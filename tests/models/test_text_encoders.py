@@ -233,8 +233,8 @@ def test_a_comparison_takes_the_tokenizer_of_its_network_and_predicts(
     transformers: Any, folder: Path, files: Path, tmp_path: Path
 ) -> None:
     result = compare(
-        f"hf:{folder}",
         name_of(files, None),
+        f"hf:{folder}",
         labels=[40],
         methods=["linear-probe", "fine-tune", "raw"],
         seeds=2,

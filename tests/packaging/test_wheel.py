@@ -42,12 +42,12 @@ def test_the_commands_of_a_first_day(bin_folder: Path, tmp_path: Path) -> None:
     version = call(command, "--version", folder=tmp_path)
     assert version == call(python, "-m", "transferscope", "--version", folder=tmp_path)
     assert version.startswith("transferscope ")
-    call(python, "-c", "from transferscope import compare, decide, export, load_model", folder=tmp_path)
+    call(python, "-c", "from transferscope import compare, export, load_model", folder=tmp_path)
     assert "papers" in call(command, "--help", folder=tmp_path)
     source, target = "glyphs?n_train=200&n_test=50", "digits"
     few = ["--labels", "50", "--seeds", "1", "--steps", "20", "--pretraining-steps", "20", "--no-tuning"]
     said = call(
-        command, "compare", source, target, *few, "--methods", "fine-tune", "--workers", "1", "--out", "runs",
+        command, "compare", target, "--from", source, *few, "--methods", "fine-tune", "--workers", "1", "--out", "runs",
         folder=tmp_path,
     )  # fmt: skip
     assert "Report: runs/glyphs-to-digits.html" in said

@@ -150,8 +150,8 @@ def test_runs_that_fail_are_loud_in_python(tmp_path: Path) -> None:
     parts = [LabelledSet(rng.normal(size=(20, 2)).astype(np.float32), np.arange(20) % 2, ("a", "b")) for _ in range(4)]
     with pytest.warns(UserWarning, match=r"1 of the 3 runs of .* failed; the first, .*broken.*the moon is full"):
         compare(
-            Dataset("source", parts[0], parts[1], {}),
             Dataset("target", parts[2], parts[3], {}),
+            Dataset("source", parts[0], parts[1], {}),
             methods=[f"{tmp_path}/broken.py:Broken"],
             seeds=1,
             tuning=False,

@@ -12,12 +12,12 @@ _SECONDS_BETWEEN = 0.5
 
 
 def progress_words(event: StudyProgress) -> str:
-    """How far a study is: "30 of 36 cells done, 1 failed, about 2 min left"."""
-    words = [f"{event.done} of {event.total} cells done"]
+    """How far a study is: "30 of 36 cells done, 1 failed, about 2 min left"; a race has no number of cells."""
+    words = [f"{event.done}{'' if event.at_most else f' of {event.total}'} cells done"]
     if event.failed:
         words.append(f"{event.failed} failed")
-    if event.seconds_left is not None and event.done + event.failed < event.total:
-        words.append(f"about {rough_duration(event.seconds_left)} left")
+    if event.seconds_left and (event.done + event.failed < event.total or event.at_most):
+        words.append(f"{'at most ' if event.at_most else ''}about {rough_duration(event.seconds_left)} left")
     return ", ".join(words)
 
 

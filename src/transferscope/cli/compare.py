@@ -1,7 +1,9 @@
-"""`transferscope compare`: write a study file for two data sets, run it and report."""
+"""`transferscope compare`: write a study file for a target and sources, run it, the cheapest runs first, and report."""
 
+import re
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,26 +19,37 @@ from transferscope.cli.options import (
     OptimiserOption,
     PrecisionOption,
     TuningOption,
-    YesOption,
 )
-from transferscope.errors import TransferscopeError
+from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
-    from transferscope.analyses.compare.question import EnoughSteps
     from transferscope.models import Pretrained
-    from transferscope.study.spec import StudySpec
+
+
+class Question(StrEnum):
+    """What is to be settled."""
+
+    WHICH = "which"
+    WHETHER = "whether"
 
 
 def compare(
-    source: Annotated[
+    target: Annotated[
         str,
         typer.Argument(
-            autocompletion=among(DATA),
-            help="What to transfer from: a data set by name (see `transferscope data`), or a pretrained network: "
-            "hf:FOLDER, timm:NAME, torchvision:NAME, package.module:factory, file.py:factory.",
+            autocompletion=among(DATA), help="The data set of interest, by name (see `transferscope data`)."
         ),
     ],
-    target: Annotated[str, typer.Argument(autocompletion=among(DATA), help="The data set of interest, by name.")],
+    rest: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--from",
+            autocompletion=among(DATA),
+            help="What to transfer from: data sets by name, and pretrained networks (hf:FOLDER, timm:NAME, "
+            "torchvision:NAME, package.module:factory, file.py:factory), as in --from glyphs hf:FOLDER.",
+        ),
+    ] = None,
     labels: Annotated[list[int] | None, typer.Option(help="Numbers of target labels, as in --labels 100 600.")] = None,
     methods: Annotated[
         list[str] | None,
@@ -52,12 +65,26 @@ def compare(
             help="Look into the networks, as in --diagnostics weights class-separation.",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 5,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Make every run with so many repetitions. [runs until it is settled, 12 at most]"),
+    ] = None,
+    until_settled: Annotated[
+        bool, typer.Option("--until-settled", help="Make runs until it is settled, with --seeds at most.")
+    ] = False,
+    budget: Annotated[
+        str | None, typer.Option(help="How long it may take, as in 20m, 90s or 2h; what would not fit is not begun.")
+    ] = None,
+    runs: Annotated[int | None, typer.Option(min=2, help="Most runs in all.")] = None,
+    question: Annotated[
+        Question, typer.Option(help="What is settled: which way is best, or whether a source helps.")
+    ] = (Question.WHICH),
+    margin: Annotated[float, typer.Option(help="Differences of no interest, in points.")] = 1.0,
     steps: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Training steps of every method. [1500, 200 with others' networks; doubled until scratch is finished]",
+            help="Training steps of every method. [1500, doubled until scratch is finished; 200 with others' networks]",
         ),
     ] = None,
     pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
@@ -65,11 +92,11 @@ def compare(
         str | None,
         typer.Option(
             autocompletion=among(NETWORKS),
-            help="Network. [that of a pretrained source, or lenet for images, mlp for vectors]",
+            help="Network. [that of the first pretrained source, or lenet for images, mlp for vectors]",
         ),
     ] = None,
     weights: Annotated[
-        Path | None, typer.Option(help="Weights of the network that SOURCE names: safetensors, or a state dict.")
+        Path | None, typer.Option(help="Weights of the one network after --from: safetensors, or a state dict.")
     ] = None,
     input: Annotated[
         str | None, typer.Option(help="How its inputs are read, as in size=64,mean=127,std=128,scale=1. [as it says]")
@@ -89,114 +116,107 @@ def compare(
     precision: PrecisionOption = "float32",
     workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
     keep: KeepOption = None,
-    yes: YesOption = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Write the page anew as runs end.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
     as_json: AsJson = False,
 ) -> None:
-    """Compare transfer methods with training from scratch: writes a study file, runs it, and writes the report.
+    """Compare ways to transfer, and ways that need no source, on a target: which to use, and whether a source helps.
 
-    Put SOURCE and TARGET before the options. The study file can be edited and run again with `transferscope run`.
+    The cheapest runs come first, then those that can still change the answer, until it is settled; with --seeds all are
+    made. There is an answer at any time; after Ctrl-C the same command goes on. The study file that it writes can be
+    edited and run again with `transferscope run`.
     """
-    from transferscope.analyses.compare.sources import named_sources
-    from transferscope.analyses.compare.study_file import (
-        FIRST_STEPS,
-        Budget,
-        network_in_words,
-        study_tables,
-        tuning_in_words,
-        with_steps,
-        write_study,
-    )
-    from transferscope.analyses.decide.question import ways_of
-    from transferscope.analyses.history.question import expected_in_words
-    from transferscope.cli.execute import run_and_report
-    from transferscope.study.spec import parse_spec
+    from transferscope.analyses.compare.question import answer, ask
+    from transferscope.analyses.compare.study_file import Budget, tuning_in_words
+    from transferscope.cli.execute import execute, report_on
+    from transferscope.study.settings import RaceSettings
 
-    sources = named_sources([source_of(source, weights, input, head)], out)
-    budget = Budget(
-        steps,
-        pretraining_steps,
-        network,
-        workers=workers,
-        keep=keep,
-        batch_norm=batch_norm,
-        early_stopping=early_stopping,
-        class_weights=class_weights,
-        mix_up=mix_up,
-        optimiser=optimiser,
-        precision=precision,
-    )
-    tables = study_tables(
-        sources,
+    if rest or not source:
+        given = [target, *(rest or [])]
+        said = " ".join(given)
+        raise SettingsError(
+            f"compare was given {said!r} and "
+            f"{'no source' if not source else 'more than one target'}; the target comes first and what to transfer "
+            f"from behind --from, as in: transferscope compare {given[-1]} --from {' '.join(given[:-1]) or 'SOURCE'}"
+        )
+    minutes = None if budget is None else minutes_of(budget)
+    is_race = seeds is None or until_settled or runs is not None or minutes is not None
+    asked = ask(
         target,
+        [source_of(one, weights, input, head, n_sources=len(source)) for one in source],
         labels=labels or [],
         methods=methods,
         diagnostics=diagnostics or [],
         seeds=seeds,
-        budget=budget,
+        race=RaceSettings(question.value, margin, runs, minutes) if is_race else None,
+        budget=Budget(
+            steps,
+            pretraining_steps,
+            network,
+            workers=workers,
+            keep=keep,
+            batch_norm=batch_norm,
+            early_stopping=early_stopping,
+            class_weights=class_weights,
+            mix_up=mix_up,
+            optimiser=optimiser,
+            precision=precision,
+        ),
         tuning=tuning,
         lr=lr,
         metric=metric,
         folder=out,
     )
-    parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
-    note = network_in_words(tables, budget)
-    study = write_study(tables, out, note=note)
-    typer.echo(f"study:   {study.path}")
-    if study.aside:
-        typer.echo(f"the study file of this name was edited; it is kept as {study.aside}")
-    if note:
-        typer.echo(f"network: {note}")
-    if said := tuning_in_words(tables):
-        typer.echo(f"tuning:  {said}")
-    try:
-        if said := expected_in_words(ways_of(tables)):
-            typer.echo(f"history: {said}")
-    except TransferscopeError as error:  # which decides nothing here
-        typer.echo(f"history: none is shown, as {error}")
-    estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
-    if steps is None and tables["training"]["steps"] != FIRST_STEPS:
-        typer.echo(
-            f"steps:   {tables['training']['steps']} to begin with, as {tables['network']['name']} is none of the "
-            "small networks of the package; doubled until training from scratch is finished"
-        )
-    if steps is None:
-        found = find_steps(study.path, estimate)
-        typer.echo(str(found))
-        write_study(with_steps(tables, found.steps), out, note=note)
-        estimate = "asked" if found.steps > tables["training"]["steps"] and not yes else "shown"
-    run_and_report(study.path, estimate=estimate, json_of="compare" if as_json else None)
+    typer.echo(f"study:   {asked.path}")
+    if asked.aside:
+        typer.echo(f"the study file of this name was edited; it is kept as {asked.aside}")
+    for word, said in (("network", asked.note), ("tuning", tuning_in_words(asked.tables))):
+        if said:
+            typer.echo(f"{word + ':':<9}{said}")
+    page = asked.path.with_suffix(".html")
+    status = answer(asked, lambda spec: execute(spec, page=page if watch else None), typer.echo)
+    report_on(asked.path, status, json_of="compare" if as_json else None)
 
 
-def source_of(source: str, weights: Path | None, input: str | None, head: str | None) -> "str | Pretrained":
-    """What the options say of a source that is a network; without any, the name of the source."""
+def decide(context: typer.Context) -> None:
+    """The earlier name of `compare`; it goes with the next version."""
+    assert context.parent is not None
+    assert isinstance(context.parent.command, typer.core.TyperGroup)
+    command = context.parent.command.get_command(context.parent, "compare")
+    assert command is not None
+    typer.echo(f"decide is now: transferscope compare {' '.join(context.args)}", err=True)
+    with command.make_context("compare", list(context.args), parent=context.parent) as inner:
+        command.invoke(inner)
+
+
+def source_of(
+    source: str, weights: Path | None, input: str | None, head: str | None, *, n_sources: int = 1
+) -> "str | Pretrained":
+    """What the options say of a source that is a network; without any, the name of the source.
+
+    Raises:
+        SettingsError: They are given beside several sources.
+    """
     from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 
     if weights is None and input is None and head is None:
         return source
+    if n_sources > 1:
+        raise SettingsError(
+            f"--weights, --input and --head are of one network, and --from names {n_sources} sources; give one, or "
+            "write them into the tables [sources.NAME] of a study file"
+        )
     known = None if input is None else NetworkInput.from_text(input)
     return Pretrained(NetworkSettings(source, head=head, input=known), weights)
 
 
-def find_steps(study: Path, estimate: Literal["shown", "asked"]) -> "EnoughSteps":
-    """Run training from scratch, with more steps until it is finished, before everything else.
+def minutes_of(text: str) -> float:
+    """A duration such as "20m", "90s" or "2h" in minutes.
 
-    Before the first of them it is said what the whole study takes.
+    Raises:
+        SettingsError: It is no duration.
     """
-    from functools import partial
-
-    from transferscope.analyses.compare.question import enough_steps
-    from transferscope.cli.execute import execute
-    from transferscope.study.places import open_new
-    from transferscope.study.spec import read_spec
-
-    spec = read_spec(study)
-    with open_new(spec.store, files=spec.files_folder) as store:
-        said: list[object] = []
-
-        def run(trial: "StudySpec") -> object:
-            expected = partial(execute, estimate=estimate, whole=spec) if not said else execute
-            said.append(trial)
-            return expected(trial)
-
-        return enough_steps(spec, store, run)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h)\s*", text)
+    if found is None:
+        raise SettingsError(f"--budget {text!r} is no time; write it as in 90s, 20m or 2h")
+    return float(found[1]) * {"s": 1 / 60, "m": 1.0, "min": 1.0, "h": 60.0}[found[2]]

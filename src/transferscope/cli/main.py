@@ -22,7 +22,6 @@ from transferscope import consent
 from transferscope.cli import (
     compare,
     data,
-    decide,
     demo,
     diagnose,
     doctor,
@@ -75,7 +74,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich would take "[all]" for markup and leave it out
 )
 app.command()(compare.compare)
-app.command()(decide.decide)
+app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(compare.decide)
 app.command()(run.run)
 app.command()(work.work)
 app.command()(submit.submit)

@@ -46,4 +46,3 @@ PrecisionOption = Annotated[
 KeepOption = Annotated[
     str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")
 ]
-YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before a run of more than ten minutes.")]

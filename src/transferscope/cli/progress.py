@@ -25,6 +25,10 @@ class View(Protocol):
         """Show an event."""
         ...
 
+    def say(self, lines: str) -> None:
+        """Show lines that stay."""
+        ...
+
 
 @contextmanager
 def study_view(name: str, *, quiet: bool) -> Iterator[View]:
@@ -73,6 +77,11 @@ class Lines:
         self._due = time.monotonic() + _SECONDS_BETWEEN_LINES
         print(f"{self._name}: {progress_words(event)}", file=sys.stderr, flush=True)
 
+    def say(self, lines: str) -> None:
+        """See `View`."""
+        if not self._quiet:
+            print(lines, file=sys.stderr, flush=True)
+
 
 class Bar:
     """A bar with the time left for the whole study.
@@ -95,3 +104,7 @@ class Bar:
         self._progress.start()  # not before: until then there may be a question
         settled = event.done + event.failed
         self._progress.update(self._task, completed=settled, total=event.total, words=progress_words(event))
+
+    def say(self, lines: str) -> None:
+        """See `View`."""
+        self._progress.console.print(lines, markup=False, highlight=False)

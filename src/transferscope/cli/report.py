@@ -53,16 +53,16 @@ def report(
 
 def _watched(store: "Store", study: str, out: Path) -> "ReportFiles":
     """Write the page whenever the store has changed, and once more for good when the study is complete or at Ctrl-C."""
-    from transferscope.analyses.decide.result import decision
     from transferscope.analyses.study_page import build_report
+    from transferscope.study.not_begun import race_state
 
     seen: object = None
     try:
         while True:
             counts = store.counts(study)
             if not counts.planned and not counts.running:
-                race = decision(store, study)  # a race plans its next runs as it goes
-                if race is None or race.settled or race.budget_spent:
+                race = race_state(store.study_documents(study))  # which plans its next runs as it goes
+                if store.study(study).spec.get("race") is None or (race is not None and race.end):
                     break
             now = (counts.done, counts.failed, sorted(store.study_documents(study)))
             if now != seen:

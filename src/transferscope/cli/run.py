@@ -3,7 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,6 @@ from transferscope.cli.options import (
     NetworkDiskOption,
     ThreadsOption,
     WorkersOption,
-    YesOption,
 )
 from transferscope.cli.status import status_facts, summary, understood
 
@@ -36,7 +35,6 @@ def run(
         str | None, typer.Option(help="Trained networks that stay: winners, all or none. [default: winners]")
     ] = None,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try failed cells again.")] = False,
-    yes: YesOption = False,
     network_disk: NetworkDiskOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show failures only.")] = False,
     as_json: AsJson = False,
@@ -68,8 +66,7 @@ def run(
     if store is None:
         _refuse_to_redo(study, spec)
     spec = replace(spec, store=store or spec.store)
-    estimate: Literal["shown", "asked"] = "shown" if yes else "asked"
-    status = execute(spec, retry_failed=retry_failed, quiet=quiet, estimate=estimate, inputs=inputs)
+    status = execute(spec, retry_failed=retry_failed, quiet=quiet, inputs=inputs)
     _conclude(status, store or str(study), as_json=as_json)
 
 

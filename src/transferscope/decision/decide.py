@@ -80,9 +80,7 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
     )
 
 
-def _best(
-    found: Noise, arms: Int[np.ndarray, " _"], first: Bool[np.ndarray, " _"] | None = None
-) -> int | None:
+def _best(found: Noise, arms: Int[np.ndarray, " _"], first: Bool[np.ndarray, " _"] | None = None) -> int | None:
     """The highest mean among the first, those that could be called, or all."""
     if not len(arms):
         return None

@@ -35,6 +35,7 @@ class Noise:
         variance: The same, moderated; NaN where nothing is known.
         df: Its degrees of freedom; 0 where nothing is known.
         unstable: Whether the arm varies so much more than the others that it keeps its own variance.
+        pool: Degrees of freedom of the variances of all stable arms together, shape (..., 1).
     """
 
     mean: Float[np.ndarray, "*studies arms"]
@@ -43,6 +44,7 @@ class Noise:
     variance: Float[np.ndarray, "*studies arms"]
     df: Float[np.ndarray, "*studies arms"]
     unstable: Bool[np.ndarray, "*studies arms"]
+    pool: Float[np.ndarray, "*studies 1"]
 
 
 def noise(
@@ -50,11 +52,13 @@ def noise(
 ) -> Noise:
     """Means and variances of arms over seeds.
 
-    With the arm's mean a and the seed's effect b_s, the median over clusters of the cluster's median of y - a,
+    With the arm's mean a and the seed's effect b_s, the median over the G_s clusters that have the seed of the
+    cluster's median of y - a,
 
-        raw_a = G / (G - 1) sum_s (y_as - a - b_s)^2 / (S_a - 1)
+        raw_a = sum_s f_s (y_as - a - b_s)^2 / (S_a - 1),   f_s = G_s / (G_s - 1)
 
-    for G clusters; with fewer than three b = 0. The variances are moderated by `moderated`.
+    so that two arms alone have the variance of their differences. Where all arms that have a seed are of one cluster,
+    they count one by one; where one arm is alone, b_s = 0 and f_s = 1. `moderated` makes use of the other arms.
 
     Args:
         values: Scores; NaN where there is no run.
@@ -65,34 +69,33 @@ def noise(
     n = there.sum(-1).astype(float)
     several = n >= 2
     used = there & several[..., None]
-    labels = np.unique(clusters)
-    groups = [np.flatnonzero(clusters == label) for label in labels]
-    count = sum(several[..., group].any(-1).astype(float) for group in groups)  # (...)
-    enough = np.asarray(count >= 3)
-    seeds = np.zeros((*values.shape[:-2], values.shape[-1]))
+    groups = [np.flatnonzero(clusters == label) for label in np.unique(clusters)]
+    count = sum(used[..., group, :].any(-2).astype(float) for group in groups)  # (..., S)
+    alone = np.asarray(count < 2)
+    count = np.where(alone, used.sum(-2), count)
+    factor = np.where(count >= 2, count / np.maximum(count - 1, 1), 1.0)
+    seeds = np.zeros(count.shape)
     mean = _mean(values, there)
-    if enough.any():
-        for _ in range(1 if there.all() else 8):
-            rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
-            of_clusters = np.stack([_median(rest[..., group, :]) for group in groups], axis=-2)
-            counted = (~np.isnan(of_clusters)).sum(-2) >= 3
-            step = np.where(counted & enough[..., None], _median(of_clusters), 0.0)
-            seeds = seeds + step - step.mean(-1, keepdims=True)
-            mean = _mean(values - seeds[..., None, :], there)
+    for _ in range(1 if there.all() else 8):
+        rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
+        step = _median(np.stack([_median(rest[..., group, :]) for group in groups], axis=-2))
+        if alone.any():
+            step = np.where(alone, _median(rest), step)
+        step = np.where(count >= 2, step, 0.0)
+        seeds = seeds + step - step.mean(-1, keepdims=True)
+        mean = _mean(values - seeds[..., None, :], there)
     rest = np.where(there, values - seeds[..., None, :] - mean[..., None], 0.0)
-    factor = np.where(enough, count / np.maximum(count - 1, 1), 1.0)[..., None]
-    raw = factor * (rest**2).sum(-1) / np.maximum(n - 1, 1)
+    raw = (factor[..., None, :] * rest**2).sum(-1) / np.maximum(n - 1, 1)
     rounding = 1e-9 * np.abs(np.where(there, values, 0.0)).max(axis=(-2, -1), initial=1e-300)[..., None]
     raw = np.where(several, np.maximum(raw, np.maximum(0.25 * resolution**2, rounding**2)), 0.0)
-    variance, df, unstable = moderated(raw, n, factor)
-    return Noise(mean, n, raw, variance, df, unstable)
+    runs = used.sum(-2)
+    lost = (factor * runs).sum(-1, keepdims=True) / np.maximum(runs.sum(-1, keepdims=True), 1)
+    return Noise(mean, n, raw, *moderated(raw, n, np.maximum(lost, 1.0)))
 
 
 def moderated(
     raw: Float[np.ndarray, "*studies arms"], n: Float[np.ndarray, "*studies arms"], factor: Float[np.ndarray, "*_ 1"]
-) -> tuple[
-    Float[np.ndarray, "*studies arms"], Float[np.ndarray, "*studies arms"], Bool[np.ndarray, "*studies arms"]
-]:
+) -> tuple[Float[np.ndarray, "*studies arms"], Float[np.ndarray, "*studies arms"], Bool[np.ndarray, "*studies arms"]]:
     """Variances shrunk towards those of the other arms (Smyth 2004, limma), but for unstable ones.
 
         v = (d raw + d0 s0) / (d + d0),   d = n - 1,   s0 = weighted mean of raw over the stable arms
@@ -104,10 +107,11 @@ def moderated(
     Args:
         raw: Variances over seeds; not read where n is below 2.
         n: Runs.
-        factor: G / (G - 1), by which `noise` corrected for the loss of the seeds' effects.
+        factor: Mean of f_s in `noise`, by which squares are less for the seeds' effects; at least 1.
 
     Returns:
-        Variances, degrees of freedom (0 where nothing is known, and NaN as the variance), and which arms are unstable.
+        Variances, degrees of freedom (0 where nothing is known, and NaN as the variance), which arms are unstable, and
+        the degrees of freedom of the stable ones together.
     """
     several = n >= 2
     d = np.where(several, n - 1, 0.0)
@@ -129,8 +133,8 @@ def moderated(
     lent = np.where(unstable, 0.0, prior)
     total = d + lent
     variance = np.divide(d * raw + lent * common, total, out=np.full_like(total, np.nan), where=total > 0)
-    df = np.where(unstable, d, np.maximum(np.minimum(total, pool / factor), d))
-    return variance, np.where(total > 0, df, 0.0), unstable
+    df = np.where(unstable, d, np.maximum(np.minimum(total, pool / factor**2), d))
+    return variance, np.where(total > 0, df, 0.0), unstable, pool / factor**2
 
 
 def _mean(

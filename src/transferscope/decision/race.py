@@ -81,24 +81,28 @@ def _wanted(
     have = (~np.isnan(scores.values)).sum(axis=1)
     tried = have + scores.failed.sum(axis=1) + busy.sum(axis=1)
     cost = np.nan_to_num(scores.cost, nan=np.inf)
-    unseen = np.flatnonzero((have == 0) & (tried < 2) & ((busy.sum(axis=1) == 0)) & free.any(axis=1))
+    unseen = np.flatnonzero((have == 0) & (tried < 2) & (busy.sum(axis=1) == 0) & free.any(axis=1))
     unseen = unseen[np.argsort(cost[unseen], kind="stable")]
     now = stand(scores, margin=margin, level=level)
-    racing = [] if now is None else [int(now.at[arm]) for arm in _contest(now, np.flatnonzero(free.any(axis=1)), question)]
+    racing = (
+        [] if now is None else [int(now.at[arm]) for arm in _contest(now, np.flatnonzero(free.any(axis=1)), question)]
+    )
     if not len(unseen):
         return racing
     cheap = [arm for arm in racing if cost[arm] * _DEAR <= cost[unseen[0]]]
     return [*cheap, *(int(arm) for arm in unseen), *(arm for arm in racing if arm not in cheap)]
 
 
-def _contest(
-    now: Standing, free: Int[np.ndarray, " _"], question: Question
-) -> list[int]:
+def _contest(now: Standing, free: Int[np.ndarray, " _"], question: Question) -> list[int]:
     """Arms of `now.at` whose next run is of use, the most useful first."""
     found, chosen = now.found, now.selection
     wanted: list[int] = []
     if chosen.chance[chosen.arm] < SETTLED or (found.n[chosen.arm] < 2 and len(found.n) > 1):
-        rivals = [int(arm) for arm in np.argsort(-chosen.better, kind="stable") if arm != chosen.arm and chosen.better[arm] > 0]
+        rivals = [
+            int(arm)
+            for arm in np.argsort(-chosen.better, kind="stable")
+            if arm != chosen.arm and chosen.better[arm] > 0
+        ]
         for rival in rivals[:4]:
             wanted += sorted((chosen.arm, rival), key=lambda arm: found.n[arm])
         if not rivals:

@@ -4,13 +4,12 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import special
 
 from transferscope.decision.noise import Noise, moderated
 from transferscope.decision.record import Settles
 from transferscope.decision.standing import Standing
-from transferscope.decision.whether import LEAST_SEEDS, LOOKS, pair_error
-from transferscope.decision.which import SETTLED
+from transferscope.decision.whether import LOOKS, can_be_called, pairs
+from transferscope.decision.which import SETTLED, shrunk
 
 _MORE = (1, 2, 3, 4, 6, 8, 12)
 _ENOUGH = 0.8
@@ -36,15 +35,17 @@ def what_settles(now: Standing, names: tuple[str, ...]) -> Settles | None:
     if not whether and now.selection.chance[now.selection.arm] >= SETTLED:
         return None
     rng = np.random.default_rng(7)
-    k = len(found.mean)
-    variance = found.variance * found.df / rng.chisquare(found.df, (_FUTURES, k))
-    truth = found.mean + rng.standard_normal((_FUTURES, k)) * np.sqrt(variance / found.n)
+    draws = now.draws
+    variance = draws.variance[:_FUTURES]
+    prior = draws.prior[:_FUTURES].copy()
+    prior[::2] = 1e12  # arms of two kinds need not be alike: half of the futures do without a common centre
+    truth = shrunk(found.mean, variance / found.n, prior, draws.centre, rng)  # on these test examples
     takes = _in_play(now, truth) if whether else (truth >= truth.max(1, keepdims=True) - now.margin).mean(0) > _IN_PLAY
     takes[now.selection.arm] |= not whether
     best = (0, 0.0)
     for more in _MORE:
         future = _after(found, truth, variance, np.where(takes, more, 0), rng)
-        chance = float((_whether(now, future, takes) if whether else _which(now, future, rng)).mean())
+        chance = float((_whether(now, future, takes) if whether else _which(now, future, takes, rng)).mean())
         if chance > best[1]:
             best = more, chance
         if chance >= _ENOUGH:
@@ -78,27 +79,29 @@ def _after(
     squares = squares + variance * rng.chisquare(np.maximum(more - 1, 1e-9), truth.shape)
     raw = squares / np.maximum(n - 1, 1)
     wide = np.broadcast_to(n, truth.shape)
-    moderate, df, unstable = moderated(raw, wide, np.ones((len(truth), 1)))
-    return Noise(mean, wide, raw, moderate, df, unstable)
+    lost = np.sqrt((found.n - 1)[~found.unstable].sum() / np.maximum(found.pool, 1e-9)).clip(1.0, 2.0)
+    return Noise(mean, wide, raw, *moderated(raw, wide, np.broadcast_to(lost, (len(truth), 1))))
 
 
 def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> Bool[np.ndarray, " futures"]:
     """Whether an arm with a source is called better, or none gains more than the margin, as in `whether.gains`."""
     ways, controls = now.ways[takes[now.ways]], now.controls[takes[now.controls]]
-    extra = 0.0 if now.examples is None else np.nan_to_num(now.examples[np.ix_(ways, controls)])
-    stderr, df = pair_error(future, ways[:, None], controls[None], extra)
-    ahead = future.mean[:, ways, None] - future.mean[:, None, controls]
+    beside = pairs(future, ways, controls, now.examples)
     share = (1 - now.level) / LOOKS
-    able = (future.n[:, ways] >= LEAST_SEEDS) & ~future.unstable[:, ways] & (future.n[:, controls] >= 2).all(1, keepdims=True)
-    better = able & (special.stdtr(df, -ahead / stderr).max(-1) < share / len(now.ways))
-    none = able.any(-1) & (special.stdtr(df, (ahead - now.margin) / stderr).max(-2).min(-1) < share)
+    able = can_be_called(future, ways, controls)
+    better = able & (beside.below(0.0).max(-1) < share / len(now.ways))
+    none = able.any(-1) & (beside.above(now.margin).max(-2).min(-1) < share)
     return np.asarray(better.any(-1) | none)
 
 
-def _which(now: Standing, future: Noise, rng: np.random.Generator) -> Bool[np.ndarray, " futures"]:
-    z = rng.standard_normal((_DRAWS, 1, future.mean.shape[1]))
-    scale = np.sqrt(future.variance / future.n * future.df / rng.chisquare(future.df, (_DRAWS, *future.mean.shape)))
-    means = future.mean + z * scale
-    short = means.max(-1, keepdims=True) - means
+def _which(
+    now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"], rng: np.random.Generator
+) -> Bool[np.ndarray, " futures"]:
+    """Whether the recommended arm is settled, as in `which.draw_means`, with the spread of true means known as now."""
+    draws, mean, df = now.draws, future.mean[:, takes], future.df[:, takes]
+    error = future.variance[:, takes] / future.n[:, takes] * df / rng.chisquare(df, (_DRAWS, *df.shape))
+    error = error + draws.examples[takes]
+    drawn = shrunk(mean, error, draws.prior[-_DRAWS:, None, takes], draws.centre, rng)
+    short = drawn.max(-1, keepdims=True) - drawn
     chance, shortfall = (short <= now.margin).mean(0), short.mean(0)
     return np.asarray(np.take_along_axis(chance, shortfall.argmin(-1)[:, None], axis=1)[:, 0] >= SETTLED)

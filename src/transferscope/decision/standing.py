@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from transferscope.decision.noise import Noise, noise
 from transferscope.decision.record import Covers, Outcome, Reason, Scores
 from transferscope.decision.whether import LOOKS, Gains, gains
-from transferscope.decision.which import Selection, draw_means, select, shown_worse
+from transferscope.decision.which import Draws, Selection, draw_means, select, shown_worse
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,7 @@ class Standing:
         outcome: See `Outcome`.
         why_open: See `Decision`.
         selection: Which arm to use.
+        draws: What the true means may be.
         margin: Differences up to this do not matter.
         level: Coverage of all intervals together.
     """
@@ -46,6 +47,7 @@ class Standing:
     outcome: Outcome
     why_open: Reason
     selection: Selection
+    draws: Draws
     margin: float
     level: float
 
@@ -83,21 +85,38 @@ def stand(scores: Scores, *, margin: float, level: float) -> Standing | None:
             outcome = "no"
         else:
             why = _why(found, ways, controls, beside, blocked, examples, margin, level)
-    means = draw_means(found, examples)
+    draws = draw_means(found, examples)
     allowed = ~shown_worse(found, examples, margin, (1 - level) / LOOKS / max(len(ways), 1))
     allowed[ways[worse]] = False
     if not allowed.any():
         allowed = found.mean == found.mean.max()
-    chosen = select(means, scores.cost[at], margin, allowed)
+    chosen = select(draws.means, scores.cost[at], margin, allowed)
     if better.any():
         helping = np.zeros(len(at), dtype=bool)
         helping[ways[better]] = True
         if scores.with_source[at][chosen.arm] and not helping[chosen.arm]:
             among = helping & allowed
-            chosen = select(means, scores.cost[at], margin, among if among.any() else helping)
+            chosen = select(draws.means, scores.cost[at], margin, among if among.any() else helping)
         if not helping[chosen.arm]:
             outcome = "helps, within the margin"
-    return Standing(at, found, examples, covers, ways, controls, beside, better, worse, blocked, outcome, why, chosen, margin, level)
+    return Standing(
+        at,
+        found,
+        examples,
+        covers,
+        ways,
+        controls,
+        beside,
+        better,
+        worse,
+        blocked,
+        outcome,
+        why,
+        chosen,
+        draws,
+        margin,
+        level,
+    )
 
 
 def _why(
@@ -122,6 +141,10 @@ def _why(
         if found.unstable[ways].all():
             return "unstable"
         without = gains(found, *stable, examples=examples, level=level)
-        if without.most < margin or (without.callable & (without.low > 0)).any() or ((beside.low > 0) & ~beside.callable).any():
+        if (
+            without.most < margin
+            or (without.callable & (without.low > 0)).any()
+            or ((beside.low > 0) & ~beside.callable).any()
+        ):
             return "unstable"
     return "noise"

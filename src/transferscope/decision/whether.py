@@ -14,9 +14,77 @@ from transferscope.decision.noise import Noise
 LEAST_SEEDS = 3
 """An arm with fewer is never called better or worse; an arm without a source needs two to be beaten."""
 
-LOOKS = 4.0
+LOOKS = 5.0
 """The level of a look is 1 - level over this: with it the chance that any look at 3 to 12 seeds errs is 1 - level
 (docs/results/decision.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Differences of arms' means.
+
+    Attributes:
+        value: First less second.
+        stderr: Standard error; infinite where nothing is known of the noise.
+        df: Degrees of freedom (Satterthwaite); 0 where nothing is known.
+    """
+
+    value: Float[np.ndarray, "*studies first second"]
+    stderr: Float[np.ndarray, "*studies first second"]
+    df: Float[np.ndarray, "*studies first second"]
+
+    def above(self, bound: float) -> Float[np.ndarray, "*studies first second"]:
+        """One-sided p-values of "the difference is at least so much"; 1 where nothing is known."""
+        known = np.isfinite(self.stderr)
+        t = np.where(known, self.value - bound, 0.0) / np.where(known, self.stderr, 1.0)
+        return np.where(known, special.stdtr(np.maximum(self.df, 1e-3), t), 1.0)
+
+    def below(self, bound: float) -> Float[np.ndarray, "*studies first second"]:
+        """One-sided p-values of "the difference is at most so much"; 1 where nothing is known."""
+        return Pairs(-self.value, self.stderr, self.df).above(-bound)
+
+    def half_width(self, share: float) -> Float[np.ndarray, "*studies first second"]:
+        """What the difference may be off by, but for a probability of `share` on each side."""
+        known = np.isfinite(self.stderr)
+        return np.where(
+            known, special.stdtrit(np.maximum(self.df, 1e-3), share) * -np.where(known, self.stderr, 1.0), np.inf
+        )
+
+
+def pairs(
+    found: Noise,
+    first: Int[np.ndarray, " first"],
+    second: Int[np.ndarray, " second"],
+    examples: Float[np.ndarray, "arms arms"] | None,
+) -> Pairs:
+    """Differences of the means of some arms and those of others.
+
+    Args:
+        found: Means and noise of all arms.
+        first: Positions of arms.
+        second: Likewise.
+        examples: Variance that the draw of the test examples adds, by pair of all arms; NaN where it is not known.
+    """
+    of_seeds = np.where(found.df > 0, found.variance, 0.0) / np.maximum(found.n, 1)
+    spread = of_seeds**2 / np.maximum(found.df, 1e-300)
+    one, other = (..., first[:, None]), (..., second[None])
+    squared = of_seeds[one] + of_seeds[other]
+    if examples is not None:
+        squared = squared + np.nan_to_num(examples[np.ix_(first, second)])
+    known = (found.df[one] > 0) & (found.df[other] > 0)
+    least = np.maximum(1e-6 * squared**2, 1e-300)  # a million degrees of freedom
+    df = squared**2 / np.maximum(spread[one] + spread[other], least)
+    most = np.maximum(found.pool[..., None], np.maximum(found.df[one], found.df[other]))
+    df = np.where(known, np.minimum(df, most), 0.0)
+    return Pairs(found.mean[one] - found.mean[other], np.where(known, np.sqrt(squared), np.inf), df)
+
+
+def can_be_called(
+    found: Noise, ways: Int[np.ndarray, " ways"], controls: Int[np.ndarray, " controls"]
+) -> Bool[np.ndarray, "*studies ways"]:
+    """Which arms with a source have three seeds and are not unstable, where every arm without a source has two seeds."""
+    known = (found.n[..., controls] >= 2).all(-1, keepdims=True)
+    return np.asarray((found.n[..., ways] >= LEAST_SEEDS) & ~found.unstable[..., ways] & known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +100,6 @@ class Gains:
         callable: Whether the arm and all those without a source have the runs that a call takes, and the arm is not
             unstable, shape (..., T).
         most: Upper end for the largest gain of all arms with a source, shape (...).
-        beats: Which arms without a source it is above, at the level of a call, shape (..., T, C).
     """
 
     value: Float[np.ndarray, "*studies ways"]
@@ -41,7 +108,6 @@ class Gains:
     p: Float[np.ndarray, "*studies ways"]
     callable: Bool[np.ndarray, "*studies ways"]
     most: Float[np.ndarray, "*studies"]
-    beats: Bool[np.ndarray, "*studies ways controls"]
 
 
 def gains(
@@ -69,47 +135,20 @@ def gains(
         examples: Variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
         level: Coverage of the intervals, together and over all looks.
     """
-    a = (1 - level) / LOOKS
+    share = (1 - level) / LOOKS
     n_ways, n_controls = len(ways), len(controls)
-    value = found.mean[..., ways, None] - found.mean[..., None, controls]
-    extra = 0.0 if examples is None else np.nan_to_num(examples[np.ix_(ways, controls)])
-    stderr, df = pair_error(found, ways[:, None], controls[None], extra)
-
-    def end(share: float) -> Float[np.ndarray, "*studies ways controls"]:
-        return np.where(np.isfinite(stderr), -special.stdtrit(np.maximum(df, 1e-3), share) * stderr, np.inf)
-
-    lowest = value - end(a / n_ways)
-    high = (value + end(a / n_ways / n_controls)).min(-1)
-    most = (value + end(a)).max(-2).min(-1)
-    known = np.isfinite(stderr)
-    t = np.where(known, value / np.where(known, stderr, 1.0), 0.0)
-    better = np.where(known, special.stdtr(np.maximum(df, 1e-3), -t), 1.0).max(-1) * n_ways * LOOKS
-    below = np.where(known, special.stdtr(np.maximum(df, 1e-3), t), 1.0)
-    together = below.max(-2).min(-1)[..., None]  # all at once
-    worse = np.minimum(below.min(-1) * n_ways * n_controls, together) * LOOKS
+    beside = pairs(found, ways, controls, examples)
+    lowest = beside.value - beside.half_width(share / n_ways)
+    high = (beside.value + beside.half_width(share / n_ways / n_controls)).min(-1)
+    most = (beside.value + beside.half_width(share)).max(-2).min(-1)
+    above = beside.above(0.0)
+    worse = np.minimum(above.min(-1) * n_ways * n_controls, above.max(-2).min(-1)[..., None])
+    value = beside.value.min(-1)
     return Gains(
-        value=value.min(-1),
+        value=value,
         low=lowest.min(-1),
         high=np.minimum(high, most[..., None]),
-        p=np.minimum(np.where(value.min(-1) > 0, better, worse), 1.0),
-        callable=(
-            (found.n[..., ways] >= LEAST_SEEDS)
-            & ~found.unstable[..., ways]
-            & (found.n[..., controls] >= 2).all(-1, keepdims=True)
-        ),
+        p=np.minimum(LOOKS * np.where(value > 0, beside.below(0.0).max(-1) * n_ways, worse), 1.0),
+        callable=can_be_called(found, ways, controls),
         most=most,
-        beats=lowest > 0,
     )
-
-
-def pair_error(
-    found: Noise, one: Int[np.ndarray, "*_"], other: Int[np.ndarray, "*_"], extra: Float[np.ndarray, "*_"] | float
-) -> tuple[Float[np.ndarray, "*_"], Float[np.ndarray, "*_"]]:
-    """Standard error of the difference of two arms' means, infinite where nothing is known, and degrees of freedom."""
-    of_seeds = np.where(found.df > 0, found.variance, 0.0) / np.maximum(found.n, 1)
-    spread = of_seeds**2 / np.maximum(found.df, 1e-300)
-    squared = of_seeds[..., one] + of_seeds[..., other] + extra
-    known = (found.df[..., one] > 0) & (found.df[..., other] > 0)
-    least = np.maximum(1e-6 * squared**2, 1e-300)  # a million degrees of freedom
-    df = np.where(known, squared**2 / np.maximum(spread[..., one] + spread[..., other], least), 0.0)
-    return np.where(known, np.sqrt(squared), np.inf), df

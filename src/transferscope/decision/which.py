@@ -7,12 +7,35 @@ from jaxtyping import Bool, Float
 from scipy import special
 
 from transferscope.decision.noise import Noise
-from transferscope.decision.whether import LEAST_SEEDS, pair_error
+from transferscope.decision.whether import LEAST_SEEDS, pairs
 
 SETTLED = 0.95
 DRAWS = 2000
 _PRIOR_SD, _PRIOR_DF = 1.5, 3.0
 """Noise of a run, in points, where no arm has two."""
+_SPREAD = 2.0
+"""Half of the prior of the spread of true means lies below so many typical standard errors."""
+_SPREADS, _TAILS = 24, 1.0 / special.chdtri(1.0, 1 - (np.arange(6) + 0.5) / 6)
+"""A grid for it, and Cauchy's distribution as a mixture of normal ones: their variances."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draws:
+    """What the true means may be, shape (draws, A) throughout.
+
+    Attributes:
+        means: The true mean.
+        variance: Of a run over seeds.
+        prior: Variance of the true mean around `centre` before any run.
+        centre: Median of the means over seeds.
+        examples: What the draw of the test examples adds to the variance of each mean, shape (A,).
+    """
+
+    means: Float[np.ndarray, "draws arms"]
+    variance: Float[np.ndarray, "draws arms"]
+    prior: Float[np.ndarray, "draws arms"]
+    centre: float
+    examples: Float[np.ndarray, " arms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,27 +55,58 @@ class Selection:
     better: Float[np.ndarray, " arms"]
 
 
-def draw_means(
-    found: Noise, examples: Float[np.ndarray, "arms arms"] | None, count: int = DRAWS
-) -> Float[np.ndarray, "draws arms"]:
-    """What the true means may be, given the runs: mean + t sqrt(v / n), and what the test examples add.
+def draw_means(found: Noise, examples: Float[np.ndarray, "arms arms"] | None, count: int = DRAWS) -> Draws:
+    """What the true means may be, given the runs.
+
+        y_a ~ N(theta_a, V_a / n_a),   theta_a ~ median(y) + tau Cauchy,   tau ~ half-Cauchy,   V_a = v_a df_a / chi2_df_a
+
+    Means that differ by no more than their errors are shrunk towards each other, and an arm far off does not widen the
+    rest. The test examples add e_a^2, which is that of E_ab = e_a^2 + e_b^2 by least squares.
 
     Args:
         found: Means and noise of arms that have a run, shape (A,).
-        examples: Variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
+        examples: E, the variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
         count: Number of draws; the same numbers give the same draws.
     """
+    k = len(found.mean)
     none = not (found.df > 0).any()
     variance = np.where(found.df > 0, found.variance, _PRIOR_SD**2 if none else np.nanmax(found.variance))
     df = np.where(found.df > 0, found.df, _PRIOR_DF if none else 1.0)
+    of_examples = np.zeros(k)
+    if examples is not None and k > 1:
+        rows = np.nan_to_num(examples).sum(axis=0)
+        of_examples = np.maximum((rows - rows.sum() / 2 / (k - 1)) / (k - 2) if k > 2 else rows / 2, 0.0)
+    stderr = np.sqrt(variance / found.n + of_examples)
     rng = np.random.default_rng(5)
-    k = len(df)
-    errors = rng.standard_normal((count, k)) * np.sqrt(variance / found.n * df / rng.chisquare(df, (count, k)))
-    if examples is not None:
-        centring = np.eye(k) - 1 / k
-        values, vectors = np.linalg.eigh(-0.5 * centring @ np.nan_to_num(examples) @ centring)
-        errors += rng.standard_normal((count, k)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    return np.asarray(found.mean + errors, dtype=np.float64)
+    drawn = variance * df / rng.chisquare(df, (count, k))
+    centre = float(np.median(found.mean))
+    off = found.mean - centre
+    tau = _SPREAD * np.median(stderr) * np.tan(np.pi / 2 * (np.arange(_SPREADS) + 0.5) / _SPREADS)
+    spread = tau[:, None] ** 2 * _TAILS
+    marginal = spread[:, None] + (variance / found.n * df / np.maximum(df - 2, 1) + of_examples)[:, None]
+    density = np.exp(-0.5 * off[:, None] ** 2 / marginal) / np.sqrt(marginal) + 1e-300
+    weight = np.log(density.mean(axis=2)).sum(axis=1) * (k - 1) / k
+    weight = np.exp(weight - weight.max()).cumsum()
+    at = np.searchsorted(weight, weight[-1] * rng.random(count), side="right").clip(max=_SPREADS - 1)
+    shares = density.cumsum(axis=2)
+    shares = (shares / shares[:, :, -1:])[at]
+    tail = (shares[:, :, :-1] < rng.random((count, k, 1))).sum(axis=2)
+    prior = spread[at[:, None], tail]
+    means = shrunk(found.mean, drawn / found.n + of_examples, prior, centre, rng)
+    return Draws(means, drawn, prior, centre, of_examples)
+
+
+def shrunk(
+    mean: Float[np.ndarray, "*_ arms"],
+    error: Float[np.ndarray, "*draws arms"],
+    prior: Float[np.ndarray, "*_ arms"],
+    centre: float,
+    rng: np.random.Generator,
+) -> Float[np.ndarray, "*draws arms"]:
+    """Draws of true means that have this prior variance around the centre, given means with these variances."""
+    kept = prior / (prior + error)
+    drawn = centre + kept * (mean - centre) + np.sqrt(kept * error) * rng.standard_normal(error.shape)
+    return np.asarray(drawn, dtype=np.float64)
 
 
 def select(
@@ -64,7 +118,7 @@ def select(
     """The cheapest arm whose expected shortfall is at most half a margin, or a quarter above the smallest.
 
     Args:
-        means: From `draw_means`.
+        means: From `draw_means`, shape (draws, A).
         cost: Of a run; arms of unknown cost come last.
         margin: Differences up to this do not matter.
         allowed: Arms that may be recommended; at least one.
@@ -90,9 +144,6 @@ def shown_worse(
         share: One-sided error of each comparison.
     """
     every = np.arange(len(found.mean))
-    stderr, df = pair_error(found, every[:, None], every[None], 0.0 if examples is None else np.nan_to_num(examples))
-    ahead = found.mean[:, None] - found.mean - margin
-    known = np.isfinite(stderr) & (ahead > 0)
-    low = ahead + special.stdtrit(np.where(known, df, 1.0), share) * np.where(known, stderr, np.inf)
+    shown = pairs(found, every, every, examples).below(margin) < share
     able = (found.n >= LEAST_SEEDS) & ~found.unstable
-    return np.asarray((known & (low > 0) & able[:, None]).any(axis=0))
+    return np.asarray((shown & able[:, None]).any(axis=0))

@@ -148,11 +148,6 @@ class AllLayersProbe(Method):
         """No: its head reads more than the features."""
         return False
 
-    @property
-    def most_in_folds(self) -> int:
-        """As many as numbers are chosen by."""
-        return MOST_EXAMPLES
-
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Nothing: it chooses its fraction and penalties itself."""
         return {}

@@ -46,6 +46,11 @@ class LinearProbe(Method):
             )
 
     @property
+    def takes_steps(self) -> bool:
+        """No, its head is solved for."""
+        return False
+
+    @property
     def start(self) -> Start:
         """The pretrained network."""
         return "pretrained"

@@ -178,6 +178,11 @@ class Method(ABC):
         return True
 
     @property
+    def takes_steps(self) -> bool:
+        """Whether it trains by steps of an optimiser, rather than in closed form or by a solver."""
+        return self.trains_backbone
+
+    @property
     def keeps_network(self) -> bool:
         """Whether it gives a network of the study's architecture, to keep, to export and to look into."""
         return True
@@ -191,18 +196,6 @@ class Method(ABC):
     def most_runs(self) -> int:
         """How many runs of the whole budget a fit may take."""
         return 1
-
-    @property
-    def most_in_folds(self) -> int | None:
-        """How many training examples of a fold it solves regressions for at most; None for all."""
-        return None
-
-    def solved_width(self, train: LabelledSet, n: int) -> int | None:
-        """How many features ridge regression reads of `n` training examples like these; None for those of the network.
-
-        Asked where not `uses_network`.
-        """
-        return None
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:  # noqa: B027  # most take all
         """Refuse a task that it cannot learn, besides labels on a grid, before anything is run: none.

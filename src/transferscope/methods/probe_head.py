@@ -1,10 +1,6 @@
 """Linear heads fitted to frozen features, in closed form or to convergence."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -19,29 +15,8 @@ RIDGE_GRID = np.logspace(-5, 5, 21)
 """Penalties tried by the ridge probe, in units of the mean squared feature norm per example."""
 
 
-class RidgeSolve(NamedTuple):
-    """Sizes of one ridge regression."""
-
-    n: int
-    width: int
-    n_outputs: int
-
-    @property
-    def work(self) -> float:
-        """See `ridge_work`."""
-        return ridge_work(*self, len(RIDGE_GRID))
-
-    @property
-    def memory(self) -> float:
-        """Bytes of its features and of three square matrices of the smaller side."""
-        return 4.0 * self.n * self.width + 24.0 * min(self.n, self.width) ** 2
-
-
 SMALL_WORK = 2e10
 """Multiplications up to which a ridge probe is scikit-learn's; `large_ridge` gives the same in less time and memory."""
-
-
-_watched: ContextVar[list[RidgeSolve] | None] = ContextVar("watched", default=None)
 
 
 @dataclass(frozen=True)
@@ -55,17 +30,6 @@ class ProbeFit:
 
     head: nn.Linear
     converged: bool
-
-
-@contextmanager
-def watched_solves() -> Iterator[list[RidgeSolve]]:
-    """The ridge regressions that are solved while this is open."""
-    solves: list[RidgeSolve] = []
-    token = _watched.set(solves)
-    try:
-        yield solves
-    finally:
-        _watched.reset(token)
 
 
 def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: TrainingSettings) -> ProbeFit:
@@ -106,9 +70,6 @@ def ridge_probe(
             "the features of some examples are no finite numbers, so that no linear head can be fitted to them; look "
             "at the weights of the network and the scaling of its inputs"
         )
-    watched = _watched.get()
-    if watched is not None:
-        watched.append(RidgeSolve(len(features), features.shape[1], n_outputs))
     targets = encode(labels, n_outputs).to("cpu", torch.float64).numpy()
     each = None if weights is None else weights.to("cpu", torch.float64).numpy()
     if each is None or each.ndim == 1:
@@ -122,7 +83,7 @@ def ridge_probe(
 def _ridge(
     features: Float[Tensor, "N m"], targets: Float[np.ndarray, "N K"], weights: Float[np.ndarray, " N"] | None
 ) -> tuple[Float[np.ndarray, "K m"], Float[np.ndarray, " K"]]:
-    if RidgeSolve(len(features), features.shape[1], targets.shape[1]).work > SMALL_WORK:
+    if ridge_work(len(features), features.shape[1], targets.shape[1], len(RIDGE_GRID)) > SMALL_WORK:
         return large_ridge(features, targets, RIDGE_GRID, weights)
     from sklearn.linear_model import RidgeCV  # here: scikit-learn is a third of what a worker imports
 

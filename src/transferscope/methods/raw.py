@@ -107,12 +107,6 @@ class Raw(Control):
         """No, the inputs as they are."""
         return False
 
-    def solved_width(self, train: LabelledSet, n: int) -> int:
-        """All inputs, or as many as it reads of so many examples."""
-        flat, _ = reader_of(train, n)
-        one = torch.from_numpy(np.ascontiguousarray(train.inputs[:1]))
-        return int(flat(one if train.is_tokens else one.float()).shape[1])
-
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; the fitted network flattens its inputs and is linear.

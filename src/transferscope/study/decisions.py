@@ -1,6 +1,6 @@
 """The scores of a study's arms, and the one decision on each number of labels that every reader shares."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,7 +54,9 @@ def margin_of(frames: StudyFrames) -> float:
     return float(race.get("margin", MARGIN)) if isinstance(race, Mapping) else MARGIN
 
 
-def scores_of(frames: StudyFrames, n_target: int) -> Scores:
+def scores_of(
+    frames: StudyFrames, n_target: int, *, arms: Sequence[Arm] | None = None, seeds: Sequence[int] | None = None
+) -> Scores:
     """What the runs of every arm at one number of labels have given, in points.
 
     A point is a hundredth of an accuracy, another measure of classes, an average precision, or R² for numbers.
@@ -62,8 +64,11 @@ def scores_of(frames: StudyFrames, n_target: int) -> Scores:
     Args:
         frames: The study.
         n_target: One of its numbers of labels.
+        arms: All arms that there may be, where the store may not have them all; None for those that it has.
+        seeds: Likewise of seeds.
     """
-    metric, arms, seeds = frames.metric, arms_of(frames, n_target), frames.seeds
+    metric, arms = frames.metric, arms_of(frames, n_target) if arms is None else arms
+    seeds = frames.seeds if seeds is None else seeds
     row = {arm: i for i, arm in enumerate(arms)}
     cells = frames.method_cells
     own = cells[cells["n_target"] == n_target]

@@ -3,10 +3,10 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,9 +29,6 @@ from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec
 from transferscope.training import TrainingSettings, choose_device, choose_precision
 
-if TYPE_CHECKING:
-    from transferscope.study.status import Kind
-
 DIAGNOSE_VERSION = 3
 """Part of the key of a diagnostic's cell; raised when the same settings give other results than before."""
 
@@ -46,7 +43,6 @@ class StudyPlan:
         arrays: Arrays of the study: "target_test_labels".
         data: What its data are, as far as cells depend on them; None for a study without any.
         inputs: What it was made from, as `transferscope.study.inputs` says; None where that is not known.
-        expected: Seconds that a cell of a kind is expected to take, as far as that is known.
     """
 
     study: StudyRow
@@ -54,7 +50,6 @@ class StudyPlan:
     arrays: Mapping[str, np.ndarray]
     data: DataFacts | None = None
     inputs: Mapping[str, Any] | None = None
-    expected: Mapping["Kind", float] = field(default_factory=dict)
 
 
 def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:

@@ -1,265 +1,263 @@
-"""A race over the cells of a study: only those runs that can still decide whether transfer helps, and which way.
+"""A race over the runs of a study: only those that can still change the answer, the cheapest first.
 
 Where the race stands is a function of what the store holds, so it can be interrupted, resumed and shared like any
-other study, and cells of an earlier study under the same settings count.
+other study, and runs of an earlier study under the same settings count. Which runs come next is said by
+`decision.next_runs`; here several numbers of labels are raced at once, and what runs take is expected.
 """
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from typing import Literal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
-from transferscope.errors import SettingsError, unknown_name
-from transferscope.numerics.racing import RaceRule, Standing, next_runs, standing
-from transferscope.records import HEADLINES
+from transferscope.decision import Question, Scores, decide, next_runs
+from transferscope.decision.whether import LEAST_SEEDS
+from transferscope.errors import SettingsError
 from transferscope.store import PlannedCell, Store
-from transferscope.study.judged import judged_records
+from transferscope.study.decisions import Arm, scores_of
+from transferscope.study.frames import StudyFrames, read_study
+from transferscope.study.not_begun import End, NotBegun, RaceState, keep_state
+from transferscope.study.plan import StudyPlan
+from transferscope.study.run_times import RunTimes
+from transferscope.study.settings import RaceSettings
 
+_BATCH_SECONDS = 2.0
+"""Runs are chosen together as long as they take less than this, for each that can be made at a time."""
 
-@dataclass(frozen=True, slots=True)
-class RaceSettings:
-    """A race: only runs that can still decide the question are made, of those that the study file allows.
-
-    Attributes:
-        question: "whether" transfer helps, or "which" way is best, which settles whether as well.
-        risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
-        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
-            labels of each input, or of R² for numbers.
-        cells: Most runs to make, at least 2; None for no such limit.
-        minutes: Most computing time of all cells together, above 0; None for no such limit.
-        first: Arms whose first runs come before those of others, as "METHOD from SOURCE", the most promising first.
-    """
-
-    question: Literal["whether", "which"] = "which"
-    risk: float = 0.05
-    margin: float = 1.0
-    cells: int | None = None
-    minutes: float | None = None
-    first: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        if not 0 < self.risk <= 0.5:
-            raise SettingsError(f"risk = {self.risk} is out of range; expected a probability above 0 and up to 0.5")
-        if not 0 < self.margin < math.inf:
-            raise SettingsError(f"margin = {self.margin} is out of range; expected points above 0")
-        if self.cells is not None and self.cells < 2:
-            raise SettingsError(f"cells = {self.cells} is out of range; expected at least 2 runs")
-        if self.minutes is not None and not 0 < self.minutes < math.inf:
-            raise SettingsError(f"minutes = {self.minutes} is out of range; expected minutes above 0")
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """One way to transfer from one source, or training from scratch.
-
-    Attributes:
-        method: Name in the study.
-        source: Name in the study; None for what depends on no source.
-    """
-
-    method: str
-    source: str | None
-
-    def __str__(self) -> str:
-        return self.method if self.source is None else f"{self.method} from {self.source}"
+_MOST_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
-class RaceScores:
-    """What the runs of a race have given.
+class _Look:
+    """One number of labels as it stands.
 
     Attributes:
-        arms: Row 0 is training from scratch.
-        controls: Rows of the other arms that are no transfer.
-        seeds: The seeds that may be run.
-        scores: The measure in percent; NaN where nothing is, shape (n_arms, n_seeds).
-        failed: Runs that failed, shape (n_arms, n_seeds).
-        seconds: Mean time of a run of each arm with its pre-training; NaN where nothing is known, shape (n_arms,).
-        spent: Time of all cells that are done.
-        n_done: Runs that are done.
-        measure: Which of HEADLINES the scores are.
+        scores: Of all arms and seeds of the race, with costs that order the arms.
+        seconds: What another run of each arm is expected to take, shape (A,); NaN where nothing tells.
     """
 
-    arms: tuple[Arm, ...]
-    controls: tuple[int, ...]
-    seeds: tuple[int, ...]
-    scores: Float[np.ndarray, "n_arms n_seeds"]
-    failed: Bool[np.ndarray, "n_arms n_seeds"]
-    seconds: Float[np.ndarray, " n_arms"]
-    spent: float
-    n_done: int
-    measure: str
-
-    def standing(self, settings: RaceSettings) -> Standing:
-        """Where the race stands."""
-        return standing(self.scores, rule_of(settings), controls=self.controls)
-
-
-def rule_of(settings: RaceSettings) -> RaceRule:
-    """The rule of a race; what is expected of the noise before any run is in points of accuracy."""
-    return RaceRule(settings.risk, settings.margin)
+    scores: Scores
+    seconds: Float[np.ndarray, " arms"]
 
 
 class Race:
     """Which cells of a study are done next.
 
     Args:
-        study: Name of the study.
-        cells: Its cells: all that it allows, or those that a store has of it.
+        plan: The study with all cells that it allows.
         seeds: The seeds that it allows.
-        settings: The question, the risk, the margin and the budget.
-        baseline: Name of the method that is training from scratch.
-        controls: Names of methods that are controls beside it. So is every arm without a source.
+        settings: The question, the margin and the limits.
+        at_once: How many runs can be made at the same time.
 
     Attributes:
-        arms: Training from scratch first.
-        controls: Rows of the arms that are controls.
-        keys: The cell of every arm and seed; None where there is none.
+        n_cells: How many cells there may be.
+        seconds_left: What the race may still take at most; None where nothing tells.
 
     Raises:
-        SettingsError: The study is no race: several numbers of labels or pre-training sizes, no transfer, no baseline.
+        SettingsError: The study is no race: several pre-training sizes or steps.
     """
 
-    def __init__(
-        self,
-        study: str,
-        cells: Sequence[PlannedCell],
-        *,
-        seeds: Sequence[int],
-        settings: RaceSettings,
-        baseline: str = "scratch",
-        controls: Collection[str] = (),
-    ) -> None:
-        self.study = study
-        self.seeds = tuple(seeds)
-        self.settings = settings
-        runs = [cell for cell in cells if cell.role == "method"]
-        self.arms = _arms(runs, baseline)
-        self.controls = tuple(
-            row for row, arm in enumerate(self.arms) if row and (arm.source is None or arm.method in controls)
+    def __init__(self, plan: StudyPlan, *, seeds: Sequence[int], settings: RaceSettings, at_once: int) -> None:
+        runs = [cell for cell in plan.cells if cell.role == "method"]
+        _check(runs)
+        self._plan, self._name = plan, plan.study.name
+        self._settings, self._at_once = settings, at_once
+        self._seeds = tuple(seeds)
+        self._cells = {cell.key: cell for cell in plan.cells}
+        self._runs = {(arm_of(cell), cell.labels["n_target"], cell.labels["seed"]): cell for cell in runs}
+        self._sizes = sorted({int(str(cell.labels["n_target"])) for cell in runs})
+        self._arms = list(dict.fromkeys(arm_of(cell) for cell in runs))
+        self.n_cells = len(plan.cells)
+        self._began = time.monotonic()
+        self._before: float | None = None
+        self.seconds_left: float | None = None
+
+    def begin(self, store: Store) -> StudyPlan:
+        """The study with the cells that are done, or have failed, or that another runner has in work."""
+        known = any(row.name == self._name for row in store.studies())
+        states = {one.key: one.state for one in store.standings(self._name)} if known else {}
+        kept = store.done(self._cells) | {key for key, state in states.items() if state != "planned"}
+        return self._with(kept)
+
+    def more(self, store: Store) -> StudyPlan | None:
+        """The study with further cells, those that are done included; None where there is nothing to begin now.
+
+        What is left out is kept with the study, as `study.not_begun` says.
+        """
+        frames = read_study(store, self._name)
+        states = dict(zip(frames.cells["key"], frames.cells["state"], strict=True))
+        taken = frames.cells.set_index("key")["seconds"].dropna().to_dict()
+        spent = self._spent(sum(taken.values()))
+        times = RunTimes(self._plan.cells, taken)
+        looks = {n: self._look(frames, n, states, times) for n in self._sizes}
+        is_busy = any(state in ("planned", "running") for state in states.values())
+        chosen, end, left_out = self._choose(looks, states, spent)
+        if not is_busy or chosen:
+            keep_state(store, self._name, RaceState("" if chosen else end, left_out))
+        self.seconds_left = self._most(looks, states, spent)
+        return self._with({*states, *chosen}) if chosen else None
+
+    def _spent(self, of_cells: float) -> float:
+        """Seconds that the race has taken: of the clock now, and of the cells as far as they were done before."""
+        together = of_cells / self._at_once
+        if self._before is None:
+            self._before = together
+        return max(together, self._before + time.monotonic() - self._began)
+
+    def _with(self, keys: set[str]) -> StudyPlan:
+        """The study with some cells, with what they need and what is measured of them, in the order of the plan."""
+        keys &= self._cells.keys()
+        kept = keys | {need for key in keys for need in self._cells[key].needs}
+        kept |= {key for key, cell in self._cells.items() if cell.role == "diagnose" and kept.issuperset(cell.needs)}
+        return replace(self._plan, cells=tuple(cell for key, cell in self._cells.items() if key in kept))
+
+    def _look(self, frames: StudyFrames, n_target: int, states: Mapping[str, str], times: RunTimes) -> _Look:
+        scores = scores_of(frames, n_target, arms=self._arms, seeds=self._seeds)
+        cells = [[self._runs.get((arm, n_target, seed)) for seed in self._seeds] for arm in self._arms]
+        first = [next((cell for cell in row if cell is not None and cell.key not in states), None) for row in cells]
+        needs = [[] if cell is None else [self._cells[key] for key in cell.needs] for cell in first]
+        seconds, whole = np.full((2, len(cells)), np.nan)
+        for arm, (cell, needed) in enumerate(zip(first, needs, strict=True)):
+            if cell is None:
+                continue
+            together = (cell, *needed)
+            expected = [times.expected(one) for one in together]
+            seconds[arm] = sum(
+                math.nan if taken is None else taken
+                for taken, one in zip(expected, together, strict=True)
+                if one.key not in states
+            )
+            whole[arm] = sum(
+                times.work(one).guess if taken is None else taken for taken, one in zip(expected, together, strict=True)
+            )
+        cost = np.where(np.isnan(scores.cost), whole, scores.cost)
+        return _Look(replace(scores, cost=cost), seconds)
+
+    def _choose(
+        self, looks: Mapping[int, _Look], states: Mapping[str, str], spent: float
+    ) -> tuple[list[str], End, tuple[NotBegun, ...]]:
+        """Keys of runs to begin; why there are none; and arms that are left out for what they would take."""
+        settings = self._settings
+        left = math.inf if settings.minutes is None else 60.0 * settings.minutes - spent
+        longest = math.inf if settings.run_minutes is None else 60.0 * settings.run_minutes
+        n_made = sum(
+            states.get(cell.key) in ("done", "planned", "running") for cell in self._runs.values()
+        )  # what has failed gave nothing
+        room = None if settings.runs is None else max(settings.runs - n_made, 0)
+        queues: list[list[tuple[float, str]]] = []
+        wanted, over = False, {"time": False, "long runs": False}
+        left_out: list[NotBegun] = []
+        for n_target, look in looks.items():
+            dear = {"time": look.seconds > left, "long runs": look.seconds > longest}
+            if left <= 0:
+                dear["time"] = np.ones(len(self._arms), dtype=bool)
+            shut = dear["time"] | dear["long runs"]
+            free = self._next(look.scores, n_target, states)
+            wanted |= bool(free)
+            queue = self._next(look.scores, n_target, states, shut=shut)
+            queues.append([(float(look.scores.cost[arm]), self._key(arm, n_target, seed)) for arm, seed in queue])
+            for why, which in dear.items():
+                over[why] |= any(which[arm] for arm, _ in free)
+            begun = (~np.isnan(look.scores.values) | look.scores.failed).any(axis=1)
+            left_out += [
+                NotBegun(arm.method, arm.source, n_target, _known(look.seconds[row]))
+                for row, arm in enumerate(self._arms)
+                if shut[row] and not begun[row] and not self._is_under_way(row, n_target, states)
+            ]
+        chosen = self._merged(queues, len(self._runs) if room is None else room)
+        if chosen:
+            return chosen, "", tuple(left_out)
+        if room == 0 and wanted:
+            return [], "runs", tuple(left_out)
+        if wanted:
+            return [], "time" if over["time"] else "long runs", tuple(left_out)
+        margin = settings.margin
+        settled = all(decide(look.scores, margin=margin).settled for look in looks.values())
+        return [], "settled" if settled else "seeds", tuple(left_out)
+
+    def _next(
+        self, scores: Scores, n_target: int, states: Mapping[str, str], *, shut: np.ndarray | None = None
+    ) -> list[tuple[int, int]]:
+        under_way = np.array(
+            [[self._is_busy(row, n_target, seed, states) for seed in self._seeds] for row in range(len(self._arms))]
         )
-        if len(self.controls) == len(self.arms) - 1:
-            raise SettingsError("there is nothing to race against training from scratch; add a method of transfer")
-        strange = sorted(set(settings.first) - set(map(str, self.arms)))
-        if strange:
-            raise unknown_name("arm in [race] first", strange[0], map(str, self.arms[1:]))
-        self.n_target = runs[0].labels["n_target"]
-        keys = {(arm_of(cell), cell.labels["seed"]): cell.key for cell in runs}
-        self.keys = tuple(tuple(keys.get((arm, seed)) for seed in self.seeds) for arm in self.arms)
-        self._cells = tuple(cells)
-        self._needs = {cell.key: cell.needs for cell in cells}
+        if shut is not None:
+            under_way |= shut[:, None]
 
-    def scores(self, store: Store) -> RaceScores:
-        """What the store holds of the race's runs."""
-        shape = (len(self.arms), len(self.seeds))
-        scores, failed = np.full(shape, np.nan), np.zeros(shape, dtype=bool)
-        place = {key: (i, j) for i, keys in enumerate(self.keys) for j, key in enumerate(keys) if key is not None}
-        stored = {cell.cell.key: cell for cell in store.cells(self.study)}
-        records = judged_records(store, self.study)
-        final = [
-            (key, name, value)
-            for key, name, part, step, value in zip(
-                records.key, records.name, records.part, records.step, records.value, strict=True
-            )
-            if key in place and part == "target_test" and step is None
-        ]
-        measured = {name for _, name, _ in final}
-        measure = next((name for name in HEADLINES if name in measured), "accuracy")
-        for key, name, value in final:
-            if name == measure:
-                scores[place[key]] = 100.0 * value
-        seconds = np.full(shape, np.nan)
-        for key, (i, j) in place.items():
-            cell = stored.get(key)
-            failed[i, j] = cell is not None and cell.state in ("failed", "blocked")
-            if cell is not None and cell.cost is not None:
-                needs = [stored[need].cost for need in cell.cell.needs if need in stored]
-                seconds[i, j] = cell.cost.seconds + sum(cost.seconds for cost in needs if cost is not None)
-        known = np.isfinite(seconds)
-        mean = np.where(known, seconds, 0.0).sum(axis=1) / np.where(known.any(axis=1), known.sum(axis=1), np.nan)
-        spent = sum(cell.cost.seconds for cell in stored.values() if cell.cost is not None)
-        n_done = int(np.isfinite(scores).sum())
-        return RaceScores(self.arms, self.controls, self.seeds, scores, failed, mean, spent, n_done, measure)
+        def runs(question: Question) -> list[tuple[int, int]]:
+            margin = self._settings.margin
+            return next_runs(scores, margin=margin, question=question, at_once=_MOST_AT_ONCE, under_way=under_way)
 
-    def next_cells(self, store: Store, *, at_once: int = 1) -> tuple[tuple[PlannedCell, ...], bool]:
-        """The cells of all runs so far and of those to make next, with what they need.
+        if found := runs(self._settings.question):
+            return found
+        few = (~np.isnan(scores.values)).sum(axis=1) < LEAST_SEEDS
+        return [run for run in runs("whether") if few[run[0]]]  # so that the gain of what is recommended can be called
 
-        Args:
-            store: What was done so far.
-            at_once: How many runs can be done at the same time.
-
-        Returns:
-            The cells in the order of the study, and whether there are any to make next.
-        """
-        now = self.scores(store)
-        runs = [] if self._over(now) else self._next_runs(now, at_once)
-        made = np.argwhere(np.isfinite(now.scores) | now.failed).tolist()
-        kept = {key for i, j in (*made, *runs) if (key := self.keys[i][j]) is not None}
-        kept |= {need for key in kept for need in self._needs[key]}
-        return tuple(cell for cell in self._cells if cell.key in kept), bool(runs)
-
-    def budget_spent(self, now: RaceScores) -> bool:
-        """Whether as many runs were made, or as much time was used, as the race may."""
-        cells, minutes = self.settings.cells, self.settings.minutes
-        return (cells is not None and now.n_done >= cells) or (minutes is not None and now.spent >= 60.0 * minutes)
-
-    def _over(self, now: RaceScores) -> bool:
-        return self.budget_spent(now) or now.standing(self.settings).settles(self.settings.question)
-
-    def _next_runs(self, now: RaceScores, at_once: int) -> list[tuple[int, int]]:
-        """As many runs as can be made at once; later ones are chosen as if the earlier ones gave nothing.
-
-        First runs are made all together unless time is limited.
-        """
-        costs = np.where(np.isfinite(now.seconds), now.seconds, np.nanmean(now.seconds) if now.n_done else 1.0)
-        favourites = [list(map(str, self.arms)).index(name) for name in self.settings.first]
-        taken = now.failed.copy()
-        runs: list[tuple[int, int]] = []
-        while len(runs) < at_once:
-            found = next_runs(
-                now.scores,
-                rule_of(self.settings),
-                costs=costs,
-                failed=taken,
-                controls=self.controls,
-                question=self.settings.question,
-                favourites=favourites,
-            )
-            if not found:
+    def _merged(self, queues: list[list[tuple[float, str]]], room: int) -> list[str]:
+        """The heads of the queues, the cheapest first, until there is enough to do before the next look."""
+        chosen: list[str] = []
+        seconds = 0.0
+        while any(queues) and len(chosen) < room:
+            cost, key = min(queue[0] for queue in queues if queue)
+            if len(chosen) >= self._at_once and seconds + cost > _BATCH_SECONDS * self._at_once:
                 break
-            runs += found
-            taken[tuple(np.transpose(found))] = True
-        room = len(runs) if self.settings.minutes is None else max(at_once, 2)
-        return runs[: room if self.settings.cells is None else min(room, self.settings.cells - now.n_done)]
+            for queue in queues:
+                if queue and queue[0][1] == key:
+                    queue.pop(0)
+            chosen.append(key)
+            seconds += cost
+        return chosen
+
+    def _key(self, arm: int, n_target: int, seed: int) -> str:
+        return self._runs[self._arms[arm], n_target, self._seeds[seed]].key
+
+    def _is_busy(self, arm: int, n_target: int, seed: int, states: Mapping[str, str]) -> bool:
+        """Whether a run cannot be begun: it is under way, or the study has none."""
+        cell = self._runs.get((self._arms[arm], n_target, seed))
+        return cell is None or states.get(cell.key) in ("planned", "running")
+
+    def _is_under_way(self, arm: int, n_target: int, states: Mapping[str, str]) -> bool:
+        return any(self._is_busy(arm, n_target, seed, states) for seed in self._seeds)
+
+    def _most(self, looks: Mapping[int, _Look], states: Mapping[str, str], spent: float) -> float | None:
+        """Seconds that all runs which the race may still make take, as far as something tells, within its limit."""
+        limit = self._settings.run_minutes
+        most = 0.0
+        for n_target, look in looks.items():
+            for row, arm in enumerate(self._arms):
+                cells = [self._runs.get((arm, n_target, seed)) for seed in self._seeds]
+                n_left = sum(cell is not None and states.get(cell.key) not in ("done", "failed") for cell in cells)
+                cost = look.scores.cost[row]
+                if limit is None or cost <= 60 * limit:
+                    most += n_left * float(np.nan_to_num(cost))
+        most /= self._at_once
+        minutes = self._settings.minutes
+        return most if minutes is None else min(most, max(60.0 * minutes - spent, 0.0))
 
 
-def _arms(cells: Sequence[PlannedCell], baseline: str) -> tuple[Arm, ...]:
-    """The arms in the order of the plan, training from scratch first."""
-    for label, words in (("n_target", "numbers of labels"), ("pretrain_step", "pre-training steps")):
-        found = {cell.labels.get(label) for cell in cells}
-        if len(found) > 1:
-            raise SettingsError(
-                f"a race is about one question, and the study has {len(found)} {words}; give one, or drop [race]"
-            )
+def _known(seconds: float) -> float | None:
+    return None if math.isnan(seconds) else float(seconds)
+
+
+def _check(runs: Sequence[PlannedCell]) -> None:
+    """Refuse what is about more than numbers of labels."""
     sizes: dict[object, set[object]] = {}
-    for cell in cells:
+    for cell in runs:
         sizes.setdefault(cell.labels["source"], set()).add(cell.labels.get("n_source"))
-    if any(len(found) > 1 for found in sizes.values()):
-        raise SettingsError(
-            "a race is about one question, and the study has several pre-training sizes; give one, or drop [race]"
-        )
-    arms = tuple(dict.fromkeys(arm_of(cell) for cell in cells))
-    control = [arm for arm in arms if arm.method == baseline]
-    if len(control) != 1:
-        raise SettingsError(f"a race compares with training from scratch; add [methods.{baseline}] to the study")
-    return (*control, *(arm for arm in arms if arm.method != baseline))
+    for what, several in (
+        ("pre-training sizes", any(len(found) > 1 for found in sizes.values())),
+        ("pre-training steps", len({cell.labels.get("pretrain_step") for cell in runs}) > 1),
+    ):
+        if several:
+            raise SettingsError(
+                f"a race asks which arm to use, and the study has several {what}; give one, or drop [race]"
+            )
 
 
 def arm_of(cell: PlannedCell) -> Arm:
     """The arm that a cell of a method is a run of."""
     source = cell.labels["source"]
-    return Arm(str(cell.labels["method"]), None if source is None else str(source))
+    return Arm(str(cell.labels["method"]), "" if source is None else str(source))

@@ -14,7 +14,6 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from transferscope.errors import MissingDataError, MissingExtraError, SettingsError, StoreError, UnreachableError
-from transferscope.methods import Control, Scratch
 from transferscope.models.weights import is_whole
 from transferscope.records import Failure
 from transferscope.store import Claim, Owner, PlannedCell, Standing, Store
@@ -32,10 +31,10 @@ from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.places import check_place
 from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.race import Race
-from transferscope.study.race_looks import note_look
+from transferscope.study.run_times import expected_by_kind
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec
-from transferscope.study.status import Forecast, Kind, StudyStatus, study_status
+from transferscope.study.status import Forecast, StudyStatus, study_status
 from transferscope.study.track import followed
 from transferscope.training import choose_device
 from transferscope.wording import cell_words
@@ -73,6 +72,7 @@ class StudyProgress:
         running: Cells that this runner has in work.
         total: All cells.
         seconds_left: Estimated seconds until all are done; None before the first is done.
+        at_most: Whether it may end before: a race, of which `total` is what it has begun so far.
     """
 
     done: int
@@ -80,6 +80,7 @@ class StudyProgress:
     running: int
     total: int
     seconds_left: float | None
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,7 @@ def run_study(
     work: str = WORK,
     retry_failed: bool = False,
     on_event: Callable[[Event], None] = ignore,
-    on_plan: Callable[[StudyPlan], Mapping[Kind, float] | None] | None = None,
+    on_plan: Callable[[StudyPlan], None] | None = None,
     inputs: Mapping[str, Any] | None = None,
 ) -> StudyStatus:
     """Do what is missing of a study.
@@ -139,8 +140,7 @@ def run_study(
         work: Dotted name of what does a cell.
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
-        on_plan: Called once when the data are read and before anything is done, with the plan; it may return the
-            seconds that a cell of each kind is expected to take, for the time left.
+        on_plan: Called once when the data are read and before anything is done, with the plan.
         inputs: What the plan is made from (`transferscope.study.inputs.inputs_of`), kept with the study so that a run
             with nothing to do need not plan it again; None where the study comes from no file, or not from it alone.
 
@@ -162,40 +162,16 @@ def run_study(
         plan = replace(plan_study(spec, store), inputs=inputs)
         _LOG.info("%s: %d cells planned, results in %s", spec.name, len(plan.cells), store.place)
         if on_plan is not None:
-            plan = replace(plan, expected=on_plan(plan) or {})
+            on_plan(plan)
         if spec.race is None:
             return do(plan)
-        race = race_of(spec, plan.cells)
-        note_look(store, race, plan.study)
-        store.plan(plan.study, plan.cells)  # runs of other studies under the same settings count
-        at_once = spec.engine.workers or default_workers(spec.engine.device)
-
-        def more() -> StudyPlan | None:
-            cells, is_more = race.next_cells(store, at_once=at_once)
-            return replace(plan, cells=cells) if is_more else None
-
-        return do(replace(plan, cells=race.next_cells(store, at_once=at_once)[0]), more=more)
-
-
-def race_of(spec: StudySpec, cells: Sequence[PlannedCell]) -> Race:
-    """The race of a study.
-
-    Args:
-        spec: The study.
-        cells: All cells that it allows.
-
-    Raises:
-        SettingsError: It has no [race], or cannot be one.
-    """
-    if spec.race is None:
-        raise SettingsError(f"the study {spec.name} has no [race]; add the table, or run it as it is")
-    if len(spec.seeds) < 2:
-        raise SettingsError(
-            f"the study {spec.name} has one seed; a race needs at least 2, to know how much runs differ"
-        )
-    controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
-    baseline = next((name for name, method in spec.methods.items() if isinstance(method, Scratch)), "scratch")
-    return Race(spec.name, cells, seeds=spec.seeds, settings=spec.race, baseline=baseline, controls=controls)
+        if len(spec.seeds) < 2:
+            raise SettingsError(
+                f"the study {spec.name} has one seed; a race needs at least 2, to know how much runs differ"
+            )
+        at_once = max(1, default_workers(spec.engine.device) if spec.engine.workers is None else spec.engine.workers)
+        race = Race(plan, seeds=spec.seeds, settings=spec.race, at_once=at_once)
+        return do(race.begin(store), race=race)
 
 
 def run_plan(
@@ -206,7 +182,7 @@ def run_plan(
     work: str = WORK,
     retry_failed: bool = False,
     on_event: Callable[[Event], None] = ignore,
-    more: Callable[[], StudyPlan | None] | None = None,
+    race: Race | None = None,
 ) -> StudyStatus:
     """Do what is missing of a planned study.
 
@@ -217,7 +193,8 @@ def run_plan(
         work: Dotted name of what does a cell.
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
-        more: Called when all cells are settled: the study with further cells, or None to end.
+        race: What says which cells come next, whenever something is done and there is room for more; None where the
+            plan has all.
 
     Returns:
         Where the study stands at the end.
@@ -230,8 +207,8 @@ def run_plan(
     name = plan.study.name
     plan_into(plan, store, retry_failed=retry_failed)
     counts = store.counts(name)
-    if counts.planned or counts.running:
-        _run_cells(plan, store, engine, work, on_event, more=more)
+    if race is not None or counts.planned or counts.running:
+        _run_cells(plan, store, engine, work, on_event, race=race)
     tidy(store, name)
     if plan.inputs is not None:
         store.put_study_document(name, DOCUMENT, kept_inputs(plan.inputs, plan.study, is_finished=True))
@@ -329,7 +306,7 @@ def _run_cells(
     work: str,
     on_event: Callable[[Event], None],
     *,
-    more: Callable[[], StudyPlan | None] | None = None,
+    race: Race | None = None,
     limits: Limits = Limits(),
     is_guest: bool = False,
 ) -> tuple[int, int]:
@@ -340,9 +317,9 @@ def _run_cells(
     context = WorkContext(store.files, engine.device, engine.threads)
     with (
         deferred_interrupt() as interrupt,
-        backend_of(engine, work, context, n_cells=len(plan.cells)) as backend,
+        backend_of(engine, work, context, n_cells=len(plan.cells) if race is None else race.n_cells) as backend,
     ):
-        runner = _Runner(plan, store, backend, on_event, more, engine=engine, limits=limits, is_guest=is_guest)
+        runner = _Runner(plan, store, backend, on_event, race, engine=engine, limits=limits, is_guest=is_guest)
         runner.run(interrupt)
     return runner.done, runner.failed
 
@@ -447,7 +424,7 @@ class _Runner:
         store: Store,
         backend: Backend,
         on_event: Callable[[Event], None],
-        more: Callable[[], StudyPlan | None] | None,
+        race: Race | None,
         *,
         engine: EngineSettings,
         limits: Limits,
@@ -464,7 +441,9 @@ class _Runner:
         self._store = store
         self._backend = backend
         self._on_event = on_event
-        self._more = more
+        self._race = race
+        self._asked_after = -1
+        self._is_short = True
         self._name = plan.study.name
         self._planned = {cell.key: cell for cell in plan.cells}
         self._owner = Owner.current()
@@ -505,10 +484,9 @@ class _Runner:
         """Start what can be started and store what is done; whether there is more to do."""
         self._recount()
         self._fill()
+        if self._is_short and self._ask_race():
+            return True
         if not self._running and (self._is_at_limit() or self._is_over()):
-            if not self._is_at_limit() and self._more is not None and (plan := self._more()) is not None:
-                self._extend(plan)
-                return True
             self._report_due = self._recount_due = 0.0
             self._recount()
             self._report()
@@ -530,6 +508,20 @@ class _Runner:
             if message is None:
                 return
             yield message
+
+    def _ask_race(self) -> bool:
+        """Ask after each cell, of other runners too, what comes next where there is room; whether there is more."""
+        if self._race is None or self._is_at_limit():
+            return False
+        counts = self._ask(partial(self._store.counts, self._name))
+        ended = counts.total - counts.planned - counts.running
+        if self._asked_after == ended:
+            return False
+        self._asked_after = ended
+        plan = self._ask(partial(self._race.more, self._store))
+        if plan is not None:
+            self._extend(plan)
+        return plan is not None
 
     def _extend(self, plan: StudyPlan) -> None:
         """Go on with a study that has got further cells."""
@@ -559,10 +551,12 @@ class _Runner:
                     cell = replace(cell, payload={**cell.payload, KEEP: self._name})
                 self._backend.start(cell)
                 _LOG.info("begun: %s, cell %s, attempt %d", _words(cell), cell.key[:12], claim.attempt)
-            if len(claims) < free:
+            self._is_short = len(claims) < free
+            if self._is_short:
                 now = time.monotonic()
                 self._claim_due = now + max(_CLAIM_SECONDS, _CLAIM_REST * (now - began))
                 return
+        self._is_short = False
 
     def _is_at_limit(self) -> bool:
         """Whether this runner begins no more cells."""
@@ -626,7 +620,9 @@ class _Runner:
         """How far the study is; the store is asked, for as long as it takes, where `standings` is not given."""
         if standings is None:
             standings = self._ask(partial(self._store.standings, self._name))
-        return Forecast(self._plan.cells, standings, self._plan.expected)
+        found = list(standings)
+        seconds = {one.key: one.seconds for one in found if one.seconds is not None}
+        return Forecast(self._plan.cells, found, expected_by_kind(self._plan.cells, seconds))
 
     def _claim(self, at_most: int) -> list[Claim]:
         """Claim cells; those that a lost connection has claimed unheard are given back first."""
@@ -668,4 +664,7 @@ class _Runner:
         self._report_due = time.monotonic() + _WAIT_SECONDS
         forecast = self._forecast
         left = forecast.seconds_left(self._shares, workers=self._backend.size)
-        self._on_event(StudyProgress(forecast.done, forecast.failed, len(self._running), forecast.total, left))
+        if self._race is not None:
+            left = self._race.seconds_left
+        progress = (forecast.done, forecast.failed, len(self._running), forecast.total)
+        self._on_event(StudyProgress(*progress, left, at_most=self._race is not None))

@@ -6,11 +6,11 @@ from typing import Any
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
 from transferscope.models import NetworkSettings
-from transferscope.study.race import RaceSettings
 from transferscope.study.settings import (
     DEVICES,
     EngineSettings,
     MeasurementScope,
+    RaceSettings,
     SourceSettings,
     TargetSettings,
     TrackSettings,

@@ -206,6 +206,39 @@ Keep = Literal["winners", "all", "none"]
 
 
 @dataclass(frozen=True, slots=True)
+class RaceSettings:
+    """A race: only runs that can still change the answer are made, of those that the study file allows.
+
+    Attributes:
+        question: "which" arm to use, or "whether" a source helps, which takes more runs.
+        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
+            labels of each input, or of R² for numbers.
+        runs: Most runs to make, at least 2; None for no such limit.
+        minutes: How long the race may take, above 0: a run that would not fit into what is left is not begun. None for
+            no such limit.
+        run_minutes: How long one run may be expected to take, above 0; a longer one is not begun. None for no such
+            limit.
+    """
+
+    question: Literal["which", "whether"] = "which"
+    margin: float = 1.0
+    runs: int | None = None
+    minutes: float | None = None
+    run_minutes: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if not 0 < self.margin < math.inf:
+            raise SettingsError(f"margin = {self.margin} is out of range; expected points above 0")
+        if self.runs is not None and self.runs < 2:
+            raise SettingsError(f"runs = {self.runs} is out of range; expected at least 2 runs")
+        for name in ("minutes", "run_minutes"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise SettingsError(f"{name} = {value} is out of range; expected minutes above 0")
+
+
+@dataclass(frozen=True, slots=True)
 class EngineSettings:
     """How a study is carried out.
 

@@ -20,11 +20,11 @@ from transferscope.models.build import seen_from as network_seen_from
 from transferscope.store import sqlite_path, without_password
 from transferscope.study.cell import method_as_json
 from transferscope.study.places import default_store, read_toml, store_of
-from transferscope.study.race import RaceSettings
 from transferscope.study.read_alike import with_encodings, with_tokenizers
 from transferscope.study.settings import (
     DiagnosticSettings,
     EngineSettings,
+    RaceSettings,
     SourceSettings,
     TargetSettings,
     TrackSettings,

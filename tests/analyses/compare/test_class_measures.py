@@ -41,10 +41,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def asked(folder: Path, metric: str | None = None) -> ComparisonResult:
     return compare(
-        f"npz:{folder / 'source.npz'}",
         f"npz:{folder / 'target.npz'}",
+        f"npz:{folder / 'source.npz'}",
         labels=[60],
-        methods=["fine-tune", "linear-probe"],
+        methods=["scratch", "fine-tune", "linear-probe"],
         seeds=3,
         budget=Budget(steps=30, pretraining_steps=30, network="mlp", workers=0),
         tuning=False,
@@ -151,31 +151,6 @@ def test_a_file_that_asks_for_another_metric_than_was_taken_over_is_told(folder:
             assert answer.exit_code == 0
             assert ("asks for another metric than this study is judged by" in answer.output) == is_told, command
     found.study.write_text(as_run, encoding="utf-8")
-
-
-def test_a_race_is_run_by_it(folder: Path) -> None:
-    budget = Budget(steps=20, pretraining_steps=20, network="mlp", workers=0)
-    found = decide(
-        f"npz:{folder / 'target.npz'}", [f"npz:{folder / 'source.npz'}"], methods=["fine-tune"], labels=60, seeds=2,
-        budget=budget, tuning=False, history=False, metric="balanced-accuracy", folder=folder / "race",
-    )  # fmt: skip
-    assert "balanced accuracy" in found.decision.unit
-    labels = np.load(folder / "target.npz")["y_test"]
-    with Store.open(found.store) as store:
-        cells = {one.cell.key: one.cell.labels for one in store.cells(found.name)}
-        scores = {
-            (cells[key]["method"], cells[key]["seed"]): 100 * balanced_accuracy_score(labels, predicted)
-            for key, predicted in store.arrays(found.name, "predictions").items()
-        }
-    gains = [scores["fine-tune", seed] - scores["scratch", seed] for seed in (0, 1) if ("fine-tune", seed) in scores]
-    arm = next(one for one in found.decision.arms if one.arm.method == "fine-tune")
-    assert arm.gain.value == pytest.approx(np.mean(gains))
-    spec = read_spec(found.study)
-    with (
-        Store.open(found.store) as store,
-        pytest.raises(SettingsError, match=r"was begun by balanced accuracy and has \d runs"),
-    ):
-        run_study(replace(spec, target=replace(spec.target, metric=None)), store)
 
 
 def test_where_it_says_nothing_it_is_refused(folder: Path) -> None:

@@ -41,7 +41,7 @@ def test_five_lines_are_enough(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None
     result = compare(
-        task.source, task.target, labels=[12], methods=["fine-tune", "merlin"], seeds=2, budget=QUICK, folder=tmp_path
+        task.target, task.source, labels=[12], methods=["scratch", "fine-tune", "merlin"], seeds=2, budget=QUICK, folder=tmp_path
     )
     table = result.table()
     assert sorted(table["method"]) == ["fine-tune", "merlin", "scratch"]
@@ -56,8 +56,8 @@ def test_diagnostics_are_in_the_page(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None
     result = compare(
-        task.source,
         task.target,
+        task.source,
         labels=[12],
         methods=["fine-tune"],
         diagnostics=["weights"],
@@ -77,7 +77,7 @@ def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
     source, target = task.source, task.target
 
     def table(seeds: int) -> dict[tuple[str, int], float]:
-        result = compare(source, target, labels=[12], methods=["joint"], seeds=seeds, budget=QUICK, folder=tmp_path)
+        result = compare(target, source, labels=[12], methods=["joint"], seeds=seeds, budget=QUICK, folder=tmp_path)
         runs = result.summary.runs
         columns = zip(runs["method"], runs["seed"], runs["value"], strict=True)
         return {(str(method), int(seed)): float(value) for method, seed, value in columns}
@@ -93,7 +93,7 @@ def test_regression(tmp_path: Path) -> None:
     task = regression_task(n_target=40)
     assert task.source is not None
     result = compare(
-        task.source, task.target, labels=[20], methods=["linear-probe"], seeds=2, budget=QUICK, folder=tmp_path
+        task.target, task.source, labels=[20], methods=["linear-probe"], seeds=2, budget=QUICK, folder=tmp_path
     )
     assert len(result.table()) == 2
     assert np.isfinite(result.table()["mean"]).all()
@@ -103,12 +103,12 @@ def test_more_labels_than_there_are(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None
     with pytest.raises(DataError, match="99"):
-        compare(task.source, task.target, labels=[99], seeds=1, budget=QUICK, folder=tmp_path)
+        compare(task.target, task.source, labels=[99], seeds=1, budget=QUICK, folder=tmp_path)
 
 
 def test_an_unknown_method(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="did you mean 'fine-tune'"):
-        compare("glyphs?n_train=50&n_test=10", "digits", methods=["finetune"], folder=tmp_path)
+        compare("digits", "glyphs?n_train=50&n_test=10", methods=["finetune"], folder=tmp_path)
 
 
 def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +123,7 @@ def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, mon
         ({"seeds": 0}, "seeds = 0; expected"),
     ):
         with pytest.raises(SettingsError, match=message):
-            compare("mnist", "usps", folder=tmp_path, **wrong)
+            compare("usps", "mnist", folder=tmp_path, **wrong)
 
 
 @pytest.mark.long
@@ -138,7 +138,7 @@ def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from
         np.savez(tmp_path / f"{name}.npz", x_train=data.train.inputs, x_test=data.test.inputs, **labels)
     monkeypatch.chdir(tmp_path)
     result = compare(
-        "npz:source.npz", "npz:target.npz", labels=[12], methods=["joint"], seeds=1, budget=QUICK, folder="runs"
+        "npz:target.npz", "npz:source.npz", labels=[12], methods=["joint"], seeds=1, budget=QUICK, folder="runs"
     )
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -172,19 +172,19 @@ def test_arguments_of_another_kind(tmp_path: Path) -> None:
 def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "digits-to-glyphs.toml").write_text("# edited by hand")
     with pytest.raises(SettingsError) as refused:
-        compare("digits", "glyphs?n_train=20&n_test=5&size=8", labels=[0], methods=["fine-tune"], folder=tmp_path)
+        compare("glyphs?n_train=20&n_test=5&size=8", "digits", labels=[0], methods=["fine-tune"], folder=tmp_path)
     assert str(refused.value) == "the comparison: [target] labels holds 0; expected at least 1"
     assert (tmp_path / "digits-to-glyphs.toml").read_text() == "# edited by hand"
 
 
 def test_an_unknown_source(tmp_path: Path) -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'mnist'"):
-        compare("mnits", "digits", folder=tmp_path)
+        compare("digits", "mnits", folder=tmp_path)
 
 
 def test_no_source(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^there is no source to transfer from; give at least one$"):
-        compare([], "digits", folder=tmp_path)
+        compare("digits", [], folder=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -331,10 +331,10 @@ def test_steps_end_somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     task = classification_task(n_target=60)
     assert task.source is not None
     result = compare(
-        task.source,
         task.target,
+        task.source,
         labels=[40],
-        methods=["linear-probe"],
+        methods=["scratch", "linear-probe"],
         seeds=2,
         budget=Budget(pretraining_steps=20, lr=1e-4, workers=0),
         folder=tmp_path,

@@ -14,7 +14,6 @@ from transferscope.analyses.compare.study_file import (
     study_tables,
     tuning_in_words,
 )
-from transferscope.analyses.decide.question import decide
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
@@ -136,10 +135,10 @@ def test_a_comparison_searches_every_method_alike_and_shows_it(tmp_path: Path) -
     task = classification_task(n_target=30)
     assert task.source is not None
     result = compare(
-        task.source,
         task.target,
+        task.source,
         labels=[6, 24],
-        methods=["linear-probe", "merlin"],
+        methods=["scratch", "linear-probe", "merlin"],
         seeds=2,
         budget=QUICK,
         folder=tmp_path,
@@ -184,25 +183,9 @@ def test_rates_and_all_settings_can_be_fixed(
     assert bool(tuning_in_words(tables)) == (grid is not None)
 
 
-@pytest.mark.long
-def test_a_race_searches_too_and_the_search_counts_as_its_time(tmp_path: Path) -> None:
-    task = classification_task(n_target=40)
-    assert task.source is not None
-    result = decide(
-        task.target, [task.source], methods=["fine-tune"], labels=24, seeds=2, cells=4, budget=QUICK, folder=tmp_path
-    )
-    spec = read_spec(result.study)
-    assert spec.tuning is not None
-    assert set(spec.tuning.grid) == {"scratch", "fine-tune"}
-    assert "Each run chose its settings" in str(result.verdict)
-    assert [section.slug for section in result.sections()] == ["race", "settings"]
-    searched = sum(note["tuning_cost"]["seconds"] for note in result.frames.method_cells["tuning"] if note)
-    assert result.decision.seconds > searched > 0
-
-
 def test_a_rate_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"\[training\] lr = -1.0 is out of range"):
-        compare("glyphs?n_train=50&n_test=10", "digits", lr=-1.0, folder=tmp_path)
+        compare("digits", "glyphs?n_train=50&n_test=10", lr=-1.0, folder=tmp_path)
 
 
 def test_what_a_search_will_take_is_said_before_it_begins(tmp_path: Path) -> None:

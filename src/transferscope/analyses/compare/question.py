@@ -1,9 +1,9 @@
-"""How a comparison is asked: its study file is written and run, with as many steps as training from scratch takes."""
+"""How a comparison is asked: its study file is written and run, the cheapest runs first."""
 
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +24,39 @@ from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.data.task import Dataset
+from transferscope.decision import Question
 from transferscope.errors import SettingsError
+from transferscope.methods import Scratch
 from transferscope.models import Pretrained
+from transferscope.models.build import makes_network
 from transferscope.store import Store
 from transferscope.study.frames import read_study
+from transferscope.study.places import open_new
 from transferscope.study.run import Event, ignore, run_study
+from transferscope.study.settings import RaceSettings
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.wording import cell_words, counted
 
+MOST_SEEDS = 12
+"""Of an arm, where runs are made until the question is settled."""
+
+LONGEST_RUN = 10.0
+"""Minutes that a run may be expected to take which nobody has asked for: by name, with --seeds or with a budget."""
+
 
 def compare(
-    source: Source | Sequence[Source],
     target: str | Dataset,
+    sources: Source | Sequence[Source],
     *,
     labels: Sequence[int] = (),
     methods: Sequence[str] | None = None,
     diagnostics: Sequence[str] = (),
-    seeds: int = 5,
+    seeds: int | None = None,
+    question: Question = "which",
+    margin: float = 1.0,
+    runs: int | None = None,
+    minutes: float | None = None,
     budget: Budget | None = None,
     tuning: bool = True,
     lr: float | None = None,
@@ -49,30 +64,41 @@ def compare(
     folder: str | Path = "runs",
     on_event: Callable[[Event], None] = ignore,
 ) -> ComparisonResult:
-    """Compare transfer methods with training from scratch.
+    """Compare ways to transfer, and ways that need no source, on a target.
+
+    Unless `seeds` are given, the cheapest runs come first, then those that can still change the answer, until it is
+    settled (`decision.next_runs`), with at most MOST_SEEDS seeds of each arm. A run that is expected to take more than
+    LONGEST_RUN is not begun unless methods are named or there is a limit of time; the answer says what it would take.
 
     Every run first chooses the rate and one further setting of its method by cross-validation on its own target labels;
     the search is equally long for all methods, training from scratch included, and test data take no part in it.
 
-    Unless the budget says how many steps to take, the first seed of training from scratch is run first, with more
-    steps until its training is finished, and every method then takes as many.
+    Unless the budget says how many steps to take, or `minutes` limits the time, the first seed of training from scratch
+    with one of the own networks is run with more steps until its training is finished, after the arms that take no
+    steps, and every method then takes as many.
 
     What was done before in the same folder is not done again, so that an interrupted call goes on where it was, and a
     call with more seeds, labels or methods only does the rest.
 
     Args:
-        source: What to transfer from: a name as in `transferscope.data.load.load` ("mnist", "npz:PATH", ...), a data
-            set in memory; a pretrained network by name ("hf:FOLDER", "timm:NAME", "torchvision:NAME",
-            "package.module:factory", "file.py:factory"), as a `Pretrained`, or as a `torch.nn.Module` that can be made
-            again in another process (see `pretrained_module`); or several of them.
-        target: The target, likewise. Its test part is what methods are compared on.
+        target: The data of interest: a name as in `transferscope.data.load.load` ("mnist", "npz:PATH", ...), or a data
+            set in memory. Its test part is what methods are compared on.
+        sources: What to transfer from: data likewise; a pretrained network by name ("hf:FOLDER", "timm:NAME",
+            "torchvision:NAME", "package.module:factory", "file.py:factory"), as a `Pretrained`, or as a
+            `torch.nn.Module` that can be made again in another process (see `pretrained_module`); or several of them.
         labels: Numbers of labelled target examples, each at least 1; none for all that there are.
-        methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class";
-            "scratch" is always added, as the baseline. None for those of METHODS_COMPARED that need no more than the
-            sources have: data, for those that train on source data, and the target's classes, for "do-nothing".
+        methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class".
+            None for those of METHODS_COMPARED that need no more than the sources have: data, for those that train on
+            source data, and the target's classes, for "do-nothing"; a network of others is not trained from scratch.
         diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
             default settings, for the report's section "Why".
-        seeds: Number of repetitions, each with its own few-shot subset and initialisation, at least 1.
+        seeds: Make every run with so many repetitions, each with its own few-shot subset and initialisation, at least
+            1; with `runs` or `minutes` the most of one arm. None until the question is settled.
+        question: "which" arm to use, or "whether" a source helps, which takes more runs.
+        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
+            labels of each input, or of R² for numbers.
+        runs: Most runs, at least 2; None for no such limit.
+        minutes: How long it may take, above 0: a run that would not fit is not begun. None for no such limit.
         budget: Length of training and network.
         tuning: False takes every method's settings as they are.
         lr: A learning rate for all methods, above 0, which is then not searched; None to search around that of the
@@ -89,39 +115,127 @@ def compare(
         TransferscopeError: Data, names or settings that cannot be used; nothing was begun.
 
     Example:
-        >>> result = compare("glyphs", "digits", labels=[50, 200], seeds=3)  # doctest: +SKIP
+        >>> result = compare("digits", "glyphs", labels=[50, 200])  # doctest: +SKIP
         >>> print(result.verdict)  # doctest: +SKIP
         >>> result.report("digits.html")  # doctest: +SKIP
     """
-    if isinstance(source, str | Dataset | Pretrained | nn.Module):
-        source = [source]
-    sources = named_sources(_listed("source", source), Path(folder))
-    _check_data(*(one for one in sources if not isinstance(one, Pretrained)), target)
-    tables = study_tables(
-        sources,
+    asked = ask(
         target,
-        labels=[_whole("labels", label) for label in _listed("labels", labels)],
-        methods=None if methods is None else _listed("methods", methods),
-        diagnostics=_listed("diagnostics", diagnostics),
-        seeds=_whole("seeds", seeds),
+        sources,
+        labels=labels,
+        methods=methods,
+        diagnostics=diagnostics,
+        seeds=seeds,
+        race=None if seeds is not None and runs is None and minutes is None else RaceSettings(question, margin, runs, minutes),
         budget=budget or Budget(),
         tuning=tuning,
         lr=lr,
         metric=metric,
         folder=Path(folder),
     )
-    parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
-    note = network_in_words(tables, budget or Budget())
-    path = write_study(tables, Path(folder), note=note).path
-    spec = read_spec(path)
     show = shown_in_notebook(on_event)
+    spec = read_spec(asked.path)
     with Store.open(spec.store) as store:
-        if budget is None or budget.steps is None:
-            found = enough_steps(spec, store, lambda trial: run_study(trial, store, on_event=show))
-            spec = replace(spec, training=replace(spec.training, steps=found.steps))
-            write_study(with_steps(tables, found.steps), Path(folder), note=note)
-        warn_of_failures(run_study(spec, store, on_event=show))
-        return ComparisonResult(summarise(store, spec.name), Path(spec.store), path)
+        warn_of_failures(answer(asked, lambda one: run_study(one, store, on_event=show)))
+        return ComparisonResult(summarise(store, spec.name), Path(spec.store), asked.path)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A comparison as a study file.
+
+    Attributes:
+        path: The file.
+        aside: Where a file of this name that somebody had edited was moved; None when there was none.
+        tables: What it says.
+        note: Why it has the network that it has; empty where that was asked for.
+        finds_steps: Whether its steps are to be found by training from scratch.
+    """
+
+    path: Path
+    aside: Path | None
+    tables: dict[str, Any]
+    note: str
+    finds_steps: bool
+
+
+def ask(
+    target: str | Dataset,
+    sources: Source | Sequence[Source],
+    *,
+    labels: Sequence[int],
+    methods: Sequence[str] | None,
+    diagnostics: Sequence[str],
+    seeds: int | None,
+    race: RaceSettings | None,
+    budget: Budget,
+    folder: Path,
+    tuning: bool = True,
+    lr: float | None = None,
+    metric: str | None = None,
+) -> Asked:
+    """Write the study file of a comparison; arguments as of `compare`, None as `race` for all runs.
+
+    Raises:
+        SettingsError: A setting is out of range, or the target is no data.
+        DataError: Data that cannot be used.
+    """
+    _check_target(target)
+    if isinstance(sources, str | Dataset | Pretrained | nn.Module):
+        sources = [sources]
+    given = named_sources(_listed("sources", sources), folder)
+    _check_data(*(one for one in given if not isinstance(one, Pretrained)))
+    if race is not None and methods is None and race.minutes is None and race.run_minutes is None:
+        race = replace(race, run_minutes=LONGEST_RUN)
+    if race is not None and seeds is not None and seeds < 2:
+        raise SettingsError(f"seeds = {seeds}; until it is settled takes at least 2, to know how much runs differ")
+    tables = study_tables(
+        given,
+        target,
+        labels=[_whole("labels", label) for label in _listed("labels", labels)],
+        methods=None if methods is None else _listed("methods", methods),
+        diagnostics=_listed("diagnostics", diagnostics),
+        seeds=MOST_SEEDS if seeds is None else _whole("seeds", seeds),
+        race={} if race is None else {name: value for name, value in asdict(race).items() if value is not None},
+        budget=budget,
+        tuning=tuning,
+        lr=lr,
+        metric=metric,
+        folder=folder,
+    )
+    spec = parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
+    trains = any(isinstance(method, Scratch) for method in spec.methods.values())
+    limited = race is not None and race.minutes is not None
+    finds = budget.steps is None and trains and not limited and ":" not in spec.network.name
+    note = network_in_words(tables, budget)
+    written = write_study(tables, folder, note=note)
+    return Asked(written.path, written.aside, tables, note, finds)
+
+
+def answer(
+    asked: Asked, run: Callable[[StudySpec], StudyStatus], say: Callable[[str], None] = lambda _: None
+) -> StudyStatus:
+    """Run a comparison.
+
+    Args:
+        asked: From `ask`. Where its steps are to be found, those that are found are written to the study file.
+        run: Does what is missing of a study, into the store that the file names.
+        say: Called with what was found on the way.
+
+    Returns:
+        Where the study stands at the end.
+    """
+    spec = read_spec(asked.path)
+    if asked.finds_steps:
+        without = {name: method for name, method in spec.methods.items() if not method.takes_steps}
+        if without:  # an answer within the first minute
+            run(replace(spec, methods=without, seeds=spec.seeds[:2], diagnostics={}))
+        with open_new(spec.store, files=spec.files_folder) as store:
+            found = enough_steps(spec, store, run)
+        say(str(found))
+        write_study(with_steps(asked.tables, found.steps), asked.path.parent, note=asked.note)
+        spec = read_spec(asked.path)
+    return run(spec)
 
 
 def warn_of_failures(status: StudyStatus) -> None:
@@ -170,7 +284,7 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
         The steps. A run that failed, or diverged, is taken as finished: the study itself says what happened.
     """
     engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
-    scratch = {"scratch": spec.methods["scratch"]}
+    scratch = {name: method for name, method in spec.methods.items() if isinstance(method, Scratch)}
     trial = replace(spec, seeds=spec.seeds[:1], methods=scratch, engine=engine, race=None)
     steps, most = spec.training.steps or first_steps(spec.network.name), most_steps(spec.network.name)
     while True:
@@ -194,6 +308,16 @@ def _whole(name: str, value: Any) -> int:
         return operator.index(value)
     except TypeError as error:
         raise SettingsError(f"{name} holds {value!r}; expected a whole number") from error
+
+
+def _check_target(target: object) -> None:
+    """Refuse what is no data: before version 0.4 the source came first."""
+    if not isinstance(target, str | Dataset) or (isinstance(target, str) and makes_network(target)):
+        named = target if isinstance(target, str) else type(target).__name__
+        raise SettingsError(
+            f"the target is given as {named}, which is no data; compare takes the target first and then what to "
+            "transfer from: compare(target, sources)"
+        )
 
 
 def _check_data(*given: object) -> None:

@@ -10,7 +10,7 @@ from transferscope.study.decisions import Arm, arms_of
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.metric import Metric
-from transferscope.wording import capitalised, counted, listed
+from transferscope.wording import candidate_words, capitalised, counted, listed
 
 
 @cache
@@ -249,16 +249,22 @@ def headline(frames: StudyFrames, decided: Mapping[int, Decision]) -> str:
     return "\n".join(words_of(frames.metric).all_of(answers(frames, decided)))
 
 
-def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> str:
-    """Where a running study stands, in a line: what is recommended at each number of labels, and how sure that is."""
-    parts = []
+def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]:
+    """Where a running study stands, a line for each number of labels: what is best so far, and how sure that is."""
     for n_target, decision in decided.items():
-        if decision.recommended is not None:
-            arm = Arm(*_Named(frames, n_target, decision).pair(decision.recommended))
-            parts.append(
-                f"{counted(n_target, 'label')}: {_SHORT[decision.outcome]}, {arm} ({100 * decision.chance:.0f} %)"
-            )
-    return "; ".join(parts)
+        if decision.recommended is None:
+            continue
+        one = _Named(frames, n_target, decision)
+        arm, mean = Arm(*one.pair(decision.recommended)), one.facts(decision.recommended).mean
+        assert mean is not None
+        gain = decision.difference
+        beside = f", {frames.metric.gain(gain.value)} over the best without" if gain and decision.best_with else ""
+        chance = f"chance {100 * decision.chance:.0f} %"
+        name = candidate_words(arm.method, arm.source or None)
+        yield (
+            f"{counted(n_target, 'label')}: {name} {frames.metric.level(mean)} ({chance}); {_SHORT[decision.outcome]}"
+            f"{beside if arm.source else ''}"
+        )
 
 
 def outcomes_in_words(decided: Mapping[int, Decision]) -> str:

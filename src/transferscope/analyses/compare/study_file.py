@@ -20,7 +20,7 @@ from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.places import find_path
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, TransferscopeError
-from transferscope.methods import METHODS, METHODS_COMPARED, Method, check_task
+from transferscope.methods import METHODS, METHODS_COMPARED, Method, Raw, Scratch, check_task
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
 from transferscope.models.build import seen_from as network_seen_from
@@ -47,7 +47,7 @@ RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
 """Learning rate around which settings are searched where none is given, by optimiser."""
 
 TRIALS, FOLDS = 6, 3
-"""Settings that `compare` and `decide` try for every method that trains, and folds of target training data."""
+"""Settings that `compare` tries for every method that trains, and folds of target training data."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def study_tables(
     tuning: bool = True,
     lr: float | None = None,
     metric: str | None = None,
-    defaults: Sequence[str] = METHODS_COMPARED,
+    race: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
 
@@ -126,7 +126,7 @@ def study_tables(
         tuning: As in `compare`.
         lr: As in `compare`.
         metric: As in `compare`.
-        defaults: What None stands for as `methods`: those of these that the sources suffice for.
+        race: The table [race]; None or empty for none.
 
     Returns:
         Tables that `parse_spec` reads. Paths to data are absolute; those of data in memory and of the store are
@@ -144,8 +144,8 @@ def study_tables(
     networks = [one for one in sources if isinstance(one, Pretrained)]
     network = _network_table(budget, networks)
     names = _read_by(network, names, networks)
-    asked = usable_methods(defaults, sources) if methods is None else methods
-    chosen = _method_tables(["scratch", *asked])
+    asked = _methods_asked(methods, sources, str(network.get("name", "")))
+    chosen = _method_tables(asked)
     tables: dict[str, Any] = {
         "name": study,
         "seeds": seeds,
@@ -160,6 +160,7 @@ def study_tables(
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": {name: value for name in ("workers", "keep") if (value := getattr(budget, name)) is not None},
+        **({"race": dict(race)} if race else {}),
     }
     spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
     if tuning:
@@ -168,6 +169,23 @@ def study_tables(
     data = {key: load(seen_from(table["data"], folder)) for key, table in read.items() if "data" in table}
     left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), bool(networks))
     return _fitted_to(data, tables, without=left_out)
+
+
+def _methods_asked(
+    methods: Sequence[str] | None, sources: Sequence[str | Dataset | Pretrained], network: str
+) -> list[str]:
+    """The methods that are named, with one that needs no source where none is; or those that the sources suffice for.
+
+    A network of others is trained from scratch only where that is asked for: it takes hours.
+    """
+    is_foreign = ":" in network
+    if methods is None:
+        usable = usable_methods(METHODS_COMPARED, sources)
+        return [name for name in usable if name != Scratch.name or not is_foreign]
+    known = [METHODS[name]() for name in methods if name in METHODS.own]
+    if len(known) < len(methods) or not all(method.needs_source for method in known):
+        return list(methods)
+    return [Raw.name if is_foreign else Scratch.name, *methods]
 
 
 def _network_table(budget: Budget, networks: Sequence[Pretrained]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Keeping finished runs of studies and tables, and what to try next on a new task by what is kept."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +16,10 @@ from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.records import HEADLINES
 from transferscope.study.frames import read_study
 from transferscope.study.places import one_study, open_existing
-from transferscope.wording import candidate_words, counted, listed, method_words
+from transferscope.wording import candidate_words, listed, method_words
+
+LEAST_GAINS = 5
+"""Finished comparisons of two methods from which something is said of them."""
 
 
 def add_to_history(
@@ -85,72 +88,38 @@ def _group(
     return frame[frame["task"].isin(frozenset().union(*wanted, {task}))]
 
 
-def favourites(
-    arms: Sequence[tuple[str, str]], *, history: History | None = None, most: int = 5
-) -> list[tuple[str, str]]:
-    """The ways of transfer that did best elsewhere, the best first: which to run first, and no verdict.
+def gains_over(
+    method: str, other: str, *, source: str | None = None, history: History | None = None
+) -> tuple[int, float, float] | None:
+    """What a method gained over another one in finished runs, on the same task with the same source and labels.
 
     Args:
-        arms: Method and source. A way that no task knows is rated by its method with other sources.
+        method: Name of the method.
+        other: Name of the other, which transfers from the same source unless it needs none.
+        source: Only what transfers from this one; None for any.
         history: The user's own, which is read beside what comes with the package; None for that of the machine.
-        most: How many to name.
 
     Returns:
-        Those of `arms` of which something is known, by the mean share of other arms that they beat.
-    """
-    rated = _rated(arms, history)[0]
-    known = [arm for arm in arms if math.isfinite(rated[arm])]
-    return sorted(known, key=lambda arm: -rated[arm])[:most]
-
-
-def expected_in_words(arms: Sequence[tuple[str, str]], *, history: History | None = None, most: int = 5) -> str:
-    """What finished runs lead to expect of some ways of transfer and of training from scratch, in one sentence.
-
-    Args:
-        arms: As in `favourites`.
-        history: As in `favourites`.
-        most: How many ways to name, the best first.
-
-    Returns:
-        The sentence without its full stop; empty where nothing is known of any way.
-    """
-    scratch = ("scratch", "")
-    rated, n_tasks = _rated([*arms, scratch], history)
-    best = favourites(arms, history=history, most=most)
-    if not best:
-        return ""
-    shown = sorted([*best, *([scratch] if math.isfinite(rated[scratch]) else [])], key=lambda arm: -rated[arm])
-    each = [
-        f"{candidate_words(method, source or None)} {100 * rated[method, source]:.0f} %" for method, source in shown
-    ]
-    return (
-        f"on {counted(n_tasks, 'task')} of the history, the share of other ways that did worse: {listed(each)}; this "
-        "is no verdict on the task at hand"
-    )
-
-
-def _rated(arms: Sequence[tuple[str, str]], history: History | None) -> tuple[dict[tuple[str, str], float], int]:
-    """The mean share of other arms that each beats on the tasks that are kept, NaN where nothing is known; and how
-    many tasks know any of their methods.
+        How many comparisons there are, and between which differences, in points, eight of ten of them lie; None where
+        there are fewer than LEAST_GAINS.
     """
     rows = (history or History.of_user()).with_shipped()
-    baseline = method_words("scratch")  # which holds a "from" of its own
-    rows = rows.assign(method=rows["arm"].where(rows["arm"] == baseline, rows["arm"].str.split(" from ").str[0]))
-    rows = rows[rows["method"].isin({method_words(method) for method, _ in arms} | {baseline})]
-    score = rows["score"].where(rows["better"] == "higher", -rows["score"])
-    together = [rows["task"], rows["labels"].fillna(-1)]
-    share = (score.groupby(together).rank() - 1) / (score.groupby(together).transform("size") - 1)
-    of_arm, of_method = (
-        {str(name): float(mean) for name, mean in share.groupby(rows[column]).mean().items()}
-        for column in ("arm", "method")
-    )
-    rated = {
-        (method, source): of_arm.get(
-            candidate_words(method, source or None), of_method.get(method_words(method), math.nan)
-        )
-        for method, source in arms
-    }
-    return rated, int(rows.loc[share.notna(), "task"].nunique())
+    rows = rows[(rows["better"] == "higher") & rows["measure"].isin(HEADLINES)]
+    words, alone = method_words(method), rows[rows["arm"] == method_words(other)]
+    of_method = rows[rows["arm"].str.startswith(f"{words} from ")]
+    sources = of_method["arm"].str.removeprefix(f"{words} from ")
+    of_method = of_method.assign(source=sources, arm=[candidate_words(other, name) for name in sources])
+    if source is not None:
+        of_method = of_method[of_method["source"] == source]
+    at = ["task", "labels", "measure"]
+    pairs = [
+        of_method.merge(rows[[*at, "arm", "score"]], on=[*at, "arm"], suffixes=("", "_of_other")),
+        of_method.merge(alone[[*at, "score"]], on=at, suffixes=("", "_of_other")),
+    ]
+    differences = 100 * pd.concat([pair["score"] - pair["score_of_other"] for pair in pairs])
+    if len(differences) < LEAST_GAINS:
+        return None
+    return len(differences), float(differences.quantile(0.1)), float(differences.quantile(0.9))
 
 
 def propose(

@@ -1,0 +1,55 @@
+"""What a race left out for the time that it would take, and what to expect of it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from transferscope.analyses.history.question import gains_over
+from transferscope.errors import TransferscopeError
+from transferscope.store import Store
+from transferscope.study.decisions import decisions
+from transferscope.study.frames import read_study
+from transferscope.study.not_begun import NotBegun, race_state
+from transferscope.study.places import find_study
+from transferscope.wording import candidate_words, listed, method_words, rough_duration
+
+
+def left_out_in_words(study: Path) -> Iterator[str]:
+    """Lines on what was not begun, dearest last: what it would take, and what it gained elsewhere.
+
+    Args:
+        study: The study file of a race, or of another study, of which nothing is said.
+    """
+    address = find_study(study)
+    with Store.open(address.store, create=False) as store:
+        row = store.study(str(address.name))
+        state = race_state(store.study_documents(row.name))
+        if state is None or not state.not_begun:
+            return
+        found = decisions(read_study(store, row.name))
+    kinds = _kinds(row.spec.get("methods", {}))
+    arms: dict[tuple[str, str], list[NotBegun]] = {}
+    for arm in state.not_begun:
+        arms.setdefault((arm.method, arm.source), []).append(arm)
+    for (method, source), own in sorted(arms.items(), key=lambda entry: max(one.seconds or 0.0 for one in entry[1])):
+        seconds = [one.seconds for one in own if one.seconds is not None]
+        takes = f" (about {rough_duration(max(seconds))} a run)" if seconds else ""
+        line = f"not begun: {candidate_words(method, source or None)}{takes}"
+        best = {found[one.n_target].best_with for one in own if one.n_target in found}
+        others = {name.partition(" from ")[0] for name in best if name is not None}
+        with suppress(TransferscopeError):  # a damaged history says nothing here
+            for other in others if len(others) == 1 else ():
+                if (gains := gains_over(kinds.get(method, method), kinds.get(other, other))) is not None:
+                    n, least, most = gains
+                    words = method_words(kinds.get(other, other))
+                    line += f"; in {n} recorded comparisons it gained {least:+.0f} to {most:+.0f} points over {words}"
+        yield line
+    names = listed(list(dict.fromkeys(method for method, _ in arms)))
+    by_name = "" if state.end == "time" else f", or --methods with {names} by name,"
+    yield f"a longer --budget{by_name} makes these runs, and none again that is done"
+
+
+def _kinds(tables: object) -> dict[str, str]:
+    """The methods that tables stand for."""
+    named = tables if isinstance(tables, Mapping) else {}
+    return {name: str(table.get("name", name)) for name, table in named.items() if isinstance(table, Mapping)}

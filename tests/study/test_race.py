@@ -1,0 +1,247 @@
+"""Races whose right answer is known, run through the real engine and store."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from study.raced import N_TEST
+from transferscope.decision import Decision
+from transferscope.errors import SettingsError
+from transferscope.store import Store
+from transferscope.study.decisions import decisions
+from transferscope.study.frames import read_study
+from transferscope.study.not_begun import RaceState, race_state
+from transferscope.study.plan import plan_study
+from transferscope.study.run import Event, StudyProgress, run_study
+from transferscope.study.run_times import RunTimes, expected_by_kind
+from transferscope.study.spec import StudySpec, parse_spec
+from transferscope.study.status import Kind
+
+WAYS = ("scratch", "linear-probe", "fine-tune", "l2-sp")
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data of the right sizes; the work looks at none of it."""
+    folder = tmp_path_factory.mktemp("data")
+    rng = np.random.default_rng(0)
+    for name in ("target", "good", "bad"):
+        x, y = rng.normal(size=(60 + N_TEST, 3)).astype(np.float32), np.arange(60 + N_TEST) % 2
+        np.savez(folder / f"{name}.npz", x_train=x[:60], y_train=y[:60], x_test=x[60:], y_test=y[60:])
+    return folder
+
+
+def race_of(data: Path, store: Path, *, labels: tuple[int, ...] = (20,), **changes: Any) -> StudySpec:
+    tables: dict[str, Any] = {
+        "name": "raced",
+        "seeds": 12,
+        "store": str(store),
+        "target": {"data": f"npz:{data / 'target.npz'}", "labels": list(labels)},
+        "sources": {name: {"data": f"npz:{data / f'{name}.npz'}"} for name in ("good", "bad")},
+        "network": {"name": "mlp", "widths": [4]},
+        "pretraining": {"steps": 5},
+        "training": {"steps": 5},
+        "methods": {name: {} for name in WAYS},
+        "engine": {"workers": 0, "device": "cpu"},
+        "race": {},
+    }
+    return parse_spec(tables | changes)
+
+
+def run(spec: StudySpec, *, work: str = "work", **options: Any) -> tuple[dict[int, Decision], RaceState]:
+    with Store.open(spec.store) as store:
+        run_study(spec, store, work=f"study.raced:{work}", **options)
+        frames = read_study(store, spec.name)
+    state = race_state(frames.documents)
+    assert state is not None
+    return decisions(frames), state
+
+
+def n_runs(found: Decision) -> int:
+    return sum(arm.n_seeds for arm in found.arms)
+
+
+def done(spec: StudySpec) -> set[str]:
+    with Store.open(spec.store, create=False) as store:
+        return {standing.key for standing in store.standings(spec.name) if standing.state == "done"}
+
+
+@pytest.fixture(scope="module")
+def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[StudySpec, Decision]:
+    """Fine-tuning from the good source gains 12 points, and the probe on it half a point less."""
+    methods = {name: {} for name in ("scratch", "fine-tune", "l2-sp")}
+    spec = race_of(data, tmp_path_factory.mktemp("race") / "raced.sqlite", methods=methods)
+    found, state = run(spec)
+    assert state == RaceState("settled")
+    return spec, found[20]
+
+
+def test_the_right_arm_wins_with_fewer_runs_than_all_of_five_seeds(finished: tuple[StudySpec, Decision]) -> None:
+    _, found = finished
+    assert (found.outcome, found.recommended, found.settled) == ("helps", "fine-tune from good", True)
+    assert found.difference is not None
+    assert found.difference.low is not None
+    assert found.difference.high is not None
+    assert 0 < found.difference.low < 12.0 < found.difference.high
+    assert n_runs(found) <= 0.6 * 25
+    assert min(arm.n_seeds for arm in found.arms) >= 1  # nothing is left out unseen
+
+
+def test_a_second_run_does_nothing_and_says_the_same(finished: tuple[StudySpec, Decision]) -> None:
+    spec, before = finished
+    kept = done(spec)
+    assert run(spec)[0][20] == before
+    assert done(spec) == kept
+
+
+@pytest.mark.parametrize("after", [1, 4, 7])
+def test_a_race_interrupted_anywhere_goes_on_to_the_same_answer(
+    data: Path, tmp_path: Path, finished: tuple[StudySpec, Decision], after: int
+) -> None:
+    spec = race_of(data, tmp_path / "raced.sqlite", methods={name: {} for name in ("scratch", "fine-tune", "l2-sp")})
+
+    def stop(event: Event) -> None:
+        if isinstance(event, StudyProgress) and event.done >= after:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(spec, on_event=stop)
+    kept = done(spec)
+    found = run(spec)[0][20]
+    assert kept <= done(spec)
+    assert (found.outcome, found.recommended, found.settled) == ("helps", "fine-tune from good", True)
+
+
+def test_runs_that_a_full_study_has_made_count(data: Path, tmp_path: Path) -> None:
+    """All of two seeds: the race begins where these end, and leaves planned what the full study had not begun."""
+    asked: dict[str, Any] = {"methods": {"scratch": {}, "fine-tune": {}}, "sources": {"good": _source(data, "good")}}
+    full = replace(race_of(data, tmp_path / "raced.sqlite", **asked, seeds=2), race=None)
+    with Store.open(full.store) as store:
+        run_study(full, store, work="study.raced:work")
+    kept = done(full)
+    found, _ = run(race_of(data, tmp_path / "raced.sqlite", **asked))
+    assert kept <= done(full)
+    assert found[20].outcome == "helps"
+    assert n_runs(found[20]) <= 6
+
+
+def test_every_number_of_labels_is_settled(data: Path, tmp_path: Path) -> None:
+    """Nothing is gained with 40 labels, where more runs are made for the arms that are alike."""
+    sources = {"good": _source(data, "good")}
+    methods: dict[str, Any] = {"scratch": {}, "fine-tune": {}}
+    spec = race_of(data, tmp_path / "raced.sqlite", labels=(20, 40), sources=sources, methods=methods)
+    found, state = run(spec, work="work_by_labels")
+    assert found[20].outcome == "helps"
+    assert found[40].outcome in ("no", "open")
+    assert n_runs(found[20]) < n_runs(found[40])
+    assert state.end in ("settled", "seeds")
+
+
+def test_the_cheapest_arms_run_first(data: Path, tmp_path: Path) -> None:
+    """A control on the inputs trains nothing, and the probe less than what is trained from the same pre-training."""
+    methods = {name: {} for name in ("scratch", "fine-tune", "raw", "linear-probe")}
+    found, state = run(race_of(data, tmp_path / "raced.sqlite", methods=methods, race={"runs": 2}))
+    assert state.end == "runs"
+    assert n_runs(found[20]) == 2
+    assert next(arm.n_seeds for arm in found[20].arms if arm.name == "raw") >= 1
+    assert all(arm.n_seeds == 0 for arm in found[20].arms if arm.name.startswith("fine-tune"))
+
+
+@pytest.mark.parametrize(("race", "end"), [({"minutes": 0.1}, "time"), ({"run_minutes": 0.05}, "long runs")])
+def test_runs_that_do_not_fit_are_not_begun_and_named(
+    data: Path, tmp_path: Path, race: dict[str, float], end: str
+) -> None:
+    """A run takes a second, and 3 of pre-training with the first of its source and seed."""
+    spec = race_of(data, tmp_path / "raced.sqlite", race=race)
+    found, state = run(spec)
+    assert state.end == end
+    made = {arm.name for arm in found[20].arms if arm.n_seeds}
+    left = {f"{arm.method} from {arm.source}" for arm in state.not_begun}
+    assert left
+    assert not left & made
+    assert all(arm.seconds is None or arm.seconds >= 60 * race.get("run_minutes", 1 / 60) for arm in state.not_begun)
+    with Store.open(spec.store, create=False) as store:
+        spent = sum(one.seconds or 0.0 for one in store.standings(spec.name))
+    assert spent <= 60 * race.get("minutes", 1.0) + 4.0  # what had begun is ended
+    longer, state = run(race_of(data, tmp_path / "raced.sqlite", race={"minutes": 10.0}))
+    assert (state.end, longer[20].settled) == ("settled", True)
+    assert not state.not_begun
+
+
+def test_without_an_arm_without_a_source_the_best_way_is_found(data: Path, tmp_path: Path) -> None:
+    methods: dict[str, Any] = {"fine-tune": {}, "l2-sp": {}}
+    found, _ = run(race_of(data, tmp_path / "raced.sqlite", methods=methods))
+    assert (found[20].outcome, found[20].recommended, found[20].settled) == ("no control", "fine-tune from good", True)
+
+
+def test_what_fails_is_left_and_the_rest_is_answered(data: Path, tmp_path: Path) -> None:
+    methods = {name: {} for name in ("scratch", "fine-tune", "l2-sp")}
+    found, state = run(race_of(data, tmp_path / "raced.sqlite", methods=methods), work="work_without_bad")
+    assert (found[20].outcome, found[20].recommended, state.end) == ("helps", "fine-tune from good", "settled")
+    arms = {arm.name: (arm.n_seeds, arm.n_failed) for arm in found[20].arms}
+    assert arms["fine-tune from bad"][0] == arms["l2-sp from bad"][0] == 0
+    assert arms["l2-sp from good"][0] >= 1
+    assert arms["l2-sp from good"][1] == 1
+
+
+def test_whether_takes_more_runs_than_which(data: Path, tmp_path: Path, finished: tuple[StudySpec, Decision]) -> None:
+    methods = {name: {} for name in ("scratch", "fine-tune", "l2-sp")}
+    found, _ = run(race_of(data, tmp_path / "raced.sqlite", methods=methods, race={"question": "whether"}))
+    assert found[20].outcome == "helps"
+    assert n_runs(found[20]) >= n_runs(finished[1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"pretraining": {"steps": 5, "sizes": [20, 40]}}, "several pre-training sizes"),
+        ({"pretraining": {"steps": 5, "checkpoints": [2]}}, "several pre-training steps"),
+        ({"seeds": 1}, "has one seed; a race needs at least 2"),
+        ({"race": {"risk": 0.05}}, "risk"),
+        ({"race": {"margin": 0.0}}, "margin = 0.0"),
+        ({"race": {"runs": 1}}, "runs = 1"),
+        ({"race": {"minutes": -1.0}}, "minutes = -1.0"),
+        ({"race": {"run_minutes": 0.0}}, "run_minutes = 0.0"),
+    ],
+)
+def test_a_study_that_is_no_race_is_refused(data: Path, tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        run(race_of(data, tmp_path / "raced.sqlite", **changes))
+
+
+def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Path) -> None:
+    """Passes by hand: 5 steps of 20 labels at 3 each; pre-training 5 steps of 60; joint training reads both."""
+    methods = {name: {} for name in ("scratch", "linear-probe", "fine-tune", "joint", "raw")}
+    cells = plan_study(race_of(data, tmp_path / "raced.sqlite", methods=methods)).cells
+
+    def first(method: str, source: str | None = None, role: str = "method", seed: int = 0) -> Any:
+        return next(
+            cell
+            for cell in cells
+            if (cell.role, cell.labels["source"], cell.labels["seed"]) == (role, source, seed)
+            and (role == "pretrain" or cell.labels["method"] == method)
+        )
+
+    scratch, again = first("scratch"), first("scratch", seed=1)
+    assert RunTimes(cells, {}).expected(scratch) is None
+    times = RunTimes(cells, {scratch.key: 6.0, first("raw").key: 0.5, first("linear-probe", "good").key: 0.1})
+    assert times.work(scratch).passes == 3 * 5 * 20
+    assert times.expected(again) == 6.0
+    assert times.expected(first("raw", seed=1)) == 0.5
+    assert times.expected(first("linear-probe", "bad")) == 0.1  # the same method with the same network
+    assert times.expected(first("fine-tune", "bad")) == pytest.approx(6.0)
+    assert times.expected(first("joint", "bad")) == pytest.approx(12.0)
+    assert times.expected(first("", "good", "pretrain")) == pytest.approx(6.0 * 60 / 20)
+    kinds = expected_by_kind(cells, {scratch.key: 6.0})
+    assert kinds == {
+        Kind("method", "fine-tune"): pytest.approx(6.0),
+        Kind("method", "joint"): pytest.approx(12.0),
+        Kind("pretrain", "pretrain"): pytest.approx(18.0),
+    }
+
+
+def _source(data: Path, name: str) -> dict[str, str]:
+    return {"data": f"npz:{data / f'{name}.npz'}"}
