@@ -173,7 +173,7 @@ def pretrained_of(cells: Sequence[StoredCell], files: Path, *, none: str) -> Stu
         if recipe.source is None or recipe.method.start != "pretrained":
             continue
         origin, needs = Origin.of(stored), stored.cell.needs
-        if needs:
+        if needs and not recipe.source.is_network:
             step = origin.pretrain_step
             file = context.network(needs[0]) if step is None else context.snapshot(needs[0], step)
         else:

@@ -314,6 +314,13 @@ def trials_file(checkpoint: Path) -> Path:
     return checkpoint.with_suffix(".trials")
 
 
+def with_chosen_settings(
+    method: Method, options: FitOptions, settings: Mapping[str, Value]
+) -> tuple[Method, FitOptions]:
+    """The method and the options with settings that were chosen elsewhere, by name."""
+    return _method_with(method, settings), _options_with(method, options, settings)
+
+
 def _method_with(method: Method, settings: Mapping[str, Value]) -> Method:
     own = _setting_names(method)
     return replace(method, **{name: value for name, value in settings.items() if name in own})  # type: ignore[type-var]

@@ -21,7 +21,14 @@ from transferscope.records import Failure, FailureKind
 from transferscope.store import claims, outcomes, planning, reads, schema
 from transferscope.store.claims import Owner
 from transferscope.store.database import Database, connect, sqlite_path
-from transferscope.store.encoding import DAMAGED, document_to_bytes, from_bytes, table_from_json, to_bytes
+from transferscope.store.encoding import (
+    DAMAGED,
+    document_to_bytes,
+    from_bytes,
+    table_from_json,
+    tables_from_json,
+    to_bytes,
+)
 from transferscope.store.rows import (
     Claim,
     Outcome,
@@ -320,6 +327,16 @@ class Store:
         cells = schema.cells
         with self._database.read() as connection:
             return set(keys) & set(connection.scalars(select(cells.c.key).where(cells.c.state == "done")))
+
+    def notes(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """What was noted of those of these cells that are done, by key."""
+        cells, outcomes, wanted = schema.cells.c, schema.outcomes.c, list(keys)
+        if not wanted:
+            return {}
+        query = select(cells.key, outcomes.notes).join(schema.outcomes, outcomes.cell_id == cells.id)
+        with self._database.read() as connection:
+            found = list(connection.execute(query.where(cells.key.in_(wanted))))
+        return dict(zip([key for key, _ in found], tables_from_json([text for _, text in found]), strict=True))
 
     def cells(self, study: str) -> list[StoredCell]:
         """The cells of a study in the order of its plan."""

@@ -18,6 +18,10 @@ KEEP = "keep"
 """Key in the payload of a cell whose network is to be kept, which says the name of the study; no part of its key."""
 
 
+CHOSEN = "chosen"
+"""Key in the payload of a cell whose settings another has chosen (`fitting.with_chosen`); no part of its key."""
+
+
 def no_progress(done: int, total: int) -> None:
     """Report no progress."""
 

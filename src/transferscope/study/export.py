@@ -14,12 +14,12 @@ from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
 from transferscope.numerics.calibration import fit_temperature
-from transferscope.store import Store
+from transferscope.store import PlannedCell, Store
 from transferscope.study.backends.backend import thread_limit
 from transferscope.study.cell import MethodRecipe, code_as_planned, code_of
 from transferscope.study.context import WorkContext, no_progress
 from transferscope.study.decisions import arms_by_key, decisions
-from transferscope.study.fitting import fit_method, task_of
+from transferscope.study.fitting import fit_method, task_of, with_chosen
 from transferscope.study.frames import read_study
 from transferscope.study.kept import Run, card_of, finished_runs
 from transferscope.study.places import one_study, open_existing
@@ -170,7 +170,7 @@ def export(
             recipe = MethodRecipe.from_payload(cell.payload)
             with thread_limit(context.threads):
                 task = task_of(cell, recipe)
-                network = _trained(run, recipe, context) if again else _kept(run, recipe, context)
+                network = _trained(with_chosen(cell, store), recipe, context) if again else _kept(run, recipe, context)
             stored = store.arrays(name, "predictions").get(key)
             score = Estimate(run.score, run.stderr, len(task.target.test))
             card = replace(
@@ -213,10 +213,10 @@ def _of(runs: Sequence[Run], what: str, wanted: str | None, name: Callable[[Run]
     return found
 
 
-def _trained(run: Run, recipe: MethodRecipe, context: WorkContext) -> Network:
+def _trained(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext) -> Network:
     """The network of a run, trained again; the state of its training is kept on the way, and goes at the end."""
-    fit = fit_method(run.cell.cell, replace(recipe, snapshots=None), context, key=run.cell.cell.key)
-    context.checkpoint(run.cell.cell.key).unlink(missing_ok=True)
+    fit = fit_method(cell, replace(recipe, snapshots=None), context, key=cell.key)
+    context.checkpoint(cell.key).unlink(missing_ok=True)
     return fit.fitted.network
 
 

@@ -12,12 +12,12 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.diagnostics import Examples
 from transferscope.errors import CorruptDataError, SettingsError
 from transferscope.methods import FitOptions, Fitted, Snapshots
-from transferscope.methods.tuning import Tuned, trials_file, tune
+from transferscope.methods.tuning import Tuned, trials_file, tune, with_chosen_settings
 from transferscope.models import Network, OpenedNetwork, build_network, open_network, open_pretrained, save_weights
 from transferscope.models.pretrained import code_notes, fingerprint_of
-from transferscope.store import PlannedCell
+from transferscope.store import PlannedCell, Store
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
-from transferscope.study.context import CELL_NOTE, STEP_NOTE, WorkContext
+from transferscope.study.context import CELL_NOTE, CHOSEN, STEP_NOTE, WorkContext
 from transferscope.study.facts import as_read, checksum, kept_data
 from transferscope.study.settings import DataSettings
 from transferscope.training import PixelScale, TrainingSettings, frozen_features, scale_of, stream_seed, to_tensors
@@ -57,7 +57,9 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     network = starting_network(cell, recipe, task, context)
     options = fit_options(cell, context, recipe.training)
     method, tuned = recipe.method, None
-    if recipe.tuning is not None:
+    if CHOSEN in cell.payload:
+        method, options = with_chosen_settings(method, options, cell.payload[CHOSEN])
+    elif recipe.tuning is not None:
         tuning = recipe.tuning
         tuned = tune(
             method,
@@ -82,6 +84,18 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     if recipe.snapshots is not None:
         save_weights(fitted.network, context.network(key), notes=network_notes(fitted, recipe, key))
     return CellFit(fitted, task, options, tuned)
+
+
+def with_chosen(cell: PlannedCell, store: Store) -> PlannedCell:
+    """The cell with the settings that the run of the first seed has chosen, where it takes them over from there.
+
+    Raises:
+        StoreError: The store cannot be read, or what was chosen is not there.
+    """
+    own = [] if cell.role != "method" or cell.payload.get("tuning") is None else list(cell.needs)
+    notes = store.notes(own)
+    chosen = [notes[key][CHOSEN] for key in own if CHOSEN in notes.get(key, {})]
+    return replace(cell, payload={**cell.payload, CHOSEN: chosen[0]}) if chosen else cell
 
 
 def network_notes(fitted: Fitted, recipe: MethodRecipe, key: str) -> dict[str, str]:

@@ -156,17 +156,24 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
     _check_distinct(stems)
     numbers = spec.target.labels or (data.n_target,)
     with gc_paused():
-        return [cell for seed in spec.seeds for cell in _cells_of_seed(seed, stages, stems, numbers)]
+        first: dict[tuple[int, int], PlannedCell] = {}  # by stem and number of labels
+        return [cell for seed in spec.seeds for cell in _cells_of_seed(seed, stages, stems, numbers, first)]
 
 
 def _cells_of_seed(
-    seed: int, stages: Sequence["_Stem"], stems: Sequence["_Stem"], numbers: Sequence[int]
+    seed: int,
+    stages: Sequence["_Stem"],
+    stems: Sequence["_Stem"],
+    numbers: Sequence[int],
+    first: dict[tuple[int, int], PlannedCell],
 ) -> Iterator[PlannedCell]:
     pretrained = {(stage.source, stage.n_source): _pretrain_cell(stage, seed) for stage in stages}
     yield from pretrained.values()
-    for stem in stems:
+    for i, stem in enumerate(stems):
         needs = (pretrained[stem.source, stem.n_source].key,) if stem.pretrained else ()
-        fits = [_method_cell(stem, n_target, seed, needs) for n_target in numbers]
+        fits = [_method_cell(stem, n_target, seed, needs, first.get((i, n_target))) for n_target in numbers]
+        if stem.chosen_once:
+            first.update({(i, n): fit for n, fit in zip(numbers, fits, strict=True) if (i, n) not in first})
         yield from fits
         yield from (_diagnose_cell(diagnosis, fit) for fit in fits for diagnosis in stem.diagnoses)
 
@@ -192,6 +199,7 @@ class _Stem:
     pretrained: bool = False
     pretrain_step: int | None = None
     diagnoses: tuple[_Diagnosis, ...] = ()
+    chosen_once: bool = False
 
 
 def _pretrain_cell(stage: _Stem, seed: int) -> PlannedCell:
@@ -199,7 +207,11 @@ def _pretrain_cell(stage: _Stem, seed: int) -> PlannedCell:
     return PlannedCell(key, "pretrain", _labels(stage, None, seed), stage.payload)
 
 
-def _method_cell(stem: _Stem, n_target: int, seed: int, needs: tuple[str, ...]) -> PlannedCell:
+def _method_cell(
+    stem: _Stem, n_target: int, seed: int, needs: tuple[str, ...], first: PlannedCell | None = None
+) -> PlannedCell:
+    """A cell of a method; `first` is that of the first seed, whose settings it takes over."""
+    needs = needs if first is None else (*needs, first.key)
     shared = stem.shared if stem.pretrain_step is None else f"{stem.shared}@{stem.pretrain_step}"
     key = cell_key(shared, seed=seed, n_target=n_target, n_source=stem.n_source, needs=needs)
     return PlannedCell(key, "method", _labels(stem, n_target, seed), stem.payload, needs)
@@ -318,6 +330,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
         source,
         0 if source is None else None,
         diagnoses=diagnoses,
+        chosen_once=tuning is not None and spec.tuning is not None and spec.tuning.draw == "first",
     )
 
 
@@ -368,7 +381,7 @@ def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
     if spec.tuning is None:
         return None
     grid = spec.tuning.grid.get(method, {})
-    if spec.tuning.search == "halving" and not grid:
+    if not grid:
         return None  # nothing to choose: the cell is that of a study without tuning
     balanced = spec.training.class_weights == "balanced"
     return CellTuning(spec.tuning.trials, spec.tuning.folds, grid, spec.tuning.search, balanced)

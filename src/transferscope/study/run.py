@@ -26,6 +26,7 @@ from transferscope.study.backends import (
 )
 from transferscope.study.backends.choice import backend_of
 from transferscope.study.context import KEEP, WorkContext
+from transferscope.study.fitting import with_chosen
 from transferscope.study.inputs import DOCUMENT, kept_inputs
 from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.places import check_place
@@ -547,6 +548,7 @@ class _Runner:
                 cell = self._planned.get(claim.key, claim.cell)  # paths to data may differ where another planned it
                 if self._is_here:
                     choose_device(cell.payload.get("device", "cpu"))
+                cell = self._ask(partial(with_chosen, cell, self._store))
                 if cell.key in self._kept:
                     cell = replace(cell, payload={**cell.payload, KEEP: self._name})
                 self._backend.start(cell)

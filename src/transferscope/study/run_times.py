@@ -56,6 +56,7 @@ class RunTimes:
 
     def __init__(self, cells: Sequence[PlannedCell], seconds: Mapping[str, float]) -> None:
         self._recipes: dict[int, PretrainRecipe | MethodRecipe] = {}
+        self._methods = {cell.key for cell in cells if cell.role == "method"}
         self._own: dict[Alike, list[float]] = defaultdict(list)
         others: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         paces: dict[tuple[str, bool], list[float]] = defaultdict(list)
@@ -63,8 +64,8 @@ class RunTimes:
             if cell.key not in seconds or cell.role not in ("pretrain", "method"):
                 continue
             taken, work = seconds[cell.key], self.work(cell)
-            self._own[_alike(cell)].append(taken)
-            others[(*_alike(cell)[:2], work.network)].append(taken)
+            self._own[self._alike(cell)].append(taken)
+            others[(*self._alike(cell)[:2], work.network)].append(taken)
             if work.passes:
                 paces[work.network, work.kind >= 2].append(taken / work.passes)
         self._others = others
@@ -83,12 +84,21 @@ class RunTimes:
         method, n_target = recipe.method, number(cell, "n_target")
         if method.takes_steps:
             read = _read_in_steps(recipe.training, n_target) * (2 if method.uses_source else 1)
-            return Work(trained, network, STEP * read * method.most_runs * (1 + _searched(recipe)))
+            runs = method.most_runs * (1 if self._takes_over(cell) else 1 + _searched(recipe))
+            return Work(trained, network, STEP * read * runs)
         if not recipe.method.uses_network:
             return Work(0, "", 0.0)
         if trained == 2:
             return Work(2 if cell.needs else 1, network, 0.0)
         return Work(1, network, n_target + (number(cell, "n_source") if method.uses_source else 0))
+
+    def _takes_over(self, cell: PlannedCell) -> bool:
+        """Whether a run takes its settings over from that of the first seed, rather than to search."""
+        return any(need in self._methods for need in cell.needs)
+
+    def _alike(self, cell: PlannedCell) -> Alike:
+        role, method, source = _alike(cell)
+        return role, f"{method}, without a search" if self._takes_over(cell) else method, source
 
     def expected(self, cell: PlannedCell) -> float | None:
         """Seconds of a cell without those that it needs; None where nothing tells.
@@ -96,12 +106,12 @@ class RunTimes:
         As long as the mean of the same method and source, else of the method with the same network; else in proportion
         to the examples that pass, at the pace of what trained that network, or of what read it slowly.
         """
-        if found := self._own.get(_alike(cell)):
+        if found := self._own.get(self._alike(cell)):
             return float(np.mean(found))
         if cell.role not in ("pretrain", "method"):
             return None
         work = self.work(cell)
-        if found := self._others.get((*_alike(cell)[:2], work.network)):
+        if found := self._others.get((*self._alike(cell)[:2], work.network)):
             return float(np.mean(found))
         pace = self._pace.get((work.network, True), self._pace.get((work.network, False)))
         return work.passes * pace if pace is not None and work.passes else None

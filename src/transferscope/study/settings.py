@@ -183,12 +183,15 @@ class TuningSettings:
             without a grid tries what `compare` tries (see `methods.tuning.search_grid`); {} tries nothing.
         search: "full" tries each on every fold with all training steps; "halving" with a third of the steps, and after
             each fold only the better half goes on (see `methods.tuning.tune`).
+        draw: "first": settings are chosen once, on the training labels of the first seed, and used for all seeds;
+            "each": every seed chooses its own.
     """
 
     trials: int
     folds: int = 5
     grid: dict[str, dict[str, tuple[Value, ...]]] = field(default_factory=dict)
     search: Literal["full", "halving"] = "full"
+    draw: Literal["first", "each"] = "first"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

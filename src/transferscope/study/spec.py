@@ -98,8 +98,6 @@ class StudySpec:
         if self.target.metric is None:
             del tables["target"]["metric"]
         del tables["track"]  # it belongs to a run of the study, and may hold a password
-        if self.tuning is not None and self.tuning.search == "full":
-            del tables["tuning"]["search"]  # as before there was one, so that no stored study seems edited
         tables["training"] = self.training.identity  # likewise, of settings that were added since
         if self.pretraining is not None:
             tables["pretraining"] = self.pretraining.identity

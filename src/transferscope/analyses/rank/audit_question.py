@@ -277,7 +277,8 @@ def _of_study(one: _Read) -> dict[str, _Group]:
         )
         group.files[name], group.networks[name] = dict(one.pretrained.files[origin]), (one.pretrained, origin)
         group.gave.setdefault(name, {})[seed] = value
-        pretraining = by_key.get(stored.cell.needs[0]) if stored.cell.needs else None
+        needed = [by_key[key] for key in stored.cell.needs if key in by_key]
+        pretraining = next((one for one in needed if one.cell.role == "pretrain"), None)
         known = pretraining is not None and origin.pretrain_step is None
         group.accuracy.setdefault(name, {})[seed] = (
             accuracy.get(pretraining.cell.key, np.nan) if known and pretraining else np.nan
