@@ -183,7 +183,7 @@ SHIPPED_TASKS = shipped_rows()[["origin", "task"]].drop_duplicates("origin").to_
 def test_a_name_joins_no_tables_and_arms_of_others_are_not_proposed(
     history: History, tmp_path: Path, of: str, shared: bool
 ) -> None:
-    """For a task of each origin that comes with the package: one of the user's own, or the new one, is called like it."""
+    """One of the user's own tasks, or the new one, is called like one that comes with the package, of each origin."""
     for origin, name in SHIPPED_TASKS:
         rows = shipped_rows()[shipped_rows()["origin"] == origin]
         lower = (rows["better"] == "lower").any()
