@@ -75,4 +75,4 @@ def _of_classes(view: TargetView) -> list[Int64[np.ndarray, " m"]]:
 
 def _shares(part: Float64[np.ndarray, " Z"], mass: Float64[np.ndarray, " Z"]) -> Float64[np.ndarray, " Z"]:
     """part / mass; 0 for source classes that are never predicted."""
-    return np.divide(part, mass, out=np.zeros_like(mass), where=mass > 0)
+    return np.asarray(np.divide(part, mass, out=np.zeros_like(mass), where=mass > 0))
