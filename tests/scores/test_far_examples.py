@@ -51,7 +51,8 @@ def _transrate(features: np.ndarray, labels: np.ndarray) -> float:
     def rate(z: np.ndarray) -> float:
         return float(np.log1p(np.linalg.svd(z, compute_uv=False) ** 2 / (len(z) * 1e-4)).sum()) / 2
 
-    return rate(centred) - sum((labels == c).mean() * rate(centred[labels == c]) for c in np.unique(labels))
+    within = [float((labels == c).mean()) * rate(centred[labels == c]) for c in np.unique(labels)]
+    return rate(centred) - sum(within)
 
 
 def _ridge(features: np.ndarray, labels: np.ndarray) -> float:

@@ -1,3 +1,4 @@
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -63,3 +64,16 @@ def test_leep_is_at_least_nce_for_confident_heads() -> None:
     rng = np.random.default_rng(0)
     confident = replace(view, source_probabilities=np.round(probabilities(500 * rng.standard_normal((60, 4)))))
     assert Leep().value(confident).value == pytest.approx(Nce().value(confident).value)
+
+
+def test_many_classes_take_no_table_of_all_of_them() -> None:
+    """A table of examples and classes would be 200 MB, one of both tasks' classes 12 MB."""
+    rng, n = np.random.default_rng(0), 10_000
+    confident = probabilities(rng.standard_normal((n, 600)))
+    view = TargetView(np.zeros((n, 1)), rng.integers(2500, size=n), confident)
+    for score in (Leep(), Nce()):
+        tracemalloc.start()
+        assert np.isfinite(score.value(view).value)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 8e6

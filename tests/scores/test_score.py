@@ -8,6 +8,7 @@ from scores.views import classes_view
 from transferscope.errors import DataError
 from transferscope.numerics.jackknife import jackknife
 from transferscope.scores import SCORES, TargetView, grouped_error, leave_groups_out, with_error
+from transferscope.scores.score import Contributing
 
 FEATURES, LABELS = np.ones((3, 2)), np.array([0, 1, 0])
 THIRDS = np.full((3, 3), 1 / 3)
@@ -117,7 +118,7 @@ def test_value_n_and_status_are_kept(name: str) -> None:
 
 
 def test_it_is_the_jackknife_of_the_score() -> None:
-    view, score = classes_view(90, signal=0.5), SCORES["leep"]
+    view, score = classes_view(90, signal=0.5), SCORES["logme"]
     expected = jackknife(lambda index: score.value(view.take(index)).value, 90)
     assert with_error(score, view).stderr == pytest.approx(expected.stderr)
 
@@ -144,15 +145,30 @@ def _claimed_over_actual(name: str, *, n_claimed: int) -> float:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["logme", "h-score", "leep", "nce", "gbc", "parc"])
+@pytest.mark.parametrize("name", ["logme", "h-score", "leep", "nce", "transrate", "gbc", "parc"])
 def test_errors_agree_with_repeated_sampling(name: str) -> None:
     assert _claimed_over_actual(name, n_claimed=15) == pytest.approx(1, abs=0.25)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["knn", "ridge-probe", "transrate"])
-def test_errors_of_scores_that_jump_or_drift_are_on_the_wide_side(name: str) -> None:
-    assert 1 < _claimed_over_actual(name, n_claimed=30) < 2
+@pytest.mark.parametrize("name", ["knn", "ridge-probe"])
+def test_errors_of_scores_that_jump_are_on_the_wide_side(name: str) -> None:
+    assert 1 < _claimed_over_actual(name, n_claimed=30) < 2.5
+
+
+@pytest.mark.parametrize("name", ["leep", "nce", "transrate"])
+@pytest.mark.parametrize(("n", "d"), [(40, 6), (24, 40)], ids=["more examples than features", "fewer"])
+def test_contributions_are_derivatives_to_the_weight_of_each_example(name: str, n: int, d: int) -> None:
+    """By what one more copy of an example changes, where all examples are there 4,000 times."""
+    score, view, copies = SCORES[name], classes_view(n, d, signal=0.3), 4000
+    assert isinstance(score, Contributing)
+    each = score.contributions(view)
+    assert each.mean() == pytest.approx(score.value(view).value)
+    many = np.tile(np.arange(n), copies)
+    before = score.value(view.take(many)).value
+    for i in (0, 11, n - 1):
+        change = score.value(view.take(np.append(many, i))).value - before
+        assert each[i] - each.mean() == pytest.approx(change * (copies * n + 1), rel=2e-3, abs=2e-3)
 
 
 def test_networks_on_the_same_examples_share_their_groups() -> None:

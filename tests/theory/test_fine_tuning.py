@@ -327,6 +327,53 @@ def test_on_average_nothing_of_the_source_is_left_with_enough_examples() -> None
     assert fine_tuning_average(1.0, 19, 20, sigma=0.0).risk.status == "ok"
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 20])
+def test_infinitely_many_layers_have_no_mean_below_three_examples(n: int) -> None:
+    """Orthogonal teachers without noise: kappa^2 = tau^2 M_22 / (s^2 M_11), and by symmetry E[M_22 | M_11 = m] is
+    (n - m) / (d - 1), so that with M_11 ~ beta(n/2, (d-n)/2) the mean of the transferability is
+
+        -tau^2 / (d - 1) (n (d - 2) / (n - 2) - n - 1 + n / d).
+    """
+    d, tau = 40, 1.5
+    average = fine_tuning_average(math.pi / 2, n, d, sigma=0.0, source_norm=0.7, target_norm=tau, depth=math.inf)
+    found = average.transferability
+    if n <= 2:
+        assert (found.value, found.status) == (-math.inf, "unbounded")
+        assert (average.risk.value, average.risk.status) == (math.inf, "unbounded")
+        assert average.kappa.status == ("unbounded" if n == 1 else "ok")
+        return
+    assert found.status == "ok"
+    assert (found.stderr is None) == (n <= 4)  # no variance
+    if found.stderr is not None:
+        exact = -(tau**2) / (d - 1) * (n * (d - 2) / (n - 2) - n - 1 + n / d)
+        assert abs(found.value - exact) < 4 * found.stderr
+        assert found.value == pytest.approx(exact, rel=0.1)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, math.inf])
+@pytest.mark.parametrize("left", [1, 2, 3, 4, 6])
+def test_moments_exist_as_the_tail_of_the_noise_lets_them(depth: float, left: int) -> None:
+    """1 / chi^2_k has the moments below k/2, with k = d - n + 1 = left + 1; kappa^2 goes as its power (L - 1)/L."""
+    average = fine_tuning_average(1.0, 14 - left, 14, sigma=0.5, depth=depth)
+    power = 1 - 1 / depth
+
+    def has(moment: float) -> bool:
+        return moment < (left + 1) / 2
+
+    assert (average.risk.status == "ok") == (has(1) and has(power))
+    assert (average.transferability.status == "ok") == has(power)
+    assert (average.risk.stderr is not None) == (has(2) and has(2 * power))
+    assert (average.transferability.stderr is not None) == has(2 * power)
+    assert average.kappa.stderr is not None or not has(power)
+
+
+def test_averages_of_parallel_teachers_without_noise_are_finite_at_any_depth() -> None:
+    for theta in (0.0, math.pi):
+        average = fine_tuning_average(theta, 1, 10, sigma=0.0, target_norm=2.0, depth=math.inf)
+        assert average.kappa.value == pytest.approx(2.0)
+        assert average.risk.status == "ok"
+
+
 def test_averages_of_impossible_parameters_are_refused() -> None:
     with pytest.raises(SettingsError) as wrong:
         fine_tuning_average(1.0, 0, 20, sigma=0.5)

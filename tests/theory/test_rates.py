@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from transferscope.data.problems import power_law_transfer
+from transferscope.data.problems.power_law import PowerLawTarget, PowerLawTransfer
 from transferscope.errors import SettingsError
 from transferscope.theory.rates import fine_tuning_bound, fine_tuning_rates
 
@@ -76,13 +77,31 @@ def test_the_full_bound_has_its_terms_by_hand() -> None:
     assert float(found.source_bias) == pytest.approx(0.25 * smooth)
     assert float(found.added_bias) == pytest.approx(2 * 0.25**2 * np.sum(b**2 / gamma**2))
     rkhs = np.sum(b**2 / gamma)
-    assert float(found.initial) == pytest.approx(0.3 * (0.1 * (1 + smooth) / 0.25 + 1 + rkhs))
-    step = 4 / 0.1**2 * (0.1 * (1 + smooth) / 0.25**2 + 4 + rkhs / 0.25)
+    assert float(found.initial) == pytest.approx(0.3 * (0.1 * (1 + smooth) / 0.25 + smooth + rkhs))
+    step = 4 / 0.1**2 * (0.1 * (1 + smooth) / 0.25**2 + 4 * smooth + rkhs / 0.25)
     assert float(found.step) == pytest.approx(step)
     norm = np.sum((a + b) ** 2 / gamma)
     assert float(found.variance) == pytest.approx(0.5 * (1 + 25 * norm) * np.sum(gamma / (gamma + 0.25)))
     parts = (found.source_bias, found.added_bias, found.initial, found.step, found.variance)
     assert float(found.total) == pytest.approx(float(sum(parts)))
+
+
+@pytest.mark.parametrize("r0", [0.5, 0.75, 1.0])
+@pytest.mark.parametrize("ridge", [1e-4, 0.01, 0.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_terms_of_the_source_bound_what_the_ridge_leaves_of_it(r0: float, ridge: float, seed: int) -> None:
+    """Eq. 46 and 47 bound the norms of (Sigma + lambda)^-1/2 and (Sigma + lambda)^-1 of phi_0 less its ridge solution.
+
+    The first source is a single eigenfunction with gamma = 0.01: with lambda = 0.01 the first norm is 12.5 for a term
+    that is printed as 0.01 at r0 = 1.
+    """
+    coefficients = np.random.default_rng(seed).standard_normal(40) if seed else np.eye(40)[9]
+    one = PowerLawTarget(xi=2.0, coefficients=coefficients)
+    pair = PowerLawTransfer(source=one, target=one)
+    found = fine_tuning_bound(pair, 1, r0=r0, r1=1.0, ridge=ridge, rate=0.01, source_error=0.0)
+    left = ridge * coefficients / (one.eigenvalues + ridge)
+    assert float(found.initial) * 2 >= np.sum(left**2 / (one.eigenvalues + ridge))
+    assert float(found.step) * (2 * 0.01) ** 2 >= np.sum(left**2 / (one.eigenvalues + ridge) ** 2)
 
 
 def test_with_the_regularisation_of_table_1_the_bound_falls_at_its_rate() -> None:

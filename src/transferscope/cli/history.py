@@ -135,6 +135,9 @@ def propose(
         str | None, typer.Option(help="Read only what is from there, as `transferscope history list` names it.")
     ] = None,
     own: Annotated[bool, typer.Option("--own", help="Leave out what comes with the package.")] = False,
+    every_arm: Annotated[
+        bool, typer.Option("--every-arm", help="Propose arms that only what comes with the package knows, too.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="An HTML file to write.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -145,7 +148,15 @@ def propose(
     from transferscope.report.blocks import Text
 
     probes = each_once(map(_probe, tried or ()), "arm of --tried")
-    result = ask(task, probes=probes, labels=labels, rule=cast(Rule, rule), origin=origin, shipped=not own)
+    result = ask(
+        task,
+        probes=probes,
+        labels=labels,
+        rule=cast(Rule, rule),
+        origin=origin,
+        shipped=not own,
+        every_arm=every_arm,
+    )
     if not as_json:
         typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
     written = [] if out is None else [result.report(out).html]

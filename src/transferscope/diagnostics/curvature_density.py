@@ -41,6 +41,7 @@ class CurvatureDensity:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "probes"
+    version: ClassVar[int] = 3
 
     blocks: tuple[str, ...] = ()
     n_probes: int = 10

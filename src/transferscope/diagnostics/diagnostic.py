@@ -83,6 +83,8 @@ class Diagnostic(Protocol):
 
     A standard error is over the examples unless a class variable `errors_over` says "batches" (of its setting
     `batch_size`) or "probes".
+
+    A class variable `version` (2 without one) is raised when the same settings give other results than before.
     """
 
     name: ClassVar[str]

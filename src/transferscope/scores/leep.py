@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Float64, Int64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
-from transferscope.scores.score import Needs, TargetView, class_indices, indicators, without_value
+from transferscope.scores.score import Needs, TargetView, without_value
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,42 @@ class Leep:
         refusal = without_value(self, view)
         if refusal is not None or view.source_probabilities is None:
             return refusal or Estimate.missing("undefined", len(view))
-        theta = view.source_probabilities[:, view.source_probabilities.any(axis=0)]  # (n, Z)
-        joint = indicators(view).T @ theta  # (C, Z)
-        conditional = joint / joint.sum(axis=0)
-        expected = (conditional[class_indices(view)] * theta).sum(axis=1)  # (n,)
+        expected = _expected(view, view.source_probabilities)
         return Estimate(float(np.log(expected).mean()), None, len(view))
+
+    def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
+        """See `Contributing`: log e_i of the example, and what it changes in P(y | z) for all examples.
+
+        With e_i = sum_z P(y_i | z) theta(x_i)_z, M_z = sum_i theta(x_i)_z and
+        A_yz = sum_{i: y_i = y} theta(x_i)_z / e_i, that is sum_z theta(x_i)_z (A_(y_i)z - sum_y A_yz P(y | z)) / M_z.
+        """
+        theta = view.source_probabilities
+        assert theta is not None
+        expected, mass = _expected(view, theta), theta.sum(axis=0)
+        common, change = np.zeros(theta.shape[1]), np.empty(len(view))
+        for rows in _of_classes(view):
+            own = theta[rows]
+            common += (1 / expected[rows]) @ own * _shares(own.sum(axis=0), mass)
+        for rows in _of_classes(view):
+            own = theta[rows]
+            change[rows] = own @ _shares((1 / expected[rows]) @ own - common, mass)
+        return np.asarray(np.log(expected) + change)
+
+
+def _expected(view: TargetView, theta: Float64[np.ndarray, "n Z"]) -> Float64[np.ndarray, " n"]:
+    """sum_z P(y_i | z) theta(x_i)_z, class by class: no table of all classes of both tasks is made."""
+    mass, expected = theta.sum(axis=0), np.empty(len(view))
+    for rows in _of_classes(view):
+        own = theta[rows]
+        expected[rows] = own @ _shares(own.sum(axis=0), mass)
+    return expected
+
+
+def _of_classes(view: TargetView) -> list[Int64[np.ndarray, " m"]]:
+    """The examples of each class."""
+    return np.split(np.argsort(view.labels, kind="stable"), np.cumsum(np.unique_counts(view.labels).counts)[:-1])
+
+
+def _shares(part: Float64[np.ndarray, " Z"], mass: Float64[np.ndarray, " Z"]) -> Float64[np.ndarray, " Z"]:
+    """part / mass; 0 for source classes that are never predicted."""
+    return np.asarray(np.divide(part, mass, out=np.zeros_like(mass), where=mass > 0))

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Float64, Int64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
-from transferscope.scores.score import Needs, TargetView, indicators, without_value
+from transferscope.scores.score import Needs, TargetView, class_indices, without_value
 
 
 @dataclass(frozen=True)
@@ -37,10 +38,23 @@ class Nce:
         refusal = without_value(self, view)
         if refusal is not None or view.source_probabilities is None:
             return refusal or Estimate.missing("undefined", len(view))
-        n = len(view)
-        source = np.unique(view.source_probabilities.argmax(axis=1), return_inverse=True)[1]
-        counts = np.eye(source.max() + 1)[source].T @ indicators(view)  # (Z, C)
-        seen = counts.sum(axis=1, keepdims=True)
-        log_ratio = np.log(counts / seen, out=np.zeros_like(counts), where=counts > 0)
-        alone = int((seen == 1).sum())
-        return Estimate(float((counts * log_ratio).sum() / n), None, n, "not_identified" if 2 * alone > n else "ok")
+        source, of_pair, of_source = _counts(view, view.source_probabilities)
+        n, alone = len(view), int((np.bincount(source) == 1).sum())
+        value = float(np.log(of_pair / of_source).mean())
+        return Estimate(value, None, n, "not_identified" if 2 * alone > n else "ok")
+
+    def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
+        """See `Contributing`: log P(y_i | z_i); what an example changes in it for the others adds up to 0."""
+        assert view.source_probabilities is not None
+        _, of_pair, of_source = _counts(view, view.source_probabilities)
+        return np.asarray(np.log(of_pair / of_source))
+
+
+def _counts(
+    view: TargetView, theta: Float64[np.ndarray, "n Z"]
+) -> tuple[Int64[np.ndarray, " n"], Int64[np.ndarray, " n"], Int64[np.ndarray, " n"]]:
+    """The source class of each example, how many have its source class and label, and how many its source class."""
+    source = theta.argmax(axis=1)
+    pairs = source * (class_indices(view).max() + 1) + class_indices(view)
+    _, pair, together = np.unique(pairs, return_inverse=True, return_counts=True)
+    return source, together[pair], np.bincount(source)[source]

@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float64
+from scipy import linalg
 
 from transferscope.data.task import Kind
 from transferscope.errors import SettingsError
@@ -59,9 +60,31 @@ class TransRate:
         rate = coding_rate(features, self.epsilon) - within
         return Estimate(float(rate), None, n, "ok" if narrow else "not_identified")
 
+    def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
+        """See `Contributing`: the derivative of both rates to the weight of each example, with that of the mean."""
+        n, classes, features = len(view), class_indices(view), centred(view.features)
+        found = coding_rate(features, self.epsilon) + _pull(features, self.epsilon)[0]
+        for c in range(classes.max() + 1):
+            own = classes == c
+            pull, towards = _pull(features[own], self.epsilon)
+            found[own] -= coding_rate(features[own], self.epsilon) + pull
+            found += own.sum() / n * (features @ towards)
+        return np.asarray(found)
+
 
 def coding_rate(features: Float64[np.ndarray, "n d"], epsilon: float) -> float:
     """R(Z) = 1/2 log det(I + Z' Z / (n epsilon)), in nats, by way of the smaller Gram matrix."""
     n, d = features.shape
     gram = features.T @ features if d <= n else features @ features.T
     return float(np.linalg.slogdet(np.eye(len(gram)) + gram / (n * epsilon))[1]) / 2
+
+
+def _pull(features: Float64[np.ndarray, "n d"], epsilon: float) -> tuple[np.ndarray, np.ndarray]:
+    """With G = (epsilon I + Z' Z / n)^-1: half of z_i' G z_i less its mean, shape (n,), and G mean(z), shape (d,)."""
+    n, d = features.shape
+    if d <= n:
+        solved = linalg.solve(features.T @ features / n + epsilon * np.eye(d), features.T, assume_a="pos")  # G Z'
+    else:
+        solved = linalg.solve(features @ features.T / n + epsilon * np.eye(n), features, assume_a="pos").T
+    pulls = (features * solved.T).sum(axis=1)
+    return (pulls - pulls.mean()) / 2, solved.mean(axis=1)

@@ -29,8 +29,8 @@ from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec
 from transferscope.training import TrainingSettings, choose_device, choose_precision
 
-DIAGNOSE_VERSION = 3
-"""Part of the key of a diagnostic's cell; raised when the same settings give other results than before."""
+DIAGNOSE_VERSION = 2
+"""Part of the key of a diagnostic's cell, but of one with a `version` of its own."""
 
 
 @dataclass(frozen=True)
@@ -345,7 +345,8 @@ def _diagnosis(
 ) -> _Diagnosis:
     described = settings.as_json()
     described["settings"] = identifying(type(settings.diagnostic), described["settings"])
-    parts = {"role": "diagnose", "version": DIAGNOSE_VERSION, **described}  # the rest is in its needs
+    version = getattr(settings.diagnostic, "version", DIAGNOSE_VERSION)
+    parts = {"role": "diagnose", "version": version, **described}  # the rest is in its needs
     if origin := DIAGNOSTICS.identity(type(settings.diagnostic)):
         parts |= {"name": settings.diagnostic.name, "origin": origin}
     return _Diagnosis(name, shared_digest(parts), {**DiagnoseRecipe(recipe, settings).as_payload(), **arithmetic})

@@ -235,7 +235,9 @@ def fine_tuning_average(
         seed: Of the draws.
 
     Returns:
-        The means; the risk of d - 1 <= n < d with noise has no finite mean and is "unbounded".
+        The means; "unbounded" where there is no finite one, and without standard error where there is no variance. With
+        noise, ||X^+ eps||^2 has a mean for n < d - 1 and a variance for n < d - 3. At L = infinity kappa^2 goes as
+        1 / M_11, which has a mean for n > 2 and a variance for n > 4 (kappa itself: n > 1 and n > 2).
 
     Raises:
         SettingsError: A parameter is out of range.
@@ -256,9 +258,17 @@ def fine_tuning_average(
     shared = s * tau * (c * (1 - inside.first) - sine * inside.both)  # theta_S'P_perp theta_T
     gain = 2 * kappa * shared - kappa**2 * s**2 * (1 - inside.first)
     outside = tau**2 * (c**2 * (1 - inside.first) - 2 * c * sine * inside.both + sine**2 * (1 - inside.second))
-    bounded = sigma == 0 or d - n > 1
-    risk = _mean(noise + outside - gain) if bounded else Estimate(math.inf, None, 0, "unbounded")
-    return AveragedFineTuning(_mean(kappa), risk, _mean(gain))
+    # moments of what goes as (noise^p / M_11)^m: p = (L - 1)/L, and M_11 counts for L = infinity alone
+    tail = math.inf if sigma == 0 else (d - n + 1) / 2
+    near = math.inf if math.isfinite(depth) or (sigma == 0 and tau * abs(sine) < 1e-15 * s) else n / 2
+    p = 1 - 1 / depth
+    finite = [m * p < tail and m < near for m in (0.5, 1, 2)]  # kappa, its square, the square of that
+    of_risk = [finite[at] and m < tail for at, m in ((1, 1), (2, 2))]
+    return AveragedFineTuning(
+        _mean(kappa, finite[0], finite[1]),
+        _mean(noise + outside - gain, *of_risk),
+        _mean(gain, finite[1], finite[2], infinite=-math.inf),
+    )
 
 
 def printed_transferability(theta: Numbers, gamma: Numbers) -> Array:
@@ -336,8 +346,13 @@ def _direction(n: int, draws: int, generator: np.random.Generator) -> Float64[np
     return np.asarray(along / np.sqrt(along**2 + others))
 
 
-def _mean(values: Float64[np.ndarray, " draws"]) -> Estimate:
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))), len(values))
+def _mean(
+    values: Float64[np.ndarray, " draws"], has_mean: bool, has_variance: bool, *, infinite: float = math.inf
+) -> Estimate:
+    if not has_mean:
+        return Estimate(infinite, None, 0, "unbounded")
+    stderr = float(values.std(ddof=1) / math.sqrt(len(values))) if has_variance else None
+    return Estimate(float(values.mean()), stderr, len(values))
 
 
 def _exact(value: float) -> Estimate:

@@ -9,8 +9,8 @@ The constants eps, C, c and A are left open by the theorem. Smoothness of phi_0 
 phi_1, is r0 and r1; the kernel's eigenvalues decay as s^-xi; the step size is eta_1 = T_1^-zeta.
 
 Corrections. Table 1 and eq. 26 carry further conditions on xi that are sufficient but not necessary: the term they
-guard against vanishes as T_1 grows. Theorem 2's term (c) should read lambda^(2 r0 - 1) ||phi_0||^2, which changes no
-rate.
+guard against vanishes as T_1 grows. Theorem 2's terms (c) and (d) should read lambda^(2 r0 - 1) ||Sigma^-r0 phi_0||^2
+and lambda^(2 r0 - 2) ||Sigma^-r0 phi_0||^2, which changes no rate.
 """
 
 from dataclasses import dataclass
@@ -84,9 +84,10 @@ class FineTuningBound:
     Attributes:
         source_bias: c_0 lambda^(2 r0) ||Sigma^-r0 phi_0||^2, what the pull towards the start costs.
         added_bias: c_1 lambda^(2 r1) ||Sigma^-r1 phi_1||^2.
-        initial: c_2/(T+1) (R_0 (1 + ||Sigma^-r0 phi_0||^2)/lambda + lambda^(2 r0 - 1) ||phi_0||^2 + ||phi_1||_H^2).
-        step: c_3/((T+1)^2 eta^2) (R_0 (1 + ||Sigma^-r0 phi_0||^2)/lambda^2 + lambda^(2 r0 - 2) ||phi_0||^2
-            + ||phi_1||_H^2/lambda).
+        initial: c_2/(T+1) (R_0 (1 + ||Sigma^-r0 phi_0||^2)/lambda + lambda^(2 r0 - 1) ||Sigma^-r0 phi_0||^2
+            + ||phi_1||_H^2).
+        step: c_3/((T+1)^2 eta^2) (R_0 (1 + ||Sigma^-r0 phi_0||^2)/lambda^2
+            + lambda^(2 r0 - 2) ||Sigma^-r0 phi_0||^2 + ||phi_1||_H^2/lambda).
         variance: c_4/(T+1) (1 + ||phi||_H^2 + 24 ||Sigma^-r phi||^2) tr Sigma (Sigma + lambda)^-1.
     """
 
@@ -115,9 +116,10 @@ def fine_tuning_bound(
 ) -> FineTuningBound:
     """The bound on the risk of fine-tuning by averaged SGD with a pull towards the start (mikami2021, eq. 14).
 
-    Corrections: the powers of lambda before ||phi_0||^2 are 2 r0 - 1 and 2 r0 - 2, as eq. 46 and 47 of the proof have
-    them, and not 2 r1 - 1 and 2 r1 - 2; and r in the last term, which is printed as r0 for phi = phi_0 + phi_1, is the
-    smaller of both, for which the norm exists.
+    Corrections: for lambda^(2 r1 - 1) ||phi_0||^2 and lambda^(2 r1 - 2) ||phi_0||^2 it has lambda^(2 r0 - 1) and
+    lambda^(2 r0 - 2) times ||Sigma^-r0 phi_0||^2: the powers are those of eq. 46 and 47 of the proof, and the norm is
+    that of eq. 40, which these refer to and without which the terms bound nothing. And r in the last term, which is
+    printed as r0 for phi = phi_0 + phi_1, is the smaller of both, for which the norm exists.
 
     Args:
         pair: phi_0 and phi_0 + phi_1 in eigenfunctions with their eigenvalues.
@@ -147,15 +149,15 @@ def fine_tuning_bound(
     source, added = pair.source.coefficients, pair.target.coefficients - pair.source.coefficients
     phi, r = pair.target.coefficients, min(r0, r1)
     smooth_0, smooth_1 = _norm(source, gamma, 2 * r0), _norm(added, gamma, 2 * r1)
-    size_0, in_rkhs = _norm(source, gamma, 0), _norm(added, gamma, 1)
+    in_rkhs = _norm(added, gamma, 1)
     start = error * (1 + smooth_0)
     trace = np.sum(gamma / (gamma + lam[..., None]), axis=-1)
     c = constants
     return FineTuningBound(
         source_bias=np.asarray(c[0] * lam ** (2 * r0) * smooth_0),
         added_bias=np.asarray(c[1] * lam ** (2 * r1) * smooth_1),
-        initial=np.asarray(c[2] / t * (start / lam + lam ** (2 * r0 - 1) * size_0 + in_rkhs)),
-        step=np.asarray(c[3] / (t * eta) ** 2 * (start / lam**2 + lam ** (2 * r0 - 2) * size_0 + in_rkhs / lam)),
+        initial=np.asarray(c[2] / t * (start / lam + lam ** (2 * r0 - 1) * smooth_0 + in_rkhs)),
+        step=np.asarray(c[3] / (t * eta) ** 2 * (start / lam**2 + lam ** (2 * r0 - 2) * smooth_0 + in_rkhs / lam)),
         variance=np.asarray(c[4] / t * (1 + _norm(phi, gamma, 1) + 24 * _norm(phi, gamma, 2 * r)) * trace),
     )
 

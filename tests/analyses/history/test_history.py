@@ -158,7 +158,9 @@ def test_groups_are_the_connected_parts_of_tasks_and_arms() -> None:
 def test_a_first_user_is_told_what_to_give_and_gets_a_proposal(history: History) -> None:
     with pytest.raises(DataError, match=r"nothing was tried on birds, .* give a first score with --tried ARM=SCORE"):
         propose("birds")
-    result = propose("birds", probes={"ViT-B-32 openai": 0.8})
+    with pytest.raises(DataError, match=r"no arm of your own is left to try on birds, .* --every-arm"):
+        propose("birds", probes={"ViT-B-32 openai": 0.8})
+    result = propose("birds", probes={"ViT-B-32 openai": 0.8}, every_arm=True)
     assert {one.arm.split("-")[0] for one in result.proposals} == {"ViT"}  # nothing of language models
     assert propose("birds", origin="recorded races").n_tasks == 4
     with pytest.raises(DataError, match=r"knows 0 other task"):
@@ -171,10 +173,36 @@ def test_own_runs_come_before_what_is_shipped(history: History, tmp_path: Path) 
     printed = CliRunner().invoke(app, ["history", "list"]).output
     assert "recorded races" in printed
     assert "recorded races" not in CliRunner().invoke(app, ["history", "list", "--own"]).output
-    shipped = shipped_rows().iloc[[0]].assign(score=0.123)
-    history.add(shipped)
-    both = history.with_shipped().merge(shipped[["task", "arm", "labels"]])
-    assert both["score"].tolist() == [0.123]
+
+
+SHIPPED_TASKS = shipped_rows()[["origin", "task"]].drop_duplicates("origin").to_numpy().tolist()
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["arms of its own", "an arm in common"])
+@pytest.mark.parametrize("of", ["own task", "new task"])
+def test_a_name_joins_no_tables_and_arms_of_others_are_not_proposed(
+    history: History, tmp_path: Path, of: str, shared: bool
+) -> None:
+    """One of the user's own tasks, or the new one, is called like one that comes with the package, of each origin."""
+    for origin, name in SHIPPED_TASKS:
+        rows = shipped_rows()[shipped_rows()["origin"] == origin]
+        lower = (rows["better"] == "lower").any()
+        arms = ["mine-1", "mine-2", "mine-3", str(rows["arm"].iloc[0]) if shared else "mine-4"]
+        tasks = [name if of == "own task" else "mine", "other", "third"]
+        scores = 0.3 + 0.1 * np.arange(4) + 0.05 * np.arange(3)[:, None]
+        history.path.unlink(missing_ok=True)
+        own = [(t, a, scores[i, j]) for i, t in enumerate(tasks) for j, a in enumerate(arms)]
+        frame = pd.DataFrame(own, columns=["task", "arm", "score"]).assign(labels=np.nan, origin="mine")
+        better, measure = ("lower" if lower else "higher"), str(rows["measure"].iloc[0])
+        history.add(frame.assign(better=better, measure=measure)[list(COLUMNS)])
+        result = propose(name if of == "new task" else "new", probes={"mine-1": 0.35})
+        assert {one.arm for one in result.proposals} == set(arms)
+        assert {one.arm for one in result.proposals if one.tried} == {"mine-1"}
+        known_elsewhere = shipped_rows().query("arm == @arms[3]")["task"].nunique()
+        assert result.n_tasks >= 3 + bool(known_elsewhere) if shared else result.n_tasks == 3
+        if shared:
+            every = propose("new", probes={"mine-1": 0.35}, every_arm=True)
+            assert set(arms) < {one.arm for one in every.proposals}
 
 
 def test_gains_are_of_the_same_task_source_and_labels(history: History, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.history.proposals import RULES, Rule, predict
-from transferscope.analyses.history.records import History, groups_of, study_rows, table_rows
+from transferscope.analyses.history.records import History, groups_of, shipped_rows, study_rows, table_rows
 from transferscope.analyses.history.result import Proposal, ProposalResult
 from transferscope.analyses.plan.measurements import LabelColumns
 from transferscope.analyses.scaling.measurements import read_table
@@ -131,6 +131,7 @@ def propose(
     rule: Rule = "combined",
     origin: str | None = None,
     shipped: bool = True,
+    every_arm: bool = False,
 ) -> ProposalResult:
     """Say which arm to try next on a task, by what other tasks say of all arms and by what was tried on it.
 
@@ -142,15 +143,18 @@ def propose(
         rule: "static", "low-rank", "combined" or "gaussian-process".
         origin: Read only what is from there: the name of a study or table, or one of those that come with the package.
         shipped: Whether what comes with the package is read too.
+        every_arm: Whether arms are proposed that only what comes with the package knows; naming its `origin` asks for
+            them too. Else they only lend what they say of the others.
 
     Returns:
-        All arms with what is expected of them.
+        The arms of the history that is given, and of the probes, with what is expected of them.
 
     Raises:
         SettingsError: The task has no name, or a score or number of labels is none.
         UnknownNameError: There is no such rule or origin, or a probe is an arm that no other task knows.
         DataError: Fewer than two other tasks with the same measure know two arms or more, or nothing was tried and
-            nothing says which of several groups of tasks without an arm in common counts.
+            nothing says which of several groups of tasks without an arm in common counts, or no arm of the user's own
+            is left to try.
     """
     if rule not in RULES:
         raise unknown_name("rule", rule, RULES)
@@ -161,12 +165,15 @@ def propose(
     for arm, score in (probes or {}).items():
         if not math.isfinite(score):
             raise SettingsError(f"{arm} was tried with the score {score}; expected a finite number")
+    own_arms: set[str] | None = None
     if isinstance(history, pd.DataFrame):
         frame = history
     else:
         own_history = history or History.of_user()
         frame = own_history.with_shipped() if shipped else own_history.read()
         frame = _group(frame, own_history, task, {**(probes or {})}, origin)
+        if not (every_arm or origin in set(shipped_rows()["origin"])):
+            own_arms = set(own_history.read()["arm"]) | set(probes or {})
     if labels is not None:
         frame = frame[(frame["labels"] == labels) | frame["labels"].isna()]
     frame = frame.sort_values("labels", na_position="first").drop_duplicates(["task", "arm"], keep="last")
@@ -200,6 +207,12 @@ def propose(
         raise unknown_name("arm", strange[0], map(str, matrix.columns))
     arms = [str(arm) for arm in matrix.columns]
     places = {arms.index(arm): sign * score for arm, score in tried.items() if arm in arms and np.isfinite(score)}
+    proposed = [place for place, arm in enumerate(arms) if own_arms is None or arm in own_arms]
+    if own_arms is not None and len(proposed) < len(arms) and set(proposed) <= set(places):
+        raise DataError(
+            f"no arm of your own is left to try on {task}, and of those that come with the package none is proposed "
+            "unless you ask for them with --every-arm; add scores of yours with `transferscope history add STUDY|TABLE`"
+        )
     found = predict(sign * matrix.to_numpy(), places, rule)
     counts = matrix.notna().sum()
     proposals = [
@@ -212,5 +225,6 @@ def propose(
             tried=place in places,
         )
         for place in found.order
+        if place in proposed
     ]
     return ProposalResult(task, tuple(proposals), rule, len(matrix), measure, sign > 0)

@@ -66,15 +66,16 @@ class History:
         return frame
 
     def with_shipped(self) -> pd.DataFrame:
-        """All that is kept and all that comes with the package, of which rows that the user has replaced are left out.
+        """All that is kept and all that comes with the package, whose tasks are named ORIGIN: TASK.
+
+        So a task of the user's that has the name of one of them is another task.
 
         Raises:
             CorruptDataError: The file is no history.
         """
         own, shipped = self.read(), shipped_rows()
-        if own.empty:
-            return shipped
-        return pd.concat([own, shipped], ignore_index=True).drop_duplicates(["task", "arm", "labels"])
+        shipped = shipped.assign(task=shipped["origin"] + ": " + shipped["task"])
+        return shipped if own.empty else pd.concat([own, shipped], ignore_index=True)
 
     def add(self, rows: pd.DataFrame) -> int:
         """Keep rows; those of the same task, arm and number of labels are replaced.

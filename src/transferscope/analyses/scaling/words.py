@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from transferscope.analyses.scaling.analysis import Analysis, SurfaceAnalysis
 from transferscope.analyses.scaling.curve_words import (
     disagreement,
@@ -15,7 +17,9 @@ from transferscope.analyses.scaling.curve_words import headline as curve_headlin
 from transferscope.analyses.scaling.measurements import EVERYTHING
 from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Decision, Split, VariantGain
+from transferscope.scaling.bootstrap import bootstrap
 from transferscope.scaling.fit import LawFit
+from transferscope.wording import listed
 
 STATUS_WORDS = {
     "not_identified": "not determined by the data",
@@ -28,6 +32,9 @@ ILL_CONDITIONED = 1e4
 
 MOST_NAMED = 12
 """Outliers that are named one by one."""
+
+MOST_WORTHS = 5
+"""Pre-training sizes at which it is said how many fine-tuning examples they are worth."""
 
 
 def estimate_in_words(estimate: Estimate) -> str:
@@ -107,14 +114,17 @@ def _best_plan(analysis: Analysis) -> list[str]:
         return []
     budget, target = analysis.question.budget, analysis.question.target_error
     lead = "The best use of the budget" if budget is None else f"The best use of the budget of {number(budget)}"
-    plan = _plan(lead, split)
+    plan = _plan(lead, split, n_laws=len(analysis.surfaces[0].surface.weights))
     if target is None:
         return [plan]
-    if split.low > target:
-        return [f"{plan} Every law puts that above the target error {number(target)}: the budget does not reach it."]
-    if split.high <= target:
-        return [f"{plan} Every law puts that at or below the target error {number(target)}: the budget reaches it."]
-    return [f"{plan} The laws do not agree whether that reaches the target error {number(target)}."]
+    interval = split.interval
+    if interval is None:
+        return [f"{plan} Whether that reaches the target error {number(target)} is not known."]
+    if interval.low > target:
+        return [f"{plan} All of that is above the target error {number(target)}: the budget does not reach it."]
+    if interval.high <= target:
+        return [f"{plan} All of that is at or below the target error {number(target)}: the budget reaches it."]
+    return [f"{plan} It is open whether that reaches the target error {number(target)}."]
 
 
 def _over_both(analysis: Analysis, decision: Decision | None) -> list[str]:
@@ -146,7 +156,7 @@ def surface_in_words(one: SurfaceAnalysis) -> tuple[str, ...]:
     laws = f"within the measured sizes read the law {inside} ({scores[0]}); beyond them {beyond} ({scores[1]})"
     sentences = [f"{one.name}: {laws}."]
     plans = [("The best use of the budget", one.split), ("The cheapest way to the target", one.cheapest)]
-    chosen = [_plan(lead, split) for lead, split in plans if split is not None]
+    chosen = [_plan(lead, split, n_laws=len(surface.weights)) for lead, split in plans if split is not None]
     wanted = [] if one.next_run is None else surface_run_in_words(one.next_run)
     return (*sentences, *_worth(one), *chosen, *wanted)
 
@@ -177,7 +187,7 @@ def _free_in_words(one: SurfaceAnalysis) -> tuple[str, ...]:
             f"{f'; and {more} more' if more else ''}. Look at them first{advice}."
         )
     plans = [("The best use of the budget", one.split), ("The cheapest way to the target", one.cheapest)]
-    return (*sentences, *(_plan(lead, split) for lead, split in plans if split is not None))
+    return (*sentences, *(_plan(lead, split, n_laws=1) for lead, split in plans if split is not None))
 
 
 def surface_parameters(one: SurfaceAnalysis) -> tuple[tuple[str, ...], ...]:
@@ -199,18 +209,29 @@ def _held_out(score: float) -> str:
 
 
 def _worth(one: SurfaceAnalysis) -> list[str]:
-    fit = one.surface.fits.get("effective-data")
-    if fit is None or any(not fit.estimates[name].usable for name in ("q", "k")):
+    """How many fine-tuning examples pre-training replaces, where the law that says so is the one to read."""
+    fit = one.surface.fits[one.surface.interpolating]
+    if fit.law.name != "effective-data" or len(fit.residuals) <= len(fit.law.parameters):
         return []
-    n = float(fit.observations.sizes[:, 0].max())
-    q, k = fit.estimates["q"].value, fit.estimates["k"].value
-    return [f"Pre-training on n = {number(n)} is worth about {number(k * n**q)} fine-tuning examples."]
+    sizes, names = np.unique(fit.observations.sizes[:, 0]), list(fit.law.names)
+    sizes = sizes[sizes > 0]
+    shown = sizes[np.unique(np.linspace(0, len(sizes) - 1, MOST_WORTHS).round().astype(int))]
+    draws = bootstrap(fit).theta
+    each = []
+    for n in shown:
+        value = fit.estimates["k"].value * n ** fit.estimates["q"].value
+        low, high = np.quantile(draws[:, names.index("k")] * n ** draws[:, names.index("q")], [0.025, 0.975])
+        each.append(f"{number(value)} ({number(min(low, value))} to {number(max(high, value))}) on n = {number(n)}")
+    return [f"In fine-tuning examples pre-training is worth {listed(each)} (95 %, if the law {fit.law.name} holds)."]
 
 
-def _plan(lead: str, split: Split) -> str:
+def _plan(lead: str, split: Split, *, n_laws: int) -> str:
     beyond = " It lies beyond the measured sizes." if split.beyond else ""
+    band = "its uncertainty is not known"
+    if split.interval is not None:
+        given = "if the law holds" if n_laws == 1 else f"over {n_laws} laws"
+        band = f"{number(split.interval.low)} to {number(split.interval.high)}, 95 %, {given}"
     return (
         f"{lead}: n = {number(split.pretrain_size)} and s = {number(split.finetune_size)} for {number(split.cost)}, "
-        f"with a predicted error of {number(split.error)} ({number(split.low)} to {number(split.high)} "
-        f"over laws).{beyond}"
+        f"with a predicted error of {number(split.error)} ({band}).{beyond}"
     )

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from scipy import optimize
 
 from transferscope.errors import SettingsError
+from transferscope.estimate import Interval
 from transferscope.scaling.advice.next_run import (
     FEASIBLE_FACTOR,
     STEPS_AHEAD,
@@ -20,6 +21,7 @@ from transferscope.scaling.bootstrap import Bootstrap, bootstrap
 from transferscope.scaling.fit import LawFit
 from transferscope.scaling.surface import Surface
 
+_LEVEL = 0.95
 SHARES = 400
 BUDGETS = 120
 """Budgets that are tried before the one between two of them is solved for; the least error falls with the budget, since
@@ -65,8 +67,8 @@ class Split:
         finetune_size: s.
         cost: What it costs.
         error: The predicted error.
-        low: Lowest prediction of a law.
-        high: Highest prediction of a law.
+        interval: Where it lies (95 %), by refits of every law to the noise of the points (`surface_draws`); None where
+            the points leave nothing to tell the noise by. Where one law was fitted it holds if that law does.
         beyond: Whether n or s lies beyond the sizes that were measured.
     """
 
@@ -74,8 +76,7 @@ class Split:
     finetune_size: float
     cost: float
     error: float
-    low: float
-    high: float
+    interval: Interval | None
     beyond: bool
 
 
@@ -95,6 +96,11 @@ def best_split(surface: Surface, costs: Costs, budget: float, *, largest_size: f
     Raises:
         SettingsError: A cost is 0, or the budget does not pay for the smallest measured run.
     """
+    return _with_interval(_best_split(surface, costs, budget, largest_size), surface)
+
+
+def _best_split(surface: Surface, costs: Costs, budget: float, largest_size: float | None) -> Split:
+    """The same without an interval."""
     options = splits(surface, costs, budget, count=SHARES, largest_size=largest_size)
     best = int(surface.predict(options).argmin())
     first, last = options[[max(best - 1, 0), min(best + 1, SHARES - 1)]]
@@ -111,10 +117,21 @@ def best_split(surface: Surface, costs: Costs, budget: float, *, largest_size: f
     options = np.concatenate([options[best : best + 1], between(float(found.x))])
     sizes = options[[int(surface.predict(options).argmin())]]
     (n, s), predicted = (float(size) for size in sizes[0]), float(surface.predict(sizes)[0])
-    each = [float(surface.fits[name].predict(sizes)[0]) for name in surface.weights]
     measured = next(iter(surface.fits.values())).observations.sizes.max(axis=0)
     beyond = bool(n > measured[0] or s > measured[1])
-    return Split(n, s, costs.of(n, s), predicted, min(each), max(each), beyond)
+    return Split(n, s, costs.of(n, s), predicted, None, beyond)
+
+
+def _with_interval(plan: Split, surface: Surface) -> Split:
+    fits = [surface.fits[name] for name in surface.weights]
+    if any(fit.observations.stderr is None and len(fit.residuals) <= len(fit.law.parameters) for fit in fits):
+        return plan
+    draws = surface_draws(surface)
+    errors = draws.predict(np.array([[plan.pretrain_size, plan.finetune_size]]))[:, 0]
+    order = np.argsort(errors)
+    below = np.cumsum(draws.weights[order]) - draws.weights[order] / 2
+    low, high = np.interp([(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], below, errors[order])
+    return replace(plan, interval=Interval(float(min(low, plan.error)), float(max(high, plan.error)), _LEVEL))
 
 
 def splits(
@@ -154,6 +171,12 @@ def cheapest_split(
     Raises:
         SettingsError: As `best_split`.
     """
+    plan = _cheapest_split(surface, costs, target_error, largest_size)
+    return None if plan is None else _with_interval(plan, surface)
+
+
+def _cheapest_split(surface: Surface, costs: Costs, target_error: float, largest_size: float | None) -> Split | None:
+    """The same without an interval."""
     data = next(iter(surface.fits.values())).observations
     floor = costs.of(*_smallest(surface))
     ceiling = LARGEST_FACTOR * costs.of(*(float(top) for top in data.sizes.max(axis=0)))
@@ -161,7 +184,7 @@ def cheapest_split(
     budgets[0] = floor  # which the splits of the smallest run need to the last digit
 
     def split(budget: float) -> Split:
-        return best_split(surface, costs, budget, largest_size=largest_size)
+        return _best_split(surface, costs, budget, largest_size)
 
     def missed(budget: float) -> float:
         return split(budget).error - target_error
@@ -316,7 +339,7 @@ def next_surface_run(
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * n
     cheapest = None
     if costs is not None and both:
-        cheapest = cheapest_split(surface, costs, target_error, largest_size=largest_size)
+        cheapest = _cheapest_split(surface, costs, target_error, largest_size)
     plan = (limit, s) if cheapest is None else (cheapest.pretrain_size, cheapest.finetune_size)
     return _for_target(surface, surface_draws(surface), plan, target_error, costs, limit)
 
@@ -342,7 +365,7 @@ def _for_target(
 def _for_split(
     surface: Surface, draws: SurfaceDraws, costs: Costs, budget: float, largest_size: float | None
 ) -> SurfaceRun | None:
-    plan = best_split(surface, costs, budget, largest_size=largest_size)
+    plan = _best_split(surface, costs, budget, largest_size)
     actions = splits(surface, costs, budget, count=ACTIONS, largest_size=largest_size)
     candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
     affordable = np.array([costs.of(n, s) <= budget for n, s in candidates])
