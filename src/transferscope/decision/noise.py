@@ -90,28 +90,28 @@ def noise(
     raw = np.where(several, np.maximum(raw, np.maximum(0.25 * resolution**2, rounding**2)), 0.0)
     runs = used.sum(-2)
     lost = (factor * runs).sum(-1, keepdims=True) / np.maximum(runs.sum(-1, keepdims=True), 1)
-    return Noise(mean, n, raw, *moderated(raw, n, np.maximum(lost, 1.0)))
+    return moderated(mean, n, raw, np.maximum(lost, 1.0))
 
 
 def moderated(
-    raw: Float[np.ndarray, "*studies arms"], n: Float[np.ndarray, "*studies arms"], factor: Float[np.ndarray, "*_ 1"]
-) -> tuple[Float[np.ndarray, "*studies arms"], Float[np.ndarray, "*studies arms"], Bool[np.ndarray, "*studies arms"]]:
+    mean: Float[np.ndarray, "*studies arms"],
+    n: Float[np.ndarray, "*studies arms"],
+    raw: Float[np.ndarray, "*studies arms"],
+    factor: Float[np.ndarray, "*_ 1"],
+) -> Noise:
     """Variances shrunk towards those of the other arms (Smyth 2004, limma), but for unstable ones.
 
         v = (d raw + d0 s0) / (d + d0),   d = n - 1,   s0 = weighted mean of raw over the stable arms
 
-    d0 comes from the scatter of log raw beyond that of chi2_d; the degrees of freedom of v are d + d0, and at most those
-    of all arms together. Fewer than three stable arms with two runs lend nothing. An arm with one run has d = 0: its
-    variance is that of the others.
+    d0 comes from the scatter of log raw beyond that of chi2_d; the degrees of freedom of v are d + d0, and at most
+    those of all arms together, less for the seeds' effects. Fewer than three stable arms with two runs lend nothing. An
+    arm with one run has d = 0: its variance is that of the others.
 
     Args:
-        raw: Variances over seeds; not read where n is below 2.
+        mean: Means over seeds.
         n: Runs.
+        raw: Variances over seeds; not read where n is below 2.
         factor: Mean of f_s in `noise`, by which squares are less for the seeds' effects; at least 1.
-
-    Returns:
-        Variances, degrees of freedom (0 where nothing is known, and NaN as the variance), which arms are unstable, and
-        the degrees of freedom of the stable ones together.
     """
     several = n >= 2
     d = np.where(several, n - 1, 0.0)
@@ -133,8 +133,9 @@ def moderated(
     lent = np.where(unstable, 0.0, prior)
     total = d + lent
     variance = np.divide(d * raw + lent * common, total, out=np.full_like(total, np.nan), where=total > 0)
-    df = np.where(unstable, d, np.maximum(np.minimum(total, pool / factor**2), d))
-    return variance, np.where(total > 0, df, 0.0), unstable, pool / factor**2
+    pool = pool / factor**2
+    df = np.where(unstable, d, np.maximum(np.minimum(total, pool), d))
+    return Noise(mean, n, raw, variance, np.where(total > 0, df, 0.0), unstable, pool)
 
 
 def _mean(
