@@ -13,14 +13,14 @@ _UNSTABLE = 16.0
 """An arm with so many times the typical variance is unstable."""
 
 _MOST_DF, _EXCESS, _EXCESS_ARMS = 20.0, 2.0, 6
-"""Prior degrees of freedom are at most so many; log variances of arms scatter by _EXCESS beyond chance, a prior that
-weighs as much as so many arms."""
+"""Prior degrees of freedom are at most so many; log variances of arms scatter by _EXCESS beyond chance, which weighs as
+much as so many arms of three seeds, and less with more seeds."""
 
 _HALF_DF = np.geomspace(_MOST_DF / 2, 0.5, 400)
 _TRIGAMMA = special.polygamma(1, _HALF_DF)
 _SEEDS = np.maximum(np.arange(1000), 1.0)
 _MEDIAN_CHI2 = special.chdtri(_SEEDS, 0.5) / _SEEDS
-_MEAN_LOG = special.polygamma(1, _SEEDS / 2)
+_LOG_VARIANCE = special.polygamma(1, _SEEDS / 2)
 """By degrees of freedom: the median of chi2 over them, and the variance of the logarithm of chi2."""
 
 
@@ -76,6 +76,12 @@ def noise(
     factor = np.where(count >= 2, count / np.maximum(count - 1, 1), 1.0)
     seeds = np.zeros(count.shape)
     mean = _mean(values, there)
+    if not there.all():  # from least squares, so that seeds that arms lack do not matter however large their effects
+        share = there / np.maximum(n, 1)[..., None]
+        normal = there.sum(-2)[..., None] * np.eye(there.shape[-1]) - np.swapaxes(there, -1, -2) @ share
+        off = np.where(there, values - mean[..., None], 0.0).sum(-2)
+        seeds = (np.linalg.pinv(normal, hermitian=True) @ off[..., None])[..., 0]
+        mean = _mean(values - seeds[..., None, :], there)
     for _ in range(1 if there.all() else 8):
         rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
         step = _median(np.stack([_median(rest[..., group, :]) for group in groups], axis=-2))
@@ -127,8 +133,10 @@ def moderated(
     centre = np.where(stable, logs, 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
     free = np.maximum(k - 1, 1)
     scatter = np.where(stable, (logs - centre) ** 2, 0.0).sum(-1, keepdims=True) / free
-    excess = scatter - np.where(stable, _MEAN_LOG[at], 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
-    excess = (free * np.maximum(excess, 0.0) + _EXCESS_ARMS * _EXCESS) / (free + _EXCESS_ARMS)
+    by_chance = np.where(stable, _LOG_VARIANCE[at], 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
+    weight_of_prior = _EXCESS_ARMS * by_chance / _LOG_VARIANCE[2]
+    excess = free * np.maximum(scatter - by_chance, 0.0) + weight_of_prior * _EXCESS
+    excess = excess / (free + weight_of_prior)
     prior = np.where(k >= 3, 2 * np.interp(excess, _TRIGAMMA, _HALF_DF), 0.0)
     lent = np.where(unstable, 0.0, prior)
     total = d + lent

@@ -117,6 +117,6 @@ def _racing(
         controls = now.controls[np.argsort(-found.mean[now.controls], kind="stable")]
         ways = now.ways[~found.unstable[now.ways]] if not found.unstable[now.ways].all() else now.ways
         pair = [int(ways[np.argmax(found.mean[ways])]), int(controls[0])]
-        wanted += sorted(pair, key=lambda arm: found.n[arm])
         wanted += [int(arm) for arm in controls if found.n[arm] < 2]
+        wanted += sorted(pair, key=lambda arm: found.n[arm])
     return [int(now.at[arm]) for arm in dict.fromkeys(wanted) if free[now.at[arm]].any()]
