@@ -128,8 +128,7 @@ def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
             elif now.blocked[way]:
                 why = "unfinished"
             elif now.gains.callable[way]:
-                assert gain.low is not None and gain.high is not None
-                inside = -now.margin < gain.low and gain.high < now.margin
+                inside = bool(now.gains.low[way] > -now.margin and now.gains.high[way] < now.margin)
                 call, why = "within the margin" if inside else "open", ""
             elif unstable:
                 why = "unstable"

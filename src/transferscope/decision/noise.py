@@ -13,14 +13,14 @@ _UNSTABLE = 16.0
 """An arm with so many times the typical variance is unstable."""
 
 _MOST_DF, _EXCESS, _EXCESS_ARMS = 20.0, 2.0, 6
-"""Prior degrees of freedom are at most so many; log variances of arms scatter by _EXCESS beyond chance, a prior that
-weighs as much as so many arms."""
+"""Prior degrees of freedom are at most so many; log variances of arms scatter by _EXCESS beyond chance, which weighs as
+much as so many arms of three seeds, and less with more seeds."""
 
 _HALF_DF = np.geomspace(_MOST_DF / 2, 0.5, 400)
 _TRIGAMMA = special.polygamma(1, _HALF_DF)
 _SEEDS = np.maximum(np.arange(1000), 1.0)
 _MEDIAN_CHI2 = special.chdtri(_SEEDS, 0.5) / _SEEDS
-_MEAN_LOG = special.polygamma(1, _SEEDS / 2)
+_LOG_VARIANCE = special.polygamma(1, _SEEDS / 2)
 """By degrees of freedom: the median of chi2 over them, and the variance of the logarithm of chi2."""
 
 
@@ -76,6 +76,12 @@ def noise(
     factor = np.where(count >= 2, count / np.maximum(count - 1, 1), 1.0)
     seeds = np.zeros(count.shape)
     mean = _mean(values, there)
+    if not there.all():  # from least squares, so that seeds that arms lack do not matter however large their effects
+        share = there / np.maximum(n, 1)[..., None]
+        normal = there.sum(-2)[..., None] * np.eye(there.shape[-1]) - np.swapaxes(there, -1, -2) @ share
+        off = np.where(there, values - mean[..., None], 0.0).sum(-2)
+        seeds = (np.linalg.pinv(normal, hermitian=True) @ off[..., None])[..., 0]
+        mean = _mean(values - seeds[..., None, :], there)
     for _ in range(1 if there.all() else 8):
         rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
         step = _median(np.stack([_median(rest[..., group, :]) for group in groups], axis=-2))
@@ -90,28 +96,28 @@ def noise(
     raw = np.where(several, np.maximum(raw, np.maximum(0.25 * resolution**2, rounding**2)), 0.0)
     runs = used.sum(-2)
     lost = (factor * runs).sum(-1, keepdims=True) / np.maximum(runs.sum(-1, keepdims=True), 1)
-    return Noise(mean, n, raw, *moderated(raw, n, np.maximum(lost, 1.0)))
+    return moderated(mean, n, raw, np.maximum(lost, 1.0))
 
 
 def moderated(
-    raw: Float[np.ndarray, "*studies arms"], n: Float[np.ndarray, "*studies arms"], factor: Float[np.ndarray, "*_ 1"]
-) -> tuple[Float[np.ndarray, "*studies arms"], Float[np.ndarray, "*studies arms"], Bool[np.ndarray, "*studies arms"]]:
+    mean: Float[np.ndarray, "*studies arms"],
+    n: Float[np.ndarray, "*studies arms"],
+    raw: Float[np.ndarray, "*studies arms"],
+    factor: Float[np.ndarray, "*_ 1"],
+) -> Noise:
     """Variances shrunk towards those of the other arms (Smyth 2004, limma), but for unstable ones.
 
         v = (d raw + d0 s0) / (d + d0),   d = n - 1,   s0 = weighted mean of raw over the stable arms
 
-    d0 comes from the scatter of log raw beyond that of chi2_d; the degrees of freedom of v are d + d0, and at most those
-    of all arms together. Fewer than three stable arms with two runs lend nothing. An arm with one run has d = 0: its
-    variance is that of the others.
+    d0 comes from the scatter of log raw beyond that of chi2_d; the degrees of freedom of v are d + d0, and at most
+    those of all arms together, less for the seeds' effects. Fewer than three stable arms with two runs lend nothing. An
+    arm with one run has d = 0: its variance is that of the others.
 
     Args:
-        raw: Variances over seeds; not read where n is below 2.
+        mean: Means over seeds.
         n: Runs.
+        raw: Variances over seeds; not read where n is below 2.
         factor: Mean of f_s in `noise`, by which squares are less for the seeds' effects; at least 1.
-
-    Returns:
-        Variances, degrees of freedom (0 where nothing is known, and NaN as the variance), which arms are unstable, and
-        the degrees of freedom of the stable ones together.
     """
     several = n >= 2
     d = np.where(several, n - 1, 0.0)
@@ -127,14 +133,17 @@ def moderated(
     centre = np.where(stable, logs, 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
     free = np.maximum(k - 1, 1)
     scatter = np.where(stable, (logs - centre) ** 2, 0.0).sum(-1, keepdims=True) / free
-    excess = scatter - np.where(stable, _MEAN_LOG[at], 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
-    excess = (free * np.maximum(excess, 0.0) + _EXCESS_ARMS * _EXCESS) / (free + _EXCESS_ARMS)
+    by_chance = np.where(stable, _LOG_VARIANCE[at], 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
+    weight_of_prior = _EXCESS_ARMS * by_chance / _LOG_VARIANCE[2]
+    excess = free * np.maximum(scatter - by_chance, 0.0) + weight_of_prior * _EXCESS
+    excess = excess / (free + weight_of_prior)
     prior = np.where(k >= 3, 2 * np.interp(excess, _TRIGAMMA, _HALF_DF), 0.0)
     lent = np.where(unstable, 0.0, prior)
     total = d + lent
     variance = np.divide(d * raw + lent * common, total, out=np.full_like(total, np.nan), where=total > 0)
-    df = np.where(unstable, d, np.maximum(np.minimum(total, pool / factor**2), d))
-    return variance, np.where(total > 0, df, 0.0), unstable, pool / factor**2
+    pool = pool / factor**2
+    df = np.where(unstable, d, np.maximum(np.minimum(total, pool), d))
+    return Noise(mean, n, raw, variance, np.where(total > 0, df, 0.0), unstable, pool)
 
 
 def _mean(

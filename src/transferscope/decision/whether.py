@@ -82,7 +82,7 @@ def pairs(
 def can_be_called(
     found: Noise, ways: Int[np.ndarray, " ways"], controls: Int[np.ndarray, " controls"]
 ) -> Bool[np.ndarray, "*studies ways"]:
-    """Which arms with a source have three seeds and are not unstable, where every arm without a source has two seeds."""
+    """Which arms with a source have three seeds and are not unstable, where all arms without have two seeds."""
     known = (found.n[..., controls] >= 2).all(-1, keepdims=True)
     return np.asarray((found.n[..., ways] >= LEAST_SEEDS) & ~found.unstable[..., ways] & known)
 
@@ -121,12 +121,13 @@ def gains(
     """Compare arms with a source with those without (intersection-union, Bonferroni over the arms with a source).
 
     With d_tc the difference of two means, its variance e_tc^2 = v_t / n_t + v_c / n_c + E_tc (Satterthwaite's degrees
-    of freedom) and a = (1 - level) / LOOKS, the interval of the gain over the best arm without a source is
+    of freedom, at most those of all arms together) and a = (1 - level) / LOOKS, the interval of the gain over the best
+    arm without a source is
 
-        min_c (d_tc - q(a / T) e_tc)   to   min_c (d_tc + q(a / (T C)) e_tc),   and at most   min_c max_t (d_tc + q(a) e_tc)
+        from min_c (d_tc - q(a / T) e_tc)   to   min_c (d_tc + q(a / (T C)) e_tc)   or   min_c max_t (d_tc + q(a) e_tc)
 
-    so that an arm is called better where it beats each of them, without a correction for their number. The last bound
-    is for the largest gain, which needs no correction for the number of arms with a source.
+    whichever is less, so an arm is called better where it beats each of those without, with no correction for their
+    number. The last bound is for the largest gain, which takes none for the number of arms with a source.
 
     Args:
         found: Means and noise of all arms.
@@ -150,5 +151,5 @@ def gains(
         high=np.minimum(high, most[..., None]),
         p=np.minimum(LOOKS * np.where(value > 0, beside.below(0.0).max(-1) * n_ways, worse), 1.0),
         callable=can_be_called(found, ways, controls),
-        most=most,
+        most=np.asarray(most),
     )

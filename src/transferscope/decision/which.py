@@ -11,8 +11,8 @@ from transferscope.decision.whether import LEAST_SEEDS, pairs
 
 SETTLED = 0.95
 DRAWS = 2000
-_PRIOR_SD, _PRIOR_DF = 1.5, 3.0
-"""Noise of a run, in points, where no arm has two."""
+_PRIOR_SD, _PRIOR_DF = 1.5, 2.0
+"""Noise of a run, in points, and what it weighs where fewer than three arms have two runs."""
 _SPREAD = 2.0
 """Half of the prior of the spread of true means lies below so many typical standard errors."""
 _SPREADS, _TAILS = 24, 1.0 / special.chdtri(1.0, 1 - (np.arange(6) + 0.5) / 6)
@@ -58,7 +58,7 @@ class Selection:
 def draw_means(found: Noise, examples: Float[np.ndarray, "arms arms"] | None, count: int = DRAWS) -> Draws:
     """What the true means may be, given the runs.
 
-        y_a ~ N(theta_a, V_a / n_a),   theta_a ~ median(y) + tau Cauchy,   tau ~ half-Cauchy,   V_a = v_a df_a / chi2_df_a
+        y_a ~ N(theta_a, V_a / n_a),  theta_a ~ median(y) + tau Cauchy,  tau ~ half-Cauchy,  V_a = v_a df_a / chi2_df_a
 
     Means that differ by no more than their errors are shrunk towards each other, and an arm far off does not widen the
     rest. The test examples add e_a^2, which is that of E_ab = e_a^2 + e_b^2 by least squares.
@@ -69,9 +69,13 @@ def draw_means(found: Noise, examples: Float[np.ndarray, "arms arms"] | None, co
         count: Number of draws; the same numbers give the same draws.
     """
     k = len(found.mean)
-    none = not (found.df > 0).any()
-    variance = np.where(found.df > 0, found.variance, _PRIOR_SD**2 if none else np.nanmax(found.variance))
-    df = np.where(found.df > 0, found.df, _PRIOR_DF if none else 1.0)
+    variance, df = found.variance, found.df
+    several = (found.n >= 2) & ~found.unstable
+    if several.sum() < 3:  # the arms lend each other nothing
+        own = np.where(found.n >= 2, found.n - 1, 0.0)
+        d = np.where(found.n >= 2, own, own[several].sum())
+        squares = np.where(found.n >= 2, own * found.raw, (own * found.raw)[several].sum())
+        variance, df = (squares + _PRIOR_DF * _PRIOR_SD**2) / (d + _PRIOR_DF), d + _PRIOR_DF
     of_examples = np.zeros(k)
     if examples is not None and k > 1:
         rows = np.nan_to_num(examples).sum(axis=0)
