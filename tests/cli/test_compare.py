@@ -122,6 +122,8 @@ def test_the_earlier_name_says_the_new_line_and_does_it(
     assert call("decide", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--no-tuning", "--runs", "2") == 0
     assert "decide is now: transferscope compare npz:target.npz --from npz:source.npz" in capsys.readouterr().err
     assert Path("runs/source-to-target.html").exists()
+    assert call("status", "runs/source-to-target.toml") == 0
+    assert "  race: as many runs as it may make, 0 arms not begun" in capsys.readouterr().out
 
 
 def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(
