@@ -67,7 +67,11 @@ def test_a_comparison_says_what_it_searches(
     [
         ((), {}, 12),
         (("--until-settled", "--seeds", "4"), {}, 4),
-        (("--runs", "5", "--question", "whether", "--margin", "2"), {"runs": 5, "question": "whether", "margin": 2.0}, 12),
+        (
+            ("--runs", "5", "--question", "whether", "--margin", "2"),
+            {"runs": 5, "question": "whether", "margin": 2.0},
+            12,
+        ),
         (("--budget", "3m", "--seeds", "3"), {"minutes": 3.0}, 3),
     ],
 )
@@ -118,6 +122,8 @@ def test_the_earlier_name_says_the_new_line_and_does_it(
     assert call("decide", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--no-tuning", "--runs", "2") == 0
     assert "decide is now: transferscope compare npz:target.npz --from npz:source.npz" in capsys.readouterr().err
     assert Path("runs/source-to-target.html").exists()
+    assert call("status", "runs/source-to-target.toml") == 0
+    assert "  race: as many runs as it may make, 0 arms not begun" in capsys.readouterr().out
 
 
 def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(
@@ -146,7 +152,7 @@ def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(
 def test_steps_are_found_by_training_from_scratch_after_what_takes_none(
     call: Callable[..., int], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Labels without a pattern cannot be learnt in 16 steps, the most that are allowed here; a limit of time leaves 4."""
+    """Labels without a pattern cannot be learnt in 16 steps, the most that are allowed here; a budget leaves 4."""
     monkeypatch.setattr("transferscope.analyses.compare.study_file.FIRST_STEPS", 4)
     monkeypatch.setattr("transferscope.analyses.compare.study_file.MOST_STEPS", 16)
     given = ["npz:target.npz", "--from", "npz:source.npz", "--labels", "24", "--methods", "scratch", "linear-probe"]

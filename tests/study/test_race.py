@@ -23,6 +23,11 @@ from transferscope.study.status import Kind
 WAYS = ("scratch", "linear-probe", "fine-tune", "l2-sp")
 
 
+def tables_of(*names: str) -> dict[str, dict[str, Any]]:
+    """Methods with their usual settings."""
+    return {name: {} for name in names}
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data of the right sizes; the work looks at none of it."""
@@ -44,7 +49,7 @@ def race_of(data: Path, store: Path, *, labels: tuple[int, ...] = (20,), **chang
         "network": {"name": "mlp", "widths": [4]},
         "pretraining": {"steps": 5},
         "training": {"steps": 5},
-        "methods": {name: {} for name in WAYS},
+        "methods": tables_of(*WAYS),
         "engine": {"workers": 0, "device": "cpu"},
         "race": {},
     }
@@ -72,7 +77,7 @@ def done(spec: StudySpec) -> set[str]:
 @pytest.fixture(scope="module")
 def finished(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[StudySpec, Decision]:
     """Fine-tuning from the good source gains 12 points, and the probe on it half a point less."""
-    methods = {name: {} for name in ("scratch", "fine-tune", "l2-sp")}
+    methods = tables_of("scratch", "fine-tune", "l2-sp")
     spec = race_of(data, tmp_path_factory.mktemp("race") / "raced.sqlite", methods=methods)
     found, state = run(spec)
     assert state == RaceState("settled")
@@ -97,11 +102,12 @@ def test_a_second_run_does_nothing_and_says_the_same(finished: tuple[StudySpec, 
     assert done(spec) == kept
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [1, 4, 7])
 def test_a_race_interrupted_anywhere_goes_on_to_the_same_answer(
     data: Path, tmp_path: Path, finished: tuple[StudySpec, Decision], after: int
 ) -> None:
-    spec = race_of(data, tmp_path / "raced.sqlite", methods={name: {} for name in ("scratch", "fine-tune", "l2-sp")})
+    spec = race_of(data, tmp_path / "raced.sqlite", methods=tables_of("scratch", "fine-tune", "l2-sp"))
 
     def stop(event: Event) -> None:
         if isinstance(event, StudyProgress) and event.done >= after:
@@ -128,6 +134,7 @@ def test_runs_that_a_full_study_has_made_count(data: Path, tmp_path: Path) -> No
     assert n_runs(found[20]) <= 6
 
 
+@pytest.mark.long
 def test_every_number_of_labels_is_settled(data: Path, tmp_path: Path) -> None:
     """Nothing is gained with 40 labels, where more runs are made for the arms that are alike."""
     sources = {"good": _source(data, "good")}
@@ -142,7 +149,7 @@ def test_every_number_of_labels_is_settled(data: Path, tmp_path: Path) -> None:
 
 def test_the_cheapest_arms_run_first(data: Path, tmp_path: Path) -> None:
     """A control on the inputs trains nothing, and the probe less than what is trained from the same pre-training."""
-    methods = {name: {} for name in ("scratch", "fine-tune", "raw", "linear-probe")}
+    methods = tables_of("scratch", "fine-tune", "raw", "linear-probe")
     found, state = run(race_of(data, tmp_path / "raced.sqlite", methods=methods, race={"runs": 2}))
     assert state.end == "runs"
     assert n_runs(found[20]) == 2
@@ -150,7 +157,10 @@ def test_the_cheapest_arms_run_first(data: Path, tmp_path: Path) -> None:
     assert all(arm.n_seeds == 0 for arm in found[20].arms if arm.name.startswith("fine-tune"))
 
 
-@pytest.mark.parametrize(("race", "end"), [({"minutes": 0.1}, "time"), ({"run_minutes": 0.05}, "long runs")])
+@pytest.mark.parametrize(
+    ("race", "end"),
+    [({"minutes": 0.1}, "time"), pytest.param({"run_minutes": 0.05}, "long runs", marks=pytest.mark.long)],
+)
 def test_runs_that_do_not_fit_are_not_begun_and_named(
     data: Path, tmp_path: Path, race: dict[str, float], end: str
 ) -> None:
@@ -166,9 +176,9 @@ def test_runs_that_do_not_fit_are_not_begun_and_named(
     with Store.open(spec.store, create=False) as store:
         spent = sum(one.seconds or 0.0 for one in store.standings(spec.name))
     assert spent <= 60 * race.get("minutes", 1.0) + 4.0  # what had begun is ended
-    longer, state = run(race_of(data, tmp_path / "raced.sqlite", race={"minutes": 10.0}))
-    assert (state.end, longer[20].settled) == ("settled", True)
-    assert not state.not_begun
+    if "run_minutes" in race:
+        longer, state = run(race_of(data, tmp_path / "raced.sqlite", race={"minutes": 10.0}))
+        assert (state.end, longer[20].settled, state.not_begun) == ("settled", True, ())
 
 
 def test_without_an_arm_without_a_source_the_best_way_is_found(data: Path, tmp_path: Path) -> None:
@@ -177,8 +187,9 @@ def test_without_an_arm_without_a_source_the_best_way_is_found(data: Path, tmp_p
     assert (found[20].outcome, found[20].recommended, found[20].settled) == ("no control", "fine-tune from good", True)
 
 
+@pytest.mark.long
 def test_what_fails_is_left_and_the_rest_is_answered(data: Path, tmp_path: Path) -> None:
-    methods = {name: {} for name in ("scratch", "fine-tune", "l2-sp")}
+    methods = tables_of("scratch", "fine-tune", "l2-sp")
     found, state = run(race_of(data, tmp_path / "raced.sqlite", methods=methods), work="work_without_bad")
     assert (found[20].outcome, found[20].recommended, state.end) == ("helps", "fine-tune from good", "settled")
     arms = {arm.name: (arm.n_seeds, arm.n_failed) for arm in found[20].arms}
@@ -187,8 +198,9 @@ def test_what_fails_is_left_and_the_rest_is_answered(data: Path, tmp_path: Path)
     assert arms["l2-sp from good"][1] == 1
 
 
+@pytest.mark.long
 def test_whether_takes_more_runs_than_which(data: Path, tmp_path: Path, finished: tuple[StudySpec, Decision]) -> None:
-    methods = {name: {} for name in ("scratch", "fine-tune", "l2-sp")}
+    methods = tables_of("scratch", "fine-tune", "l2-sp")
     found, _ = run(race_of(data, tmp_path / "raced.sqlite", methods=methods, race={"question": "whether"}))
     assert found[20].outcome == "helps"
     assert n_runs(found[20]) >= n_runs(finished[1])
@@ -214,7 +226,7 @@ def test_a_study_that_is_no_race_is_refused(data: Path, tmp_path: Path, changes:
 
 def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Path) -> None:
     """Passes by hand: 5 steps of 20 labels at 3 each; pre-training 5 steps of 60; joint training reads both."""
-    methods = {name: {} for name in ("scratch", "linear-probe", "fine-tune", "joint", "raw")}
+    methods = tables_of("scratch", "linear-probe", "fine-tune", "joint", "raw")
     cells = plan_study(race_of(data, tmp_path / "raced.sqlite", methods=methods)).cells
 
     def first(method: str, source: str | None = None, role: str = "method", seed: int = 0) -> Any:

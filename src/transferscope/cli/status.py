@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from transferscope.study.status import StudyStatus
 
 
+_RACE = {
+    "": "not at its end",
+    "settled": "settled",
+    "seeds": "all seeds of the arms that matter are used",
+    "runs": "as many runs as it may make",
+    "time": "its time is used",
+    "long runs": "what is left are long runs",
+}
+"""By `study.not_begun.End`."""
+
+
 def status(
     place: Annotated[str, typer.Argument(help="A study file, or the path or URL of a store.")],
     as_json: AsJson = False,
@@ -43,11 +54,12 @@ def status(
         if found is not None and known and not as_json:
             _show(found, address.name)
         if found is not None and known and is_as_planned(Path(place), found, address.name):
-            edited = None
+            edited, most = None, ""
         else:
             from transferscope.study.spec import read_spec  # with torch
 
-            edited = edited_plan(read_spec(Path(place)), found)  # last: a mistake hides nothing that is stored
+            spec = read_spec(Path(place))  # last: a mistake hides nothing that is stored
+            edited, most = edited_plan(spec, found), "" if spec.race is None else "up to "
         stored = found.study(address.name).spec if found is not None and known else {}
         facts = [_facts(found, address.name)] if found is not None and known and as_json else []
     if as_json:
@@ -62,7 +74,7 @@ def status(
             typer.echo(metric)
         return
     typer.echo(
-        f"{place} was edited since it was run: it asks for {edited.added} more cells and drops {edited.dropped}"
+        f"{place} was edited since it was run: it asks for {most}{edited.added} more cells and drops {edited.dropped}"
         if known
         else f"{place} was not run yet"
     )
@@ -71,8 +83,9 @@ def status(
 
 
 def _show(store: "Store", name: str) -> None:
+    from transferscope.study.not_begun import race_state
     from transferscope.study.status import study_status
-    from transferscope.wording import cell_words, weights_in_words
+    from transferscope.wording import cell_words, counted, weights_in_words
 
     found = study_status(store, name)
     typer.echo(summary(found))
@@ -83,6 +96,8 @@ def _show(store: "Store", name: str) -> None:
             typer.echo(f"  source {source}: {weights_in_words(entry)}")
     if "precision" in facts:
         typer.echo(f"  precision: {precision_in_words(facts['precision'])}")
+    if (race := race_state(store.study_documents(name))) is not None and store.study(name).spec.get("race") is not None:
+        typer.echo(f"  race: {_RACE[race.end]}, {counted(len(race.not_begun), 'arm')} not begun for what they would take")
     if said := _networks(store, name):
         typer.echo(f"  networks on disk: {said}")
     for cell in found.failed:

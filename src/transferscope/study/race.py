@@ -37,10 +37,12 @@ class _Look:
     Attributes:
         scores: Of all arms and seeds of the race, with costs that order the arms.
         seconds: What another run of each arm is expected to take, shape (A,); NaN where nothing tells.
+        left: What all runs of each arm that are left are expected to take, likewise; 0 where none is left.
     """
 
     scores: Scores
     seconds: Float[np.ndarray, " arms"]
+    left: Float[np.ndarray, " arms"]
 
 
 class Race:
@@ -89,7 +91,7 @@ class Race:
         """
         frames = read_study(store, self._name)
         states = dict(zip(frames.cells["key"], frames.cells["state"], strict=True))
-        taken = frames.cells.set_index("key")["seconds"].dropna().to_dict()
+        taken = {str(key): float(seconds) for key, seconds in frames.cells.set_index("key")["seconds"].dropna().items()}
         spent = self._spent(sum(taken.values()))
         times = RunTimes(self._plan.cells, taken)
         looks = {n: self._look(frames, n, states, times) for n in self._sizes}
@@ -97,7 +99,7 @@ class Race:
         chosen, end, left_out = self._choose(looks, states, spent)
         if not is_busy or chosen:
             keep_state(store, self._name, RaceState("" if chosen else end, left_out))
-        self.seconds_left = self._most(looks, states, spent)
+        self.seconds_left = self._most(looks, spent)
         return self._with({*states, *chosen}) if chosen else None
 
     def _spent(self, of_cells: float) -> float:
@@ -133,8 +135,12 @@ class Race:
             whole[arm] = sum(
                 times.work(one).guess if taken is None else taken for taken, one in zip(expected, together, strict=True)
             )
-        cost = np.where(np.isnan(scores.cost), whole, scores.cost)
-        return _Look(replace(scores, cost=cost), seconds)
+        n_left = [
+            sum(cell is not None and states.get(cell.key) not in ("done", "failed") for cell in row) for row in cells
+        ]
+        known = np.where(np.isnan(scores.cost), seconds, scores.cost)
+        left = np.where(np.array(n_left) > 0, n_left * known, 0.0)
+        return _Look(replace(scores, cost=np.where(np.isnan(scores.cost), whole, scores.cost)), seconds, left)
 
     def _choose(
         self, looks: Mapping[int, _Look], states: Mapping[str, str], spent: float
@@ -222,20 +228,17 @@ class Race:
     def _is_under_way(self, arm: int, n_target: int, states: Mapping[str, str]) -> bool:
         return any(self._is_busy(arm, n_target, seed, states) for seed in self._seeds)
 
-    def _most(self, looks: Mapping[int, _Look], states: Mapping[str, str], spent: float) -> float | None:
-        """Seconds that all runs which the race may still make take, as far as something tells, within its limit."""
-        limit = self._settings.run_minutes
-        most = 0.0
-        for n_target, look in looks.items():
-            for row, arm in enumerate(self._arms):
-                cells = [self._runs.get((arm, n_target, seed)) for seed in self._seeds]
-                n_left = sum(cell is not None and states.get(cell.key) not in ("done", "failed") for cell in cells)
-                cost = look.scores.cost[row]
-                if limit is None or cost <= 60 * limit:
-                    most += n_left * float(np.nan_to_num(cost))
-        most /= self._at_once
-        minutes = self._settings.minutes
-        return most if minutes is None else min(most, max(60.0 * minutes - spent, 0.0))
+    def _most(self, looks: Mapping[int, _Look], spent: float) -> float | None:
+        """Seconds that all runs which the race may still make take, within its limits; None where nothing tells."""
+        minutes, longest = self._settings.minutes, self._settings.run_minutes
+        shut = [
+            np.zeros(len(self._arms), dtype=bool) if longest is None else look.seconds > 60 * longest
+            for look in looks.values()
+        ]
+        most = sum(float(look.left[~out].sum()) for look, out in zip(looks.values(), shut, strict=True)) / self._at_once
+        if minutes is not None:
+            most = float(np.fmin(most, max(60.0 * minutes - spent, 0.0)))
+        return _known(most)
 
 
 def _known(seconds: float) -> float | None:

@@ -126,7 +126,9 @@ def compare(
         methods=methods,
         diagnostics=diagnostics,
         seeds=seeds,
-        race=None if seeds is not None and runs is None and minutes is None else RaceSettings(question, margin, runs, minutes),
+        race=None
+        if seeds is not None and runs is None and minutes is None
+        else RaceSettings(question, margin, runs, minutes),
         budget=budget or Budget(),
         tuning=tuning,
         lr=lr,
