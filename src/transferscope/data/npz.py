@@ -14,6 +14,7 @@ import numpy as np
 
 from transferscope.data.arrays import ChannelAxis, Parts, RawPart, check_labels, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
+from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
 
@@ -23,7 +24,7 @@ LABEL_NAMES = "label_names"
 _LONGEST_HEADER = 10_000  # bytes; as in NumPy
 
 
-def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
+def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | None = None) -> Parts:
     """Read a training and a test set from an .npz file, without unpickling anything.
 
     Args:
@@ -34,6 +35,7 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
             whole numbers (N, h, w) are masks of classes (-1 for cells without a label), whose names may lie in
             `label_names` (n_classes,), and floating-point numbers (N, h, w) or (N, n_outputs, h, w) a regression.
         channels: Which axis of images has the channels; None for the one that it can only be.
+        kind: What the labels are; None for what their type and shape say.
 
     Returns:
         Both parts.
@@ -66,7 +68,7 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
         names = [str(name) for name in held]
     if train.inputs.ndim == 2 and train.inputs.dtype.kind in "iuf" and train.inputs.dtype != np.float32:
         _check_digits(train.inputs, path)
-    parts = to_parts(train, test, name=str(path), label_names=names, channels=channels)
+    parts = to_parts(train, test, name=str(path), kind=kind, label_names=names, channels=channels)
     if parts.train.kind == "multi-label":
         check_labels(parts.train.labels, parts.train.classes or (), str(path))
     return parts

@@ -37,9 +37,10 @@ _N_RENDERED, _N_TEST_RENDERED = 10_000, 2_000
 
 
 def _npz(spec: DataSpec, seed: int) -> Dataset:
-    spec.allow(("channels",))
+    spec.allow(("channels", "kind"))
     path = find_path(spec.path)
-    return _of_file(spec, path, load_npz(path, channels=spec.choice("channels", ("first", "last"))))
+    channels, kind = spec.choice("channels", ("first", "last")), spec.choice("kind", _KINDS)
+    return _of_file(spec, path, load_npz(path, channels=channels, kind=kind))
 
 
 def _folder(spec: DataSpec, seed: int) -> Dataset:
@@ -115,7 +116,8 @@ def _table(spec: DataSpec, seed: int) -> Dataset:
     parts = _table_parts(spec, path, seed)
     dataset = _of_file(spec, path, parts)
     where = "test rows" if shared is None else "its rows"
-    new = "".join(f"; of {where}, {remark}" for remark in parts.remarks)
+    new = "".join(f"; {note}" for note in parts.notes)
+    new += "".join(f"; of {where}, {remark}" for remark in parts.remarks)
     if not new and parts.encoding.is_plain and len(parts.encoding.features) == len(parts.encoding.columns):
         return dataset
     said = [[one.name, one.words, len(one.features)] for one in parts.encoding.columns]
