@@ -56,8 +56,7 @@ EPOCHS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds
 _EPOCH_RANGE = (6.3e8, 4.11e9)  # seconds since 1970: the years 1990 to 2100, in which no two units meet
 
 _SUMMARIES = frozenset(
-    "total totals sum subtotal grandtotal overall mean means average averages avg median std stdev stddev sd sem se "
-    "standarddeviation standarderror stderr min max minimum maximum count 25% 50% 75%".split()
+    ["total", "totals", "sum", "subtotal", "grandtotal", "overall", "mean", "means", "average", "averages", "avg", "median", "std", "stdev", "stddev", "sd", "sem", "se", "standarddeviation", "standarderror", "stderr", "min", "max", "minimum", "maximum", "count", "25%", "50%", "75%"]
 )
 """Words that say of a row that it sums others up."""
 _FEW = 3

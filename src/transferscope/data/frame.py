@@ -1,4 +1,4 @@
-"""The one reader of tables: csv and tab-separated text, JSON, JSON lines and parquet, for data, plans, scaling and history."""
+"""The one reader of tables: csv, tab-separated text, JSON (lines) and parquet, for data, plans, scaling and history."""
 
 import bz2
 import codecs

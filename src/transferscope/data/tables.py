@@ -9,10 +9,18 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Num
 
-from transferscope.data.arrays import Parts, RawPart, check_labels, kind_of_numbers, lost_in_float32, to_inputs, to_parts
+from transferscope.data.arrays import (
+    Parts,
+    RawPart,
+    check_labels,
+    kind_of_numbers,
+    lost_in_float32,
+    to_inputs,
+    to_parts,
+)
 from transferscope.data.cells import NUMBER, DayOrder, is_text, typed
 from transferscope.data.column_encoding import TableEncoding, check_same_columns, fit_encoding
-from transferscope.data.frame import Format, Frame, read_frame
+from transferscope.data.frame import Format, read_frame
 from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import Kind
@@ -291,7 +299,8 @@ def _typed_labels(column: pd.Series) -> pd.Series:
         return column
     found = typed(column)
     distinct = {one: one.strip() for one in column.dropna().unique()}
-    if pd.api.types.is_numeric_dtype(found) and not any(re.fullmatch(r"[+-]?\d{19,}", one) for one in distinct.values()):
+    too_long = any(re.fullmatch(r"[+-]?\d{19,}", one) for one in distinct.values())
+    if pd.api.types.is_numeric_dtype(found) and not too_long:
         return found
     if all(one.lower() in ("true", "false", "none", "na", "nan", "null") for one in distinct.values()):
         truths = {raw: one.capitalize() for raw, one in distinct.items() if one.lower() in ("true", "false")}

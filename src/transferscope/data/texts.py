@@ -39,7 +39,7 @@ from transferscope.errors import (
     missing_extra,
     unknown_name,
 )
-from transferscope.files import expanded, require_regular
+from transferscope.files import expanded
 
 MAX_LENGTH = 128
 """Tokens at which texts are cut where nothing else is said."""
