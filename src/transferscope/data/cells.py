@@ -1,6 +1,7 @@
 """What the text of a column of a table means: gaps, numbers, codes, dates and summary rows, for all that read tables."""
 
 import datetime
+import functools
 import re
 from collections.abc import Collection, Iterable, Sequence, Sized
 from typing import Literal
@@ -179,18 +180,18 @@ def days_of(value: object, order: DayOrder | None) -> float | None:
         value: Text, or a date of Python.
         order: How dates as 3/4/2021 are read; None for those that are no dates then.
     """
+    if isinstance(value, pd.Timestamp):
+        stamp = value if value.tzinfo is None else value.tz_convert("UTC").tz_localize(None)
+        return float((stamp.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")) / 86_400
     if isinstance(value, datetime.datetime):
-        naive = value.replace(tzinfo=None) if isinstance(value, pd.Timestamp) is False else None
-        if naive is None:
-            stamp = value.tz_convert("UTC").tz_localize(None) if value.tzinfo else value  # type: ignore[attr-defined]
-            return float((stamp.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")) / 86_400
         away = value.utcoffset() or datetime.timedelta(0)
-        return (naive - _EPOCH - away).total_seconds() / 86_400
+        return (value.replace(tzinfo=None) - _EPOCH - away).total_seconds() / 86_400
     if isinstance(value, datetime.date):
         return float(value.toordinal() - _EPOCH.toordinal())
     return _days_of_text(value.strip(), order) if isinstance(value, str) else None
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def _days_of_text(text: str, order: DayOrder | None) -> float | None:
     found = _DATE.fullmatch(text)
     part = (found or _TIME_OF_DAY.fullmatch(text) or re.compile("").match("")).groupdict()  # type: ignore[union-attr]

@@ -244,7 +244,7 @@ def fit_encoding(
     """
     return TableEncoding(
         tuple(
-            _fitted(train[name], path, name in categories, order, [table[name] for table in beside])
+            _fitted(train[name], path, name in categories, order, [table[name] for table in beside if name in table])
             for name in train.columns
         )
     )

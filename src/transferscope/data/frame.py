@@ -237,11 +237,10 @@ def _separator(text: str, quoted: bool) -> str:
 
     A comma where nothing does, or several do with as many.
     """
-    head = io.StringIO(text)
-    lines = "".join(line for line, _ in zip(head, range(_LINES_TRIED), strict=False))
+    lines = "".join(line for line, _ in zip(io.StringIO(text), range(_LINES_TRIED), strict=False))
     counts = {}
     for separator in _SEPARATORS:
-        quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+        quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
         rows = [row for row in csv.reader(io.StringIO(lines), delimiter=separator, quoting=quoting) if row]
         found = {len(row) for row in rows[:-1] or rows}  # the last may be cut off
         counts[separator] = len(rows[0]) if rows and len(found) == 1 else 0

@@ -23,7 +23,7 @@ from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
     from transferscope.data.column_encoding import TableEncoding
-    from transferscope.data.tables import Format, SharedEncoding, TableParts
+    from transferscope.data.tables import Format, SharedEncoding, TableParts, TableSettings
 
 Reader = Callable[[DataSpec, int], Dataset]
 """Takes a name whose kind it reads, and a seed; returns the data."""
@@ -106,7 +106,8 @@ TABLES = ("csv", "parquet", "table")
 """Kinds of names of tables; of "table", the suffix says which."""
 
 _TABLE_OPTIONS = (
-    *("label", "drop", "kind", "separator", "category", "dates", "encoding", "test", "split", "test_share"),
+    *("label", "drop", "kind", "separator", "category", "dates", "encoding", "together"),
+    *("test", "split", "test_share"),
 )
 
 
@@ -179,12 +180,28 @@ def _shared_encoding(spec: DataSpec, seed: int) -> "SharedEncoding | None":
 
 
 def _table_parts(spec: DataSpec, path: Path, seed: int) -> "TableParts":
-    from transferscope.data.tables import TableSettings, load_table  # here, because pandas takes a while to import
+    from transferscope.data.tables import load_table, training_rows  # here, because pandas takes a while to import
 
     spec.allow(_TABLE_OPTIONS)
     shared = _shared_encoding(spec, seed)
+    others = [parse_spec(name) for name in spec.options.get("together", ())]
+    for other in others:
+        if other.kind not in TABLES or shared is not None:
+            raise SettingsError(
+                f"{spec.text!r} is encoded together with {other.text!r}, which takes two tables and no encoding= of another"
+            )
+    beside = [
+        training_rows(find_path(other.path), _table_settings(other), form=table_form(other), seed=seed)
+        for other in others
+    ]
+    return load_table(path, _table_settings(spec), form=table_form(spec), seed=seed, shared=shared, beside=beside)
+
+
+def _table_settings(spec: DataSpec) -> "TableSettings":
+    from transferscope.data.tables import TableSettings
+
     test_file = spec.one("test")
-    settings = TableSettings(
+    return TableSettings(
         labels=spec.options.get("label", ()),
         drop=spec.options.get("drop", ()),
         kind=spec.choice("kind", _KINDS),
@@ -195,7 +212,6 @@ def _table_parts(spec: DataSpec, path: Path, seed: int) -> "TableParts":
         split=spec.one("split"),
         test_share=spec.share("test_share"),
     )
-    return load_table(path, settings, form=table_form(spec), seed=seed, shared=shared)
 
 
 def _text(spec: DataSpec, seed: int) -> Dataset:

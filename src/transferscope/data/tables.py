@@ -368,14 +368,14 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
         if pd.api.types.is_numeric_dtype(values):
             return values.to_numpy()
         return _as_text(values, path).to_numpy(dtype=np.str_)
-    numbers = labels.apply(lambda column: pd.to_numeric(column, errors="coerce"))
-    for column in labels.columns:
-        strange = labels[column][numbers[column].isna()]
-        if len(strange) or not pd.api.types.is_numeric_dtype(numbers[column]):
-            raise DataError(
-                f"{path}: label column {column!r} holds {strange.iloc[0]!r}; expected numbers for regression"
-            )
-    return numbers.to_numpy(dtype=np.float64)
+    numbers = np.empty(labels.shape)
+    for place, name in enumerate(labels.columns):
+        column = pd.to_numeric(labels[name], errors="coerce")
+        strange = labels[name][column.isna()]
+        if len(strange):
+            raise DataError(f"{path}: label column {name!r} holds {strange.iloc[0]!r}; expected numbers for regression")
+        numbers[:, place] = column
+    return numbers
 
 
 def _as_text(values: pd.Series, path: Path) -> pd.Series:
