@@ -83,6 +83,7 @@ def to_parts(
     """
     if kind is None:
         kind = _kind_of(train.labels, name=name)
+    check_spellings(label_names or (), f"{name}: the labels", "labels")
     _check_same_pixels(train.inputs, test.inputs, name=name)
     inputs = [to_inputs(part.inputs, name=name, channels=channels) for part in (train, test)]
     if kind == "regression":
@@ -155,7 +156,9 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
     if not several:
         if labels.ndim == 0 or labels.dtype.kind not in "iuf" or not np.isfinite(labels).all():
             return "regression" if labels.dtype.kind == "f" else "classification"
-        return kind_of_numbers(labels.reshape(-1), what=f"{name}: the label", how="say kind=classification or kind=regression")
+        return kind_of_numbers(
+            labels.reshape(-1), what=f"{name}: the label", how="say kind=classification or kind=regression"
+        )
     real = labels.dtype.kind in _REAL and labels.size > 0
     if not real or not np.isin(labels, (0, 1)).all() or not labels.any():
         return "regression" if labels.dtype.kind == "f" else "classification"

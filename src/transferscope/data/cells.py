@@ -1,4 +1,4 @@
-"""What the text of a column of a table means: gaps, numbers, codes, dates and summary rows, for all that read tables."""
+"""What the text in a column of a table means: gaps, numbers, codes, dates and summary rows, for all readers."""
 
 import datetime
 import functools
@@ -56,10 +56,14 @@ EPOCHS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds
 """Units in which times since 1970 are counted, in seconds^-1."""
 _EPOCH_RANGE = (6.3e8, 4.11e9)  # seconds since 1970: the years 1990 to 2100, in which no two units meet
 
-_SUMMARIES = frozenset(
-    ["total", "totals", "sum", "subtotal", "grandtotal", "overall", "mean", "means", "average", "averages", "avg", "median", "std", "stdev", "stddev", "sd", "sem", "se", "standarddeviation", "standarderror", "stderr", "min", "max", "minimum", "maximum", "count", "25%", "50%", "75%"]
+_SUMS = frozenset(
+    ["total", "totals", "subtotal", "grandtotal", "sum", "mean", "means", "average", "averages", "avg", "std", "stdev"]
 )
 """Words that say of a row that it sums others up."""
+_BESIDE_SUMS = frozenset(
+    ["stddev", "sd", "se", "sem", "stderr", "median", "min", "max", "count", "overall", "25%", "50%", "75%"]
+)
+"""Words that say so beside those alone: Max is a name, SE a country and 50% a share."""
 _FEW = 3
 
 
@@ -95,7 +99,10 @@ def typed(column: pd.Series, *, gaps: Collection[str] = _GAPS_AMONG_NUMBERS) -> 
     if known and all(re.fullmatch(NUMBER, one) or re.fullmatch(_INFINITE, one, re.I) for one in known):
         whole = all(re.fullmatch(r"[+-]?\d{1,18}", one) for one in known)
         if not are_codes(known) and any(re.fullmatch(NUMBER, one) for one in known):
-            read = {raw: (int(text) if whole else float(text)) if text not in gaps else None for raw, text in distinct.items()}
+            read = {
+                raw: (int(text) if whole else float(text)) if text not in gaps else None
+                for raw, text in distinct.items()
+            }
             found = column.map(read)
             return found.astype(np.int64) if whole and found.notna().all() else found.astype(np.float64)
     if known and all(one.lower() in ("true", "false") for one in known):
@@ -133,9 +140,7 @@ def with_plain_numbers(table: pd.DataFrame, separator: str, where: str) -> tuple
             numbers[str(name)] = (known, point, comma)
     signed = re.compile(r"[.,]")
     clear = [
-        point
-        for known, point, comma in numbers.values()
-        if point != comma and any(signed.search(one) for one in known)
+        point for known, point, comma in numbers.values() if point != comma and any(signed.search(one) for one in known)
     ]
     of_file = clear[0] if len(set(clear)) == 1 else None
     changed: dict[str, pd.Series] = {}
@@ -163,7 +168,7 @@ def with_plain_numbers(table: pd.DataFrame, separator: str, where: str) -> tuple
 
 
 def is_date(text: str) -> bool:
-    """Whether text has the form of a date, or of a time of the day with AM or PM, whether or not there is such a day."""
+    """Whether text has the form of a date, or of a time of the day with AM or PM, whether or not it exists."""
     return bool(_DATE.fullmatch(text) or _TIME_OF_DAY.fullmatch(text))
 
 
@@ -174,7 +179,7 @@ def has_no_order(text: str) -> bool:
 
 
 def days_of(value: object, order: DayOrder | None) -> float | None:
-    """Days since 1970 of a date or time (UTC where it says an offset); None for what is none, of any year from 1 to 9999.
+    """Days since 1970 of a date or time of the years 1 to 9999 (UTC where it says an offset); None for what is none.
 
     Args:
         value: Text, or a date of Python.
@@ -231,7 +236,9 @@ def epoch_unit(numbers: np.ndarray) -> set[str]:
         return set()
     low, high = _EPOCH_RANGE
     within = {unit: (numbers >= low * times) & (numbers < high * times) for unit, times in EPOCHS.items()}
-    return {unit for unit, here in within.items() if here.any()} if np.any(list(within.values()), axis=0).all() else set()
+    return (
+        {unit for unit, here in within.items() if here.any()} if np.any(list(within.values()), axis=0).all() else set()
+    )
 
 
 def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -248,23 +255,30 @@ def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[
         The other rows, with their index, and what was left out, in a sentence.
     """
     lost = pd.Series(False, index=table.index)
+    shown: set[str] = set()
     for name in table.columns:
         column = table[name]
         if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
             continue
-        text = column.map(lambda one: one if isinstance(one, str) else "0" if isinstance(one, Sized) or one == one else "")
+        text = column.map(
+            lambda one: one if isinstance(one, str) else "0" if isinstance(one, Sized) or one == one else ""
+        )
         words = text.str.lower().str.replace(r"[\s._:-]+", "", regex=True)
-        here = words.isin(_SUMMARIES)
-        if not here.any() or here.all():
+        here = words.isin(_SUMS)
+        if not here.any():
             continue
+        here |= words.isin(_BESIDE_SUMS)
         others = text[~here & (text.str.strip() != "")]
-        count = int(here.sum())
-        at_end = here.iloc[-count:].all() and not words[here].duplicated().any() and len(table) - count >= _FEW
+        n = int(here.sum())
+        at_end = here.iloc[-n:].all() and not words[here].duplicated().any() and others.nunique() > 1
         numbered = len(others) > 0 and others.str.strip().str.fullmatch(ANY_NUMBER).all()
-        if name in naming or numbered or (at_end and others.nunique() > 1):
+        if name in naming or numbered or (at_end and len(table) - n >= _FEW):
             lost |= here
+            shown |= set(text[here])
     if not lost.any():
         return table, ()
-    said = f"left out {int(lost.sum())} {'row' if lost.sum() == 1 else 'rows'} that sum others up"
-    shown = sorted({str(one) for name in table.columns for one in table.loc[lost, name] if str(one).lower().strip(" :.") in _SUMMARIES})
-    return table[~lost], (f"{said} ({', '.join(shown[:4])})" if shown else said,)
+    n_lost = int(lost.sum())
+    named = ", ".join(sorted(shown)[:4])
+    return table[~lost], (
+        f"left out {n_lost} {'row that sums' if n_lost == 1 else 'rows that sum'} others up ({named})",
+    )

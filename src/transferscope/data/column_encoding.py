@@ -369,21 +369,21 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
     if dates[known].all() and known.any() and no_order[known].nunique() == 1:
         return "date"
     units = distinct.map(_unit)
-    usual = units.value_counts().head(1).index
+    usual = units.isin(units.value_counts().head(1).index)
+    first = {which: next(iter(distinct[mask]), "") for which, mask in (("no number", ~numbers), ("no date", ~dates))}
     said = ""
     if numbers.mean() > 0.5:
         word = "; leave gaps empty" if (~numbers).sum() == 1 else ""
-        said = f"{distinct[~numbers].iloc[0]!r} among numbers{word}" if (~numbers).any() else (
-            f"{distinct.iloc[0]!r} and numbers written in another way; write all in one"
-        )
+        said = f"{first['no number']!r} among numbers{word}"
+        if numbers.all():
+            said = f"{distinct.iloc[0]!r} and numbers written in another way; write all in one"
     elif dates.sum() > 2 and dates.mean() >= _NEARLY_ALL:
-        said = (
-            f"{distinct[~dates].iloc[0]!r} among dates; leave gaps empty"
-            if not dates.all()
-            else f"{distinct[no_order].iloc[0]!r} and {distinct[~no_order].iloc[0]!r}, dates of two forms; write all as one"
-        )
-    elif (has_usual := units.isin(usual)).sum() > 2 and has_usual.mean() >= _NEARLY_ALL:
-        said = f"{distinct[has_usual].iloc[0]!r}, a number with a sign or a unit; write numbers plainly, as in 1234.5"
+        said = f"{first['no date']!r} among dates; leave gaps empty"
+        if dates.all():
+            two = (distinct[no_order].iloc[0], distinct[~no_order].iloc[0])
+            said = f"{two[0]!r} and {two[1]!r}, dates of two forms; write all as one"
+    elif usual.sum() > 2 and usual.mean() >= _NEARLY_ALL:
+        said = f"{distinct[usual].iloc[0]!r}, a number with a sign or a unit; write numbers plainly, as in 1234.5"
     if said:
         raise DataError(f"{path}: column {name!r} holds {said}, or say category={name} if they stand for names")
     return "category"
@@ -430,8 +430,12 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, path: Path) -> Float64[np.n
     if pd.api.types.is_numeric_dtype(given):
         numbers = given
     else:  # pandas makes nanoseconds of dates
-        plain = given.map(lambda one: str(one).lower() == "true" if str(one).lower() in _TRUTHS else one, na_action="ignore")
-        numbers = pd.to_numeric((plain if kind == "truth" else given).where(~_are_dates(given), "date"), errors="coerce")
+        plain = given.map(
+            lambda one: str(one).lower() == "true" if str(one).lower() in _TRUTHS else one, na_action="ignore"
+        )
+        numbers = pd.to_numeric(
+            (plain if kind == "truth" else given).where(~_are_dates(given), "date"), errors="coerce"
+        )
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     strange = (np.isnan(values) & given.notna().to_numpy()) | np.isinf(values)
     if kind == "truth":

@@ -188,7 +188,8 @@ def _table_parts(spec: DataSpec, path: Path, seed: int) -> "TableParts":
     for other in others:
         if other.kind not in TABLES or shared is not None:
             raise SettingsError(
-                f"{spec.text!r} is encoded together with {other.text!r}, which takes two tables and no encoding= of another"
+                f"{spec.text!r} is encoded together with {other.text!r}, which takes two tables and no encoding= "
+                "of another"
             )
     beside = [
         training_rows(find_path(other.path), _table_settings(other), form=table_form(other), seed=seed)

@@ -117,12 +117,14 @@ def _rows_of(path: Path) -> pd.DataFrame:
     try:
         rows = read_frame(path, "csv", as_it_is=True).rows
         if tuple(rows.columns) == COLUMNS:
-            return rows.assign(**{name: rows[name].replace("", np.nan).astype(np.float64) for name in ("labels", "score")})
+            return rows.assign(
+                **{name: rows[name].replace("", np.nan).astype(np.float64) for name in ("labels", "score")}
+            )
     except (DataError, ValueError) as error:
         raise CorruptDataError(f"{path} cannot be read as a history: {error}; move it away") from None
     raise CorruptDataError(
-        f"{path} is no history of finished runs: its columns are {listed([str(name) for name in rows.columns])}; move it "
-        "away"
+        f"{path} is no history of finished runs: its columns are {listed([str(name) for name in rows.columns])}; move "
+        "it away"
     )
 
 

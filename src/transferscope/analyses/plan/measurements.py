@@ -337,8 +337,8 @@ def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
         tops = values.groupby(frame[group]).max().dropna()
         if (tops <= 1).any() and (tops > 1).any():
             raise DataError(
-                f"column {score} mixes units: it is at most 1 for {_few([str(v) for v in tops.index[tops <= 1]])} and "
-                f"above 1 for {_few([str(v) for v in tops.index[tops > 1]])}; write all of it as shares or all in percent"
+                f"column {score} mixes units: it is at most 1 for {_few(list(map(str, tops.index[tops <= 1])))} and "
+                f"above 1 for {_few(list(map(str, tops.index[tops > 1])))}; write all of it as shares or all in percent"
             )
 
 

@@ -151,7 +151,9 @@ def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()
     else:
         path = Path(table)
         if not path.is_file():
-            raise MissingDataError(f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement")
+            raise MissingDataError(
+                f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement"
+            )
         frame = read_frame(path)
         rows, notes = frame.rows, frame.notes
     seeds = [name for name in rows.columns if words_in(str(name)) & REPEATS]
