@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from transferscope.data.arrays import Parts
+from transferscope.data.frame import Format
 from transferscope.data.load import load as load_by_name
-from transferscope.data.tables import Format, SharedEncoding, TableSettings, load_table
+from transferscope.data.tables import SharedEncoding, TableSettings, load_table
 from transferscope.data.task import Kind
 from transferscope.data.unlabelled import input_form, read_unlabelled
 from transferscope.errors import CorruptDataError, DataError, MissingExtraError, SettingsError, UnknownNameError

@@ -3,7 +3,7 @@
 import datetime
 import functools
 import re
-from collections.abc import Collection, Iterable, Sequence, Sized
+from collections.abc import Collection, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -96,7 +96,9 @@ def typed(column: pd.Series, *, gaps: Collection[str] = _GAPS_AMONG_NUMBERS) -> 
     column = column.astype(object)
     distinct = {one: one.strip() for one in column.dropna().unique().tolist()}
     known = [text for text in distinct.values() if text not in gaps]
-    if known and all(re.fullmatch(NUMBER, one) or re.fullmatch(_INFINITE, one, re.I) for one in known):
+    if not known:
+        return pd.Series(None, index=column.index, name=column.name, dtype=object)
+    if all(re.fullmatch(NUMBER, one) or re.fullmatch(_INFINITE, one, re.I) for one in known):
         whole = all(re.fullmatch(r"[+-]?\d{1,18}", one) for one in known)
         if not are_codes(known) and any(re.fullmatch(NUMBER, one) for one in known):
             read = {
@@ -105,7 +107,7 @@ def typed(column: pd.Series, *, gaps: Collection[str] = _GAPS_AMONG_NUMBERS) -> 
             }
             found = column.map(read)
             return found.astype(np.int64) if whole and found.notna().all() else found.astype(np.float64)
-    if known and all(one.lower() in ("true", "false") for one in known):
+    if all(one.lower() in ("true", "false") for one in known):
         read_truth = {raw: text.lower() == "true" if text not in gaps else None for raw, text in distinct.items()}
         found = column.map(read_truth)
         return found.astype(bool) if found.notna().all() else found.where(found.notna(), None)
@@ -260,9 +262,7 @@ def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[
         column = table[name]
         if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
             continue
-        text = column.map(
-            lambda one: one if isinstance(one, str) else "0" if isinstance(one, Sized) or one == one else ""
-        )
+        text = column.where(column.notna(), "").map(lambda one: one if isinstance(one, str) else "0")
         words = text.str.lower().str.replace(r"[\s._:-]+", "", regex=True)
         here = words.isin(_SUMS)
         if not here.any():
@@ -277,8 +277,5 @@ def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[
             shown |= set(text[here])
     if not lost.any():
         return table, ()
-    n_lost = int(lost.sum())
-    named = ", ".join(sorted(shown)[:4])
-    return table[~lost], (
-        f"left out {n_lost} {'row that sums' if n_lost == 1 else 'rows that sum'} others up ({named})",
-    )
+    what = "1 row that sums" if lost.sum() == 1 else f"{lost.sum()} rows that sum"
+    return table[~lost], (f"left out {what} others up ({', '.join(sorted(shown)[:4])})",)

@@ -10,7 +10,7 @@ networks.
 import datetime
 import decimal
 import re
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Number
 from pathlib import Path
@@ -50,7 +50,6 @@ _WITH_UNIT = re.compile(
 )
 _NEARLY_ALL = 0.9  # share of a column's different values that tells what all of them were meant to be
 _MANY = 20  # rows in which different whole numbers of a narrow range are no chance
-_TRUTHS = ("true", "false")
 _DAY = 86_400.0
 _CYCLES = {"year": 365.2425, "week": 7.0, "day": 1.0}  # in days
 
@@ -207,7 +206,7 @@ class TableEncoding:
             if one.kind == "category":
                 rare = () if train is None else _as_category(train[one.name]).dropna().unique().tolist()
                 seen = {*one.values, *rare}
-                text = _as_known(_as_known(_as_category(table[one.name]), one.values), seen)
+                text = _as_category(table[one.name])
                 n = int((~text.isin(seen) & text.notna()).sum())
                 few = "few or no training rows have" if one.has_others and train is None else "no training row has"
                 new = f"column {one.name!r}: {counted(n, 'row')} with a value that {few}"
@@ -398,7 +397,7 @@ def _unit(text: str) -> str | None:
 def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.ndarray, "N K"]:
     """The features of one column."""
     if one.kind == "category":
-        text = _as_known(_as_category(column), one.values)
+        text = _as_category(column)
         found: list[np.ndarray] = [(text == value).to_numpy(dtype=np.float64) for value in one.values]
         if one.has_others:
             found.append((~text.isin(one.values) & text.notna()).to_numpy(dtype=np.float64))
@@ -426,16 +425,10 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, path: Path) -> Float64[np.n
     Raises:
         DataError: One is infinite or no number, or no truth value where these are expected.
     """
-    given = _without_blanks(typed(column))
-    if pd.api.types.is_numeric_dtype(given):
-        numbers = given
-    else:  # pandas makes nanoseconds of dates
-        plain = given.map(
-            lambda one: str(one).lower() == "true" if str(one).lower() in _TRUTHS else one, na_action="ignore"
-        )
-        numbers = pd.to_numeric(
-            (plain if kind == "truth" else given).where(~_are_dates(given), "date"), errors="coerce"
-        )
+    given = numbers = _without_blanks(typed(column))
+    if not pd.api.types.is_numeric_dtype(given):  # pandas makes nanoseconds of dates
+        plain = given.astype(object).map(lambda one: "a date" if isinstance(one, datetime.date) else one)
+        numbers = pd.to_numeric(plain.where(given.notna(), None), errors="coerce")
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     strange = (np.isnan(values) & given.notna().to_numpy()) | np.isinf(values)
     if kind == "truth":
@@ -450,19 +443,13 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, path: Path) -> Float64[np.n
     return np.asarray(values)
 
 
-def _are_dates(values: pd.Series) -> pd.Series:
-    if pd.api.types.is_datetime64_any_dtype(values):
-        return values.notna()
-    return values.map(lambda value: isinstance(value, datetime.date)).astype(bool)
-
-
 def _as_days(column: pd.Series, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
     """Dates and times as days since 1970 (UTC where they say an offset), NaN where there is none.
 
     Raises:
         DataError: One is no date; a number could be days, seconds or the digits of a date.
     """
-    given = _without_blanks(typed(column) if not is_text(column) else column)
+    given = _without_blanks(column)
     if pd.api.types.is_datetime64_any_dtype(given):
         naive = given.dt.tz_convert("UTC").dt.tz_localize(None) if given.dt.tz is not None else given
         seconds = (naive.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")
@@ -528,25 +515,6 @@ def _as_text(number: float) -> str:
     """A number as the text of a category: a whole one with all of its digits, any other with 15."""
     whole = isinstance(number, int) or (abs(number) < 2**53 and number == int(number))
     return str(int(number)) if whole else f"{number:.15g}"
-
-
-def _as_known(text: pd.Series, known: Collection[str]) -> pd.Series:
-    """Values of a category as those that are known write them, where both are one number or one truth value.
-
-    The file that they are from may write 007 or 7.0 where a number 7 is known, or TRUE for True. Numbers are text where
-    one of those that are known is, such as 007 or A1: these are codes.
-    """
-    plain = not are_codes(known) and all(re.fullmatch(NUMBER, one) for one in known)
-    truths = {one.lower(): one for one in known if one.lower() in _TRUTHS}
-    if len(truths) < sum(one.lower() in truths for one in known):
-        truths = {}
-    same = {}
-    for one in set(text.dropna().unique().tolist()).difference(known):
-        if plain and re.fullmatch(NUMBER, one):
-            same[one] = _as_text(int(one) if re.fullmatch(r"[+-]?\d{1,99}", one) else float(one))
-        elif one.lower() in truths:
-            same[one] = truths[one.lower()]
-    return text.map(lambda value: same.get(value, value), na_action="ignore") if same else text
 
 
 def _without_blanks(column: pd.Series) -> pd.Series:

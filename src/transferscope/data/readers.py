@@ -23,7 +23,8 @@ from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
     from transferscope.data.column_encoding import TableEncoding
-    from transferscope.data.tables import Format, SharedEncoding, TableParts, TableSettings
+    from transferscope.data.frame import Format
+    from transferscope.data.tables import SharedEncoding, TableParts, TableSettings
 
 Reader = Callable[[DataSpec, int], Dataset]
 """Takes a name whose kind it reads, and a seed; returns the data."""
@@ -39,8 +40,8 @@ _N_RENDERED, _N_TEST_RENDERED = 10_000, 2_000
 def _npz(spec: DataSpec, seed: int) -> Dataset:
     spec.allow(("channels", "kind"))
     path = find_path(spec.path)
-    channels, kind = spec.choice("channels", ("first", "last")), spec.choice("kind", _KINDS)
-    return _of_file(spec, path, load_npz(path, channels=channels, kind=kind))
+    parts = load_npz(path, channels=spec.choice("channels", ("first", "last")), kind=spec.choice("kind", _KINDS))
+    return _of_file(spec, path, parts)
 
 
 def _folder(spec: DataSpec, seed: int) -> Dataset:

@@ -143,8 +143,9 @@ def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()
         CorruptDataError: It is no table.
         DataError: It has no rows, or two columns of one name.
     """
+    notes: tuple[str, ...] = ()
     if isinstance(table, pd.DataFrame):
-        rows, notes = table.set_axis([str(name) for name in table.columns], axis=1).reset_index(drop=True), ()
+        rows = table.set_axis([str(name) for name in table.columns], axis=1).reset_index(drop=True)
         twice = rows.columns[rows.columns.duplicated()]
         if len(twice):
             raise DataError(f"the table has several columns called {twice[0]}; give each a name of its own")
