@@ -190,7 +190,8 @@ def test_a_table_says_the_same_however_it_is_written(tmp_path: Path, writing: st
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("x;kind\n" + "1,234;a\n2,500;b\n" * 6, "could stand before decimals or between thousands"),
+        ("x;kind\n" + "1,234;a\n2,500;b\n" * 6, "could be of decimals or thousands"),
+        ("x,kind\n" + "192.168.100.101,a\n192.168.101.100,b\n" * 6, "could be of decimals or thousands"),
         ("x,kind\n" + "1600000000,a\n1600000000123,b\n" * 6, "in milliseconds and in seconds"),
         ("x,kind\n" + "0.5,a\n0.25,b\n50%,b\n" * 6, "'50%' among numbers"),
     ],

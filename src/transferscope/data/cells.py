@@ -9,8 +9,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from transferscope.errors import DataError
-
 DayOrder = Literal["day-first", "month-first"]
 
 GAPS = frozenset(
@@ -115,22 +113,19 @@ def typed(column: pd.Series, *, gaps: Collection[str] = _GAPS_AMONG_NUMBERS) -> 
     return column.map(named).astype(object).where(lambda found: found.notna(), None)
 
 
-def with_plain_numbers(table: pd.DataFrame, separator: str, where: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def with_plain_numbers(table: pd.DataFrame, separator: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """A table of text whose numbers have a point for their decimals and nothing between their thousands.
 
-    A column is changed where all of it is numbers in one way of writing. One that could be in several ways (1.234 and
-    1,234) is read as the other columns of its file are, and as the separator of its values has it.
+    A column is changed where all of it is numbers in one way of writing. One that could be in two ways (1.234, 1,234)
+    is read as the other columns of its file are, or as a comma between values has it; else a comma stays, for whoever
+    needs the number to refuse, and a point is read before decimals, which is said.
 
     Args:
         table: Its columns of text are read.
         separator: What stands between the values of the file.
-        where: The file, for messages.
 
     Returns:
         The table, and which columns were changed, in a sentence.
-
-    Raises:
-        DataError: A column could be read in two ways and nothing tells in which.
     """
     numbers: dict[str, tuple[pd.Series, bool, bool]] = {}
     for name in (one for one in table.columns if is_text(table[one])):
@@ -140,22 +135,21 @@ def with_plain_numbers(table: pd.DataFrame, separator: str, where: str) -> tuple
             point = bool(known.str.fullmatch(f"({NUMBER}|{_WITH_POINT})").all())
             comma = bool(known.str.fullmatch(_WITH_COMMA).all())
             numbers[str(name)] = (known, point, comma)
-    signed = re.compile(r"[.,]")
-    clear = [
-        point for known, point, comma in numbers.values() if point != comma and any(signed.search(one) for one in known)
-    ]
-    of_file = clear[0] if len(set(clear)) == 1 else None
+    marked = {name: known[known.str.contains(r"[.,]")] for name, (known, _, _) in numbers.items()}
+    clear = {  # a point between thousands alone (1.234.567) is one of decimals nowhere, and may be of an address
+        point
+        for name, (_, point, comma) in numbers.items()
+        if point != comma and len(marked[name]) and (point or marked[name].str.contains(",").any())
+    }
+    of_file = clear.pop() if len(clear) == 1 else None
     changed: dict[str, pd.Series] = {}
-    with_commas = []
+    commas, points = [], []
     for name, (known, point, comma) in numbers.items():
-        if not (point or comma):
+        has_comma = bool(marked[name].str.contains(",").any())
+        tied, told = point and comma and len(marked[name]) > 0, of_file is not None or separator == ","
+        if not (point or comma) or (tied and has_comma and not told) or not (point or has_comma or of_file is False):
             continue
-        has_comma = known.str.contains(",", regex=False).any()
-        if point and comma and has_comma and of_file is None and separator != ",":
-            raise DataError(
-                f"{where}: column {name!r} holds {known[known.str.contains(',', regex=False)].iloc[0]!r}, whose comma "
-                "could stand before decimals or between thousands; write numbers plainly, as in 1234.5"
-            )
+        points += [name] if tied and not told else []
         decimal_comma = comma and (not point or of_file is False)
         if not decimal_comma and known.str.fullmatch(NUMBER).all() and not table[name].str.contains("−").any():
             continue
@@ -164,9 +158,13 @@ def with_plain_numbers(table: pd.DataFrame, separator: str, where: str) -> tuple
         plain = plain.str.replace(",", ".", regex=False) if decimal_comma else plain
         gap = table[name].str.strip().isin(_GAPS_AMONG_NUMBERS)
         changed[name] = table[name].where(gap, plain)
-        with_commas += [name] if decimal_comma and has_comma else []
-    said = f"numbers with a decimal comma in {', '.join(with_commas[:5])}{', ...' if len(with_commas) > 5 else ''}"
-    return table.assign(**changed), ((said,) if with_commas else ())
+        commas += [name] if decimal_comma and has_comma else []
+    said = [
+        f"{words} in {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
+        for words, names in (("numbers with a decimal comma", commas), ("points read before decimals", points))
+        if names
+    ]
+    return table.assign(**changed), tuple(said)
 
 
 def is_date(text: str) -> bool:

@@ -362,8 +362,8 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
     name, distinct = values.name, values.drop_duplicates()
     dates, no_order = distinct.map(is_date), distinct.map(has_no_order)
     numbers = distinct.str.fullmatch(ANY_NUMBER)
-    if numbers.all() and are_codes(distinct):
-        return "category"
+    if (plain := distinct.str.fullmatch(NUMBER)).all():
+        return "category"  # codes, which `typed` left
     known = ~distinct.isin(MARKS)
     if dates[known].all() and known.any() and no_order[known].nunique() == 1:
         return "date"
@@ -375,7 +375,7 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
         word = "; leave gaps empty" if (~numbers).sum() == 1 else ""
         said = f"{first['no number']!r} among numbers{word}"
         if numbers.all():
-            said = f"{distinct.iloc[0]!r} and numbers written in another way; write all in one"
+            said = f"{distinct[~plain].iloc[0]!r}, whose marks could be of decimals or thousands; write 1234.5"
     elif dates.sum() > 2 and dates.mean() >= _NEARLY_ALL:
         said = f"{first['no date']!r} among dates; leave gaps empty"
         if dates.all():

@@ -101,7 +101,7 @@ def read_frame(
     if rows.empty:
         raise DataError(f"{path} has no rows; expected at least one below the column names")
     if not as_it_is:
-        rows, commas = with_plain_numbers(rows, separator, str(path))
+        rows, commas = with_plain_numbers(rows, separator)
         rows, left = without_summaries(rows)
         notes = (*notes, *commas, *left)
     return Frame(rows, notes)
