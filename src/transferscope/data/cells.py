@@ -95,7 +95,7 @@ def typed(column: pd.Series, *, gaps: Collection[str] = _GAPS_AMONG_NUMBERS) -> 
     distinct = {one: one.strip() for one in column.dropna().unique().tolist()}
     known = [text for text in distinct.values() if text not in gaps]
     if not known:
-        return pd.Series(None, index=column.index, name=column.name, dtype=object)
+        return pd.Series(np.nan, index=column.index, name=column.name)
     if all(re.fullmatch(NUMBER, one) or re.fullmatch(_INFINITE, one, re.I) for one in known):
         whole = all(re.fullmatch(r"[+-]?\d{1,18}", one) for one in known)
         if not are_codes(known) and any(re.fullmatch(NUMBER, one) for one in known):
