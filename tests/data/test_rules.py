@@ -129,6 +129,15 @@ def test_one_hot_labels_are_refused_in_every_type(tmp_path: Path, kind: type) ->
             _saved(tmp_path / "saved", np.eye(4, dtype=kind)[np.arange(20) % 4].tolist())
 
 
+@pytest.mark.parametrize("labels", [np.eye(3)[:, :, None, None] * np.ones((1, 1, 4, 4)), np.ones((3, 4, 4))])
+def test_classes_of_cells_in_floating_point_are_refused_until_it_is_said(tmp_path: Path, labels: np.ndarray) -> None:
+    x = np.zeros((3, 8, 8), np.uint8)
+    np.savez(tmp_path / "own.npz", x_train=x, y_train=labels, x_test=x, y_test=labels)
+    with pytest.raises(DataError, match="whole numbers in floating point"):
+        load(f"npz:{tmp_path}/own.npz")
+    assert load(f"npz:{tmp_path}/own.npz?kind=regression").train.kind == "dense regression"
+
+
 PLAIN = "city,code,price,share,sold,kind\n" + "".join(
     f"Z{'uü'[i % 2]}rich,{['01067', '10115'][i // 2 % 2]},{1000 + 37.5 * i},{i / 8},2021-03-{i + 1:02},{'ab'[i % 2]}\n"
     for i in range(24)
@@ -211,6 +220,13 @@ def test_times_since_1970_in_another_unit_than_the_training_rows_are_refused(
         (tmp_path / f"{name}.csv").write_text(f"at,kind\n{rows}")
     with pytest.raises(DataError, match=f"microseconds, and in {unit} in the training rows"):
         load(f"csv:{tmp_path}/own.csv?label=kind&test={tmp_path}/other.csv")
+    own, other = (pd.read_csv(tmp_path / f"{name}.csv")["at"].to_numpy() for name in ("own", "other"))
+    x = [np.stack([at, at - at.min()], axis=1) for at in (own, np.append(own[:-1], other[-1:]), other)]
+    for train, test in ((x[0], x[2]), (x[1], x[1])):
+        y = np.arange(20) % 2
+        np.savez(tmp_path / "own.npz", x_train=train, y_train=y, x_test=test, y_test=y)
+        with pytest.raises(DataError, match="feature 0"):
+            load(f"npz:{tmp_path}/own.npz")
 
 
 DATES = [datetime.date(9999, 12, 31), datetime.date(1, 1, 1), datetime.date(1600, 2, 29), datetime.date(2021, 3, 1)]

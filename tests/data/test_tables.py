@@ -169,7 +169,7 @@ def test_tables_that_cannot_be_used_are_refused(
 
 ROWS = "".join(f"{i},{i % 7},{'ab'[i % 2]}\n" for i in range(20))
 MISREAD: list[tuple[str, str]] = [
-    ("x,kind,kind\n" + ROWS, "FILE names several columns 'kind' in its first line; give each its own name"),
+    ("x,kind,kind\n" + ROWS, "FILE names several columns 'kind'; give each its own name"),
     (
         ",x,kind\n" + ROWS,
         "FILE: column 1 has no name, as row numbers have none; name it, or leave it out with drop=Unnamed: 0",

@@ -17,7 +17,10 @@ ChannelAxis = Literal["first", "last"]
 """Images (N, C, H, W), or (N, H, W, C)."""
 
 _MOST_CHANNELS = 4
+_SOME = 64  # examples by which labels on a grid are told
 _MANY_CLASSES = 20  # whole numbers above which labels are taken for classes only if each has ten examples
+_EPOCHS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
+_EPOCH_RANGE = (6.3e8, 4.11e9)  # seconds since 1970: the years 1990 to 2100, in which no two units meet
 _REAL = "biuf"  # NumPy's kinds of real numbers, truth values among them
 
 
@@ -151,7 +154,16 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
         DataError: They could be several labels of each input, or several numbers to predict.
     """
     if labels.ndim in (3, 4) and labels.dtype.kind in _REAL and 0 not in labels.shape:
-        return "dense regression" if np.issubdtype(labels.dtype, np.floating) else "segmentation"
+        if not np.issubdtype(labels.dtype, np.floating):
+            return "segmentation"
+        some = labels[:_SOME]
+        if (some % 1 == 0).all() and len(np.unique(some)) <= _MANY_CLASSES:
+            raise DataError(
+                f"{name}: labels of shape {labels.shape} are whole numbers in floating point, which could be classes "
+                "of cells or numbers to predict; save masks (N, h, w) of classes as whole numbers, or say "
+                "kind=regression"
+            )
+        return "dense regression"
     several = labels.ndim == 2 and labels.shape[1] > 1
     if not several:
         if labels.ndim == 0 or labels.dtype.kind not in "iuf" or not np.isfinite(labels).all():
@@ -351,6 +363,17 @@ def comparable_labels(
     elif len(kinds) > 1:
         return first.astype(np.str_), second.astype(np.str_)
     return first, second
+
+
+def epoch_unit(numbers: Num[np.ndarray, " N"]) -> set[str]:
+    """The units in which whole numbers could be times since 1970; empty where one of them is none of 1990 to 2100."""
+    if not len(numbers) or (numbers % 1 != 0).any():
+        return set()
+    low, high = _EPOCH_RANGE
+    within = {unit: (numbers >= low * times) & (numbers < high * times) for unit, times in _EPOCHS.items()}
+    return (
+        {unit for unit, here in within.items() if here.any()} if np.any(list(within.values()), axis=0).all() else set()
+    )
 
 
 def check_spellings(names: Iterable[object], where: str, what: str) -> None:

@@ -50,16 +50,12 @@ _TIME_OF_DAY = re.compile(_TIME.replace("(?P<half>[ap]\\.?m\\.?)?", "(?P<half>[a
 _UTC = ("z", "utc", "gmt")
 _EPOCH = datetime.datetime(1970, 1, 1)
 
-EPOCHS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
-"""Units in which times since 1970 are counted, in seconds^-1."""
-_EPOCH_RANGE = (6.3e8, 4.11e9)  # seconds since 1970: the years 1990 to 2100, in which no two units meet
-
 _SUMS = frozenset(
-    ["total", "totals", "subtotal", "grandtotal", "sum", "mean", "means", "average", "averages", "avg", "std", "stdev"]
+    ["total", "totals", "subtotal", "grandtotal", "all", "sum", "mean", "means", "average", "averages", "avg", "std"]
 )
 """Words that say of a row that it sums others up."""
 _BESIDE_SUMS = frozenset(
-    ["stddev", "sd", "se", "sem", "stderr", "median", "min", "max", "count", "overall", "25%", "50%", "75%"]
+    ["stdev", "stddev", "sd", "se", "sem", "stderr", "median", "min", "max", "count", "overall", "25%", "50%", "75%"]
 )
 """Words that say so beside those alone: Max is a name, SE a country and 50% a share."""
 _FEW = 3
@@ -228,17 +224,6 @@ def _days_of_text(text: str, order: DayOrder | None) -> float | None:
     except ValueError:
         return None
     return ((moment - _EPOCH).total_seconds() + float(f"0.{part['part'] or 0}") - away) / 86_400
-
-
-def epoch_unit(numbers: np.ndarray) -> set[str]:
-    """The units in which whole numbers could be times since 1970; empty where one of them is none of 1990 to 2100."""
-    if not len(numbers) or (numbers % 1 != 0).any():
-        return set()
-    low, high = _EPOCH_RANGE
-    within = {unit: (numbers >= low * times) & (numbers < high * times) for unit, times in EPOCHS.items()}
-    return (
-        {unit for unit, here in within.items() if here.any()} if np.any(list(within.values()), axis=0).all() else set()
-    )
 
 
 def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[pd.DataFrame, tuple[str, ...]]:

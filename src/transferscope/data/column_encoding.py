@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from transferscope.data.arrays import lost_in_float32
+from transferscope.data.arrays import epoch_unit, lost_in_float32
 from transferscope.data.cells import (
     ANY_NUMBER,
     GAPS,
@@ -29,7 +29,6 @@ from transferscope.data.cells import (
     DayOrder,
     are_codes,
     days_of,
-    epoch_unit,
     has_no_order,
     is_date,
     is_text,

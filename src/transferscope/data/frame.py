@@ -100,6 +100,10 @@ def read_frame(
         raise CorruptDataError(f"{path} cannot be read as a {words} file{reason}; write it again") from error
     if rows.empty:
         raise DataError(f"{path} has no rows; expected at least one below the column names")
+    rows = rows.set_axis([str(name).strip() for name in rows.columns], axis=1)
+    if rows.columns.has_duplicates:
+        twice = rows.columns[rows.columns.duplicated()][0]
+        raise DataError(f"{path} names several columns {twice!r}; give each its own name")
     if not as_it_is:
         rows, commas = with_plain_numbers(rows, separator)
         rows, left = without_summaries(rows)
@@ -213,9 +217,6 @@ def _separated(
     if has_header:
         names = ["" if one != one else str(one).strip() for one in cells.iloc[0]]
         cells = cells.iloc[1:]
-    twice = [name for name in names if name and names.count(name) > 1]
-    if twice:
-        raise DataError(f"{path} names several columns {twice[0]!r} in its first line; give each its own name")
     names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
     rows = cells.set_axis(names, axis=1).reset_index(drop=True)
     if as_it_is:
