@@ -12,7 +12,6 @@ import decimal
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from numbers import Number
 from pathlib import Path
 from typing import Literal
 
@@ -259,14 +258,10 @@ def _fitted(
         return ColumnEncoding(name, "left out", why="empty in every training row")
     if kind == "category":
         return _fitted_category(column, declared, beside)
-    if kind == "date":
-        order = _day_order(whole, order, path)
-        values = _as_days(column, order, path)
-        gaps = any(np.isnan(_as_days(one, order, path)).any() for one in (column, *beside))
-    else:
-        values = _as_numbers(column, kind, path)
-        gaps = any(np.isnan(_as_numbers(one, kind, path)).any() for one in (column, *beside))
-    known = values[~np.isnan(values)]
+    order = _day_order(whole, order, path) if kind == "date" else None
+    read = [_as_numbers(one, kind, order, path) for one in (column, *beside)]
+    gaps = any(bool(np.isnan(values).any()) for values in read)
+    known = read[0][~np.isnan(read[0])]
     if not len(known):
         return ColumnEncoding(name, "left out", why="empty in every training row")
     if np.ptp(known) == 0 and not gaps:
@@ -402,7 +397,7 @@ def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.
             found.append((~text.isin(one.values) & text.notna()).to_numpy(dtype=np.float64))
         missing = text.isna().to_numpy()
     else:
-        numbers = _as_days(column, one.order, path) if one.kind == "date" else _as_numbers(column, one.kind, path)
+        numbers = _as_numbers(column, one.kind, one.order, path)
         missing = np.isnan(numbers)
         other = epoch_unit(numbers[~missing]) - {one.epoch} if one.epoch else set()
         if other:
@@ -418,59 +413,38 @@ def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.
     return np.column_stack([*found, missing] if one.has_gaps else found).astype(np.float64)
 
 
-def _as_numbers(column: pd.Series, kind: ColumnKind, path: Path) -> Float64[np.ndarray, " N"]:
-    """Numbers or truth values, NaN where there is none.
+def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
+    """Numbers, truth values, or dates as days since 1970 (UTC where they say an offset); NaN where there is none.
 
     Raises:
-        DataError: One is infinite or no number, or no truth value where these are expected.
+        DataError: One is infinite or of another kind; a number among dates could be days, seconds or digits of a date.
     """
-    given = numbers = _without_blanks(typed(column))
-    if not pd.api.types.is_numeric_dtype(given):  # pandas makes nanoseconds of dates
+    given = _without_blanks(column if kind == "date" else typed(column))
+    if kind == "date" and pd.api.types.is_datetime64_any_dtype(given):
+        naive = given if given.dt.tz is None else given.dt.tz_convert("UTC").dt.tz_localize(None)
+        seconds = (naive.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+        return np.asarray(seconds.astype(np.float64) / _DAY)
+    if kind == "date":
+        given = given.where(~given.map(lambda one: isinstance(one, str) and one.strip() in MARKS).astype(bool), None)
+        read = {value: days_of(value, order) for value in given.dropna().unique().tolist()}
+        numbers = given.map(read, na_action="ignore")
+    elif pd.api.types.is_numeric_dtype(given):
+        numbers = given
+    else:  # pandas makes nanoseconds of dates
         plain = given.astype(object).map(lambda one: "a date" if isinstance(one, datetime.date) else one)
         numbers = pd.to_numeric(plain.where(given.notna(), None), errors="coerce")
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     strange = (np.isnan(values) & given.notna().to_numpy()) | np.isinf(values)
     if kind == "truth":
         strange |= ~np.isnan(values) & ~np.isin(values, (0.0, 1.0))
-    wrong = np.flatnonzero(strange).tolist()
-    if len(wrong):
-        expected = "a truth value, 0 or 1," if kind == "truth" else "a finite number"
+    if strange.any():
+        place = int(strange.argmax())
+        expected = {"truth": "a truth value, 0 or 1,", "date": "a date, as 2021-03-31,"}.get(kind, "a finite number")
         raise DataError(
-            f"{path}: column {column.name!r} holds {str(column.iloc[wrong[0]])!r} in row {_row(column, wrong[0])}; "
+            f"{path}: column {column.name!r} holds {str(column.iloc[place])!r} in row {int(column.index[place]) + 1}; "
             f"expected {expected} or nothing"
         )
     return np.asarray(values)
-
-
-def _as_days(column: pd.Series, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
-    """Dates and times as days since 1970 (UTC where they say an offset), NaN where there is none.
-
-    Raises:
-        DataError: One is no date; a number could be days, seconds or the digits of a date.
-    """
-    given = _without_blanks(column)
-    if pd.api.types.is_datetime64_any_dtype(given):
-        naive = given.dt.tz_convert("UTC").dt.tz_localize(None) if given.dt.tz is not None else given
-        seconds = (naive.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")
-        return np.asarray(seconds.astype(np.float64) / _DAY)
-    gap = given.isna() | given.map(lambda one: isinstance(one, str) and one.strip() in MARKS).astype(bool)
-    known = given[~gap]
-    counts = known.map(lambda value: isinstance(value, Number)).astype(bool)
-    if counts.any():
-        place = int(np.flatnonzero(given.index == counts.idxmax())[0])
-        raise DataError(
-            f"{path}: column {column.name!r} holds the number {given.iloc[place]:.15g} in row {_row(column, place)}, "
-            "and dates in the training rows; write dates as 2021-03-31, or leave it empty"
-        )
-    read = {value: days_of(value, order) for value in known.unique().tolist()}
-    days = given.where(~gap, None).map(read, na_action="ignore").to_numpy(dtype=np.float64, na_value=np.nan)
-    wrong = np.flatnonzero(np.isnan(days) & ~gap.to_numpy()).tolist()
-    if len(wrong):
-        raise DataError(
-            f"{path}: column {column.name!r} holds {str(column.iloc[wrong[0]])!r} in row {_row(column, wrong[0])}, "
-            "which is no date; mend it, or leave it empty"
-        )
-    return np.asarray(days)
 
 
 def _day_order(column: pd.Series, said: DayOrder | None, path: Path) -> DayOrder | None:
@@ -535,11 +509,6 @@ def _without_blanks(column: pd.Series) -> pd.Series:
         return None if isinstance(value, str) and value.strip() in GAPS else value
 
     return column.map(plain).where(lambda found: found.notna(), None)
-
-
-def _row(column: pd.Series, place: int) -> int:
-    """The row of the file, from 1, at a place among the rows that were taken."""
-    return int(column.index[place]) + 1
 
 
 def _day(days: float) -> str:
