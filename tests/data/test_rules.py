@@ -34,6 +34,12 @@ def _parquet(folder: Path, labels: Labels) -> LabelledSet:
     return load(f"parquet:{folder}/own.parquet?label=y").train
 
 
+def _json_lines(folder: Path, labels: Labels) -> LabelledSet:
+    rows = [{"x": i / 7, "y": label} for i, label in enumerate(labels)]
+    (folder / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return load(f"table:{folder}/own.jsonl?label=y").train
+
+
 def _npz(folder: Path, labels: Labels) -> LabelledSet:
     x, y = np.linspace(0, 1, 2 * len(labels)).reshape(-1, 2), np.array(labels)
     np.savez(folder / "own.npz", x_train=x, y_train=y, x_test=x, y_test=y)
@@ -76,9 +82,10 @@ def _class_folders(folder: Path, labels: Labels) -> LabelledSet:
 READERS: dict[str, Callable[[Path, Labels], LabelledSet]] = {
     "csv": _csv,
     "parquet": _parquet,
+    "json lines": _json_lines,
     "npz": _npz,
     "saved": _saved,
-    "jsonl": _texts("jsonl"),
+    "texts in jsonl": _texts("jsonl"),
     "texts": _texts("csv"),
     "labelled folder": _labelled_folder,
     "class folders": _class_folders,

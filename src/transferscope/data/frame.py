@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal, get_args
+from typing import BinaryIO, Literal
 from zipfile import ZipFile
 
 import pandas as pd
@@ -24,7 +24,17 @@ from transferscope.files import require_regular
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
 """How a table is written."""
 
-_SUFFIXES = {".tab": "tsv", ".ndjson": "jsonl"}
+SUFFIXES: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+}
+"""How files of tables end."""
+
 _SEPARATORS = (",", "\t", ";", "|")
 _LINES_TRIED = 50
 _MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"))
@@ -49,12 +59,7 @@ class Frame:
 
 def form_of(path: Path) -> Format:
     """How a file is written, by its suffix; "csv" for those that say nothing."""
-    for suffix in (one.lower() for one in reversed(path.suffixes)):
-        known = _SUFFIXES.get(suffix, suffix.removeprefix("."))
-        for form in get_args(Format):
-            if known == form:
-                return form  # type: ignore[no-any-return]
-    return "csv"
+    return next((SUFFIXES[one.lower()] for one in reversed(path.suffixes) if one.lower() in SUFFIXES), "csv")
 
 
 def read_frame(
@@ -89,6 +94,7 @@ def read_frame(
                     rows.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
         elif form in ("json", "jsonl"):
             rows = _json(_decoded(path)[0], form)
+            rows = rows if as_it_is else rows.infer_objects()
         else:
             rows, separator, notes = _separated(path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header)
     except ImportError as error:

@@ -138,12 +138,13 @@ def table_form(spec: DataSpec) -> "Format":
     """
     if spec.kind in ("csv", "parquet"):
         return "csv" if spec.kind == "csv" else "parquet"
-    suffixes = Path(spec.path).suffixes
-    if ".parquet" in suffixes[-1:]:
-        return "parquet"
-    if ".csv" in suffixes:
-        return "csv"
-    raise SettingsError(f"{spec.text!r} does not end in .csv or .parquet; write csv:{spec.path} or parquet:{spec.path}")
+    from transferscope.data.frame import SUFFIXES, form_of  # here, because pandas takes a while to import
+
+    if not SUFFIXES.keys() & {suffix.lower() for suffix in Path(spec.path).suffixes}:
+        raise SettingsError(
+            f"{spec.text!r} does not end in {', '.join(SUFFIXES)}; write csv:{spec.path} or parquet:{spec.path}"
+        )
+    return form_of(Path(spec.path))
 
 
 def table_encoding(spec: DataSpec, seed: int) -> "TableEncoding":
