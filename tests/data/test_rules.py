@@ -164,6 +164,14 @@ def _german(name: str, cell: str) -> str:
     return f"{float(cell):,.3f}".translate(str.maketrans(",.", ".,")) if name in ("price", "share") else cell
 
 
+def _fractions_plain(name: str, cell: str) -> str:
+    return f"{float(cell) / 2048:.3f}" if name in ("price", "share") else cell
+
+
+def _fractions(name: str, cell: str) -> str:
+    return _fractions_plain(name, cell).replace(".", ",")
+
+
 def _american(name: str, cell: str) -> str:
     if name == "sold":
         return datetime.date.fromisoformat(cell).strftime("%d-%b-%y")
@@ -178,6 +186,7 @@ WRITINGS: dict[str, tuple[bytes, str]] = {
     "semicolons": (_joined(";").encode(), PLAIN),
     "decimal commas": (_joined(";", _german).encode(), PLAIN),
     "decimal commas, tabs": (_joined("\t", _german).encode(), PLAIN),
+    "decimal commas below 1": (_joined(";", _fractions).encode(), _joined(",", _fractions_plain)),
     "tabs": (_joined("\t").encode(), PLAIN),
     "bars": (_joined("|").encode(), PLAIN),
     "line of a spreadsheet": (b"sep=;\n" + _joined(";").encode(), PLAIN),
@@ -207,6 +216,7 @@ def test_a_table_says_the_same_however_it_is_written(tmp_path: Path, writing: st
     ("text", "said"),
     [
         ("x;kind\n" + "1,234;a\n2,500;b\n" * 6, "could be of decimals or thousands"),
+        ("x;kind\n" + "a;1,234\nb;2,500\n" * 6, "could be of decimals or thousands"),
         ("x,kind\n" + "192.168.100.101,a\n192.168.101.100,b\n" * 6, "could be of decimals or thousands"),
         ("x,kind\n" + "1600000000,a\n1600000000123,b\n" * 6, "in milliseconds and in seconds"),
         ("x,kind\n" + "0.5,a\n0.25,b\n50%,b\n" * 6, "'50%' among numbers"),

@@ -23,8 +23,8 @@ _GAPS_AMONG_NUMBERS = GAPS | MARKS
 
 NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _SPACES = " '’\u00a0\u202f"
-_WITH_POINT = rf"[+-]?\d{{1,3}}([,{_SPACES}]\d{{3}})+(\.\d+)?"
-_WITH_COMMA = rf"[+-]?(\d{{1,3}}([.{_SPACES}]\d{{3}})+|\d+)(,\d+)?"
+_WITH_POINT = rf"[+-]?[1-9]\d{{0,2}}([,{_SPACES}]\d{{3}})+(\.\d+)?"
+_WITH_COMMA = rf"[+-]?([1-9]\d{{0,2}}([.{_SPACES}]\d{{3}})+|\d+)(,\d+)?"
 ANY_NUMBER = rf"({NUMBER}|{_WITH_POINT}|{_WITH_COMMA})"
 _INFINITE = r"[+-]?inf(inity)?"
 

@@ -18,7 +18,7 @@ from transferscope.data.arrays import (
     to_inputs,
     to_parts,
 )
-from transferscope.data.cells import NUMBER, DayOrder, is_text, typed
+from transferscope.data.cells import ANY_NUMBER, NUMBER, DayOrder, is_text, typed
 from transferscope.data.column_encoding import TableEncoding, check_same_columns, fit_encoding
 from transferscope.data.frame import Format, read_frame
 from transferscope.data.label_sets import flags, label_matrix, named_labels
@@ -286,6 +286,13 @@ def with_labels(
     for name in labels if settings.separator is None else ():
         whole[name] = _typed_labels(texts[name])
     kind = settings.kind or ("multi-label" if settings.separator else _kind_of(whole, files[0]))
+    for name in labels if kind in ("classification", "regression") else ():
+        held = texts[name].dropna().astype(str).str.strip()
+        if is_text(texts[name]) and held.str.fullmatch(ANY_NUMBER).all() and not held.str.fullmatch(NUMBER).all():
+            raise DataError(
+                f"{files[0]}: label column {name!r} holds {held.iloc[0]!r}, whose marks could be of decimals or "
+                "thousands; write 1234.5"
+            )
     if kind == "classification" and is_text(texts[labels[0]]):
         _refuse_one_value_in_two_spellings(texts[labels[0]].dropna(), files[0])
     ends = np.cumsum([len(table) for table in tables])
