@@ -106,11 +106,8 @@ def test_what_is_left_out_names_its_curve(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("n,error\n1k,0.3\n", "column n holds '1k' in row 1; expected plain numbers, such as 64000"),
-        (
-            "n;error\n1000;0,3\n",
-            "{} has one column, 'n;error'; separate columns with commas, and write decimals with a point",
-        ),
-        ("n,error\n", "{} has no rows; expected one for each measurement"),
+        ("n error\n1000 0.3\n", "{} has the one column 'n error'; expected several with commas between them"),
+        ("n,error\n", "{} has no rows; expected at least one below the column names"),
     ],
 )
 def test_a_table_that_cannot_be_read_is_a_sentence(text: str, message: str, tmp_path: Path) -> None:

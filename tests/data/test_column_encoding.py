@@ -13,7 +13,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder
 
-from transferscope.data.column_encoding import LEAST_ROWS, ColumnEncoding, TableEncoding, fit_encoding
+from transferscope.data.column_encoding import LEAST_ROWS, TableEncoding, fit_encoding
 from transferscope.errors import DataError
 
 FILE = Path("own.csv")
@@ -161,17 +161,12 @@ def test_truth_values_with_gaps_and_numbers_that_stand_for_names() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        (
-            ["1,234.5", "980"] * 10,
-            "holds '1,234.5', a number with separators or a decimal comma; write numbers plainly",
-        ),
-        (["12,5", "9,75"] * 10, "holds '12,5', a number with separators or a decimal comma"),
         (["12", "13", "14", "unknown"] * 5, "holds 'unknown' among numbers; leave gaps empty, or say category=x"),
         (["3/4/2021", "5/4/2021"] * 10, "holds dates as '3/4/2021', of which day and month could be either in every"),
         (["30/4/2021", "5/30/2021"] * 10, "holds dates as '30/4/2021', which exist neither all with the day first"),
         (
             ["2021-02-30", "2021-02-03"] * 10,
-            "holds '2021-02-30' in row 1, which is no date; mend it, or leave it empty",
+            "holds '2021-02-30' in row 1; expected a date, as 2021-03-31, or nothing",
         ),
         ([[1, 2], [3]] * 10, "holds values of the type list; expected numbers, text, truth values or dates"),
         ([b"\xff", b"a"] * 10, "holds bytes that are no text in UTF-8"),
@@ -262,16 +257,7 @@ def test_times_of_one_morning_keep_their_minutes() -> None:
     assert "days, counted from 2021-03-31" in encoding.columns[0].words
 
 
-def test_an_encoding_of_an_earlier_export_reads_as_it_did() -> None:
-    stored = {
-        "columns": [
-            {"name": "at", "kind": "number", "middle": 1.7e9},
-            {"name": "city", "kind": "category", "values": ["7", "A"]},
-        ]
-    }
-    encoding = TypeAdapter(TableEncoding).validate_python(stored)
-    assert encoding.columns[0] == ColumnEncoding("at", "number", 1.7e9)
-    assert encoding.apply(rows(at=[1.7e9 + 1], city=["7"]), FILE).tolist() == [[1.7e9 + 1, 1.0, 0.0]]
+def test_an_encoding_is_plain_data() -> None:
     fitted = fit_encoding(rows(at=SECONDS), FILE)
     adapter = TypeAdapter(TableEncoding)
     assert adapter.validate_json(adapter.dump_json(fitted)) == fitted
@@ -280,18 +266,15 @@ def test_an_encoding_of_an_earlier_export_reads_as_it_did() -> None:
 @pytest.mark.parametrize(
     ("known", "given", "expected"),
     [
-        (["7", "8"], ["7.0", "07", " 8 ", "9"], ["7", "7", "8", None]),
-        ([7, 8], ["007", "8.0", "8e0", "x"], ["7", "8", "8", None]),
+        (["7", "8"], ["7.0", "8.0", " 8 ", "9"], ["7", "8", "8", None]),
+        ([7, 8], ["7", "8.0", "8e+0", ""], ["7", "8", "8", None]),
         (["7", "8"], [7, 8, 9, 7], ["7", "8", None, "7"]),
         (["7", "8"], [7.0, 8.0, 7.5, 8.0], ["7", "8", None, "8"]),
         (["007", "7", "A1"], ["007", "7", "07", "7.0"], ["007", "7", None, None]),
         (["007", "A1"], [7, 7, 7, 7], [None] * 4),
-        (["TRUE", "unknown"], [True, False, True, True], ["TRUE", None, "TRUE", "TRUE"]),
-        ([True, False], ["TRUE", "false", "yes", "True"], ["True", "False", None, "True"]),
-        (["True", "TRUE"], ["True", "TRUE", "true", "x"], ["True", "TRUE", None, None]),
     ],
 )
-def test_a_category_is_known_by_its_text_and_a_number_or_truth_value_in_any_spelling(
+def test_a_category_is_known_by_its_text_and_a_number_by_its_value(
     known: list[Any], given: list[Any], expected: list[str | None]
 ) -> None:
     encoding = fit_encoding(rows(x=known * 6), FILE, categories={"x"})
@@ -304,8 +287,6 @@ def test_categories_that_are_long_numbers_keep_all_digits() -> None:
     accounts = [12345678901234561, 12345678901234562]
     encoding = fit_encoding(rows(x=accounts * 6), FILE, categories={"x"})
     assert encoding.columns[0].values == tuple(map(str, accounts))
-    older = TableEncoding((ColumnEncoding("x", "category", values=("1.23456789012346e+16", "7")),))
-    assert older.apply(rows(x=accounts), FILE).tolist() == [[1.0, 0.0]] * 2
 
 
 def test_new_values_are_counted_where_rare_ones_share_a_feature_too() -> None:
@@ -325,18 +306,18 @@ def test_new_values_are_counted_where_rare_ones_share_a_feature_too() -> None:
 @pytest.mark.parametrize(
     ("values", "shown"),
     [
-        ([20190915, 20211230], "the number 20190915 in row 1"),
-        ([np.nan, 1568505600], "the number 1568505600 in row 2"),
-        ([Decimal("20190915"), None], "the number 20190915 in row 1"),
-        ([18154.5, 18155.0], "the number 18154.5 in row 1"),
-        (["2019-09-15", "20190916"], "'20190916' in row 2, which is no date"),
+        ([20190915, 20211230], "'20190915' in row 1"),
+        ([np.nan, 1568505600], "'1568505600.0' in row 2"),
+        ([Decimal("20190915"), None], "'20190915' in row 1"),
+        ([18154.5, 18155.0], "'18154.5' in row 1"),
+        (["2019-09-15", "20190916"], "'20190916' in row 2"),
     ],
 )
 def test_a_number_is_no_date(values: list[Any], shown: str) -> None:
     encoding = fit_encoding(rows(sold=DAYS), FILE)
     with pytest.raises(DataError) as caught:
         encoding.apply(rows(sold=values), FILE)
-    assert f"column 'sold' holds {shown}" in str(caught.value)
+    assert f"column 'sold' holds {shown}; expected a date" in str(caught.value)
     assert np.isfinite(encoding.apply(rows(sold=[np.nan, np.nan]), FILE)).all()
 
 
@@ -361,6 +342,13 @@ def test_a_date_is_no_number_and_a_number_no_truth_value() -> None:
         (["Mar 31, 2021", "December 1, 2021"], ["2021-03-31", "2021-12-01"]),
         (["03/31/2021 10:00", "12/1/2021 9:30"], ["2021-03-31T10:00", "2021-12-01T09:30"]),
         (["31.03.2021 10:00:30", "1.12.21 23:00"], ["2021-03-31T10:00:30", "2021-12-01T23:00"]),
+        (["10-Mar-21", "31-Dec-99"], ["2021-03-10", "1999-12-31"]),
+        (["2021.03.31", "2021.12.01"], ["2021-03-31", "2021-12-01"]),
+        (["03/31/2021 10:00 AM", "12/1/2021 12:30 PM"], ["2021-03-31T10:00", "2021-12-01T12:30"]),
+        (["Wed, 31 Mar 2021 10:00:00 GMT", "Tue, 1 Jun 2021 0:30:00 GMT"], ["2021-03-31T10:00", "2021-06-01T00:30"]),
+        (["10:00 AM", "12:15 am", "1:05 PM"], ["1970-01-01T10:00", "1970-01-01T00:15", "1970-01-01T13:05"]),
+        (["9999-12-31", "0001-01-01"], ["9999-12-31", "0001-01-01"]),
+        (["31.12.9999", "1.1.0001"], ["9999-12-31", "0001-01-01"]),
         (["2021-03-31T10:00:00.5+02:00", "2021-12-01 10:00 UTC"], ["2021-03-31T08:00:00.5", "2021-12-01T10:00"]),
     ],
 )
@@ -379,9 +367,6 @@ UNREAD = [
     ([f"{i} mg" for i in range(19)] + ["none"], "'0 mg', a number with a sign or a unit"),
     ([f"{i}km/h" for i in range(20)], "'0km/h', a number with a sign or a unit"),
     ([f"{i},5 °C" for i in range(20)], "'0,5 °C', a number with a sign or a unit"),
-    ([f"03/{i}/2021 10:00 AM" for i in range(1, 20)], "'03/1/2021 10:00 AM', a date in a form that is not read"),
-    ([f"Wed, {i} Mar 2021 10:00:00 GMT" for i in range(1, 20)], "'Wed, 1 Mar 2021 10:00:00 GMT', a date in a form"),
-    ([f"{i}-Mar-21" for i in range(10, 30)], "'10-Mar-21', a date in a form that is not read"),
     ([f"2021-03-{i}" for i in range(10, 30)] + ["unknown"], "'unknown' among dates; leave gaps empty"),
     ([f"2021-03-{i}" for i in range(10, 30)] + ["31.3.2021"], "'31.3.2021' and '2021-03-10', dates of two forms"),
 ]

@@ -168,8 +168,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (
         {"y_train": np.eye(6, dtype=int), "y_test": np.eye(3, dtype=int)},
         "FILE: each row of the labels has one 1 in 6 columns, as classes that are written one-hot have; save the "
-        "number "
-        "of the class, or truth values for several labels of each input",
+        "number of the class",
     ),
     (
         {"x_train": np.where(np.arange(18).reshape(6, 3) == 7, np.nan, 1.0), "x_test": np.zeros((3, 3))},

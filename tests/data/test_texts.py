@@ -173,7 +173,7 @@ def test_classes_that_differ_by_spaces_alone_are_refused(tmp_path: Path) -> None
         (["x\ty\t1", "\ty\t0"], PAIR, r"column 'a' is empty in 1 of 2 rows \(first: row 2\)"),
         (["x\t \t1"], PAIR, "column 'b' is empty in 1 of 1 rows"),
         (["x\ty\t"], PAIR, "label column 'label' is empty in 1 of 1 rows"),
-        (["x\ty\t1\t2"], PAIR, "cannot be read as .tsv"),
+        (["x\ty\t1\t2"], PAIR, "has 4 values in line 2, more than the 3 names"),
         ([], PAIR, "has no rows"),
         (["x\ty\tz"], replace(PAIR, kind="regression"), "holds 'z'; expected numbers"),
         (["x\ty\t1"], replace(PAIR, text="text"), "unknown column of texts.tsv 'text'.*known are a, b, label"),

@@ -1,6 +1,6 @@
 """Arrays as people keep them, brought into the shapes and types of a LabelledSet."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -17,6 +17,10 @@ ChannelAxis = Literal["first", "last"]
 """Images (N, C, H, W), or (N, H, W, C)."""
 
 _MOST_CHANNELS = 4
+_SOME = 64  # examples by which labels on a grid are told
+_MANY_CLASSES = 20  # whole numbers above which labels are taken for classes only if each has ten examples
+_EPOCHS = {"seconds": 1.0, "milliseconds": 1e3, "microseconds": 1e6, "nanoseconds": 1e9}
+_EPOCH_RANGE = (6.3e8, 4.11e9)  # seconds since 1970: the years 1990 to 2100, in which no two units meet
 _REAL = "biuf"  # NumPy's kinds of real numbers, truth values among them
 
 
@@ -67,7 +71,7 @@ def to_parts(
         test: The test part.
         name: What to call the data in messages.
         kind: What the labels are; None to take floating-point labels as regression, several columns of truth values or
-            of 0 and 1 in whole numbers as several labels of each input, and all others as classes.
+            of 0 and 1 in whole numbers as several labels of each input, and all others as classes, where it is clear.
         label_names: Names of several labels, in the order of their columns; None for "1", "2", ... Of masks, the names
             of the classes 0, 1, ...; None for the numbers that the training masks hold.
         channels: Which axis of images has the channels; None for the one that it can only be.
@@ -78,10 +82,11 @@ def to_parts(
 
     Raises:
         DataError: Inputs or labels are of a shape, type or range that fits nothing; a test label is never trained on;
-            or two classes differ by spaces alone.
+            or two classes differ by spaces or capital letters alone.
     """
     if kind is None:
         kind = _kind_of(train.labels, name=name)
+    check_spellings(label_names or (), f"{name}: the labels", "labels")
     _check_same_pixels(train.inputs, test.inputs, name=name)
     inputs = [to_inputs(part.inputs, name=name, channels=channels) for part in (train, test)]
     if kind == "regression":
@@ -111,6 +116,37 @@ def to_parts(
     return in_label_units(parts) if kind == "regression" else parts
 
 
+def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Kind:
+    """What one number of each input is, whoever read it: floating-point numbers to predict, or whole ones for classes.
+
+    Args:
+        labels: Finite where they are floating-point numbers.
+        what: Which labels, for the message.
+        how: How to say what they are, for the message.
+
+    Raises:
+        DataError: They could be either: whole numbers in floating point that repeat, or many different whole numbers.
+    """
+    values = np.unique(labels)
+    n, floating = len(values), np.issubdtype(labels.dtype, np.floating)
+    if floating:
+        few = n <= _MANY_CLASSES and 2 * n <= len(labels)
+        if n and (values % 1 == 0).all() and (few or np.isin(values, (0, 1)).all()):
+            shown = "0 and 1 alone" if np.isin(values, (0, 1)).all() else f"{n} different whole numbers alone"
+            raise DataError(
+                f"{what} is written in floating point and holds {shown}, which could be classes or a number to "
+                f"predict; {how}"
+            )
+        return "regression"
+    counted = n > 0 and values[0] in (0, 1) and values[-1] - values[0] == n - 1
+    if n > _MANY_CLASSES and len(labels) < 10 * n and not counted:
+        raise DataError(
+            f"{what} holds {n} different whole numbers in {len(labels)} rows, which could be numbers to predict or "
+            f"that many classes; {how}"
+        )
+    return "classification"
+
+
 def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
     """What labels are whose kind was not said.
 
@@ -118,22 +154,36 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
         DataError: They could be several labels of each input, or several numbers to predict.
     """
     if labels.ndim in (3, 4) and labels.dtype.kind in _REAL and 0 not in labels.shape:
-        return "dense regression" if np.issubdtype(labels.dtype, np.floating) else "segmentation"
-    several = labels.ndim == 2 and labels.shape[1] > 1
-    if np.issubdtype(labels.dtype, np.floating):
-        if several and labels.any() and np.isin(labels, (0, 1)).all():
+        if not np.issubdtype(labels.dtype, np.floating):
+            return "segmentation"
+        some = labels[:_SOME]
+        if (some % 1 == 0).all() and len(np.unique(some)) <= _MANY_CLASSES:
             raise DataError(
-                f"{name}: the labels are {labels.shape[1]} columns of 0 and 1 in floating point, which could be "
-                "several labels of each input or numbers to predict; save several labels as truth values"
+                f"{name}: labels of shape {labels.shape} are whole numbers in floating point, which could be classes "
+                "of cells or numbers to predict; save masks (N, h, w) of classes as whole numbers, or say "
+                "kind=regression"
             )
-        return "regression"
-    if not several or labels.dtype.kind not in "bui" or labels.size == 0 or labels.min() < 0 or labels.max() > 1:
-        return "classification"
-    if labels.dtype != np.bool_ and (labels.sum(axis=1) == 1).all():
+        return "dense regression"
+    several = labels.ndim == 2 and labels.shape[1] > 1
+    if not several:
+        if labels.ndim == 0 or labels.dtype.kind not in "iuf" or not np.isfinite(labels).all():
+            return "regression" if labels.dtype.kind == "f" else "classification"
+        return kind_of_numbers(
+            labels.reshape(-1), what=f"{name}: the label", how="say kind=classification or kind=regression"
+        )
+    real = labels.dtype.kind in _REAL and labels.size > 0
+    if not real or not np.isin(labels, (0, 1)).all() or not labels.any():
+        return "regression" if labels.dtype.kind == "f" else "classification"
+    if (labels.sum(axis=1) == 1).all():
         raise DataError(
             f"{name}: each row of the labels has one 1 in {labels.shape[1]} columns, as classes that are written "
-            "one-hot "
-            "have; save the number of the class, or truth values for several labels of each input"
+            "one-hot have; save the number of the class"
+        )
+    if np.issubdtype(labels.dtype, np.floating):
+        raise DataError(
+            f"{name}: the labels are {labels.shape[1]} columns of 0 and 1 in floating point, which could be "
+            "several labels of each input or numbers to predict; save several labels as truth values, or say "
+            "kind=regression"
         )
     return "multi-label"
 
@@ -315,22 +365,49 @@ def comparable_labels(
     return first, second
 
 
+def epoch_unit(numbers: Num[np.ndarray, " N"]) -> set[str]:
+    """The units in which whole numbers could be times since 1970; empty where one of them is none of 1990 to 2100."""
+    if not len(numbers) or (numbers % 1 != 0).any():
+        return set()
+    low, high = _EPOCH_RANGE
+    within = {unit: (numbers >= low * times) & (numbers < high * times) for unit, times in _EPOCHS.items()}
+    return (
+        {unit for unit, here in within.items() if here.any()} if np.any(list(within.values()), axis=0).all() else set()
+    )
+
+
+def check_spellings(names: Iterable[object], where: str, what: str) -> None:
+    """Refuse names that differ by spaces or, of two letters or more, by capital letters alone.
+
+    Args:
+        names: Those of classes, arms, tasks or columns; what is no text is passed over.
+        where: Where they are, for the message.
+        what: What they are, such as "classes".
+
+    Raises:
+        DataError: There are two.
+    """
+    known: dict[str, str] = {}
+    for name in sorted({one for one in names if isinstance(one, str)}):
+        stripped = " ".join(name.split())
+        other = known.setdefault(stripped.casefold() if len(stripped) > 1 else stripped, name)
+        if other != name:
+            how = "spaces" if " ".join(other.split()) == stripped else "capital letters"
+            raise DataError(
+                f"{where} hold {other!r} and {name!r}, which differ by {how} alone and would be two {what}; write them "
+                "in one way"
+            )
+
+
 def class_values(labels: Shaped[np.ndarray, " N"], *, name: str) -> Shaped[np.ndarray, " K"]:
     """The distinct class labels of the training part, sorted.
 
     Raises:
-        DataError: Two texts differ by spaces before or after them alone.
+        DataError: Two texts differ by spaces or capital letters alone.
     """
     values = np.unique(labels)
     if values.dtype.kind == "U":
-        plain, counts = np.unique(np.char.strip(values), return_counts=True)
-        twins = values[np.isin(np.char.strip(values), plain[counts > 1])]
-        if len(twins):
-            first, second = [value for value in twins.tolist() if value.strip() == twins[0].strip()][:2]
-            raise DataError(
-                f"{name}: the labels hold {first!r} and {second!r}, which differ by spaces alone and would be two "
-                "classes; write them in one way"
-            )
+        check_spellings(values.tolist(), f"{name}: the labels", "classes")
     return values
 
 

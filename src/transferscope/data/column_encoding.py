@@ -10,9 +10,8 @@ networks.
 import datetime
 import decimal
 import re
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from numbers import Number
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +19,20 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float64
 
-from transferscope.data.arrays import lost_in_float32
+from transferscope.data.arrays import epoch_unit, lost_in_float32
+from transferscope.data.cells import (
+    ANY_NUMBER,
+    GAPS,
+    MARKS,
+    NUMBER,
+    DayOrder,
+    are_codes,
+    days_of,
+    has_no_order,
+    is_date,
+    is_text,
+    typed,
+)
 from transferscope.errors import DataError
 from transferscope.wording import counted
 
@@ -30,34 +42,9 @@ LEAST_ROWS = 5
 MOST_VALUES = 100
 """Values of one category with features of their own, the most frequent."""
 
-DayOrder = Literal["day-first", "month-first"]
-
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTH = (
-    r"(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)"
-)
-_TIME = r"(?P<time>[T ]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?)?\s?(?P<zone>Z|UTC|[+-]\d{2}:?\d{2})?"
-_DATES = (  # those whose form tells day, month and year
-    re.compile(r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})" + _TIME),
-    re.compile(r"(?P<year>(1[89]|2[01])\d{2})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})" + _TIME),
-    re.compile(rf"(?P<day>\d{{1,2}})[ -](?P<month>{_MONTH})[ -](?P<year>\d{{4}}){_TIME}"),
-    re.compile(rf"(?P<month>{_MONTH}) (?P<day>\d{{1,2}}), ?(?P<year>\d{{4}}){_TIME}"),
-)
-_OTHER_DATE = re.compile(r"(?P<first>\d{1,2})[./-](?P<second>\d{1,2})[./-](?P<year>\d{4}|\d{2})" + _TIME)
-_UNREAD_DATE = re.compile(
-    r"((mon|tue|wed|thu|fri|sat|sun)[a-z]*,?\s+)?"
-    r"(\d{4}[-/]\d{1,2}[-/]\d{1,2}|(1[89]|2[01])\d{2}\.\d{2}\.\d{2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})"
-    rf"|\d{{1,2}}[ .-]{{0,2}}{_MONTH}\.?[ ,-]{{0,2}}(\d{{4}}|\d{{2}})|{_MONTH}\.? \d{{1,2}}(st|nd|rd|th)?,? ?\d{{4}})"
-    r"([ T,]+\d{1,2}([:.h]\d{2}){1,2}([.,]\d+)?\s?([ap]\.?m\.?)?\s?([a-z]{2,5}|[+-]\d{2}:?\d{2})?"
-    r"|[ T,]+\d{1,2}\s?[ap]\.?m\.?)?",
-    re.IGNORECASE,
-)
-_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
-_SEPARATED = r"[+-]?(\d{1,3}([,.' \u00a0\u202f]\d{3})+([.,]\d+)?|\d+,\d+)"
 _WITH_UNIT = re.compile(
-    rf"[+-]?(?P<sign>[$€£¥₹])\s?(?!0\d)({_NUMBER}|{_SEPARATED})"
-    rf"|(?!0\d)({_NUMBER}|{_SEPARATED})[ \u00a0]?(?P<unit>[%‰$€£¥₹°]|°?[^\W\d_]{{1,12}}(/[^\W_]{{1,6}})?[²³]?)"
+    rf"[+-]?(?P<sign>[$€£¥₹])\s?(?!0\d){ANY_NUMBER}"
+    rf"|(?!0\d){ANY_NUMBER}[ \u00a0]?(?P<unit>[%‰$€£¥₹°]|°?[^\W\d_]{{1,12}}(/[^\W_]{{1,6}})?[²³]?)"
 )
 _NEARLY_ALL = 0.9  # share of a column's different values that tells what all of them were meant to be
 _MANY = 20  # rows in which different whole numbers of a narrow range are no chance
@@ -84,6 +71,7 @@ class ColumnEncoding:
         why: Why it is left out, or what was seen that a reader should know.
         offset: What is subtracted from a number, or from the days of a date, because 32 bits would lose the digits in
             which rows differ; 0 where they do not.
+        epoch: Of numbers that could all be times since 1970, the unit in which they are counted.
     """
 
     name: str
@@ -96,6 +84,7 @@ class ColumnEncoding:
     order: DayOrder | None = None
     why: str = ""
     offset: float = 0.0
+    epoch: str = ""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -215,7 +204,7 @@ class TableEncoding:
             if one.kind == "category":
                 rare = () if train is None else _as_category(train[one.name]).dropna().unique().tolist()
                 seen = {*one.values, *rare}
-                text = _as_known(_as_known(_as_category(table[one.name]), one.values), seen)
+                text = _as_category(table[one.name])
                 n = int((~text.isin(seen) & text.notna()).sum())
                 few = "few or no training rows have" if one.has_others and train is None else "no training row has"
                 new = f"column {one.name!r}: {counted(n, 'row')} with a value that {few}"
@@ -229,53 +218,71 @@ class TableEncoding:
 
 
 def fit_encoding(
-    train: pd.DataFrame, path: Path, *, categories: Set[str] = frozenset(), order: DayOrder | None = None
+    train: pd.DataFrame,
+    path: Path,
+    *,
+    categories: Set[str] = frozenset(),
+    order: DayOrder | None = None,
+    beside: Sequence[pd.DataFrame] = (),
 ) -> TableEncoding:
     """Decide what columns become; labels and test rows are not looked at.
 
     Args:
-        train: The feature columns of the training rows.
+        train: The feature columns of the training rows: text as it stands in a file, or what pandas makes of it.
         path: Where they are from, for messages.
         categories: Columns that are categories whatever they hold, as numbers that stand for names are.
         order: How dates as 3/4/2021 are read; None to take the one order in which all dates of a column exist, and to
             refuse those that exist in both.
+        beside: Training rows of tables that share the encoding, such as sources, with the same columns: values that
+            enough of their rows have get a feature, and their gaps one that says so.
 
     Raises:
         DataError: A column cannot be told for what it is, or holds what is neither number, text, truth value nor date.
     """
-    return TableEncoding(tuple(_fitted(train[name], path, name in categories, order) for name in train.columns))
+    return TableEncoding(
+        tuple(
+            _fitted(train[name], path, name in categories, order, [table[name] for table in beside if name in table])
+            for name in train.columns
+        )
+    )
 
 
-def _fitted(column: pd.Series, path: Path, declared: bool, order: DayOrder | None) -> ColumnEncoding:
-    name, kind = str(column.name), "category" if declared else _kind_of(column, path)
+def _fitted(
+    column: pd.Series, path: Path, declared: bool, order: DayOrder | None, beside: Sequence[pd.Series]
+) -> ColumnEncoding:
+    name, whole = str(column.name), column
+    if beside and all(is_text(one) for one in (column, *beside)):
+        whole = pd.concat([column, *beside], ignore_index=True)  # zip codes may have zeros before them in one table
+    kind = "category" if declared else _kind_of(whole, path)
     if kind == "left out":
         return ColumnEncoding(name, "left out", why="empty in every training row")
     if kind == "category":
-        return _fitted_category(column, declared)
+        return _fitted_category(column, declared, beside)
+    order = _day_order(whole, order, path) if kind == "date" else None
+    read = [_as_numbers(one, kind, order, path) for one in (column, *beside)]
+    gaps = any(bool(np.isnan(values).any()) for values in read)
+    known = read[0][~np.isnan(read[0])]
+    if not len(known):
+        return ColumnEncoding(name, "left out", why="empty in every training row")
+    if np.ptp(known) == 0 and not gaps:
+        return ColumnEncoding(name, "left out", why=f"always {_day(known[0]) if kind == 'date' else f'{known[0]:.6g}'}")
+    middle, offset = float(np.median(known)), _offset(known)
     if kind == "date":
-        order = _day_order(column, order, path)
-        days = _as_days(column, order, path)
-        gaps = bool(np.isnan(days).any())
-        known = days[~np.isnan(days)]
         cycles = tuple(
             cycle
             for cycle, length in _CYCLES.items()
             if np.ptp(np.floor(known % length)) > 0 or (cycle == "day" and np.ptp(known % 1.0) > 0)
         )
-        if np.ptp(known) == 0 and not gaps:
-            return ColumnEncoding(name, "left out", why=f"always {_day(known[0])}")
-        middle, offset = float(np.median(known)), _offset(known)
         return ColumnEncoding(name, "date", middle, gaps, cycles=cycles, order=order, offset=offset)
-    numbers = _as_numbers(column, kind, path)
-    gaps = bool(np.isnan(numbers).any())
-    known = numbers[~np.isnan(numbers)]
-    if np.ptp(known) == 0 and not gaps:
-        return ColumnEncoding(name, "left out", why=f"always {known[0]:.6g}")
-    counts = kind == "number" and _counts_rows(known)
-    why = "whole numbers that count the rows; drop them if they number rows" if counts else ""
     if kind == "truth":
-        return ColumnEncoding(name, "truth", float(np.median(known)), gaps)
-    return ColumnEncoding(name, "number", float(np.median(known)), gaps, why=why, offset=_offset(known))
+        return ColumnEncoding(name, "truth", middle, gaps)
+    units = sorted(epoch_unit(known))
+    if len(units) > 1:
+        raise DataError(
+            f"{path}: column {name!r} holds times since 1970 in {' and in '.join(units)}; write all of them in one unit"
+        )
+    why = "whole numbers that count the rows; drop them if they number rows" if _counts_rows(known) else ""
+    return ColumnEncoding(name, "number", middle, gaps, why=why, offset=offset, epoch="".join(units))
 
 
 def _offset(known: Float64[np.ndarray, " n"]) -> float:
@@ -294,20 +301,22 @@ def _counts_rows(known: Float64[np.ndarray, " n"]) -> bool:
     return share == 1 if len(known) < _MANY else share > 0.5
 
 
-def _fitted_category(column: pd.Series, declared: bool) -> ColumnEncoding:
-    name, text = str(column.name), _as_category(column)
-    counts = text.value_counts()
-    gaps = bool(text.isna().any())
-    if not len(counts):
+def _fitted_category(column: pd.Series, declared: bool, beside: Sequence[pd.Series]) -> ColumnEncoding:
+    name, texts = str(column.name), [_as_category(one) for one in (column, *beside)]
+    counts = [text.value_counts() for text in texts]
+    own, everywhere = counts[0], pd.concat(texts).value_counts()
+    gaps = any(bool(text.isna().any()) for text in texts)
+    if not len(everywhere):
         return ColumnEncoding(name, "left out", why="empty in every training row")
-    if len(counts) == text.notna().sum() > 2 and not declared:
+    if len(everywhere) == everywhere.sum() > 2 and not declared:
         return ColumnEncoding(name, "left out", why="another text in every row, as an identifier has")
-    ordered = sorted(counts.index, key=lambda value: (-counts[value], value))
-    kept = [value for value in ordered if counts[value] >= LEAST_ROWS][:MOST_VALUES]
-    others = len(kept) < len(counts)
+    ordered = sorted(everywhere.index, key=lambda value: (-own.get(value, 0), -everywhere[value], value))
+    enough = [value for value in ordered if max(one.get(value, 0) for one in counts) >= LEAST_ROWS]
+    kept = sorted(enough, key=lambda value: own.get(value, 0) < LEAST_ROWS)[:MOST_VALUES]  # those of its own rows first
+    others = len(kept) < len(everywhere)
     if not kept:
         return ColumnEncoding(
-            name, "left out", why=f"none of its {len(counts)} values is in {LEAST_ROWS} training rows"
+            name, "left out", why=f"none of its {len(everywhere)} values is in {LEAST_ROWS} training rows"
         )
     if len(kept) == 1 and not others and not gaps:
         return ColumnEncoding(name, "left out", why=f"always {kept[0]!r}")
@@ -316,6 +325,7 @@ def _fitted_category(column: pd.Series, declared: bool) -> ColumnEncoding:
 
 def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
     """What a column is, by its type and, for text, by all of its values."""
+    column = typed(column)
     if pd.api.types.is_bool_dtype(column):
         return "truth"
     if pd.api.types.is_numeric_dtype(column):
@@ -342,46 +352,34 @@ def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
 
 
 def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
+    """What text is that is neither all numbers nor truth values: by what nearly all of its different values are."""
     name, distinct = values.name, values.drop_duplicates()
-    told = distinct.map(_is_date)
-    others = distinct.map(lambda text: _OTHER_DATE.fullmatch(text) is not None)
-    if told.all() or others.all():
+    dates, no_order = distinct.map(is_date), distinct.map(has_no_order)
+    numbers = distinct.str.fullmatch(ANY_NUMBER)
+    if (plain := distinct.str.fullmatch(NUMBER)).all():
+        return "category"  # codes, which `typed` left
+    known = ~distinct.isin(MARKS)
+    if dates[known].all() and known.any() and no_order[known].nunique() == 1:
         return "date"
-    plain, separated = values.str.fullmatch(_NUMBER), values.str.fullmatch(_SEPARATED)
-    if (plain | separated).all() and separated.any():
-        raise DataError(
-            f"{path}: column {name!r} holds {values[separated].iloc[0]!r}, a number with separators or a decimal "
-            f"comma; write numbers plainly, as in 1234.5, or say category={name} if they stand for names"
-        )
-    numbers = plain[distinct.index]
+    units = distinct.map(_unit)
+    usual = units.isin(units.value_counts().head(1).index)
+    first = {which: next(iter(distinct[mask]), "") for which, mask in (("no number", ~numbers), ("no date", ~dates))}
+    said = ""
     if numbers.mean() > 0.5:
         word = "; leave gaps empty" if (~numbers).sum() == 1 else ""
-        strange = f"{distinct[~numbers].iloc[0]!r} among numbers" if (~numbers).any() else "numbers as text"
-        raise DataError(
-            f"{path}: column {name!r} holds {strange}{word}, or say category={name} if they stand for names"
-        )
-    like = told | others | distinct.map(lambda text: _UNREAD_DATE.fullmatch(text) is not None)
-    if like.sum() > 2 and like.mean() >= _NEARLY_ALL:
-        unread, words = distinct[like & ~told & ~others], distinct[~like]
-        if len(words):
-            said = f"{words.iloc[0]!r} among dates; leave gaps empty"
-        elif len(unread):
-            said = f"{unread.iloc[0]!r}, a date in a form that is not read; write dates as 2021-03-31"
-        else:
-            said = f"{distinct[others].iloc[0]!r} and {distinct[told].iloc[0]!r}, dates of two forms; write all as one"
+        said = f"{first['no number']!r} among numbers{word}"
+        if numbers.all():
+            said = f"{distinct[~plain].iloc[0]!r}, whose marks could be of decimals or thousands; write 1234.5"
+    elif dates.sum() > 2 and dates.mean() >= _NEARLY_ALL:
+        said = f"{first['no date']!r} among dates; leave gaps empty"
+        if dates.all():
+            two = (distinct[no_order].iloc[0], distinct[~no_order].iloc[0])
+            said = f"{two[0]!r} and {two[1]!r}, dates of two forms; write all as one"
+    elif usual.sum() > 2 and usual.mean() >= _NEARLY_ALL:
+        said = f"{distinct[usual].iloc[0]!r}, a number with a sign or a unit; write numbers plainly, as in 1234.5"
+    if said:
         raise DataError(f"{path}: column {name!r} holds {said}, or say category={name} if they stand for names")
-    units = distinct.map(_unit)
-    usual = units.value_counts().head(1)
-    if usual.sum() > 2 and usual.sum() >= _NEARLY_ALL * len(distinct):
-        raise DataError(
-            f"{path}: column {name!r} holds {distinct[units.isin(usual.index)].iloc[0]!r}, a number with a sign or a "
-            f"unit; write numbers plainly, as in 1234.5, or say category={name} if they stand for names"
-        )
     return "category"
-
-
-def _is_date(text: str) -> bool:
-    return any(form.fullmatch(text) for form in _DATES)
 
 
 def _unit(text: str) -> str | None:
@@ -393,14 +391,20 @@ def _unit(text: str) -> str | None:
 def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.ndarray, "N K"]:
     """The features of one column."""
     if one.kind == "category":
-        text = _as_known(_as_category(column), one.values)
+        text = _as_category(column)
         found: list[np.ndarray] = [(text == value).to_numpy(dtype=np.float64) for value in one.values]
         if one.has_others:
             found.append((~text.isin(one.values) & text.notna()).to_numpy(dtype=np.float64))
         missing = text.isna().to_numpy()
     else:
-        numbers = _as_days(column, one.order, path) if one.kind == "date" else _as_numbers(column, one.kind, path)
+        numbers = _as_numbers(column, one.kind, one.order, path)
         missing = np.isnan(numbers)
+        other = epoch_unit(numbers[~missing]) - {one.epoch} if one.epoch else set()
+        if other:
+            raise DataError(
+                f"{path}: column {column.name!r} holds times since 1970 in {' and in '.join(sorted(other))}, and in "
+                f"{one.epoch} in the training rows; write all of them in one unit"
+            )
         filled = np.where(missing, one.middle, numbers)
         found = [filled - one.offset]
         for cycle in one.cycles:
@@ -409,82 +413,55 @@ def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.
     return np.column_stack([*found, missing] if one.has_gaps else found).astype(np.float64)
 
 
-def _as_numbers(column: pd.Series, kind: ColumnKind, path: Path) -> Float64[np.ndarray, " N"]:
-    """Numbers or truth values, NaN where there is none.
+def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
+    """Numbers, truth values, or dates as days since 1970 (UTC where they say an offset); NaN where there is none.
 
     Raises:
-        DataError: One is infinite or no number, or no truth value where these are expected.
+        DataError: One is infinite or of another kind; a number among dates could be days, seconds or digits of a date.
     """
-    given = _without_blanks(column)
-    if pd.api.types.is_numeric_dtype(column):
-        numbers = column
+    given = _without_blanks(column if kind == "date" else typed(column))
+    if kind == "date" and pd.api.types.is_datetime64_any_dtype(given):
+        naive = given if given.dt.tz is None else given.dt.tz_convert("UTC").dt.tz_localize(None)
+        seconds = (naive.to_numpy() - np.datetime64(0, "s")) / np.timedelta64(1, "s")
+        return np.asarray(seconds.astype(np.float64) / _DAY)
+    if kind == "date":
+        given = given.where(~given.map(lambda one: isinstance(one, str) and one.strip() in MARKS).astype(bool), None)
+        read = {value: days_of(value, order) for value in given.dropna().unique().tolist()}
+        numbers = given.map(read, na_action="ignore")
+    elif pd.api.types.is_numeric_dtype(given):
+        numbers = given
     else:  # pandas makes nanoseconds of dates
-        numbers = pd.to_numeric(given.astype(object).where(~_are_dates(given), "date"), errors="coerce")
+        plain = given.astype(object).map(lambda one: "a date" if isinstance(one, datetime.date) else one)
+        numbers = pd.to_numeric(plain.where(given.notna(), None), errors="coerce")
     values = numbers.to_numpy(dtype=np.float64, na_value=np.nan)
     strange = (np.isnan(values) & given.notna().to_numpy()) | np.isinf(values)
     if kind == "truth":
         strange |= ~np.isnan(values) & ~np.isin(values, (0.0, 1.0))
-    wrong = np.flatnonzero(strange).tolist()
-    if len(wrong):
-        expected = "a truth value, 0 or 1," if kind == "truth" else "a finite number"
+    if strange.any():
+        place = int(strange.argmax())
+        expected = {"truth": "a truth value, 0 or 1,", "date": "a date, as 2021-03-31,"}.get(kind, "a finite number")
         raise DataError(
-            f"{path}: column {column.name!r} holds {str(column.iloc[wrong[0]])!r} in row {_row(column, wrong[0])}; "
+            f"{path}: column {column.name!r} holds {str(column.iloc[place])!r} in row {int(column.index[place]) + 1}; "
             f"expected {expected} or nothing"
         )
     return np.asarray(values)
 
 
-def _are_dates(values: pd.Series) -> pd.Series:
-    if pd.api.types.is_datetime64_any_dtype(values):
-        return values.notna()
-    return values.map(lambda value: isinstance(value, datetime.date)).astype(bool)
-
-
-def _as_days(column: pd.Series, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
-    """Dates and times as days since 1970 (UTC where they say an offset), NaN where there is none.
-
-    Raises:
-        DataError: One is no date; a number could be days, seconds or the digits of a date.
-    """
-    given = _without_blanks(column)
-    if not pd.api.types.is_datetime64_any_dtype(given):
-        counts = given.map(lambda value: isinstance(value, Number)).astype(bool) & given.notna()
-        if counts.any():
-            place = int(np.flatnonzero(counts.to_numpy())[0])
-            raise DataError(
-                f"{path}: column {column.name!r} holds the number {given.iloc[place]:.15g} in row "
-                f"{_row(column, place)}, and dates in the training rows; write dates as 2021-03-31, or leave it empty"
-            )
-        given = given.astype(object).map(
-            lambda value: _moment(value.strip(), order) if isinstance(value, str) else value, na_action="ignore"
-        )
-    found = pd.to_datetime(given, utc=True, errors="coerce")
-    wrong = np.flatnonzero((found.isna() & _without_blanks(column).notna()).to_numpy()).tolist()
-    if len(wrong):
-        raise DataError(
-            f"{path}: column {column.name!r} holds {str(column.iloc[wrong[0]])!r} in row {_row(column, wrong[0])}, "
-            "which is no date; mend it, or leave it empty"
-        )
-    seconds = (found - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-    return seconds.to_numpy(dtype=np.float64, na_value=np.nan) / _DAY
-
-
 def _day_order(column: pd.Series, said: DayOrder | None, path: Path) -> DayOrder | None:
-    """The order that was said, or the one in which all dates of a column exist; None where the year comes first.
+    """The order that was said, or the one in which all dates of a column exist; None where they say it themselves.
 
     Raises:
         DataError: They exist in both orders, or in none.
     """
-    values = _without_blanks(column).dropna()
-    if not all(isinstance(value, str) and _OTHER_DATE.fullmatch(value.strip()) for value in values):
-        return None
-    if said is not None:
-        return said
+    values = [value.strip() for value in _without_blanks(column).dropna().unique() if isinstance(value, str)]
+    values = [value for value in values if has_no_order(value)]
+    if said is not None or not values:
+        return said if values else None
     orders: tuple[DayOrder, ...] = ("day-first", "month-first")
-    possible = [order for order in orders if all(_moment(value.strip(), order) for value in values)]
+    possible = [order for order in orders if all(days_of(value, order) is not None for value in values)]
     if len(possible) == 1:
         return possible[0]
-    shown = f"{path}: column {column.name!r} holds dates as {values.iloc[0]!r}"
+    shown = f"{path}: column {column.name!r} holds dates as {values[0]!r}"
     if possible:
         raise DataError(
             f"{shown}, of which day and month could be either in every row; write dates as 2021-03-31, or say "
@@ -493,37 +470,18 @@ def _day_order(column: pd.Series, said: DayOrder | None, path: Path) -> DayOrder
     raise DataError(f"{shown}, which exist neither all with the day first nor all with the month first; mend them")
 
 
-def _moment(text: str, order: DayOrder | None) -> datetime.datetime | None:
-    """A date or time in UTC; None for text that is none."""
-    forms = (*_DATES, _OTHER_DATE) if order is not None else _DATES
-    found = next((match for form in forms if (match := form.fullmatch(text))), None)
-    if found is None:
-        return None
-    part = found.groupdict()
-    if "first" in part:
-        day, month = (part[key] for key in (("first", "second") if order == "day-first" else ("second", "first")))
-    else:
-        day, month = part["day"], part["month"]
-    year, number = int(part["year"]), int(month) if month.isdecimal() else _MONTHS.index(month[:3].lower()) + 1
-    if len(part["year"]) == 2:
-        year += 2000 if year < 69 else 1900  # as POSIX has it
-    hour, _, rest = (part["time"] or " 0:00")[1:].partition(":")
-    zone = "+00:00" if part["zone"] in (None, "Z", "UTC") else part["zone"]
-    try:
-        moment = f"{year:04}-{number:02}-{int(day):02}T{int(hour):02}:{rest}{zone}"
-        return datetime.datetime.fromisoformat(moment).astimezone(datetime.UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
 def _as_category(column: pd.Series) -> pd.Series:
-    """Values as text, missing where they are missing or blank; whole numbers without a point."""
+    """Values as text, missing where they are missing or blank; whole numbers without a point, codes as they stand."""
     if pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
         numbers = column.dropna()
         text = pd.Series([_as_text(value) for value in numbers.tolist()], index=numbers.index, dtype=object)
         return text.reindex(column.index)
-    kept = _without_blanks(column.astype(object))
-    return kept.map(lambda value: str(value).strip(), na_action="ignore")
+    kept = _without_blanks(column.astype(object)).map(lambda value: str(value).strip(), na_action="ignore")
+    distinct = kept.dropna().unique().tolist()
+    if distinct and all(re.fullmatch(NUMBER, one) for one in distinct) and not are_codes(distinct):
+        same = {one: _as_text(int(one) if re.fullmatch(r"[+-]?\d+", one) else float(one)) for one in distinct}
+        kept = kept.map(same, na_action="ignore")
+    return kept
 
 
 def _as_text(number: float) -> str:
@@ -532,33 +490,8 @@ def _as_text(number: float) -> str:
     return str(int(number)) if whole else f"{number:.15g}"
 
 
-def _as_known(text: pd.Series, known: Collection[str]) -> pd.Series:
-    """Values of a category as those that are known write them, where both are one number or one truth value.
-
-    The file that they are from may write 007 or 7.0 where a number 7 is known, or TRUE for True. Numbers are text where
-    one of those that are known is, such as 007 or A1: these are codes.
-    """
-    plain = all(re.fullmatch(_NUMBER, one) and one in _spellings(one) for one in known)
-    truths = {one.lower(): one for one in known if one.lower() in ("true", "false")}
-    if len(truths) < sum(one.lower() in truths for one in known):
-        truths = {}
-    same = {}
-    for one in set(text.dropna().unique().tolist()).difference(known):
-        if plain and re.fullmatch(_NUMBER, one):
-            same[one] = next((other for other in _spellings(one) if other in known), one)
-        elif one.lower() in truths:
-            same[one] = truths[one.lower()]
-    return text.map(lambda value: same.get(value, value), na_action="ignore") if same else text
-
-
-def _spellings(number: str) -> tuple[str, str]:
-    """A number as `_as_text` writes it, and as version 0.2 did: with 15 digits."""
-    whole = re.fullmatch(r"[+-]?\d{1,99}", number)
-    return _as_text(int(number) if whole else float(number)), f"{float(number):.15g}"
-
-
 def _without_blanks(column: pd.Series) -> pd.Series:
-    """The column with text that is empty taken for missing, and bytes and categories as what they hold."""
+    """The column with text that is a gap taken for missing, and bytes and categories as what they hold."""
     if isinstance(column.dtype, pd.CategoricalDtype | pd.StringDtype):
         column = column.astype(object)
     if column.dtype != object:
@@ -573,14 +506,9 @@ def _without_blanks(column: pd.Series) -> pd.Series:
                     f"column {column.name!r} holds bytes that are no text in UTF-8; save it as text, or leave it out "
                     f"with drop={column.name}"
                 ) from error
-        return None if isinstance(value, str) and not value.strip() else value
+        return None if isinstance(value, str) and value.strip() in GAPS else value
 
     return column.map(plain).where(lambda found: found.notna(), None)
-
-
-def _row(column: pd.Series, place: int) -> int:
-    """The row of the file, from 1, at a place among the rows that were taken."""
-    return int(column.index[place]) + 1
 
 
 def _day(days: float) -> str:

@@ -207,7 +207,7 @@ class _Broken:
 
     @contextmanager
     def noted(self, path: ImageFile) -> Iterator[None]:
-        """Note a file that cannot be read, and go on; one that is whole and of another kind only where it may be left out."""
+        """Note a file that cannot be read, and go on; one of another kind, and whole, only where it may be left out."""
         try:
             yield
         except DataError as error:

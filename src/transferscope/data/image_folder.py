@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 from PIL import Image
 
-from transferscope.data.arrays import Parts, check_side
+from transferscope.data.arrays import Parts, check_side, check_spellings
 from transferscope.data.image_files import ImageForm, planned_size, read_images
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import LabelledSet
@@ -83,6 +83,7 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
             _Files(tuple(files.paths[int(i)] for i in part.inputs[:, 0]), part.labels)
             for part in (parts.train, parts.test)
         )
+    check_spellings(classes, f"{path}: the folders", "classes")
     images = read_images(train.paths + test.paths, path, form)
     labels = np.concatenate([train.labels, test.labels])[images.kept]
     n_train = int(np.searchsorted(images.kept, len(train.paths)))  # both parts are slices, so that nothing is copied

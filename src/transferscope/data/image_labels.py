@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from transferscope.data.arrays import RawPart, check_labels, to_parts
+from transferscope.data.frame import read_frame
 from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.image_folder import FolderParts, image_files_below
 from transferscope.data.splits import split_off_test
-from transferscope.data.tables import TableSettings, label_kind, read_labels, read_table, split_rows
+from transferscope.data.tables import TableSettings, read_labels, split_rows, with_labels
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, unknown_name
 
@@ -39,11 +40,11 @@ def load_labelled_images(
         UnknownNameError: A named column does not exist.
         DataError: A file is not there or listed twice, or the labels do not fit their kind.
     """
-    table = read_table(table_path, "csv", labels=settings.labels)
-    settings, kind = label_kind(table, settings, table_path)
+    frame = read_frame(table_path, "csv")
+    settings, kind, (table,) = with_labels([frame.rows], settings, [table_path])
     files = _files(table, _file_column(table, file_column, table_path), folder, table_path)
     if settings.split is not None:
-        parts = [rows.index.to_numpy() for rows in split_rows(table, settings.split, table_path)]
+        parts = [table.index.get_indexer(rows.index) for rows in split_rows(table, settings.split, table_path)]
     else:
         found, names = read_labels(table, settings, kind, table_path)
         places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], found)  # in place of images
@@ -68,7 +69,7 @@ def load_labelled_images(
         _with(done.train, images.pixels[:n_train]),
         _with(done.test, images.pixels[n_train:]),
         chosen_size=images.chosen,
-        words="; ".join(filter(None, (images.words, images.skipped, said))),
+        words="; ".join(filter(None, (images.words, images.skipped, said, *frame.notes))),
         label_units=done.label_units,
     )
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
+from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError
 
 
@@ -56,15 +57,24 @@ def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[t
             )
         return tuple(dict.fromkeys(one for one in found if one))
 
-    return [names(value) for value in column]
+    held = [names(value) for value in column]
+    sets = [value for value in column if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)]
+    alike = len({len(value) for value in sets}) == 1 and len(sets[0]) > 1
+    if alike and {one for row in held for one in row} in ({"0", "1"}, {"0.0", "1.0"}, {"False", "True"}):
+        raise DataError(
+            f"{path}: label column {str(column.name)!r} holds lists of {len(sets[0])} numbers 0 and 1; expected lists "
+            "of the names of labels: save the names, or a column for each label"
+        )
+    return held
 
 
 def label_matrix(rows: Sequence[Sequence[str]], names: Sequence[str], path: Path) -> Bool[np.ndarray, "N K"]:
     """Whether each row has each of the labels.
 
     Raises:
-        DataError: A row has a label that is none of them.
+        DataError: A row has a label that is none of them, or two differ by spaces or capital letters alone.
     """
+    check_spellings(names, f"{path}: the labels", "labels")
     place = {name: k for k, name in enumerate(names)}
     found = np.zeros((len(rows), len(names)), dtype=np.bool_)
     for i, row in enumerate(rows):

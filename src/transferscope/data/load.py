@@ -29,9 +29,9 @@ _HALVES = "half-images"
 _PATHS: dict[str, tuple[str, ...]] = {
     "npz": (),
     "folder": ("labels",),
-    "csv": ("test", "encoding"),
-    "parquet": ("test", "encoding"),
-    "table": ("test", "encoding"),
+    "csv": ("test", "encoding", "together"),
+    "parquet": ("test", "encoding", "together"),
+    "table": ("test", "encoding", "together"),
     "text": ("test", "tokenizer"),
     "hf-dataset": ("tokenizer",),
     "glyphs": ("fonts",),
@@ -183,7 +183,7 @@ def seen_from(spec: str, folder: Path) -> str:
             value = value.removeprefix("hf:")
         if value and is_path:
             given = unquote(value)
-            is_data = key == "encoding" and not given.endswith(NETWORK_FILE)
+            is_data = key in ("encoding", "together") and not given.endswith(NETWORK_FILE)
             plain = seen_from(given, folder) if is_data else seen(given)
             value = plain.replace("%", "%25").replace("&", "%26").replace("?", "%3F")
             item = f"{key}={value}"
@@ -237,7 +237,7 @@ def files_of(spec: str) -> list[Path] | None:
     found = [Path(parsed.path)] if parsed.path else []
     for option in _PATHS.get(parsed.kind, ()):
         for value in parsed.options.get(option, ()):
-            inside = files_of(value) if option == "encoding" else [Path(value)]
+            inside = files_of(value) if option in ("encoding", "together") else [Path(value)]
             if inside is None:
                 return None
             found += inside

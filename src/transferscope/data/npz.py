@@ -12,8 +12,9 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from transferscope.data.arrays import ChannelAxis, Parts, RawPart, check_labels, lost_in_float32, to_parts
+from transferscope.data.arrays import ChannelAxis, Parts, RawPart, check_labels, epoch_unit, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
+from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
 
@@ -23,7 +24,7 @@ LABEL_NAMES = "label_names"
 _LONGEST_HEADER = 10_000  # bytes; as in NumPy
 
 
-def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
+def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | None = None) -> Parts:
     """Read a training and a test set from an .npz file, without unpickling anything.
 
     Args:
@@ -34,6 +35,7 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
             whole numbers (N, h, w) are masks of classes (-1 for cells without a label), whose names may lie in
             `label_names` (n_classes,), and floating-point numbers (N, h, w) or (N, n_outputs, h, w) a regression.
         channels: Which axis of images has the channels; None for the one that it can only be.
+        kind: What the labels are, on a grid "regression" for a dense one; None for what their type and shape say.
 
     Returns:
         Both parts.
@@ -66,7 +68,10 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None) -> Parts:
         names = [str(name) for name in held]
     if train.inputs.ndim == 2 and train.inputs.dtype.kind in "iuf" and train.inputs.dtype != np.float32:
         _check_digits(train.inputs, path)
-    parts = to_parts(train, test, name=str(path), label_names=names, channels=channels)
+        _check_epochs(train.inputs, test.inputs, path)
+    if kind == "regression" and train.labels.ndim > 2:
+        kind = "dense regression"
+    parts = to_parts(train, test, name=str(path), kind=kind, label_names=names, channels=channels)
     if parts.train.kind == "multi-label":
         check_labels(parts.train.labels, parts.train.classes or (), str(path))
     return parts
@@ -85,6 +90,21 @@ def _check_digits(inputs: np.ndarray, path: Path) -> None:
                 f"{path}: feature {feature} of x_train (the first is 0) runs from {numbers.min():.15g} to "
                 f"{numbers.max():.15g}, so far from 0 that the 32 bits of training lose the digits in which examples "
                 f"differ; subtract one number, such as {np.median(numbers):.15g}, from it in x_train and x_test"
+            )
+
+
+def _check_epochs(train: np.ndarray, test: np.ndarray, path: Path) -> None:
+    """Refuse a feature of times since 1970 that are counted in several units.
+
+    Raises:
+        DataError: There is one.
+    """
+    for feature, column in enumerate(train.T if train.shape[1:] == test.shape[1:] else ()):
+        units = sorted(epoch_unit(column) and epoch_unit(np.concatenate([column, test[:, feature]])))
+        if len(units) > 1:
+            raise DataError(
+                f"{path}: feature {feature} (the first is 0) holds times since 1970 in {' and in '.join(units)}; save "
+                "all of them in one unit"
             )
 
 

@@ -23,7 +23,8 @@ from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
     from transferscope.data.column_encoding import TableEncoding
-    from transferscope.data.tables import Format, SharedEncoding, TableParts
+    from transferscope.data.frame import Format
+    from transferscope.data.tables import SharedEncoding, TableParts, TableSettings
 
 Reader = Callable[[DataSpec, int], Dataset]
 """Takes a name whose kind it reads, and a seed; returns the data."""
@@ -37,9 +38,10 @@ _N_RENDERED, _N_TEST_RENDERED = 10_000, 2_000
 
 
 def _npz(spec: DataSpec, seed: int) -> Dataset:
-    spec.allow(("channels",))
+    spec.allow(("channels", "kind"))
     path = find_path(spec.path)
-    return _of_file(spec, path, load_npz(path, channels=spec.choice("channels", ("first", "last"))))
+    parts = load_npz(path, channels=spec.choice("channels", ("first", "last")), kind=spec.choice("kind", _KINDS))
+    return _of_file(spec, path, parts)
 
 
 def _folder(spec: DataSpec, seed: int) -> Dataset:
@@ -105,7 +107,8 @@ TABLES = ("csv", "parquet", "table")
 """Kinds of names of tables; of "table", the suffix says which."""
 
 _TABLE_OPTIONS = (
-    *("label", "drop", "kind", "separator", "category", "dates", "encoding", "test", "split", "test_share"),
+    *("label", "drop", "kind", "separator", "category", "dates", "encoding", "together"),
+    *("test", "split", "test_share"),
 )
 
 
@@ -115,7 +118,8 @@ def _table(spec: DataSpec, seed: int) -> Dataset:
     parts = _table_parts(spec, path, seed)
     dataset = _of_file(spec, path, parts)
     where = "test rows" if shared is None else "its rows"
-    new = "".join(f"; of {where}, {remark}" for remark in parts.remarks)
+    new = "".join(f"; {note}" for note in parts.notes)
+    new += "".join(f"; of {where}, {remark}" for remark in parts.remarks)
     if not new and parts.encoding.is_plain and len(parts.encoding.features) == len(parts.encoding.columns):
         return dataset
     said = [[one.name, one.words, len(one.features)] for one in parts.encoding.columns]
@@ -134,12 +138,13 @@ def table_form(spec: DataSpec) -> "Format":
     """
     if spec.kind in ("csv", "parquet"):
         return "csv" if spec.kind == "csv" else "parquet"
-    suffixes = Path(spec.path).suffixes
-    if ".parquet" in suffixes[-1:]:
-        return "parquet"
-    if ".csv" in suffixes:
-        return "csv"
-    raise SettingsError(f"{spec.text!r} does not end in .csv or .parquet; write csv:{spec.path} or parquet:{spec.path}")
+    from transferscope.data.frame import SUFFIXES, form_of  # here, because pandas takes a while to import
+
+    if not SUFFIXES.keys() & {suffix.lower() for suffix in Path(spec.path).suffixes}:
+        raise SettingsError(
+            f"{spec.text!r} does not end in {', '.join(SUFFIXES)}; write csv:{spec.path} or parquet:{spec.path}"
+        )
+    return form_of(Path(spec.path))
 
 
 def table_encoding(spec: DataSpec, seed: int) -> "TableEncoding":
@@ -177,12 +182,29 @@ def _shared_encoding(spec: DataSpec, seed: int) -> "SharedEncoding | None":
 
 
 def _table_parts(spec: DataSpec, path: Path, seed: int) -> "TableParts":
-    from transferscope.data.tables import TableSettings, load_table  # here, because pandas takes a while to import
+    from transferscope.data.tables import load_table, training_rows  # here, because pandas takes a while to import
 
     spec.allow(_TABLE_OPTIONS)
     shared = _shared_encoding(spec, seed)
+    others = [parse_spec(name) for name in spec.options.get("together", ())]
+    for other in others:
+        if other.kind not in TABLES or shared is not None:
+            raise SettingsError(
+                f"{spec.text!r} is encoded together with {other.text!r}, which takes two tables and no encoding= "
+                "of another"
+            )
+    beside = [
+        training_rows(find_path(other.path), _table_settings(other), form=table_form(other), seed=seed)
+        for other in others
+    ]
+    return load_table(path, _table_settings(spec), form=table_form(spec), seed=seed, shared=shared, beside=beside)
+
+
+def _table_settings(spec: DataSpec) -> "TableSettings":
+    from transferscope.data.tables import TableSettings
+
     test_file = spec.one("test")
-    settings = TableSettings(
+    return TableSettings(
         labels=spec.options.get("label", ()),
         drop=spec.options.get("drop", ()),
         kind=spec.choice("kind", _KINDS),
@@ -193,7 +215,6 @@ def _table_parts(spec: DataSpec, path: Path, seed: int) -> "TableParts":
         split=spec.one("split"),
         test_share=spec.share("test_share"),
     )
-    return load_table(path, settings, form=table_form(spec), seed=seed, shared=shared)
 
 
 def _text(spec: DataSpec, seed: int) -> Dataset:

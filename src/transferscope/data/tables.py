@@ -1,39 +1,32 @@
 """A user's tables: csv and parquet files with features of any kind and one or more label columns."""
 
-import bz2
-import gzip
-import lzma
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO, Literal
-from zipfile import ZipFile
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Num
-from pandas.errors import ParserError
 
-from transferscope.data.arrays import Parts, RawPart, check_labels, lost_in_float32, to_inputs, to_parts
-from transferscope.data.column_encoding import DayOrder, TableEncoding, check_same_columns, fit_encoding
+from transferscope.data.arrays import (
+    Parts,
+    RawPart,
+    check_labels,
+    kind_of_numbers,
+    lost_in_float32,
+    to_inputs,
+    to_parts,
+)
+from transferscope.data.cells import ANY_NUMBER, NUMBER, DayOrder, is_text, typed
+from transferscope.data.column_encoding import TableEncoding, check_same_columns, fit_encoding
+from transferscope.data.frame import Format, read_frame
 from transferscope.data.label_sets import flags, label_matrix, named_labels
-from transferscope.data.places import check_bytes, most_bytes
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import Kind
-from transferscope.errors import (
-    CorruptDataError,
-    DataError,
-    SettingsError,
-    UnknownNameError,
-    missing_extra,
-    unknown_name,
-)
-from transferscope.files import require_regular
+from transferscope.errors import DataError, SettingsError, UnknownNameError, unknown_name
 
-Format = Literal["csv", "parquet"]
 _TEST_SHARE = 0.2
-_MANY_CLASSES = 20  # whole numbers above which a label column is taken for classes only if each has ten rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +88,12 @@ class TableParts(Parts):
         encoding: What its columns became.
         remarks: What rows have that the encoding does not know, a sentence for each column: test rows, and
             training rows where the encoding is that of another table.
+        notes: How the files were read where that is not the usual way.
     """
 
     encoding: TableEncoding
     remarks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +110,13 @@ class SharedEncoding:
 
 
 def load_table(
-    path: Path, settings: TableSettings, *, form: Format, seed: int, shared: SharedEncoding | None = None
+    path: Path,
+    settings: TableSettings,
+    *,
+    form: Format,
+    seed: int,
+    shared: SharedEncoding | None = None,
+    beside: Sequence[pd.DataFrame] = (),
 ) -> TableParts:
     """Read a training and a test set from a table.
 
@@ -128,6 +129,7 @@ def load_table(
         form: How the file is written.
         seed: Seed of the split, when the settings name no test set.
         shared: An encoding to take over; None to fit one.
+        beside: Training rows of other tables that are to share the one that is fitted.
 
     Returns:
         Both parts: features float32 (N, D) in the order of the columns, or of the shared encoding.
@@ -139,28 +141,8 @@ def load_table(
             of those whose encoding is shared; or the labels do not fit their kind or could mean several things.
         MissingExtraError: A parquet file is given and pyarrow is absent.
     """
-    known = () if shared is None else shared.encoding.categories
-    own_categories = settings.categories if shared is None else ()
-    table = read_table(path, form, labels=settings.labels, categories=own_categories, texts=known)
-    test_file, other = settings.test_file, None
-    if test_file is not None:
-        texts = [*known, *(name for name in table.columns if _is_text(table[name]))]
-        other = read_table(test_file, form, labels=settings.labels, texts=texts)
-        other = _like(table, other, test_file)
-    settings, kind = label_kind(table, settings, path)
-    if form == "csv" and kind == "classification":
-        _refuse_one_number_in_two_spellings(settings.labels[0], [path] if test_file is None else [path, test_file])
-    if other is not None:
-        rows = [table, other]
-    elif settings.split is not None:
-        rows = split_rows(table, settings.split, path)
-    else:
-        found, names = read_labels(table, settings, kind, path)
-        places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], found)  # in place of inputs
-        whole = to_parts(places, places, name=str(path), kind=kind, label_names=names).train
-        both = split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
-        rows = [table.iloc[part.inputs[:, 0].astype(np.int64)] for part in (both.train, both.test)]
-    train, test = rows
+    test_file = settings.test_file
+    settings, kind, train, test, notes = _parts(path, settings, form, seed)
     test_path = test_file or path
     features = _feature_columns(train, settings, path)
     if shared is not None:
@@ -170,8 +152,10 @@ def load_table(
         encoding = shared.encoding
     else:
         for name in settings.categories:
-            _require_column(table, name, path)
-        encoding = fit_encoding(train[features], path, categories=set(settings.categories), order=settings.dates)
+            _require_column(train, name, path)
+        encoding = fit_encoding(
+            train[features], path, categories=set(settings.categories), order=settings.dates, beside=beside
+        )
     if not encoding.features:
         said = "; ".join(f"{one.name} {one.words}" for one in encoding.columns[:5])
         raise DataError(f"{path} has no column left to learn from ({said}); add some")
@@ -197,19 +181,47 @@ def load_table(
             for k in lost
         )
     own_part, other_part = (replace(part, indicators=encoding.indicators) for part in (parts.train, parts.test))
-    return TableParts(own_part, other_part, encoding, new, label_units=parts.label_units)
+    return TableParts(own_part, other_part, encoding, new, notes, label_units=parts.label_units)
+
+
+def training_rows(path: Path, settings: TableSettings, *, form: Format, seed: int) -> pd.DataFrame:
+    """The training rows of a table with all of their columns, as text in a csv file; arguments as of `load_table`."""
+    return _parts(path, settings, form, seed)[2]
+
+
+def _parts(
+    path: Path, settings: TableSettings, form: Format, seed: int
+) -> tuple[TableSettings, Kind, pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    """The settings with every column by itself, what labels are, training and test rows, and how files were read."""
+    files = [path] if settings.test_file is None else [path, settings.test_file]
+    frames = [read_frame(file, form) for file in files]
+    tables = [frame.rows for frame in frames]
+    if len(tables) > 1:
+        tables[1] = _like(tables[0], tables[1], files[1])
+    settings, kind, tables = with_labels(tables, settings, files)
+    notes = tuple(dict.fromkeys(note for frame in frames for note in frame.notes))
+    if len(tables) > 1:
+        return settings, kind, tables[0], tables[1], notes
+    table = tables[0]
+    if settings.split is not None:
+        train, test = split_rows(table, settings.split, path)
+        return settings, kind, train, test, notes
+    found, names = read_labels(table, settings, kind, path)
+    places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], found)  # in place of inputs
+    whole = to_parts(places, places, name=str(path), kind=kind, label_names=names).train
+    both = split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
+    train, test = (table.iloc[part.inputs[:, 0].astype(np.int64)] for part in (both.train, both.test))
+    return settings, kind, train, test, notes
 
 
 def read_features(
-    path: Path, columns: Sequence[str], encoding: TableEncoding | None, *, form: Format
+    path: Path, encoding: TableEncoding | None, *, form: Format
 ) -> tuple[Num[np.ndarray, "N ..."], tuple[str, ...]]:
     """Features of a table without labels, and what its rows have that no training row had, in sentences.
 
     Args:
-        path: The file.
-        columns: Names of the features, in the order that is wanted, where there is no encoding; the table may have
-            others, in any order.
-        encoding: What the columns become; None for numbers without gaps.
+        path: The file; it may have other columns too, in any order.
+        encoding: What the columns become; None for a network that reads no tables, which is refused.
         form: How the file is written.
 
     Raises:
@@ -217,18 +229,16 @@ def read_features(
         UnknownNameError: It lacks columns.
         DataError: A column is not of the kind that it had in training.
     """
-    needed = [one.name for one in encoding.columns if one.kind != "left out"] if encoding is not None else columns
-    if not needed:
+    if encoding is None:
         raise DataError(f"{path} is a table and the network was trained on data of another kind; give such data")
-    table = read_table(path, form, texts=() if encoding is None else encoding.categories)
+    table = read_frame(path, form).rows
+    needed = [one.name for one in encoding.columns if one.kind != "left out"]
     lacking = [column for column in needed if column not in table.columns]
     if lacking:
         raise UnknownNameError(
             f"{path.name} lacks {', '.join(map(repr, lacking[:5]))}, which the network reads; its columns are "
             f"{', '.join(map(str, table.columns))}"
         )
-    if encoding is None:
-        return to_inputs(_features(table[list(columns)], path), name=str(path)), ()
     return to_inputs(encoding.apply(table, path), name=str(path)), encoding.remarks(table)
 
 
@@ -252,17 +262,57 @@ def _feature_columns(table: pd.DataFrame, settings: TableSettings, path: Path) -
     return features
 
 
-def label_kind(table: pd.DataFrame, settings: TableSettings, path: Path) -> tuple[TableSettings, Kind]:
-    """The settings with every column by itself, and what the labels are.
+def with_labels(
+    tables: Sequence[pd.DataFrame], settings: TableSettings, files: Sequence[Path]
+) -> tuple[TableSettings, Kind, list[pd.DataFrame]]:
+    """The settings with every column by itself, what the labels are, and tables whose label columns are what they hold.
+
+    Args:
+        tables: All rows, of the test file too where there is one: text of one column is the same in both.
+        settings: As they were given.
+        files: Where the tables are from.
 
     Raises:
         UnknownNameError: A label column does not exist.
         DataError: They could mean several things.
     """
-    labels, drop, categories = (_named(one, table) for one in (settings.labels, settings.drop, settings.categories))
+    first = tables[0]
+    labels, drop, categories = (_named(one, first) for one in (settings.labels, settings.drop, settings.categories))
     settings = replace(settings, labels=labels, drop=drop, categories=categories)
-    found = _labels(table, settings, path)
-    return settings, settings.kind or ("multi-label" if settings.separator else _kind_of(found, path))
+    for column in (*labels, *drop):
+        _require_column(first, column, files[0])
+    whole = pd.concat([table[list(labels)] for table in tables], ignore_index=True)
+    texts = whole.copy()
+    for name in labels if settings.separator is None else ():
+        whole[name] = _typed_labels(texts[name])
+    kind = settings.kind or ("multi-label" if settings.separator else _kind_of(whole, files[0]))
+    for name in labels if kind in ("classification", "regression") else ():
+        held = texts[name].dropna().astype(str).str.strip()
+        if is_text(texts[name]) and held.str.fullmatch(ANY_NUMBER).all() and not held.str.fullmatch(NUMBER).all():
+            raise DataError(
+                f"{files[0]}: label column {name!r} holds {held.iloc[0]!r}, whose marks could be of decimals or "
+                "thousands; write 1234.5"
+            )
+    if kind == "classification" and is_text(texts[labels[0]]):
+        _refuse_one_value_in_two_spellings(texts[labels[0]].dropna(), files[0])
+    ends = np.cumsum([len(table) for table in tables])
+    parts = [whole.iloc[end - len(table) : end].set_index(table.index) for table, end in zip(tables, ends, strict=True)]
+    return settings, kind, [table.assign(**part) for table, part in zip(tables, parts, strict=True)]
+
+
+def _typed_labels(column: pd.Series) -> pd.Series:
+    """Numbers and truth values where all labels are, and else the text: a word such as None or NA is a class then."""
+    if column.dtype != object or not is_text(column):  # text of a parquet file is meant to be text
+        return column
+    found = typed(column)
+    distinct = {one: one.strip() for one in column.dropna().unique()}
+    too_long = any(re.fullmatch(r"[+-]?\d{19,}", one) for one in distinct.values())
+    if pd.api.types.is_numeric_dtype(found) and not too_long:
+        return found
+    if all(one.lower() in ("true", "false", "none", "na", "nan", "null") for one in distinct.values()):
+        truths = {raw: one.capitalize() for raw, one in distinct.items() if one.lower() in ("true", "false")}
+        return column.map(lambda one: truths.get(one, one), na_action="ignore")
+    return column.where(column.map(lambda one: one is not None and bool(str(one).strip())), None)
 
 
 def read_labels(
@@ -272,7 +322,7 @@ def read_labels(
 
     Args:
         rows: The rows, with all columns.
-        settings: From `label_kind`, as the kind is.
+        settings: From `with_labels`, as the rows and the kind are.
         kind: What the labels are.
         path: Where the rows are from, for messages.
         names: The names of several labels, of the training rows; None for those of these rows.
@@ -280,7 +330,7 @@ def read_labels(
     Raises:
         DataError: The labels do not fit their kind.
     """
-    labels = _labels(rows, settings, path)
+    labels = rows[list(settings.labels)]
     if kind != "multi-label":
         return _checked_labels(labels, kind, path), None
     if labels.shape[1] > 1:
@@ -290,166 +340,27 @@ def read_labels(
     return label_matrix(held, found, path), found
 
 
-def read_table(
-    path: Path,
-    form: Format,
-    *,
-    labels: Sequence[str] = (),
-    categories: Sequence[str] = (),
-    texts: Sequence[str] = (),
-) -> pd.DataFrame:
-    """A csv or parquet file with all of its columns; raises as `load_table`.
-
-    What the columns of a csv file are is guessed by pandas from the values of this file alone, which may be other ones
-    than those of the file that a study was planned with.
-
-    Args:
-        path: The file.
-        form: How it is written.
-        labels: Of a csv file, label columns by the names of the settings: a text such as None or NA is a class.
-        categories: Of a csv file, columns by the names of the settings that become categories: whole numbers that would
-            be one as numbers of 15 digits (007 and 7, or accounts of 17 digits) are text.
-        texts: Of a csv file, columns that are read as the text that stands there.
-    """
-    require_regular(path, f"a {form} file")
-    try:
-        check_bytes(path, _unpacked_bytes(path, form))
-        table = pd.read_csv(path, low_memory=False) if form == "csv" else pd.read_parquet(path)
-        for position, kind in enumerate(table.dtypes):
-            if form == "parquet" and not pd.api.types.is_numeric_dtype(kind):
-                table.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
-    except ImportError as error:
-        raise missing_extra("pyarrow", "parquet", "reading parquet files") from error
-    except (DataError, SettingsError, MemoryError):
-        raise
-    except Exception as error:  # on a damaged file the readers raise whatever comes first
-        reason = "" if form == "parquet" else f" ({_first_line(error)})"  # of parquet, a reader's inner names
-        raise CorruptDataError(f"{path} cannot be read as a {form} file{reason}; write it again") from error
-    if form == "csv":
-        _check_csv(table, path)
-        table = _as_written(table, path, labels=labels, categories=categories, texts=texts)
-    if table.empty:
-        raise DataError(f"{path} has no rows; expected at least one below the column names")
-    return table
-
-
-def _unpacked_bytes(path: Path, form: Format) -> int:
-    """How much a file unpacks to, without unpacking more of it at a time than a megabyte.
-
-    Raises:
-        DataError: It is packed in a way of which this cannot be told.
-    """
-    if form == "parquet":
-        from pyarrow.parquet import read_metadata
-
-        about = read_metadata(path)
-        groups = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
-        least = int(about.num_rows) * int(about.num_columns) * 8  # runs of one value take up no room in the file
-        return max(int(groups), least)
-    suffix = path.suffix.lower()
-    openers: dict[str, Callable[[Path], BinaryIO]] = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}  # type: ignore[dict-item]
-    if suffix == ".zip":
-        with ZipFile(path) as archive:
-            return sum(entry.file_size for entry in archive.infolist())
-    if suffix in openers:
-        size, most = 0, most_bytes()
-        with openers[suffix](path) as stream:
-            while size <= most and (piece := stream.read(1 << 20)):
-                size += len(piece)
-        return size
-    if suffix in (".tar", ".zst", ".tgz", ".tbz", ".txz"):
-        raise DataError(f"{path} is packed as {suffix}; unpack it, or pack it as .gz")
-    return path.stat().st_size
-
-
-def _refuse_one_number_in_two_spellings(column: str, files: Sequence[Path]) -> None:
-    """Refuse classes that would be one as numbers and are several as text, such as 007 and 7.
+def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:
+    """Refuse classes that would be one as numbers or truth values and are several as text, such as 007 and 7.
 
     Raises:
         DataError: There are some.
     """
-    columns = [_column_as_text(column, file).dropna() for file in files]
-    texts: pd.Series = pd.concat(columns, ignore_index=True).drop_duplicates()
-    try:
-        numbers = pd.to_numeric(texts)
-    except (ValueError, TypeError):  # text and truth values
-        numbers = texts.str.strip().str.lower() if texts.str.fullmatch(r"(?i)\s*(true|false)\s*").all() else texts
+    texts = column.drop_duplicates()
+    plain = texts.str.strip()
+    if plain.str.fullmatch(NUMBER).all():
+        numbers = plain.map(lambda one: int(one) if re.fullmatch(r"[+-]?\d+", one) else float(one))
+    elif plain.str.lower().isin(("true", "false")).all():
+        numbers = plain.str.lower()
+    else:
+        return
     twins = texts[numbers.duplicated(keep=False)]
     if len(twins):
         first, second = twins[numbers == numbers[twins.index[0]]].iloc[:2]
         raise DataError(
-            f"{files[0]}: label column {column!r} writes one value as {first!r} and as {second!r}, which could be one "
-            "class or two; write it in one way, or begin labels that differ with a letter"
+            f"{path}: label column {str(column.name)!r} writes one value as {first!r} and as {second!r}, which could "
+            "be one class or two; write it in one way, or begin labels that differ with a letter"
         )
-
-
-def _column_as_text(column: str, path: Path) -> pd.Series:
-    return pd.read_csv(path, dtype=str, usecols=[column], low_memory=False)[column]
-
-
-def _as_written(
-    table: pd.DataFrame, path: Path, *, labels: Sequence[str], categories: Sequence[str], texts: Sequence[str]
-) -> pd.DataFrame:
-    """A table of a csv file with some columns as they stand there; arguments as of `read_table`."""
-    changed: dict[str, pd.Series] = {
-        name: _column_as_text(name, path) for name in texts if name in table.columns and not _is_text(table[name])
-    }
-    for name in (name for name in _named(labels, table) if name in table.columns):
-        column = changed.get(name, table[name])
-        if column.isna().any() and not pd.api.types.is_numeric_dtype(column):
-            whole = pd.read_csv(path, dtype=str, usecols=[name], keep_default_na=False, na_values=[""])[name]
-            changed[name] = column.where(column.notna(), whole)
-    for name in (name for name in _named(categories, table) if name in table.columns):
-        if table[name].dtype.kind in "iuf":
-            written = _column_as_text(name, path).map(_whole_as_written, na_action="ignore")
-            if written.nunique() > len({f"{number:.15g}" for number in table[name].dropna().unique()}):
-                changed[name] = written
-    return table.assign(**changed)
-
-
-def _whole_as_written(number: str) -> str:
-    """A whole number with its zeros before it and none after a point, any other as Python writes it."""
-    whole = re.sub(r"\.0*$", "", number.strip().removeprefix("+"))
-    return whole if re.fullmatch(r"-?\d+", whole) else f"{float(whole):.15g}"
-
-
-def _is_text(column: pd.Series) -> bool:
-    return bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
-
-
-def _check_csv(table: pd.DataFrame, path: Path) -> None:
-    """Refuse what pandas reads without a word and not as it was meant."""
-    try:
-        names = pd.read_csv(path, header=None, nrows=2, dtype=str).iloc[0].dropna()  # as they are: pandas renames twins
-    except ParserError as error:  # in the second line; pandas takes the first values of every row for its name
-        raise DataError(
-            f"{path} has more values in a row than the {table.shape[1]} names in its first line; name every column, "
-            "and end no row with a comma"
-        ) from error
-    if len(names) == 1:
-        raise DataError(f"{path} has the one column {names[0]!r}; expected several with commas between them")
-    twins = names[names.duplicated()]
-    if len(twins):
-        raise DataError(f"{path} names several columns {twins.iloc[0]!r} in its first line; give each its own name")
-
-
-def _labels(table: pd.DataFrame, settings: TableSettings, path: Path) -> pd.DataFrame:
-    for column in (*settings.labels, *settings.drop):
-        _require_column(table, column, path)
-    return table[list(settings.labels)]
-
-
-def _features(features: pd.DataFrame, path: Path) -> np.ndarray:
-    """Features of an earlier export: numbers without gaps."""
-    for column in features.columns:
-        if not pd.api.types.is_numeric_dtype(features[column]):
-            raise DataError(
-                f"{path}: column {column!r} holds {_no_number(features[column])}; expected numbers: "
-                f"encode it as numbers or leave it out with drop={column}"
-            )
-    remedy = "fill them, remove those rows, or leave the column out with drop={}"
-    _refuse_missing(features, path, what="column", remedy=remedy)
-    return features.to_numpy(dtype=np.float64)
 
 
 def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
@@ -464,12 +375,14 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
         if pd.api.types.is_numeric_dtype(values):
             return values.to_numpy()
         return _as_text(values, path).to_numpy(dtype=np.str_)
-    for column in labels.columns:
-        if not pd.api.types.is_numeric_dtype(labels[column]):
-            raise DataError(
-                f"{path}: label column {column!r} holds {_no_number(labels[column])}; expected numbers for regression"
-            )
-    return labels.to_numpy(dtype=np.float64)
+    numbers = np.empty(labels.shape)
+    for place, name in enumerate(labels.columns):
+        column = pd.to_numeric(labels[name], errors="coerce")
+        strange = labels[name][column.isna()]
+        if len(strange):
+            raise DataError(f"{path}: label column {name!r} holds {strange.iloc[0]!r}; expected numbers for regression")
+        numbers[:, place] = column
+    return numbers
 
 
 def _as_text(values: pd.Series, path: Path) -> pd.Series:
@@ -500,26 +413,18 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
         DataError: They could be either.
     """
     columns = [labels[name] for name in labels.columns]
-    floating = [pd.api.types.is_float_dtype(column) for column in columns]
-    if len(columns) == 1 and not floating[0]:
-        n_values = columns[0].nunique() if pd.api.types.is_integer_dtype(columns[0]) else 0
-        if n_values > _MANY_CLASSES and len(labels) < 10 * n_values:
-            raise DataError(
-                f"{path}: label column {str(labels.columns[0])!r} holds {n_values} different whole numbers in "
-                f"{len(labels)} rows, which could be numbers to predict or that many classes; say "
-                f"kind=regression or kind=classification, as in ?label={labels.columns[0]!s}&kind=regression"
-            )
-        return "classification"
-    numeric = all(pd.api.types.is_numeric_dtype(column) for column in columns)
+    numeric = [pd.api.types.is_numeric_dtype(column) for column in columns]
+    if len(columns) == 1:
+        name = str(labels.columns[0])
+        if not numeric[0] or pd.api.types.is_bool_dtype(columns[0]):
+            return "classification"
+        how = f"say kind=regression or kind=classification, as in ?label={name}&kind=regression"
+        return kind_of_numbers(columns[0].dropna().to_numpy(), what=f"{path}: label column {name!r}", how=how)
     flags = [str(column.name) for column in columns if set(column.dropna().unique()) <= {0, 1}]
-    if numeric and (flags or not any(floating)):
+    floating = [pd.api.types.is_float_dtype(column) for column in columns]
+    if all(numeric) and (flags or not any(floating)):
         shown = " and ".join(repr(str(name)) for name in labels.columns)
         what = f"{flags[0]!r} holds 0 and 1 alone" if flags else "they hold whole numbers alone"
-        if len(columns) == 1:
-            raise DataError(
-                f"{path}: label column {shown} is written in floating point and holds 0 and 1 alone, which could be "
-                "two classes or a number to predict; say kind=classification or kind=regression"
-            )
         raise DataError(
             f"{path}: label columns {shown} could be numbers to predict or several labels of each input ({what}); say "
             "kind=regression for numbers, or kind=multi-label"
@@ -558,18 +463,6 @@ def _refuse_missing(columns: pd.DataFrame, path: Path, *, what: str, remedy: str
             )
 
 
-def _no_number(column: pd.Series) -> str:
-    """The first value of a column that is no number, for a message."""
-    values = column.dropna()
-    strange = values[pd.to_numeric(values.map(str), errors="coerce").isna()]
-    shown = strange if len(strange) else values
-    return repr(shown.iloc[0]) if len(shown) else "nothing"
-
-
 def _require_column(table: pd.DataFrame, column: str, path: Path) -> None:
     if column not in table.columns:
         raise unknown_name(f"column of {path.name}", column, [str(name) for name in table.columns])
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__

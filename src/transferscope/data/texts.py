@@ -1,6 +1,5 @@
 """A user's texts: files with a column of texts, or of pairs of texts, brought into tokens by a model's tokenizer."""
 
-import csv
 import hashlib
 import json
 import os
@@ -20,15 +19,17 @@ from transferscope.data.arrays import (
     class_values,
     comparable_labels,
     in_label_units,
+    kind_of_numbers,
     to_class_labels,
     to_targets,
 )
+from transferscope.data.cells import typed
+from transferscope.data.frame import read_frame
 from transferscope.data.hf_dataset import read_columns
 from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
 from transferscope.data.splits import split_off_test
-from transferscope.data.tables import read_table
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import (
     CorruptDataError,
@@ -38,7 +39,7 @@ from transferscope.errors import (
     missing_extra,
     unknown_name,
 )
-from transferscope.files import expanded, require_regular
+from transferscope.files import expanded
 
 MAX_LENGTH = 128
 """Tokens at which texts are cut where nothing else is said."""
@@ -451,25 +452,14 @@ def _tokenizer_file(name: str) -> Path:
 
 
 def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
-    """The columns of the settings, as they are in the file."""
+    """The columns of the settings, as they are in the file: "NA" and "null" are words."""
     suffix = path.suffix.lower()
     if path.is_dir():
         wanted = [name for name in (settings.text, settings.pair, *settings.labels) if name is not None]
         return read_columns(path, wanted)
     if suffix not in _FORMATS:
         raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(_FORMATS)}")
-    require_regular(path, f"a {suffix} file")
-    if suffix == ".parquet":
-        table = read_table(path, "parquet")
-    else:
-        check_bytes(path, path.stat().st_size)
-        try:
-            table = _read_lines(path) if suffix == ".jsonl" else _read_separated(path, suffix, settings)
-        except (ValueError, TypeError, csv.Error) as error:  # json's and UTF-8's are ValueErrors
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            raise CorruptDataError(f"{path} cannot be read as {suffix} ({reason}); write it again") from error
-    if table.empty:
-        raise DataError(f"{path} has no rows; expected at least one text")
+    table = read_frame(path, as_it_is=True, quoted=suffix != ".tsv", has_header=settings.has_header).rows
     for name in (settings.text, settings.pair, *settings.labels):
         if name is not None and name not in table.columns:
             if name.isdecimal() and settings.has_header and suffix in (".tsv", ".csv"):
@@ -484,38 +474,6 @@ def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
                 )
             raise unknown_name(f"column of {path.name}", name, [str(column) for column in table.columns])
     return table
-
-
-def _read_separated(path: Path, suffix: str, settings: TextSettings) -> pd.DataFrame:
-    """A tsv or csv file, all of it as text: "NA" and "null" are words."""
-    tabs = suffix == ".tsv"
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.reader(
-            lines, delimiter="\t" if tabs else ",", quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL, strict=True
-        )
-        rows = [row for row in reader if row]
-    if not rows:
-        return pd.DataFrame()
-    names = rows.pop(0) if settings.has_header else [str(position + 1) for position in range(len(rows[0]))]
-    if len(set(names)) < len(names):
-        raise ValueError("its first line names a column twice")
-    for number, row in enumerate(rows, 1):
-        if len(row) != len(names):
-            raise ValueError(f"row {number} has {len(row)} values and there are {len(names)} columns")
-    return pd.DataFrame(rows, columns=names, dtype=object)
-
-
-def _read_lines(path: Path) -> pd.DataFrame:
-    """A file with a JSON object in each line."""
-    rows = []
-    with path.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                row = json.loads(line)
-                if not isinstance(row, dict):
-                    raise TypeError(f"line {number} is no object")
-                rows.append(row)
-    return pd.DataFrame(rows, dtype=object)
 
 
 def _texts(table: pd.DataFrame, name: str, path: Path) -> list[str]:
@@ -571,8 +529,8 @@ def _labels(table: pd.DataFrame, settings: TextSettings, path: Path) -> np.ndarr
             "(or, for several labels of each text, kind=multi-label)"
         )
     texts = np.array([str(value) for value in values])
-    numbers = pd.to_numeric(pd.Series(texts), errors="coerce").to_numpy(dtype=np.float64)
     if settings.kind == "regression":
+        numbers = pd.to_numeric(pd.Series(texts), errors="coerce").to_numpy(dtype=np.float64)
         strange = np.flatnonzero(~np.isfinite(numbers))
         if len(strange):
             raise DataError(
@@ -580,9 +538,13 @@ def _labels(table: pd.DataFrame, settings: TextSettings, path: Path) -> np.ndarr
                 "regression"
             )
         return numbers
-    if settings.kind is None and np.isfinite(numbers).all() and any("." in text or "e" in text for text in texts):
-        raise DataError(
-            f"{path}: label column {settings.label!r} holds numbers such as {str(texts[0])!r}, which could be classes "
-            "or numbers to predict; say kind=classification or kind=regression"
-        )
+    found = typed(pd.Series(texts, dtype=object), gaps=())
+    if settings.kind is None and pd.api.types.is_numeric_dtype(found) and not pd.api.types.is_bool_dtype(found):
+        how = "say kind=classification or kind=regression"
+        if pd.api.types.is_float_dtype(found):
+            raise DataError(
+                f"{path}: label column {settings.label!r} holds numbers such as {str(texts[0])!r}, which could be "
+                f"classes or numbers to predict; {how}"
+            )
+        kind_of_numbers(found.to_numpy(), what=f"{path}: label column {settings.label!r}", how=how)
     return texts

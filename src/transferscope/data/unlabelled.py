@@ -3,14 +3,13 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import nan
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Num
 
 from transferscope.data.arrays import ChannelAxis, to_inputs
-from transferscope.data.column_encoding import ColumnEncoding, TableEncoding
+from transferscope.data.column_encoding import TableEncoding
 from transferscope.data.image_folder import is_image_file, read_images_below
 from transferscope.data.load import load, parse_name
 from transferscope.data.npz import read_array
@@ -37,7 +36,7 @@ class InputForm:
         raw_shape: Shape of one input before them.
         input_shape: Shape of one input after them.
         columns: Names of the features of a table, in order; empty for anything else.
-        encoding: What the columns of a table become; None where they stay as they are, and for anything else.
+        encoding: What the columns of a table become; None for anything else.
     """
 
     data: str
@@ -77,9 +76,7 @@ def table_of_network(path: Path) -> TableEncoding | None:
         form = TypeAdapter(InputForm).validate_python(json.loads(notes[NETWORK_NOTE])["inputs"])
     except (KeyError, ValueError, TypeError, ValidationError, RecursionError) as error:
         raise CorruptDataError(f"{path} does not say how its inputs are read; export the network again") from error
-    if form.encoding is not None or not form.columns:
-        return form.encoding
-    return TableEncoding(tuple(ColumnEncoding(name, "number", nan) for name in form.columns))
+    return form.encoding
 
 
 @dataclass(frozen=True)
@@ -135,7 +132,7 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         from transferscope.data.tables import read_features  # here, because pandas takes a while to import
 
         parsed.allow(())
-        raw, remarks = read_features(find_path(parsed.path), form.columns, form.encoding, form=table_form(parsed))
+        raw, remarks = read_features(find_path(parsed.path), form.encoding, form=table_form(parsed))
     elif parsed.kind == "text":
         raw = _texts(parsed, form)
     else:

@@ -62,9 +62,10 @@ def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A study whose source tables have the features of the target's table, where none is said.
+    """A study whose tables are encoded together, by their training rows, where no encoding is said.
 
-    The target's table has those of its first source that is an exported network of tables.
+    A value of a category that enough rows of the target or of a source have is a feature of all; the target's table has
+    the features of its first source that is an exported network of tables, where there is one.
 
     Args:
         tables: What TOML makes of a study file, right or wrong.
@@ -78,8 +79,21 @@ def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     sources = _tables(tables.get("sources")).values()
     files = [source.get(key) for source in sources for key in ("weights", "network")]
     target = in_columns_of(target, [Path(file) for file in files if isinstance(file, str)])
+    others = [name for source in sources if isinstance(name := source.get("data"), str) and _is_table(name)]
+    target = _together(target, others)
     tables = {**tables, "target": {**tables["target"], "data": target}}
     return _changed(tables, lambda name: in_features_of(name, target), target=False)
+
+
+def _together(target: str, others: Sequence[str]) -> str:
+    """The name of a table that is encoded together with others; as it is where either says how it is encoded."""
+    own = parse_spec(target).options
+    if "encoding" in own or "together" in own:
+        return target
+    joined = [name for name in dict.fromkeys(others) if name != target and "encoding" not in parse_spec(name).options]
+    for name in joined:
+        target = f"{target}{'&' if '?' in target else '?'}together={quote(name, safe='/: ')}"
+    return target
 
 
 def _needs_tokenizer(name: str) -> bool:

@@ -16,12 +16,12 @@ from transferscope.analyses.scaling.measurements import (
     by_finetune_size,
     curves,
     found_columns,
-    read_table,
+    measured_rows,
 )
 from transferscope.analyses.scaling.question import Question
 from transferscope.analyses.scaling.tables import curves_table
 from transferscope.analyses.scaling.words import verdict
-from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, UnknownNameError
+from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError
 
 
 def table(n: list[object], error: list[object]) -> pd.DataFrame:
@@ -74,12 +74,11 @@ def test_a_missing_column_names_the_nearest() -> None:
 
 def test_files_that_are_no_tables_are_sentences(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError):
-        read_table(tmp_path / "absent.csv")
+        measured_rows(tmp_path / "absent.csv")
     empty = tmp_path / "empty.csv"
     empty.write_text("n,error\n")
-    with pytest.raises(CorruptDataError) as caught:
-        read_table(empty)
-    assert str(caught.value) == f"{empty} has no rows; expected one for each measurement"
+    with pytest.raises(DataError, match="has no rows"):
+        measured_rows(empty)
 
 
 def test_repeats_become_means_with_standard_errors() -> None:

@@ -1,5 +1,6 @@
 """Keeping finished runs of studies and tables, and what to try next on a new task by what is kept."""
 
+import logging
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,7 @@ from transferscope.analyses.history.proposals import RULES, Rule, predict
 from transferscope.analyses.history.records import History, groups_of, shipped_rows, study_rows, table_rows
 from transferscope.analyses.history.result import Proposal, ProposalResult
 from transferscope.analyses.plan.measurements import LabelColumns
-from transferscope.analyses.scaling.measurements import read_table
+from transferscope.analyses.scaling.measurements import measured_rows
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.records import HEADLINES
 from transferscope.study.frames import read_study
@@ -20,6 +21,8 @@ from transferscope.wording import candidate_words, listed, method_words
 
 LEAST_GAINS = 5
 """Finished comparisons of two methods from which something is said of them."""
+
+_LOG = logging.getLogger(__name__)
 
 
 def add_to_history(
@@ -54,9 +57,10 @@ def add_to_history(
         )
     if "://" not in name and not name.endswith((".toml", ".sqlite", ".db")):
         path = Path(name)
-        rows = table_rows(
-            read_table(path), columns or LabelColumns(), origin=path.stem, task=task, task_column=task_column
-        )
+        read = measured_rows(path, [task_column] if task_column else [])
+        for note in read.notes:
+            _LOG.warning("%s: %s", path.name, note)
+        rows = table_rows(read.rows, columns or LabelColumns(), origin=path.stem, task=task, task_column=task_column)
     else:
         with open_existing(name) as store:
             rows = study_rows(read_study(store, one_study(store, name, study)), task)

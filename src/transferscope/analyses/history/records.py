@@ -12,6 +12,8 @@ from platformdirs import user_data_path
 
 from transferscope.analyses.plan.measurements import ACCURACIES, LabelColumns, check_one_measure, find_columns
 from transferscope.analyses.scaling.measurements import FALLING, RISING
+from transferscope.data.arrays import check_spellings
+from transferscope.data.frame import read_frame
 from transferscope.errors import CorruptDataError, DataError, SettingsError, StoreError, unknown_name
 from transferscope.files import require_regular, written_whole
 from transferscope.study.frames import StudyFrames
@@ -54,16 +56,7 @@ class History:
         require_regular(self.path, "a history of finished runs in CSV")
         if not self.path.exists():
             return pd.DataFrame(columns=list(COLUMNS))
-        try:
-            frame = pd.read_csv(self.path, dtype={"task": str, "arm": str, "measure": str, "origin": str})
-        except (ValueError, UnicodeDecodeError) as error:
-            raise CorruptDataError(f"{self.path} cannot be read as a history: {error}; move it away") from None
-        if tuple(frame.columns) != COLUMNS or not pd.api.types.is_numeric_dtype(frame["score"]):
-            raise CorruptDataError(
-                f"{self.path} is no history of finished runs: its columns are "
-                f"{listed([str(name) for name in frame.columns])}; move it away"
-            )
-        return frame
+        return _rows_of(self.path)
 
     def with_shipped(self) -> pd.DataFrame:
         """All that is kept and all that comes with the package, whose tasks are named ORIGIN: TASK.
@@ -113,7 +106,27 @@ class History:
 @functools.cache
 def shipped_rows() -> pd.DataFrame:
     """What comes with the package, with `COLUMNS`."""
-    return pd.read_csv(SHIPPED, dtype={"task": str, "arm": str, "measure": str, "origin": str})
+    return _rows_of(SHIPPED)
+
+
+def _rows_of(path: Path) -> pd.DataFrame:
+    """A file of finished runs, whose names may be such as 007 and NA.
+
+    Raises:
+        CorruptDataError: It is none.
+    """
+    try:
+        rows = read_frame(path, "csv", as_it_is=True).rows
+        if tuple(rows.columns) == COLUMNS:
+            return rows.assign(
+                **{name: rows[name].replace("", np.nan).astype(np.float64) for name in ("labels", "score")}
+            )
+    except (DataError, ValueError) as error:
+        raise CorruptDataError(f"{path} cannot be read as a history: {error}; move it away") from None
+    raise CorruptDataError(
+        f"{path} is no history of finished runs: its columns are {listed([str(name) for name in rows.columns])}; move "
+        "it away"
+    )
 
 
 def groups_of(rows: pd.DataFrame) -> list[frozenset[str]]:
@@ -186,7 +199,9 @@ def table_rows(
             f"the name of column {named.score} does not tell which scores are better; say it with --better higher or "
             "--better lower"
         )
-    check_one_measure(frame, str(named.score), str(named.arm))
+    check_one_measure(frame, str(named.score), str(named.arm), *([task_column] if task_column else []))
+    for name, what in ((named.arm, "arms"), (task_column, "tasks")):
+        check_spellings(frame[name].tolist() if name else (), f"the rows of column {name}", what)
     score = pd.to_numeric(frame[named.score], errors="coerce")
     if score.isna().any():
         row = int(np.flatnonzero(score.isna())[0]) + 1

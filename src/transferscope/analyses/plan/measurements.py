@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.scaling.checks import check_units, told_apart
-from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves
+from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves, known_by
+from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.numerics.class_measures import CLASS_MEASURES
 from transferscope.scaling.observations import Observations
@@ -160,6 +161,7 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
     named = frame[arm].notna()
     if not named.all():
         notes.append(f"left out {counted(int((~named).sum()), 'row')} without any {arm}")
+    check_spellings(frame[arm].tolist(), f"the rows of column {arm}", "arms")
     frame = frame[named].assign(**{arm: frame[arm].astype(str)})
     scratch = _scratch_among(list(dict.fromkeys(frame[arm])), columns.scratch)
     check_one_measure(frame, score, arm)
@@ -251,9 +253,7 @@ def find_columns(
         UnknownNameError: A named column does not exist.
         SettingsError: One cannot be found, or there are several measures.
     """
-    by_name: dict[str, list[str]] = {}
-    for name in map(str, frame.columns):
-        by_name.setdefault(re.sub(r"[^a-z0-9²]+", "_", name.lower()).strip("_"), []).append(name)
+    by_name = known_by(frame, "²")
     notes: list[str] = []
     found: dict[str, str | None] = {}
     taken = {value for value in (columns.labels, columns.arm, columns.score, columns.seed, columns.stderr) if value}
@@ -264,13 +264,17 @@ def find_columns(
                 raise unknown_name("column", given, map(str, frame.columns))
             found[role] = given
             continue
-        alike = [[name for name in by_name.get(alias, ()) if name not in taken] for alias in aliases.split()]
-        known = [name for names in alike for name in names]
+        known = [name for alias in aliases.split() for name in by_name.get(alias, ()) if name not in taken]
         if role in optional and not known:
             continue
         if role == "score" and len(known) > 1:
             raise SettingsError(
                 f"the table holds several measures ({listed(known)}); choose one with --score-column {known[0]}"
+            )
+        twins = [name for name in known if name.lower() == known[0].lower()] if known else []
+        if len(twins) > 1:
+            raise SettingsError(
+                f"the columns {listed(twins)} could both hold {_WHAT[role]}; choose one with --{role}-column {twins[0]}"
             )
         if not known:
             raise SettingsError(
@@ -319,8 +323,13 @@ def _scratch_among(arms: list[str], named: str | None) -> str:
     return found[0]
 
 
-def check_one_measure(frame: pd.DataFrame, score: str, arm: str) -> None:
-    """Refuse rows of several measures, and qualities that are shares in some arms and percent in others.
+def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
+    """Refuse rows of several measures, and qualities that are shares in some groups of rows and percent in others.
+
+    Args:
+        frame: The table.
+        score: The column of scores.
+        by: Columns whose values have each one unit, such as arms and tasks.
 
     Raises:
         DataError: The rows mix them.
@@ -331,14 +340,14 @@ def check_one_measure(frame: pd.DataFrame, score: str, arm: str) -> None:
                 f"the rows mix measures: column {name} holds {_few([str(v) for v in frame[name].dropna().unique()])}; "
                 "keep the rows of one"
             )
-    values = pd.to_numeric(frame[score], errors="coerce")
-    tops = values.groupby(frame[arm]).max().dropna()
-    words = set(re.findall(r"[a-z]+[0-9]?", score.lower()))
-    if words & RISING and not R_SQUARED.search(score.lower()) and (tops <= 1).any() and (tops > 1).any():
-        raise DataError(
-            f"column {score} mixes units: it is at most 1 for {_few(list(tops.index[tops <= 1]))} and above 1 for "
-            f"{_few(list(tops.index[tops > 1]))}; write all of it as shares or all in percent"
-        )
+    values, words = pd.to_numeric(frame[score], errors="coerce"), set(re.findall(r"[a-z]+[0-9]?", score.lower()))
+    for group in by if words & RISING and not R_SQUARED.search(score.lower()) else ():
+        tops = values.groupby(frame[group]).max().dropna()
+        if (tops <= 1).any() and (tops > 1).any():
+            raise DataError(
+                f"column {score} mixes units: it is at most 1 for {_few(list(map(str, tops.index[tops <= 1])))} and "
+                f"above 1 for {_few(list(map(str, tops.index[tops > 1])))}; write all of it as shares or all in percent"
+            )
 
 
 def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:

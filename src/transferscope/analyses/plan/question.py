@@ -8,7 +8,7 @@ import pandas as pd
 from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
 from transferscope.analyses.plan.measurements import LabelColumns, study_measurements, table_measurements
 from transferscope.analyses.plan.result import PlanResult
-from transferscope.analyses.scaling.measurements import read_table, with_rows
+from transferscope.analyses.scaling.measurements import measured_rows
 from transferscope.study.decisions import Arm, best_without
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames, read_study
@@ -48,11 +48,9 @@ def plan(
     """
     asked = question or PlanQuestion()
     if isinstance(table, pd.DataFrame) or _is_table(str(table)):
-        frame = with_rows(table) if isinstance(table, pd.DataFrame) else read_table(Path(table))
-        name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
-        return PlanResult(
-            make_plan(table_measurements(frame, columns or LabelColumns(), asked.target_score), asked), name
-        )
+        read, name = measured_rows(table), "table" if isinstance(table, pd.DataFrame) else Path(table).stem
+        measured = table_measurements(read.rows, columns or LabelColumns(), asked.target_score)
+        return PlanResult(make_plan(replace(measured, notes=(*read.notes, *measured.notes)), asked), name)
     with open_existing(str(table)) as store:
         name = one_study(store, str(table), study)
         frames = read_study(store, name)

@@ -12,8 +12,7 @@ from transferscope.analyses.scaling.measurements import (
     check_one_curve,
     curves,
     found_columns,
-    read_table,
-    with_rows,
+    measured_rows,
 )
 from transferscope.analyses.scaling.question import Question, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
@@ -55,14 +54,14 @@ def scaling(
     asked, columns = question or Question(), columns or Columns()
     if not isinstance(table, pd.DataFrame) and not _is_table(str(table)):
         return _of_study(str(table), study, asked, columns.by)
-    name, frame = (
-        ("table", with_rows(table)) if isinstance(table, pd.DataFrame) else (Path(table).stem, read_table(Path(table)))
-    )
+    name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
+    read = measured_rows(table)
+    frame = read.rows
     columns, found = found_columns(frame, columns)
     averaged = check_one_curve(frame, columns)
     frame, target, converted = as_errors(frame, columns, asked.target_error)
     groups, asked = curves(frame, columns), replace(asked, target_error=target)
-    said = (*found, *averaged, *(converted or target_hints(groups, asked)))
+    said = (*read.notes, *found, *averaged, *(converted or target_hints(groups, asked)))
     analysis = analyse(groups, asked)
     return ScalingResult(replace(analysis, notes=(*said, *analysis.notes)), name)
 

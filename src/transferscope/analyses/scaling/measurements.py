@@ -1,8 +1,7 @@
 """Measured errors at sizes, from a table as people keep it or from a finished study: columns in, curves out."""
 
-import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -13,13 +12,17 @@ from scipy import stats
 
 from transferscope.analyses.scaling.checks import (
     LOSSES,
+    REPEATS,
     check_error_target,
     check_quality_target,
     check_units,
     told_apart,
     words_in,
 )
-from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, each_once, unknown_name
+from transferscope.data.arrays import check_spellings
+from transferscope.data.cells import typed, without_summaries
+from transferscope.data.frame import Frame, read_frame
+from transferscope.errors import DataError, MissingDataError, SettingsError, each_once, unknown_name
 from transferscope.scaling.observations import Observations, observe
 
 EVERYTHING = "all rows"
@@ -122,44 +125,49 @@ class Columns:
         )
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """Read a table: CSV, tab-separated text (".tsv", ".tab") or JSON (".json": a list of rows, or columns by name).
+def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()) -> Frame:
+    """A table with a row for each measurement: a data frame, or CSV, tab-separated text, JSON, JSON lines or parquet.
+
+    Rows that sum others up are no measurements and are left out.
+
+    Args:
+        table: The table, or its file.
+        naming: Columns that name what a row is of, such as a task, beside those of seeds.
+
+    Returns:
+        Rows numbered as they come in the table, with texts as names of columns and numbers as numbers; and how it was
+        read.
 
     Raises:
         MissingDataError: There is no such file.
         CorruptDataError: It is no table.
+        DataError: It has no rows, or two columns of one name.
     """
-    if not path.is_file():
-        raise MissingDataError(f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement")
-    kind = {".tsv": "tab-separated", ".tab": "tab-separated", ".json": "JSON"}.get(path.suffix.lower(), "CSV")
-    try:
-        if kind == "JSON":
-            frame = pd.DataFrame(json.loads(path.read_text(encoding="utf-8-sig")))
-        else:
-            frame = pd.read_csv(path, sep="," if kind == "CSV" else "\t")
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError, TypeError, RecursionError) as error:
-        raise CorruptDataError(f"{path} cannot be read as a {kind} table: {error}") from None
-    if len(frame.columns) == 1 and any(sign in str(frame.columns[0]) for sign in ";\t|"):
-        raise CorruptDataError(
-            f"{path} has one column, {str(frame.columns[0])!r}; separate columns with commas, and write decimals with "
-            "a point"
-        )
-    if frame.empty:
-        raise CorruptDataError(f"{path} has no rows; expected one for each measurement")
-    return frame
+    notes: tuple[str, ...] = ()
+    if isinstance(table, pd.DataFrame):
+        rows = table.set_axis([str(name) for name in table.columns], axis=1).reset_index(drop=True)
+        twice = rows.columns[rows.columns.duplicated()]
+        if len(twice):
+            raise DataError(f"the table has several columns called {twice[0]}; give each a name of its own")
+    else:
+        path = Path(table)
+        if not path.is_file():
+            raise MissingDataError(
+                f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement"
+            )
+        frame = read_frame(path)
+        rows, notes = frame.rows, frame.notes
+    seeds = [name for name in rows.columns if words_in(str(name)) & REPEATS]
+    rows, left = without_summaries(rows, [*seeds, *naming])
+    return Frame(rows.apply(typed), (*notes, *left))
 
 
-def with_rows(frame: pd.DataFrame) -> pd.DataFrame:
-    """A reader's data frame with its rows numbered as they come, and texts as names of its columns.
-
-    Raises:
-        DataError: Two columns have one name.
-    """
-    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    twice = frame.columns[frame.columns.duplicated()]
-    if len(twice):
-        raise DataError(f"the table has several columns called {twice[0]}; give each a name of its own")
-    return frame.reset_index(drop=True)
+def known_by(frame: pd.DataFrame, kept: str = "") -> dict[str, list[str]]:
+    """The columns of a table by their names in small letters, with _ between words; `kept` are further letters."""
+    found: dict[str, list[str]] = {}
+    for name in map(str, frame.columns):
+        found.setdefault(re.sub(rf"[^a-z0-9{kept}]+", "_", name.lower()).strip("_"), []).append(name)
+    return found
 
 
 def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
@@ -225,9 +233,7 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple
     """
     defaults = Columns()
     said: list[str] = []
-    known: dict[str, list[str]] = {}
-    for name in map(str, frame.columns):
-        known.setdefault(re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"), []).append(name)
+    known = known_by(frame)
     for field, role in (("error", "error"), ("pretrain_size", "n"), ("finetune_size", "s")):
         named = getattr(columns, field)
         if named != getattr(defaults, field) or named in frame.columns or (field == "finetune_size" and not said):
@@ -379,6 +385,7 @@ def _check_known(frame: pd.DataFrame, columns: Columns) -> None:
         nested = [cell for cell in frame[name] if isinstance(cell, list | dict)]
         if nested:
             raise DataError(f"column {name} holds {nested[0]!r}; expected a name or a number for each curve")
+        check_spellings(frame[name].tolist(), f"the rows of column {name}", "curves")
 
 
 def _numeric(column: pd.Series) -> pd.Series:

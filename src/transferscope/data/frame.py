@@ -1,0 +1,259 @@
+"""The one reader of tables: csv, tab-separated text, JSON (lines) and parquet, for data, plans, scaling and history."""
+
+import bz2
+import codecs
+import csv
+import gzip
+import io
+import json
+import lzma
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Literal
+from zipfile import ZipFile
+
+import pandas as pd
+
+from transferscope.data.cells import with_plain_numbers, without_summaries
+from transferscope.data.places import check_bytes, most_bytes
+from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra
+from transferscope.files import require_regular
+
+Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
+"""How a table is written."""
+
+SUFFIXES: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+}
+"""How files of tables end."""
+
+_SEPARATORS = (",", "\t", ";", "|")
+_LINES_TRIED = 50
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"))
+_MARKS_OF_16 = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_OPENERS: dict[str, Callable[[Path], BinaryIO]] = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}  # type: ignore[dict-item]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A table as its file has it.
+
+    Attributes:
+        rows: Of csv and tab-separated text all cells as text, None where there is nothing; numbers with a point for
+            their decimals and nothing between thousands. Of other files what they hold. Rows that sum others up are
+            left out; the index is the place of a row in the file, from 0.
+        notes: How the file was read where it is not the usual way, a sentence each.
+    """
+
+    rows: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def form_of(path: Path) -> Format:
+    """How a file is written, by its suffix; "csv" for those that say nothing."""
+    return next((SUFFIXES[one.lower()] for one in reversed(path.suffixes) if one.lower() in SUFFIXES), "csv")
+
+
+def read_frame(
+    path: Path, form: Format | None = None, *, as_it_is: bool = False, quoted: bool = True, has_header: bool = True
+) -> Frame:
+    """Read a table, whatever its encoding (UTF-8, UTF-16 or -32 with a mark, else Windows-1252), separator (a comma,
+    tab, semicolon or bar) and decimal mark.
+
+    Args:
+        path: The file; text may be packed as .gz, .bz2, .xz or .zip.
+        form: How it is written; None to go by the suffix.
+        as_it_is: Whether numbers and rows stay as they are, as of texts, whose rows must then all be of one length.
+        quoted: Whether quotation marks stand around values of csv and tab-separated text.
+        has_header: Whether its first line names the columns; otherwise they are numbered from 1.
+
+    Raises:
+        CorruptDataError: The file cannot be parsed.
+        DataError: It is no regular file, unpacks to too much, has no rows, or names columns twice or not at all.
+        MissingExtraError: A parquet file is given and pyarrow is absent.
+    """
+    form = form or form_of(path)
+    words = {"tsv": "tab-separated", "csv": "csv", "json": "JSON", "jsonl": "JSON lines"}.get(form, form)
+    require_regular(path, f"a {words} file")
+    notes: tuple[str, ...] = ()
+    separator = ","
+    try:
+        check_bytes(path, _unpacked_bytes(path, form))
+        if form == "parquet":
+            rows = pd.read_parquet(path)
+            for position, kind in enumerate(rows.dtypes):
+                if not pd.api.types.is_numeric_dtype(kind):
+                    rows.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
+        elif form in ("json", "jsonl"):
+            rows = _json(_decoded(path)[0], form)
+            rows = rows if as_it_is else rows.infer_objects()
+        else:
+            rows, separator, notes = _separated(path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header)
+    except ImportError as error:
+        raise missing_extra("pyarrow", "parquet", "reading parquet files") from error
+    except (DataError, SettingsError, MemoryError):
+        raise
+    except Exception as error:  # on a damaged file the readers raise whatever comes first
+        reason = "" if form == "parquet" else f" ({_first_line(error)})"  # of parquet, a reader's inner names
+        raise CorruptDataError(f"{path} cannot be read as a {words} file{reason}; write it again") from error
+    if rows.empty:
+        raise DataError(f"{path} has no rows; expected at least one below the column names")
+    rows = rows.set_axis([str(name).strip() for name in rows.columns], axis=1)
+    if rows.columns.has_duplicates:
+        twice = rows.columns[rows.columns.duplicated()][0]
+        raise DataError(f"{path} names several columns {twice!r}; give each its own name")
+    if not as_it_is:
+        rows, commas = with_plain_numbers(rows, separator)
+        rows, left = without_summaries(rows)
+        notes = (*notes, *commas, *left)
+    return Frame(rows, notes)
+
+
+def _unpacked_bytes(path: Path, form: Format) -> int:
+    """How much a file unpacks to, without unpacking more of it at a time than a megabyte.
+
+    Raises:
+        DataError: It is packed in a way of which this cannot be told.
+    """
+    if form == "parquet":
+        from pyarrow.parquet import read_metadata
+
+        about = read_metadata(path)
+        groups = sum(about.row_group(index).total_byte_size for index in range(about.num_row_groups))
+        least = int(about.num_rows) * int(about.num_columns) * 8  # runs of one value take up no room in the file
+        return max(int(groups), least)
+    suffix = path.suffix.lower()
+    if suffix == ".zip":
+        with ZipFile(path) as archive:
+            return sum(entry.file_size for entry in archive.infolist())
+    if suffix in _OPENERS:
+        size, most = 0, most_bytes()
+        with _OPENERS[suffix](path) as stream:
+            while size <= most and (piece := stream.read(1 << 20)):
+                size += len(piece)
+        return size
+    if suffix in (".tar", ".zst", ".tgz", ".tbz", ".txz"):
+        raise DataError(f"{path} is packed as {suffix}; unpack it, or pack it as .gz")
+    return path.stat().st_size
+
+
+def _content(path: Path) -> bytes:
+    suffix = path.suffix.lower()
+    if suffix in _OPENERS:
+        with _OPENERS[suffix](path) as stream:
+            return stream.read()
+    if suffix == ".zip":
+        with ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+            if len(names) != 1:
+                raise DataError(f"{path} holds {len(names)} files; expected the one table")
+            return archive.read(names[0])
+    return path.read_bytes()
+
+
+def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
+    """The text of a file, and how it was decoded where that is not UTF-8."""
+    content = _content(path)
+    for mark, name in (*_MARKS, *_MARKS_OF_16):
+        if content.startswith(mark):
+            text = content.decode(name).removeprefix("\ufeff")
+            return text, (() if name == "utf-8" else (f"read as {name.upper()}",))
+    if b"\0" in content:
+        raise DataError(f"{path} holds zero bytes, as text in UTF-16 without a mark does; save it in UTF-8")
+    try:
+        return content.decode("utf-8"), ()
+    except UnicodeDecodeError:
+        for name, shown in (("cp1252", "Windows-1252"), ("latin-1", "Latin-1")):
+            try:
+                return content.decode(name), (f"read as {shown}, since it is no UTF-8",)
+            except UnicodeDecodeError:
+                continue
+        raise
+
+
+def _json(text: str, form: Format) -> pd.DataFrame:
+    if form == "json":
+        return pd.DataFrame(json.loads(text))
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            row = json.loads(line)
+            if not isinstance(row, dict):
+                raise TypeError(f"line {number} is no object")
+            rows.append(row)
+    return pd.DataFrame(rows, dtype=object)
+
+
+def _separated(
+    path: Path, form: Format, *, as_it_is: bool, quoted: bool, has_header: bool
+) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
+    text, notes = _decoded(path)
+    said = re.match(r'"?sep=(.)"?\r?\n', text)  # a line for spreadsheets
+    if said:
+        text = text[said.end() :]
+    separator = said[1] if said else "\t" if form == "tsv" else _separator(text, quoted)
+    if not text.strip():
+        return pd.DataFrame(), separator, ()
+    try:
+        cells = pd.read_csv(
+            io.StringIO(text),
+            header=None,
+            dtype=object,
+            sep=separator,
+            keep_default_na=False,
+            quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        )
+    except pd.errors.ParserError as error:
+        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if found is None:
+            raise
+        raise DataError(
+            f"{path} has {found[3]} values in line {found[2]}, more than the {found[1]} names in its first line; name "
+            "every column, put quotation marks around values with a separator in them, and end no row with one"
+        ) from error
+    names = [str(position + 1) for position in range(cells.shape[1])]
+    if has_header:
+        names = ["" if one != one else str(one).strip() for one in cells.iloc[0]]
+        cells = cells.iloc[1:]
+    names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
+    rows = cells.set_axis(names, axis=1).reset_index(drop=True)
+    if as_it_is:
+        short = rows.isna().any(axis=1)
+        if short.any():
+            row = int(short.to_numpy().argmax())
+            n = int(rows.iloc[row].notna().sum())
+            raise DataError(f"{path}: row {row + 1} has {n} values and there are {len(names)} columns; mend that row")
+        return rows, separator, notes
+    if len(names) == 1:
+        raise DataError(f"{path} has the one column {names[0]!r}; expected several with commas between them")
+    rows = rows.where(rows.notna() & (rows != ""), None)
+    used = {";": ("semicolons between values",), "|": ("bars between values",), "\t": ("tabs between values",)}
+    return rows, separator, (*notes, *(used.get(separator, ()) if form == "csv" else ()))
+
+
+def _separator(text: str, quoted: bool) -> str:
+    """What stands between values: what gives all of the first lines as many as the first, the most of them.
+
+    A comma where nothing does, or several do with as many.
+    """
+    lines = "".join(line for line, _ in zip(io.StringIO(text), range(_LINES_TRIED), strict=False))
+    counts = {}
+    for separator in _SEPARATORS:
+        quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+        rows = [row for row in csv.reader(io.StringIO(lines), delimiter=separator, quoting=quoting) if row]
+        found = {len(row) for row in rows[:-1] or rows}  # the last may be cut off
+        counts[separator] = len(rows[0]) if rows and len(found) == 1 else 0
+    best = max(counts, key=lambda one: counts[one])
+    return best if counts[best] > 1 else ","
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
