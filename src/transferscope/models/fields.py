@@ -63,7 +63,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     _fields(
         "config.json",
-        "_name_or_path transformers_version return_dict use_return_dict output_hidden_states output_attentions "
+        "_name_or_path transformers_version return_dict output_hidden_states output_attentions "
         "use_cache sentence_transformers",
         "harmless",
         "what a model returns beside its features",
@@ -142,7 +142,7 @@ FIELDS: tuple[Field, ...] = (
         "[0-9]*_*/config.json",
         "module_input_name module_output_name",
         "refused",
-        "layers read the text's row",
+        "layers read the text's row (`sentence_embedding`)",
         "sentence_embedding",
     ),
     _fields("[0-9]*_Dense/config.json", "use_residual", "refused", "it adds to the row"),
@@ -150,7 +150,13 @@ FIELDS: tuple[Field, ...] = (
     _fields(_SENTENCES, "max_seq_length", "followed", "texts are cut there, or earlier where `max_length` says so"),
     _fields(_SENTENCES, "do_lower_case", "followed", "the tokenizer reads small letters"),
     _fields(_SENTENCES, "unpad_inputs", "harmless", "how a batch is laid out"),
-    _fields(_SENTENCES, "transformer_task", "refused", "the encoder's hidden states are pooled", "feature-extraction"),
+    _fields(
+        _SENTENCES,
+        "transformer_task",
+        "refused",
+        "the encoder's hidden states are pooled (`feature-extraction`)",
+        "feature-extraction",
+    ),
     _fields(
         _SENTENCES,
         "modality_config",
@@ -158,7 +164,7 @@ FIELDS: tuple[Field, ...] = (
         "texts are read by the encoder's forward",
         {"text": {"method": "forward", "method_output_name": "last_hidden_state"}},
     ),
-    _fields(_SENTENCES, "module_output_name", "refused", "tokens are pooled", "token_embeddings"),
+    _fields(_SENTENCES, "module_output_name", "refused", "tokens are pooled (`token_embeddings`)", "token_embeddings"),
     _fields(
         "config_sentence_transformers.json",
         "default_prompt_name",
@@ -171,7 +177,34 @@ FIELDS: tuple[Field, ...] = (
         "harmless",
         "no prompt but the default one is used, and no texts are compared",
     ),
-    _fields("config_sentence_transformers.json", "model_type", "refused", "of another kind", "SentenceTransformer"),
+    _fields(
+        "config_sentence_transformers.json",
+        "model_type",
+        "refused",
+        "another than `SentenceTransformer`",
+        "SentenceTransformer",
+    ),
+    _fields(
+        "a file of weights",
+        "state_dict model_state_dict model ema",
+        "followed",
+        "the one that is there; two sets of weights, such as averaged ones beside the last, are refused whatever their "
+        "names",
+    ),
+    _fields(
+        "a file of weights",
+        "names shapes values",
+        "followed",
+        "the whole backbone, finite, not all zero, without what DataParallel, torch.compile and averaged models put "
+        "before names; a weight that the network has under several names may be there once",
+    ),
+    _fields(
+        "a file of weights", "types", "followed", "float16 to float64; whole numbers and quantised ones are refused"
+    ),
+    _fields("a file of weights", "optimizer epoch n_averaged hyper_parameters", "harmless", "whatever else lies there"),
+    _fields("a file of weights", "code", "refused", "pickled classes and archives of torch.jit are never run"),
+    _fields("timm NAME", "input_size mean std crop_pct interpolation classifier", "followed", "timm's own settings"),
+    _fields("torchvision NAME", "crop_size resize_size mean std interpolation", "followed", "of the default weights"),
 )
 """What is done with every field. One that is not listed, in a file that is, is refused unless it says nothing."""
 

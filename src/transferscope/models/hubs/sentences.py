@@ -133,7 +133,7 @@ def _check_dense(settings: dict[str, Any], path: Path) -> None:
     package, _, name = str(activation).rpartition(".")
     if not all(isinstance(size, int) and size > 0 for size in sizes):
         raise NetworkError(f"{path} gives in_features and out_features as {sizes}; expected whole numbers above 0")
-    if not package.startswith("torch.nn.modules.") or name not in ACTIVATIONS:
+    if not f"{package}.".startswith("torch.nn.") or name not in ACTIVATIONS:
         raise NetworkError(
             f"{path} asks for the activation {activation!r}, which is not run; expected one of torch.nn: "
             f"{', '.join(ACTIVATIONS)}"
