@@ -82,7 +82,7 @@ FIELDS: tuple[Field, ...] = (
         "do_normalize image_mean image_std include_top",
         "followed",
         "square images are resized with Pillow's interpolation, their middle cut out, and scaled; sides that differ "
-        "are refused, as are the interpolations nearest and box",
+        "are refused, as is another interpolation than bilinear, bicubic and lanczos",
     ),
     _fields(
         "preprocessor_config.json",
@@ -208,7 +208,7 @@ FIELDS: tuple[Field, ...] = (
 )
 """What is done with every field. One that is not listed, in a file that is, is refused unless it says nothing."""
 
-_SAYS_NOTHING = (None, False, "", [], {})
+_SAYS_NOTHING: tuple[object, ...] = (None, False, "", [], {})
 
 
 def treatment_of(file: str, name: str) -> Field | None:

@@ -175,10 +175,10 @@ class NetworkInput:
         return ", ".join([*parts, f"({scale} - {mean}) / {std}"])
 
 
-RESAMPLES = ("bilinear", "bicubic", "lanczos", "hamming")
+RESAMPLES = ("bilinear", "bicubic", "lanczos")
 """Interpolations of images, as `data.transforms` knows them."""
 
-_OF_PILLOW = {1: "lanczos", 2: "bilinear", 3: "bicubic", 5: "hamming"}
+_OF_PILLOW = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
 _PLAIN = {"ViT": 2, "MobileNetV1": 2, "MobileNetV2": 2, "Segformer": 2} | dict.fromkeys(
     ("CLIP", "Bit", "DeiT", "Siglip", "ConvNext", "EfficientNet", "Beit", "Pvt", "Blip", "ChineseCLIP"), 3
 )

@@ -249,7 +249,6 @@ KERNELS: dict[str, Callable[[Float[np.ndarray, "*shape"]], Float[np.ndarray, "*s
     "bilinear": lambda x: np.maximum(0.0, 1.0 - x),
     "bicubic": _cubic,
     "lanczos": lambda x: np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0.0),
-    "hamming": lambda x: np.where(x < 1, np.sinc(x) * (0.54 + 0.46 * np.cos(np.pi * x)), 0.0),
 }
 """Interpolations of Pillow, as functions of the distance in pixels, at least 0: bicubic has a = -1/2."""
 

@@ -106,10 +106,10 @@ def save_pretrained(
         with written_whole(folder / HEAD) as unfinished:
             save_file({name: t.detach().contiguous() for name, t in network.head.state_dict().items()}, unfinished)
     layers, sentences = model._modules.pop(AFTER, ()), named.sentences
-    for layer, (place, _) in zip(layers, sentences.after if sentences is not None and layers else (), strict=True):
+    for layer, (inside, _) in zip(layers, sentences.after if sentences is not None and layers else (), strict=True):
         if own := {name: t.detach().contiguous() for name, t in layer.state_dict().items()}:
-            (folder / place).mkdir(exist_ok=True)
-            with written_whole(folder / place / WEIGHTS) as unfinished:
+            (folder / inside).mkdir(exist_ok=True)
+            with written_whole(folder / inside / WEIGHTS) as unfinished:
                 save_file(own, unfinished)
     with named.said("written"):
         model.save_pretrained(str(folder), max_shard_size="1000GB")

@@ -79,7 +79,8 @@ def read_sentence_folder(folder: Path) -> SentenceFolder | None:
     modules = read_json(path)
     if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
         raise NetworkError(f"{path} holds no list of modules; fetch the folder again")
-    kinds, places = [], []
+    kinds: list[str] = []
+    places: list[str] = []
     for module in modules:
         check_fields(path, module)
         kind, place = str(module.get("type")), module.get("path")
