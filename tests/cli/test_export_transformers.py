@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from transferscope import compare
@@ -131,7 +133,27 @@ def test_a_network_of_images_is_read_by_from_pretrained(
     np.testing.assert_allclose(found.model.outputs(images), logits, atol=0.05)  # resized by Pillow, in whole bytes
 
 
+def of_sentences(folder: Path) -> None:
+    """The files of sentence-transformers beside an encoder: its mean, a layer with tanh, and rows of length 1."""
+    kinds = ("Transformer", "Pooling", "Dense", "Normalize")
+    modules = [
+        {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+        for i, kind in enumerate(kinds)
+    ]
+    dense = {"in_features": 8, "out_features": 5, "bias": False, "activation_function": "torch.nn.Tanh"}
+    for name, found in {
+        "modules.json": modules,
+        "1_Pooling/config.json": {"pooling_mode": "mean"},
+        "2_Dense/config.json": dense,
+        "sentence_bert_config.json": {"max_seq_length": 10},
+    }.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(json.dumps(found))
+    save_file({"linear.weight": torch.randn(5, 8)}, folder / "2_Dense/model.safetensors")
+
+
 TEXTS = {
+    "a sentence encoder": ("BertModel", False, "BertModel"),
     "a head": ("BertForSequenceClassification", True, "BertForSequenceClassification"),
     "a pooled encoder": ("BertModel", True, "BertForSequenceClassification"),
     "the mean of the tokens": ("BertModel", False, "BertModel"),
@@ -146,24 +168,28 @@ def test_an_encoder_of_texts_is_read_by_from_pretrained(
     torch.manual_seed(0)
     options = {} if pooled else {"add_pooling_layer": False}
     source = save(getattr(transformers, given)(bert(transformers), **options), transformers, tmp_path / "source")
-    columns = "text=sentence&pair=other&label=animal&max_length=12"
+    if case == "a sentence encoder":
+        of_sentences(source)
+    columns, length = "text=sentence&pair=other&label=animal&max_length=12", 10 if case == "a sentence encoder" else 12
     found = compared(source, f"text:{data}/texts.tsv?{columns}", tmp_path)
     assert (found.n_equal, found.trained_again) == (found.n_test, False)
     assert json.loads((tmp_path / "best/config.json").read_text())["architectures"] == [written]
     tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "best")
     table = pd.read_csv(data / "texts.tsv", sep="\t")
     ready = tokenizer(
-        table["sentence"].tolist(), table["other"].tolist(), padding=True, truncation=True, max_length=12,
-        return_tensors="pt", return_token_type_ids=True,
+        table["sentence"].tolist(), table["other"].tolist(), padding=True, truncation=True,
+        max_length=length, return_tensors="pt", return_token_type_ids=True,
     )  # fmt: skip
     with torch.no_grad():
         if written == "BertModel":
             encoder = transformers.AutoModel.from_pretrained(tmp_path / "best", add_pooling_layer=False).eval()
             hidden, there = encoder(**ready).last_hidden_state, ready["attention_mask"][..., None].float()
-            from safetensors.torch import load_file
-
-            head = load_file(tmp_path / "best/head.safetensors")
-            logits = (hidden * there).sum(1) / there.sum(1) @ head["weight"].T + head["bias"]
+            head, rows = load_file(tmp_path / "best/head.safetensors"), (hidden * there).sum(1) / there.sum(1)
+            if case == "a sentence encoder":
+                weight = load_file(tmp_path / "best/2_Dense/model.safetensors")["linear.weight"]
+                rows = torch.tanh(rows @ weight.T)
+                rows = rows / rows.norm(dim=1, keepdim=True)
+            logits = rows @ head["weight"].T + head["bias"]
         else:
             written_model = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "best").eval()
             assert written_model.config.id2label == {0: "cat", 1: "dog"}
@@ -179,9 +205,6 @@ def test_an_encoder_of_texts_is_read_by_from_pretrained(
 
 
 def test_a_folder_that_lacks_a_part_is_refused(transformers: Any, data: Path, tmp_path: Path) -> None:
-    from safetensors import safe_open
-    from safetensors.torch import load_file, save_file
-
     torch.manual_seed(0)
     source = save(transformers.ViTForImageClassification(vit(transformers)), transformers, tmp_path / "source")
     compared(source, f"npz:{data}/images.npz", tmp_path)

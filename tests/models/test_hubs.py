@@ -4,6 +4,7 @@ import importlib
 import json
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from transferscope.models import (
     reinitialise,
 )
 from transferscope.models.hubs.huggingface import transformers_package
+from transferscope.models.hubs.timm import Timm
+from transferscope.models.hubs.torchvision import Torchvision
 from transferscope.models.inputs import read_image_processor
 
 PROCESSOR = {
@@ -100,7 +103,7 @@ def test_what_an_image_processor_does_is_read_or_refused(tmp_path: Path) -> None
     expected = (bytes_ / 127.5 - 1 - np.array([0.5, 0.4, 0.3])) / np.array([0.2, 0.2, 0.1])
     np.testing.assert_allclose((bytes_ / 255 - mean) / std, expected, rtol=1e-5)
     for changes in ({"do_flip_channel_order": True}, {"size": {"height": 32, "width": 48}}):
-        with pytest.raises(CorruptDataError, match="one size, no flip of channels"):
+        with pytest.raises(CorruptDataError, match=r"that is followed here \(.*(not square|channels in another order)"):
             read(**changes)
 
 
@@ -204,3 +207,34 @@ def _imports(package: str) -> bool:
     except Exception:
         return False
     return True
+
+
+def test_images_are_cut_and_interpolated_as_timm_and_torchvision_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By settings as these libraries have them (timm's resnet50.a1_in1k, torchvision's ResNet50_Weights.DEFAULT)."""
+    timm = Timm("any")
+    config = {"input_size": (3, 224, 224), "mean": (0.5,) * 3, "std": (0.2,) * 3, "crop_pct": 0.95}
+    timm.__dict__["_config"] = {**config, "interpolation": "bicubic"}
+    assert timm.input is not None
+    assert timm.input.transforms == ("colour", "resize:235:bicubic", "crop:224")  # floor(224 / .95)
+    whole = Timm("whole")
+    whole.__dict__["_config"] = {**config, "crop_pct": 1.0, "interpolation": "bilinear"}
+    assert whole.input is not None
+    assert whole.input.transforms == ("colour", "resize:224")
+    preset = SimpleNamespace(
+        crop_size=[224],
+        resize_size=[232],
+        mean=[0.5] * 3,
+        std=[0.2] * 3,
+        interpolation=SimpleNamespace(value="bilinear"),
+    )
+    monkeypatch.setattr(Torchvision, "_weights", SimpleNamespace(transforms=lambda: preset))
+    known = Torchvision("any").input
+    assert known is not None
+    assert known.transforms == ("colour", "resize:232", "crop:224")
+    assert NetworkInput.from_text("size=224,resize=232,resample=bicubic").over(known).transforms == (
+        "colour", "resize:232:bicubic", "crop:224",
+    )  # fmt: skip
+    assert NetworkInput(size=32).over(known).transforms == ("colour", "resize:32")  # of another size, all of it
+    for wrong in ("size=224,resize=200", "resize=200", "resample=cubic"):
+        with pytest.raises(SettingsError):
+            NetworkInput.from_text(wrong)

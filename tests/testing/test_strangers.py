@@ -102,7 +102,7 @@ def test_data_and_networks_that_break_promises_are_told_which() -> None:
     assert "an option that it does not know is passed over in silence" in str(told.value)
     with pytest.raises(AssertionError) as told:
         check_network(f"{__file__}:wide", (4,))
-    assert "outputs depend on the other examples of a batch" in str(told.value)
+    assert "depends on the other inputs of its batch" in str(told.value)
     assert "no gradient reaches features.unused.weight" in str(told.value)
 
 

@@ -435,10 +435,10 @@ def _tokenizer_file(name: str) -> Path:
     except MissingDataError as error:
         if expanded(name).is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
             raise MissingDataError(f"there is no folder {name}; give one with the model's tokenizer.json") from error
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import snapshot_download
 
         try:
-            return Path(hf_hub_download(name, "tokenizer.json"))
+            folder = Path(snapshot_download(name, allow_patterns=["*.json"]))
         except Exception as failed:  # of the network, of the hub, of the name
             raise MissingDataError(
                 f"{name} is no folder here and no tokenizer.json of it can be fetched from the hub"

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transferscope.errors import NetworkError
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, seeded
-from transferscope.models.texts import encoded, reads_texts, sample_tokens, vocabulary_of
+from transferscope.models.texts import AFTER, encoded, reads_texts, sample_tokens, vocabulary_of
 
 _TOLERANCE = 1e-4
 _ALL_OF_IT = 0.9  # of a backbone's parameters, nearly
@@ -157,8 +157,8 @@ class OneTensor(nn.Module):
     """A module whose outputs are an object, as one tensor (N, width).
 
     `logits` where there are any, or a projection's `image_embeds`, otherwise features: the pooled ones, or of a
-    sequence of hidden states the first, where the module has a class token, and their mean where it has none; of a feature map the mean over its pixels. A
-    text encoder is given its tokens as `texts.encoded` does.
+    sequence of hidden states the first, where the module has a class token, and their mean where it has none; of a
+    feature map the mean over its pixels. A text encoder is given its tokens as `texts.encoded` does.
 
     Args:
         module: What returns the object.
@@ -206,7 +206,8 @@ class OneTensor(nn.Module):
             fresh = type(self.module)(config, **options)
         except TypeError:  # a model without that option
             fresh = type(self.module)(config)
-        drawn = fresh.state_dict()
+        of_text = {name: tensor for name, tensor in kept.items() if name.startswith(f"{AFTER}.")}  # drawn by themselves
+        drawn = {**of_text, **fresh.state_dict()}
         lacking = [name for name in kept if name not in drawn or drawn[name].shape != kept[name].shape]
         if lacking:
             raise NetworkError(

@@ -197,8 +197,9 @@ class NetworkSettings:
         known = input_of(self)
         if known is None:
             return plain
-        new = () if known.vocabulary is not None else ("vocabulary",)  # keys of networks of numbers stay what they were
-        return {**plain, "input": {key: value for key, value in asdict(known).items() if key not in new}}
+        later = ("vocabulary", "resize", "resample")  # keys of networks that say nothing of these stay what they were
+        said = {key: value for key, value in asdict(known).items() if key not in later or value is not None}
+        return {**plain, "input": said}
 
     def read_as(self, input_shape: tuple[int, ...]) -> str:
         """The end of a message about weights that do not belong to this network."""

@@ -2,6 +2,8 @@
 
 import json
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -9,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.errors import CorruptDataError, SettingsError
+from transferscope.errors import CorruptDataError, SettingsError, unknown_name
+from transferscope.models.fields import refusal_of
 
 _LARGEST = 8192  # pixels on a side
 
@@ -28,6 +31,9 @@ class NetworkInput:
         scale: Multiplied with bytes before, above 0; None for 1/255.
         vocabulary: For a network that reads texts, the number of tokens that it knows, at least 1; the others are for
             images and vectors. None for a network that reads numbers.
+        resize: Height and width in pixels that images are resized to before their middle of `size` is cut out, at
+            least `size`; None for `size` itself.
+        resample: Interpolation of that, one of `RESAMPLES`; None for "bilinear".
 
     With none of `mean`, `std` and `scale` the scaling is not known, and inputs are standardised by the training
     examples of their own data.
@@ -46,11 +52,17 @@ class NetworkInput:
     channels: int | None = None
     scale: float | None = None
     vocabulary: int | None = None
+    resize: int | None = None
+    resample: str | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges."""
         if self.size is not None and not 1 <= self.size <= _LARGEST:
             raise SettingsError(f"size = {self.size} is out of range; expected pixels from 1 to {_LARGEST}")
+        if self.resize is not None and not (self.size is not None and self.size <= self.resize <= _LARGEST):
+            raise SettingsError(f"resize = {self.resize}; expected pixels from size = {self.size} to {_LARGEST}")
+        if self.resample is not None and self.resample not in RESAMPLES:
+            raise unknown_name("interpolation (resample)", self.resample, list(RESAMPLES))
         if self.vocabulary is not None:
             others = (self.size, self.mean, self.std, self.channels, self.scale)
             if self.vocabulary < 1 or any(other is not None for other in others):
@@ -89,8 +101,10 @@ class NetworkInput:
             if name in found:
                 raise SettingsError(f"the input {text!r} gives {name} twice; give it once")
             try:
-                if name in ("size", "channels"):
+                if name in ("size", "channels", "resize"):
                     found[name] = int(value)
+                elif name == "resample":
+                    found[name] = value
                 elif name in ("mean", "std", "scale"):
                     numbers = tuple(map(float, value.split("/")))
                     found[name] = numbers[0] if len(numbers) == 1 else numbers
@@ -100,8 +114,9 @@ class NetworkInput:
                     raise ValueError
             except ValueError as error:
                 raise SettingsError(
-                    f"the input {text!r} cannot be read at {part.strip()!r}; expected size, mean, std, channels and "
-                    "scale, as in size=64,mean=127,std=128,scale=1 (several numbers as in mean=0.5/0.4/0.4)"
+                    f"the input {text!r} cannot be read at {part.strip()!r}; expected size, mean, std, channels, "
+                    "scale, resize and resample, as in size=64,mean=127,std=128,scale=1 (several numbers as in "
+                    "mean=0.5/0.4/0.4)"
                 ) from error
         return cls(**found)
 
@@ -122,7 +137,11 @@ class NetworkInput:
     def transforms(self) -> tuple[str, ...]:
         """The transformations that bring images to the size and channels, as data name them."""
         channels = {None: (), 1: ("grey",), 3: ("colour",)}[self.channels]
-        return (*channels, *(() if self.size is None else (f"resize:{self.size}",)))
+        if self.size is None:
+            return channels
+        side = self.size if self.resize is None else self.resize
+        kernel = "" if self.resample in (None, "bilinear") else f":{self.resample}"
+        return (*channels, f"resize:{side}{kernel}", *(() if side == self.size else (f"crop:{self.size}",)))
 
     def over(self, known: "NetworkInput | None") -> "NetworkInput":
         """What is set here, and for the rest what is known; mean, std and scale go together."""
@@ -138,6 +157,8 @@ class NetworkInput:
             known.channels if self.channels is None else self.channels,
             scaling.scale,
             self.vocabulary if known.vocabulary is None else known.vocabulary,
+            known.resize if self.size is None and self.resize is None else self.resize,
+            known.resample if self.resample is None else self.resample,
         )
 
     def __str__(self) -> str:
@@ -145,6 +166,9 @@ class NetworkInput:
         if self.vocabulary is not None:
             return f"texts of {self.vocabulary:,} tokens"
         parts = [] if self.size is None else [f"{self.size} x {self.size} pixels"]
+        if self.resize not in (None, self.size):
+            parts = [f"the middle {self.size} x {self.size} of {self.resize} x {self.resize} pixels"]
+        parts += [] if self.resample in (None, "bilinear") else [str(self.resample)]
         parts += {None: [], 1: ["grey"], 3: ["3 channels"]}[self.channels]
         if not self.is_scaled:
             return ", ".join([*parts, "standardised by the training examples"])
@@ -153,31 +177,54 @@ class NetworkInput:
         return ", ".join([*parts, f"({scale} - {mean}) / {std}"])
 
 
+RESAMPLES = ("bilinear", "bicubic", "lanczos")
+"""Interpolations of images, as `data.transforms` knows them."""
+
+_OF_PILLOW = {1: "lanczos", 2: "bilinear", 3: "bicubic"}
+_PLAIN = {"ViT": 2, "MobileNetV1": 2, "MobileNetV2": 2, "Segformer": 2} | dict.fromkeys(
+    ("CLIP", "Bit", "DeiT", "Siglip", "ConvNext", "EfficientNet", "Beit", "Pvt", "Blip", "ChineseCLIP"), 3
+)
+"""Image processors that resize, cut, rescale and normalise in this order, with their usual interpolation."""
+
+_CUT = ("CLIP", "Bit", "DeiT", "MobileNetV1", "MobileNetV2", "ChineseCLIP")  # those that cut the middle if nobody says
+
+
 def read_image_processor(folder: Path) -> NetworkInput | None:
     """The input that a folder's `preprocessor_config.json` (of an image processor of transformers) says.
 
     Args:
-        folder: As `save_pretrained` writes it.
+        folder: As `save_pretrained` writes it; without that file, what `processor_config.json` says of images.
 
     Returns:
-        Size, scaling and three channels; None when there is no such file.
+        Size, scaling, interpolation and three channels; None when there is no such file.
 
     Raises:
         CorruptDataError: There is one that is no image processor's, or does what a `NetworkInput` cannot say: images
-            that are not square, channels in another order.
+            that are not square, channels in another order, a field that is not known.
     """
     path = folder / "preprocessor_config.json"
-    if not path.is_file():
+    if not path.is_file() and not (path := folder / "processor_config.json").is_file():
         return None
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        size = found.get("crop_size") if found.get("do_center_crop") else found.get("size")
-        if isinstance(size, dict):
-            if size.get("height") != size.get("width"):
-                raise ValueError("images that are not square")
-            size = size.get("height", size.get("shortest_edge"))
-        if found.get("do_flip_channel_order"):
-            raise ValueError("channels in another order")
+        if path.name == "processor_config.json":
+            if not isinstance(found.get("image_processor"), dict):
+                return None
+            found = found["image_processor"]
+        refusal = refusal_of("preprocessor_config.json", found)
+        if refusal is not None:
+            raise ValueError(f"it {refusal}")
+        kind = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(_named(found) or "ViT"))
+        if kind not in _PLAIN:
+            raise ValueError(f"an image processor {kind}, which may do something else")
+        size, cut = None, found.get("do_center_crop", _named(found) is not None and kind in _CUT)
+        if found.get("do_resize", True):
+            size = _side(found["size"]) if found.get("size") is not None else None
+        middle = _side(found["crop_size"]) if cut else size
+        if kind == "ConvNext" and size is not None and size < 384:
+            middle, size = size, int(size / found.get("crop_pct", 0.875))
+        if cut and (size is None or middle is None or middle > size):
+            raise ValueError("a middle of images that are not larger")
         normalised = found.get("do_normalize", True)
         rescaled = found.get("do_rescale", True)
         scale = float(found.get("rescale_factor", 1 / 255)) if rescaled else 1.0
@@ -185,19 +232,44 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         if normalised and (mean is None or std is None):
             raise KeyError("image_mean")
         below = 1.0 if rescaled and found.get("rescale_offset") else 0.0  # of EfficientNet: pixels from -1 to 1
-        power = 2 if found.get("include_top") else 1  # of EfficientNet: divided by the standard deviation twice
+        twice = kind == "EfficientNet" or "include_top" in found  # of EfficientNet: divided by the deviation again
+        power = 2 if twice and found.get("include_top", True) else 1
+        resample = _OF_PILLOW[found.get("resample", _PLAIN[kind])]
         return NetworkInput(
-            size=int(size) if size is not None and found.get("do_resize", True) else None,
+            size=middle,
             mean=tuple(float(m) + below for m in mean) if mean is not None else below,
             std=tuple(float(s) ** power for s in std) if std is not None else 1.0,
             channels=3,
             scale=None if math.isclose(scale, 1 / 255, rel_tol=1e-6) else scale,
+            resize=None if size == middle else size,
+            resample=None if resample == "bilinear" or size is None else resample,
         )
-    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError) as error:
         raise CorruptDataError(
-            f"{path} does not say how images are scaled (image_mean, image_std, one size, no flip of channels); say it "
-            "with input = { size = ..., mean = ..., std = ... }"
+            f"{path} does not say how images are scaled in a way that is followed here ({_reason(error)}); say it with "
+            "input = { size = ..., mean = ..., std = ... }"
         ) from error
+
+
+def _named(found: Mapping[str, Any]) -> object:
+    return found.get("image_processor_type") or found.get("feature_extractor_type")
+
+
+def _side(size: object) -> int:
+    """One side of a square, as image processors write it."""
+    if isinstance(size, Mapping):
+        sides = {key: value for key, value in size.items() if value is not None}
+        if sides.keys() not in ({"height", "width"}, {"shortest_edge"}) or len(set(sides.values())) > 1:
+            raise ValueError(f"images that are not square: {dict(size)}")
+        size = next(iter(sides.values()))
+    if not isinstance(size, int) or isinstance(size, bool):
+        raise ValueError(f"the size {size!r}")
+    return size
+
+
+def _reason(error: Exception) -> str:
+    text = (str(error).strip().splitlines() or [""])[0]
+    return f"{text} is missing or not known" if isinstance(error, KeyError) else text
 
 
 def _numbers(value: float | tuple[float, ...] | None, usual: float) -> tuple[float, ...]:

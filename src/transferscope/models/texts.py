@@ -1,19 +1,57 @@
 """Text encoders of transformers as networks: tokens in, one row of features or logits out."""
 
-import json
-from pathlib import Path
-from typing import Literal, get_args
+from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transferscope.errors import NetworkError
 
-Pooling = Literal["mean", "first", "max"]
-"""How the last hidden states of a text's tokens become one row: their mean, the first token's, or their maximum."""
+Pooling = Literal["mean", "first", "max", "mean-root", "weighted", "last"]
+"""How the last hidden states of a text's n tokens become one row.
+
+Their mean, the first token's, their maximum, their sum over the root of n, their mean with weights 1 to n, the last's.
+"""
 
 POOLING = "text_pooling"
-"""Attribute of a module that says its `Pooling`; without it the pooled output of the module, or else the mean."""
+"""Attribute of a module that says its `Pooling`s; without it the pooled output of the module, or else the mean."""
+
+AFTER = "after_pooling"
+"""Submodule of a module of transformers that reads the pooled row."""
+
+ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid", "LeakyReLU", "ELU", "Softplus", "Mish")
+"""Activations of `Dense`, with the settings that torch gives them."""
+
+
+class Dense(nn.Module):
+    """A linear layer with an activation, as of sentence-transformers.
+
+    Args:
+        n_in: Width of what it reads.
+        n_out: Width of what it makes.
+        bias: Whether it adds a bias.
+        activation: One of `ACTIVATIONS`.
+    """
+
+    def __init__(self, n_in: int, n_out: int, bias: bool, activation: str) -> None:
+        super().__init__()
+        self.linear = nn.Linear(n_in, n_out, bias=bias)
+        self.activation = getattr(nn, activation)()
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Rows (N, n_out)."""
+        made: Tensor = self.activation(self.linear(rows))
+        return made
+
+
+class Normalize(nn.Module):
+    """Rows of length 1."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Rows (N, m)."""
+        return F.normalize(rows, dim=-1)
 
 
 def reads_texts(module: nn.Module) -> bool:
@@ -38,37 +76,6 @@ def sample_tokens(vocabulary: int, input_shape: tuple[int, ...], *, n: int = 2) 
     tokens = torch.randint(vocabulary, (n, *input_shape), dtype=torch.int32)
     tokens[:, 1::2] = 0
     return tokens
-
-
-def read_pooling(folder: Path) -> Pooling | None:
-    """The pooling that a folder of sentence-transformers says; None for a folder that says none.
-
-    Args:
-        folder: With `1_Pooling/config.json`, if it is one.
-
-    Raises:
-        NetworkError: Its pooling is another one than those of `Pooling`.
-    """
-    path = folder / "1_Pooling" / "config.json"
-    if not path.is_file():
-        return None
-    names: dict[str, Pooling] = {
-        "pooling_mode_mean_tokens": "mean",
-        "pooling_mode_cls_token": "first",
-        "pooling_mode_max_tokens": "max",
-    }
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        modes = [key for key, value in found.items() if key.startswith("pooling_mode") and value]
-        if modes == ["pooling_mode"]:  # newer files name it
-            mode: Pooling = {"mean": "mean", "cls": "first", "max": "max"}[found["pooling_mode"]]  # type: ignore[assignment]
-            return mode
-        (only,) = modes
-        return names[only]
-    except (ValueError, KeyError, AttributeError, OSError) as error:
-        raise NetworkError(
-            f"{path} asks for a pooling that is not known here; expected one of {', '.join(get_args(Pooling))}"
-        ) from error
 
 
 def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
@@ -97,7 +104,7 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     if (getattr(config, "type_vocab_size", None) or 0) > 1:
         given["token_type_ids"] = tokens[:, 1].long().clamp(min=0)
     outputs = module(**given)
-    pooling = getattr(module, POOLING, None)
+    pooling: Sequence[Pooling] | None = getattr(module, POOLING, None)
     names = ("logits", "text_embeds", "pooler_output")
     pooled = next((v for name in names if isinstance(v := getattr(outputs, name, None), Tensor)), None)
     if pooled is not None and pooled.ndim == 2 and pooling is None:
@@ -107,12 +114,34 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
         raise NetworkError(
             f"{type(module).__name__} gives neither logits for a text nor hidden states of its tokens; give an encoder"
         )
-    if pooling == "first":
+    rows = torch.cat([pooled_row(hidden, there, mode) for mode in pooling or ("mean",)], dim=1)
+    after = getattr(module, AFTER, None)
+    return rows if after is None else after(rows)
+
+
+def pooled_row(hidden: Tensor, there: Tensor, mode: Pooling) -> Tensor:
+    """One row for each text.
+
+    Args:
+        hidden: Hidden states of its tokens (N, L, m).
+        there: Which are its tokens (N, L): the first ones, at least one.
+        mode: The pooling.
+
+    Returns:
+        (N, m).
+    """
+    n = there.sum(dim=1, keepdim=True)
+    if mode == "first":
         return hidden[:, 0]
-    if pooling == "max":
+    if mode == "last":
+        return hidden[torch.arange(len(hidden), device=hidden.device), n[:, 0] - 1]
+    if mode == "max":
         return hidden.masked_fill(~there[..., None], -torch.inf).amax(dim=1)
-    weights = there[..., None].to(hidden.dtype)
-    return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+    weights = there.to(hidden.dtype)
+    if mode == "weighted":
+        weights = weights * torch.arange(1, there.shape[1] + 1, device=hidden.device)
+    total = weights.sum(dim=1, keepdim=True).clamp(min=1)
+    return (hidden * weights[..., None]).sum(dim=1) / (total.sqrt() if mode == "mean-root" else total)
 
 
 def are_pairs(tokens: Tensor) -> bool:

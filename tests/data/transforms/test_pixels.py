@@ -5,8 +5,8 @@ from PIL import Image
 
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms
-from transferscope.data.transforms.pixels import resampling_matrix, resized, side_of_images
-from transferscope.errors import DataError, SettingsError
+from transferscope.data.transforms.pixels import KERNELS, resampling_matrix, resized, side_of_images
+from transferscope.errors import DataError, SettingsError, UnknownNameError
 
 
 def make(channels: int, side: int = 6, dtype: type = np.uint8) -> Dataset:
@@ -105,6 +105,35 @@ def test_bytes_are_resized_as_pillow_does(before: int, after: int) -> None:
     pillow = Image.fromarray(image[0, 0]).resize((after, after), Image.Resampling.BILINEAR)
     difference = resized(image, after)[0, 0].astype(int) - np.asarray(pillow).astype(int)
     assert np.abs(difference).max() <= 1  # Pillow rounds between its two passes
+
+
+@pytest.mark.parametrize("kernel", sorted(KERNELS))
+@pytest.mark.parametrize(("before", "after"), SIZES)
+def test_other_interpolations_are_those_of_pillow(before: int, after: int, kernel: str) -> None:
+    image = np.random.default_rng(0).integers(0, 256, (2, 3, before, before + 3)).astype(np.uint8)
+    pillow = [
+        np.asarray(Image.fromarray(one.transpose(1, 2, 0)).resize((after, after), Image.Resampling[kernel.upper()]))
+        for one in image
+    ]
+    found = apply_transforms(make_of(image), [f"resize:{after}:{kernel}"], seed=0).train.inputs
+    difference = found.astype(int) - np.stack(pillow).transpose(0, 3, 1, 2).astype(int)
+    assert np.abs(difference).max() <= 1
+    assert kernel == "bilinear" or (difference != 0).mean() < 0.03  # halves are rounded to even here
+
+
+def test_the_middle_is_cut_out_as_transformers_and_torchvision_do() -> None:
+    images = np.arange(2 * 7 * 9).reshape(1, 2, 7, 9).astype(np.uint8)
+    found = apply_transforms(make_of(images), ["crop:4"], seed=0).train.inputs
+    assert np.array_equal(found, images[:, :, 1:5, 2:6])
+    with pytest.raises(DataError, match="images of 7 x 9 pixels have no middle of 8 x 8"):
+        apply_transforms(make_of(images), ["crop:8"], seed=0)
+    with pytest.raises(UnknownNameError, match="unknown interpolation 'cubic'"):
+        apply_transforms(make_of(images), ["resize:4:cubic"], seed=0)
+
+
+def make_of(images: np.ndarray) -> Dataset:
+    part = LabelledSet(images, np.zeros(len(images), dtype=np.int64), ("a",))
+    return Dataset("pictures", part, part)
 
 
 @pytest.mark.parametrize(("before", "after"), SIZES)

@@ -62,7 +62,8 @@ def test_an_unknown_transform_is_answered_with_the_nearest() -> None:
         apply_transforms(make(), ["gray"], seed=0)
     assert str(caught.value) == (
         "unknown transform 'gray': did you mean 'grey'? known are "
-        "classes, colour, grey, invert, label-noise, mirror, pad, permuted, relabel, resize, train-rows, upside-down"
+        "classes, colour, crop, grey, invert, label-noise, mirror, pad, permuted, relabel, resize, train-rows, "
+        "upside-down"
     )
 
 

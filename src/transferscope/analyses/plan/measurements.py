@@ -264,7 +264,8 @@ def find_columns(
                 raise unknown_name("column", given, map(str, frame.columns))
             found[role] = given
             continue
-        known = [name for alias in aliases.split() for name in by_name.get(alias, ()) if name not in taken]
+        alike = [[name for name in by_name.get(alias, ()) if name not in taken] for alias in aliases.split()]
+        known = [name for names in alike for name in names]
         if role in optional and not known:
             continue
         if role == "score" and len(known) > 1:

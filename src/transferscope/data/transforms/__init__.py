@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from transferscope.data.counter_random import check_seed
 from transferscope.data.task import Dataset
 from transferscope.data.transforms.labels import label_noise, only_classes, relabel, train_rows
-from transferscope.data.transforms.pixels import colour, grey, invert, mirror, pad, permuted, resize, upside_down
+from transferscope.data.transforms.pixels import colour, crop, grey, invert, mirror, pad, permuted, resize, upside_down
 from transferscope.errors import DataError, SettingsError, unknown_name
 
 
@@ -35,6 +35,7 @@ class Transform:
 
 TRANSFORMS: dict[str, Transform] = {
     "resize": Transform(resize, "28"),
+    "crop": Transform(crop, "4", moves=True),
     "pad": Transform(pad, "32", moves=True),
     "grey": Transform(grey),
     "colour": Transform(colour),

@@ -8,7 +8,7 @@ from jaxtyping import Float, Num
 
 from transferscope.data.arrays import check_side
 from transferscope.data.task import Dataset, LabelledSet, made_of
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError, SettingsError, unknown_name
 
 Images = Num[np.ndarray, "N C H W"]
 Reshaped = Num[np.ndarray, "N K h w"]  # as many images, with other channels or sides
@@ -170,11 +170,11 @@ _RESIZED_AT_ONCE = 512  # images at a time, of at most 64 x 64 x 3 numbers each;
 
 
 def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Square images of the given side, by antialiased bilinear interpolation ("resize:28").
+    """Square images of the given side, by antialiased interpolation ("resize:28", bilinear; "resize:28:bicubic").
 
     Args:
         dataset: Images of any size.
-        argument: Height and width in pixels.
+        argument: Height and width in pixels, and one of `KERNELS` where it is another than bilinear.
         seed: Unused.
 
     Returns:
@@ -182,20 +182,43 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
     Raises:
         DataError: The inputs are no images.
+        SettingsError: The argument is no whole number, or names no interpolation.
+    """
+    text, _, kernel = argument.partition(":")
+    side = side_of_images(text, "resize:28")
+    if kernel and kernel not in KERNELS:
+        raise unknown_name("interpolation", kernel, list(KERNELS))
+    return map_images(dataset, lambda images: resized(images, side, kernel or "bilinear"))
+
+
+def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
+    """The square of the given side in the middle of each image ("crop:4"); of an odd rest, the larger half is below.
+
+    Raises:
+        DataError: The inputs are no images, or smaller than that.
         SettingsError: The argument is no whole number.
     """
-    side = side_of_images(argument, "resize:28")
-    return map_images(dataset, lambda images: resized(images, side))
+    side = side_of_images(argument, "crop:4")
+    return map_images(dataset, lambda images: _cropped(images, side))
 
 
-def resized(images: Images, side: int) -> Reshaped:
-    """Images at `side` x `side` pixels, by antialiased bilinear interpolation along one axis and then the other.
+def _cropped(images: Images, side: int) -> Reshaped:
+    height, width = images.shape[2:]
+    if min(height, width) < side:
+        raise DataError(f"images of {height} x {width} pixels have no middle of {side} x {side}; use resize:{side}")
+    top, left = (height - side) // 2, (width - side) // 2
+    return images[:, :, top : top + side, left : left + side]
+
+
+def resized(images: Images, side: int, kernel: str = "bilinear") -> Reshaped:
+    """Images at `side` x `side` pixels, by antialiased interpolation along one axis and then the other.
 
     Bytes come out the same on every processor: the weights are whole numbers of 2^-22, so that all sums are exact.
 
     Args:
         images: Shape (N, C, H, W).
         side: New height and width, at least 1.
+        kernel: One of `KERNELS`.
 
     Returns:
         Shape (N, C, side, side), in the type of `images`.
@@ -203,32 +226,48 @@ def resized(images: Images, side: int) -> Reshaped:
     n, channels, height, width = images.shape
     if (height, width) == (side, side):
         return images
-    rows = resampling_matrix(height, side)
-    columns = resampling_matrix(width, side)
+    rows = resampling_matrix(height, side, kernel)
+    columns = resampling_matrix(width, side, kernel)
     size = max(1, min(_RESIZED_AT_ONCE, _RESIZED_AT_ONCE * 3 * 64**2 // (channels * height * width)))
 
     def parts() -> Iterator[np.ndarray]:
         for start in range(0, n, size):
-            yield as_type_of(rows @ images[start : start + size].astype(np.float64) @ columns.T, images)
+            part = images[start : start + size].astype(np.float64) @ columns.T
+            if kernel != "bilinear":  # as Pillow, which stores bytes between the axes: sharp kernels leave their range
+                part = as_type_of(part, images).astype(np.float64)
+            yield as_type_of(rows @ part, images)
 
     return made_of(images, n, (channels, side, side), parts)
 
+
+def _cubic(x: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    near, far = (1.5 * x - 2.5) * x * x + 1, ((-0.5 * x + 2.5) * x - 4) * x + 2
+    return np.where(x < 1, near, np.where(x < 2, far, 0.0))
+
+
+KERNELS: dict[str, Callable[[Float[np.ndarray, "*shape"]], Float[np.ndarray, "*shape"]]] = {
+    "bilinear": lambda x: np.maximum(0.0, 1.0 - x),
+    "bicubic": _cubic,
+    "lanczos": lambda x: np.where(x < 3, np.sinc(x) * np.sinc(x / 3), 0.0),
+}
+"""Interpolations of Pillow, as functions of the distance in pixels, at least 0: bicubic has a = -1/2."""
 
 _UNIT = 2.0**22
 """255 times its square is below 2^53: sums of bytes by two such weights are exact in double precision."""
 
 
-def resampling_matrix(n_in: int, n_out: int) -> Float[np.ndarray, "n_out n_in"]:
-    """Weights of linear resampling along one axis, with a triangle as wide as a new pixel when shrinking.
+def resampling_matrix(n_in: int, n_out: int, kernel: str = "bilinear") -> Float[np.ndarray, "n_out n_in"]:
+    """Weights of resampling along one axis, with a kernel k that is wider by n_in / n_out when shrinking.
 
-        w_ij = t((j + 1/2 - c_i) / s) / sum_k t((k + 1/2 - c_i) / s),   t(x) = max(0, 1 - |x|),
+        w_ij = k(|j + 1/2 - c_i| / s) / sum_l k(|l + 1/2 - c_i| / s),
         c_i = (i + 1/2) n_in / n_out,   s = max(1, n_in / n_out)
 
-    This is the rule of Pillow's and torchvision's antialiased bilinear resize.
+    This is the rule of Pillow's and torchvision's antialiased resize; k(x) = max(0, 1 - x) is bilinear.
 
     Args:
         n_in: Pixels before, at least 1.
         n_out: Pixels after, at least 1.
+        kernel: One of `KERNELS`.
 
     Returns:
         Shape (n_out, n_in), whole numbers of 2^-22 (as in Pillow); every row sums to exactly 1.
@@ -236,7 +275,7 @@ def resampling_matrix(n_in: int, n_out: int) -> Float[np.ndarray, "n_out n_in"]:
     ratio = n_in / n_out
     centres = (np.arange(n_out) + 0.5) * ratio
     distances = (np.arange(n_in) + 0.5)[None, :] - centres[:, None]
-    weights = np.maximum(0.0, 1.0 - np.abs(distances) / max(1.0, ratio))
+    weights = KERNELS[kernel](np.abs(distances) / max(1.0, ratio))
     counts = np.rint(weights / weights.sum(axis=1, keepdims=True) * _UNIT)
     counts[np.arange(n_out), counts.argmax(axis=1)] += _UNIT - counts.sum(axis=1)
     return np.asarray(counts / _UNIT)

@@ -1,25 +1,33 @@
 """Networks of transformers: a folder that `save_pretrained` wrote, or the name of one on the Hugging Face hub."""
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from transferscope.errors import CorruptDataError, MissingDataError, NetworkError, TransferscopeError, UntrustedCodeError
+from transferscope.errors import (
+    CorruptDataError,
+    MissingDataError,
+    NetworkError,
+    TransferscopeError,
+    UntrustedCodeError,
+)
 from transferscope.files import require_regular
 from transferscope.models.adapt import NO_HEAD
+from transferscope.models.fields import check_folder, read_json
 from transferscope.models.hubs.hub import NamedModule, WithWeights, first_line, imported, said
+from transferscope.models.hubs.sentences import SentenceFolder, read_sentence_folder
 from transferscope.models.inputs import NetworkInput, read_image_processor
 from transferscope.models.network import seeded
-from transferscope.models.texts import POOLING, read_pooling
+from transferscope.models.texts import AFTER, POOLING
 from transferscope.models.weights import check_checksum
 
 _TOKEN_HEADS = ("ForMaskedLM", "ForPreTraining", "LMHeadModel", "ForCausalLM")  # heads that predict tokens
@@ -89,16 +97,16 @@ class HuggingFace(NamedModule):
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The configuration, and the pooling of a sentence encoder."""
-        pooling = read_pooling(self.folder)
+        """The configuration, and what follows the encoder in a folder of sentence-transformers."""
         config = {key: value for key, value in self._json.items() if key not in _VOLATILE}
-        return {"config": config} if pooling is None else {"config": config, "pooling": pooling}
+        found = self.sentences
+        return {"config": config} if found is None else {"config": config, "sentences": asdict(found)}
 
     def random(self, seed: int) -> nn.Module:
         """The model of the configuration, as its class initialises it."""
         with seeded(seed), self.said("made of its configuration"):
             module: nn.Module = self.kind(self.configuration, **self._options)
-        return self._pooled(module).train()
+            return self._pooled(module).train()
 
     def trained(self) -> WithWeights:
         """The model with the weights of its safetensors file, stored as they were trained: transformers casts others."""
@@ -124,26 +132,32 @@ class HuggingFace(NamedModule):
                 f"hf:{self.name} holds {name} as {form}; expected weights in float16, bfloat16, float32 or float64: give "
                 "the model as it was trained, before it was quantised"
             )
+            module = self._pooled(module)
+            if self.sentences is not None and hasattr(module, AFTER):
+                self.sentences.load(getattr(module, AFTER), self.folder)
         wrong = [str(key[0] if isinstance(key, tuple) else key) for key in found["mismatched_keys"]]
         missing = tuple(sorted({*map(str, found["missing_keys"]), *wrong}))
-        return WithWeights(self._pooled(module).train(), missing, tuple(sorted(map(str, found["unexpected_keys"]))))
+        return WithWeights(module.train(), missing, tuple(sorted(map(str, found["unexpected_keys"]))))
 
     def _pooled(self, module: nn.Module) -> nn.Module:
-        """The module, which knows how a folder of sentence-transformers pools its tokens."""
-        pooling = read_pooling(self.folder)
-        if pooling is not None:
-            setattr(module, POOLING, pooling)
+        """The module, which knows how a folder of sentence-transformers goes on, with layers of random weights."""
+        if self.sentences is not None:
+            setattr(module, POOLING, self.sentences.pooling)
+            layers = self.sentences.made()
+            if layers is not None:
+                module.add_module(AFTER, layers)
         return module
 
     @cached_property
+    def sentences(self) -> SentenceFolder | None:
+        """What follows the encoder in a folder of sentence-transformers; None for another folder."""
+        return read_sentence_folder(self.folder)
+
+    @cached_property
     def _json(self) -> dict[str, Any]:
-        try:
-            found = json.loads((self.folder / "config.json").read_text(encoding="utf-8"))
-            kernel = next(_kernels(found), None)
-        except (ValueError, OSError, RecursionError) as error:
-            raise NetworkError(
-                f"{self.folder / 'config.json'} cannot be read as JSON; fetch the folder again"
-            ) from error
+        check_folder(self.folder)
+        found = read_json(self.folder / "config.json")
+        kernel = next(_kernels(found), None)
         if not isinstance(found, dict):
             raise NetworkError(f"{self.folder / 'config.json'} is no configuration of transformers")
         if kernel is not None:
@@ -157,16 +171,27 @@ class HuggingFace(NamedModule):
     def configuration(self) -> Any:
         """The configuration, as transformers reads it."""
         with self.said("opened"):
-            return transformers_package().AutoConfig.from_pretrained(
+            found = transformers_package().AutoConfig.from_pretrained(
                 str(self.folder), local_files_only=True, trust_remote_code=False
             )
+            found = found.vision_config if self._of_images is not None else found
+            found.dtype, found.return_dict, found.output_hidden_states = torch.float32, True, False
+            return found
+
+    @property
+    def _of_images(self) -> Any:
+        """The image tower of a class that reads images and texts, as CLIPVisionModel of CLIPModel; None for others."""
+        named = (self._json.get("architectures") or [None])[0]
+        if not isinstance(named, str) or not {"vision_config", "text_config"} <= self._json.keys():
+            return None
+        return getattr(transformers_package(), f"{named.removesuffix('Model')}VisionModel", None)
 
     @cached_property
     def kind(self) -> Any:
         """The class that the configuration names; of one whose head predicts tokens, or projects, the encoder."""
         named = (self._json.get("architectures") or [None])[0]
         plain = named.removesuffix("WithProjection") if isinstance(named, str) else ""
-        found = getattr(transformers_package(), plain, None)
+        found = self._of_images or getattr(transformers_package(), plain, None)
         if not (isinstance(found, type) and issubclass(found, transformers_package().PreTrainedModel)):
             found = None  # a function of transformers, or a class of other things
         if found is not None and named.endswith(_TOKEN_HEADS):
@@ -182,7 +207,7 @@ class HuggingFace(NamedModule):
     def _options(self) -> dict[str, Any]:
         """Without a pooling layer that is not used, or that the file has no weights for."""
         of_file = any("pooler" in name for name in self._stored)
-        if self.head != NO_HEAD or (of_file and read_pooling(self.folder) is None):
+        if self.head != NO_HEAD or (of_file and self.sentences is None):
             return {}
         with seeded(0):
             whole = self.kind(self.configuration)

@@ -17,7 +17,7 @@ from transferscope.models.adapt import NO_HEAD, OneTensor, adapt
 from transferscope.models.hubs.huggingface import HuggingFace, transformers_package
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, seeded
-from transferscope.models.texts import sample_tokens
+from transferscope.models.texts import AFTER, sample_tokens
 from transferscope.models.weights import check_weights, checksum_notes, read_tensors
 
 WEIGHTS, HEAD = "model.safetensors", "head.safetensors"
@@ -33,14 +33,14 @@ _BESIDE = (
     "*.model",
     "preprocessor_config.json",
     "processor_config.json",
-    "1_Pooling/config.json",
+    "[0-9]*_*/config.json",
     "modules.json",
-    "sentence_bert_config.json",
+    "sentence_*_config.json",
     "config_sentence_transformers.json",
 )
 """What belongs to a model besides its configuration and its weights: tokenizer, image processor, pooling."""
 
-FILES = (WEIGHTS, HEAD, "config.json", "generation_config.json", *_BESIDE)
+FILES = (WEIGHTS, HEAD, "config.json", "generation_config.json", f"[0-9]*_*/{WEIGHTS}", *_BESIDE)
 """Patterns of the files that `save_pretrained` may write."""
 
 _TOLERANCE = 1e-4
@@ -107,6 +107,12 @@ def save_pretrained(
         with written_whole(folder / HEAD) as unfinished:
             of_head = {name: tensor.detach().contiguous() for name, tensor in network.head.state_dict().items()}
             save_file(of_head, unfinished, metadata=checksum_notes(of_head))
+    layers, sentences = model._modules.pop(AFTER, ()), named.sentences
+    for layer, (inside, _) in zip(layers, sentences.after if sentences is not None and layers else (), strict=True):
+        if own := {name: t.detach().contiguous() for name, t in layer.state_dict().items()}:
+            (folder / inside).mkdir(exist_ok=True)
+            with written_whole(folder / inside / WEIGHTS) as unfinished:
+                save_file(own, unfinished)
     with named.said("written"):
         model.save_pretrained(str(folder), max_shard_size="1000GB")
     tensors = load_file(folder / WEIGHTS)

@@ -1,5 +1,6 @@
 """Networks of timm by name."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,11 +28,14 @@ class Timm(NamedModule):
         """As the configuration of its weights says."""
         found = self._config
         channels, size, _ = found["input_size"]
+        side, resample = math.floor(size / (found.get("crop_pct") or 1)), found.get("interpolation") or "bilinear"
         return NetworkInput(
             size=size,
             mean=tuple(found["mean"]),
             std=tuple(found["std"]),
             channels=channels if channels in (1, 3) else None,
+            resize=None if side == size else side,
+            resample=None if resample == "bilinear" else resample,
         )
 
     @property

@@ -31,7 +31,15 @@ class Torchvision(NamedModule):
         if weights is None:
             return None
         found = weights.transforms()
-        return NetworkInput(size=found.crop_size[0], mean=tuple(found.mean), std=tuple(found.std), channels=3)
+        (size,), (side,), resample = found.crop_size, found.resize_size, found.interpolation.value
+        return NetworkInput(
+            size=size,
+            mean=tuple(found.mean),
+            std=tuple(found.std),
+            channels=3,
+            resize=None if side == size else side,
+            resample=None if resample == "bilinear" else resample,
+        )
 
     @property
     def identity(self) -> Mapping[str, Any]:

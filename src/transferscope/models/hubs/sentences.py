@@ -1,0 +1,146 @@
+"""Folders of sentence-transformers: the pooling of tokens, and what follows it."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import nn
+
+from transferscope.errors import NetworkError
+from transferscope.models.fields import check_fields, read_fields, read_json
+from transferscope.models.texts import ACTIVATIONS, Dense, Normalize, Pooling
+
+MODULES, WEIGHTS = "modules.json", "model.safetensors"
+
+_MODES: dict[str, tuple[str, Pooling]] = {  # what newer files and older ones call them, in the order of older ones
+    "cls": ("pooling_mode_cls_token", "first"),
+    "max": ("pooling_mode_max_tokens", "max"),
+    "mean": ("pooling_mode_mean_tokens", "mean"),
+    "mean_sqrt_len_tokens": ("pooling_mode_mean_sqrt_len_tokens", "mean-root"),
+    "weightedmean": ("pooling_mode_weightedmean_tokens", "weighted"),
+    "lasttoken": ("pooling_mode_lasttoken", "last"),
+}
+_PLACE = re.compile(r"\d+_\w+")
+_PACKAGE = "sentence_transformers."
+
+
+@dataclass(frozen=True)
+class SentenceFolder:
+    """What a folder of sentence-transformers does after its encoder.
+
+    Attributes:
+        pooling: How the tokens of a text become one row; of several, the rows stand side by side.
+        after: Folders and settings of the layers after it; no settings for one that normalises.
+    """
+
+    pooling: tuple[Pooling, ...]
+    after: tuple[tuple[str, dict[str, Any] | None], ...]
+
+    def made(self) -> nn.Sequential | None:
+        """The layers after the pooling, their weights drawn; None where there are none."""
+        layers = [Normalize() if settings is None else _dense(settings) for _, settings in self.after]
+        return nn.Sequential(*layers) if layers else None
+
+    def load(self, layers: nn.Sequential, folder: Path) -> None:
+        """Give the layers their weights.
+
+        Raises:
+            NetworkError: They are not there, in safetensors, under their names and in their shapes.
+        """
+        for layer, (place, settings) in zip(layers, self.after, strict=True):
+            if settings is not None:
+                file = folder / place / WEIGHTS
+                try:
+                    layer.load_state_dict(load_file(file))
+                except (SafetensorError, OSError, RuntimeError) as error:
+                    raise NetworkError(
+                        f"{file} does not hold the weights of its layer (linear.weight and linear.bias of the sizes in "
+                        "its config.json), which only safetensors are read for; save the model again"
+                    ) from error
+
+
+def read_sentence_folder(folder: Path) -> SentenceFolder | None:
+    """What follows the encoder of a folder of sentence-transformers; None for a folder of another kind.
+
+    Args:
+        folder: With `modules.json`, or with `1_Pooling/config.json` alone.
+
+    Raises:
+        NetworkError: A module is none of Transformer, Pooling, Dense, Normalize and Dropout, in this order; or one of
+            its settings is not followed.
+    """
+    path = folder / MODULES
+    if not path.is_file():
+        pooling = folder / "1_Pooling" / "config.json"
+        return SentenceFolder(_pooling(pooling), ()) if pooling.is_file() else None
+    modules = read_json(path)
+    if not isinstance(modules, list) or not all(isinstance(module, dict) for module in modules):
+        raise NetworkError(f"{path} holds no list of modules; fetch the folder again")
+    kinds: list[str] = []
+    places: list[str] = []
+    for module in modules:
+        check_fields(path, module)
+        kind, place = str(module.get("type")), module.get("path")
+        is_first = not kinds
+        kinds.append(kind.rpartition(".")[2] if kind.startswith(_PACKAGE) else kind)
+        if not (place == "" if is_first else isinstance(place, str) and _PLACE.fullmatch(place)):
+            raise NetworkError(
+                f"{path} has the module {kinds[-1]} in {place!r}; expected the encoder in the folder itself, and the "
+                "others in folders such as 1_Pooling"
+            )
+        places.append(str(place))
+    if kinds[:2] != ["Transformer", "Pooling"] or not {*kinds[2:]} <= {"Dense", "Normalize", "Dropout"}:
+        raise NetworkError(
+            f"{path} lists the modules {', '.join(kinds)}; only Transformer, Pooling and then any of Dense, Normalize "
+            "and Dropout are followed: give a folder of these, or the encoder alone (without modules.json)"
+        )
+    after: list[tuple[str, dict[str, Any] | None]] = []
+    for kind, place in zip(kinds[2:], places[2:], strict=True):
+        file = folder / place / "config.json"
+        settings = read_fields(file) if kind == "Dense" or file.is_file() else {}
+        if kind == "Normalize":
+            after.append((place, None))
+        elif kind == "Dense":
+            _check_dense(settings, file)
+            after.append((place, settings))
+    file = folder / places[1] / "config.json"
+    prompts = folder / "config_sentence_transformers.json"
+    prompt = read_json(prompts).get("default_prompt_name") if prompts.is_file() else None
+    if prompt is not None and not read_fields(file).get("include_prompt", True):
+        raise NetworkError(
+            f"{file} leaves the prompt out of the pooling (include_prompt), and {prompts.name} has a default one; "
+            "give a model without a default prompt"
+        )
+    return SentenceFolder(_pooling(file), tuple(after))
+
+
+def _pooling(path: Path) -> tuple[Pooling, ...]:
+    found = read_fields(path)
+    named = found.get("pooling_mode")
+    if named is None:
+        named = [name for name, (older, _) in _MODES.items() if found.get(older)] or ["mean"]  # as the library has it
+    modes = [named] if isinstance(named, str) else named
+    if not isinstance(modes, list) or not modes or not all(isinstance(m, str) and m in _MODES for m in modes):
+        raise NetworkError(f"{path} asks for the pooling {named!r}; expected some of {', '.join(_MODES)}")
+    return tuple(_MODES[mode][1] for mode in modes)
+
+
+def _check_dense(settings: dict[str, Any], path: Path) -> None:
+    sizes = [settings.get(name) for name in ("in_features", "out_features")]
+    activation = settings.get("activation_function", "torch.nn.modules.activation.Tanh")
+    package, _, name = str(activation).rpartition(".")
+    if not all(isinstance(size, int) and size > 0 for size in sizes):
+        raise NetworkError(f"{path} gives in_features and out_features as {sizes}; expected whole numbers above 0")
+    if not f"{package}.".startswith("torch.nn.") or name not in ACTIVATIONS:
+        raise NetworkError(
+            f"{path} asks for the activation {activation!r}, which is not run; expected one of torch.nn: "
+            f"{', '.join(ACTIVATIONS)}"
+        )
+
+
+def _dense(settings: dict[str, Any]) -> Dense:
+    activation = str(settings.get("activation_function", "Tanh")).rpartition(".")[2]
+    return Dense(settings["in_features"], settings["out_features"], bool(settings.get("bias", True)), activation)
