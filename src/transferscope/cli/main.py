@@ -18,7 +18,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 from platformdirs import user_log_path
 
-from transferscope import consent
 from transferscope.cli import (
     compare,
     data,
@@ -41,7 +40,7 @@ from transferscope.cli import (
     theory,
     work,
 )
-from transferscope.cli.plugins import CommandsWithPlugins
+from transferscope.cli.plugins import TRUST_CODE, CommandsWithPlugins
 from transferscope.errors import TransferscopeError
 
 LIST_OPTIONS = (
@@ -192,7 +191,7 @@ def _options(
         bool, typer.Option("--verbose", help="Say what is done, with times, on the standard error stream.")
     ] = False,
     trust_code: Annotated[
-        bool, typer.Option("--trust-code", help="Run the code that a file or store names; nothing unasked otherwise.")
+        bool, typer.Option(TRUST_CODE, help="Run the code that a file or store names; nothing unasked otherwise.")
     ] = False,
 ) -> None:
     """What holds for every command."""
@@ -210,14 +209,12 @@ def main() -> None:
     arguments = sys.argv[1:]
     debug = bool(os.environ.get("TRANSFERSCOPE_DEBUG")) or "--debug" in arguments
     show_log(verbose="--verbose" in arguments)
-    trust_code = "--trust-code" in arguments
-    arguments = [argument for argument in arguments if argument not in ("--debug", "--verbose", "--trust-code")]
+    arguments = [argument for argument in arguments if argument not in ("--debug", "--verbose")]
     if "_TRANSFERSCOPE_COMPLETE" in os.environ:
         complete_several_values(os.environ)
     try:
         lists = _LIST_OPTIONS_OF_RANK if "rank" in arguments[:1] else LIST_OPTIONS
-        with consent.typed(arguments, trust_code=trust_code):
-            code = app(one_option_per_value(arguments, lists), prog_name="transferscope", standalone_mode=False)
+        code = app(one_option_per_value(arguments, lists), prog_name="transferscope", standalone_mode=False)
     except TransferscopeError as error:
         _refuse(str(error))
     except OSError as error:

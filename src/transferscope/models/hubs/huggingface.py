@@ -13,7 +13,13 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from transferscope.errors import CorruptDataError, MissingDataError, NetworkError, TransferscopeError, UntrustedCodeError
+from transferscope.errors import (
+    CorruptDataError,
+    MissingDataError,
+    NetworkError,
+    TransferscopeError,
+    UntrustedCodeError,
+)
 from transferscope.files import require_regular
 from transferscope.models.adapt import NO_HEAD
 from transferscope.models.hubs.hub import NamedModule, WithWeights, first_line, imported, said
@@ -102,7 +108,6 @@ class HuggingFace(NamedModule):
 
     def trained(self) -> WithWeights:
         """The model with the weights of its safetensors file, stored as they were trained: transformers casts others."""
-        check_checksum(self.folder / "model.safetensors")
         with seeded(0), self.said("opened"):
             module, found = self.kind.from_pretrained(
                 str(self.folder),
@@ -126,6 +131,8 @@ class HuggingFace(NamedModule):
             )
         wrong = [str(key[0] if isinstance(key, tuple) else key) for key in found["mismatched_keys"]]
         missing = tuple(sorted({*map(str, found["missing_keys"]), *wrong}))
+        if not missing:
+            check_checksum(self.folder / "model.safetensors")
         return WithWeights(self._pooled(module).train(), missing, tuple(sorted(map(str, found["unexpected_keys"]))))
 
     def _pooled(self, module: nn.Module) -> nn.Module:
