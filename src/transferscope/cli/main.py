@@ -268,13 +268,27 @@ def _end(code: int, sentence: str) -> NoReturn:
     sys.exit(code)
 
 
+def _without_passwords(arguments: Sequence[str], trace: str) -> str:
+    """What was typed and what came of it, as it may be sent to others: a URL of a database may hold a password."""
+    from transferscope.store import without_password
+
+    typed = []
+    for argument in arguments:
+        url = re.search(r"[A-Za-z][\w+.-]*://.*", argument, re.DOTALL)  # to the end: a password may hold any sign
+        shown = argument if url is None else argument[: url.start()] + without_password(url[0])
+        typed.append(shown)
+        trace = trace if url is None else trace.replace(url[0], without_password(url[0]))
+    trace = re.sub(r"[A-Za-z][\w+.-]*://[^\s'\"]+", lambda url: without_password(url[0]), trace)
+    return f"transferscope {' '.join(typed)}\n\n{trace}"
+
+
 def _written_down(arguments: Sequence[str]) -> str:
     """Keep the traceback of a bug in a file; what to tell the user about it."""
     try:
         folder = user_log_path("transferscope", ensure_exists=True)
         descriptor, name = tempfile.mkstemp(".txt", "error-", folder if os.access(folder, os.W_OK) else None, text=True)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(f"transferscope {' '.join(arguments)}\n\n{traceback.format_exc()}")
+            file.write(_without_passwords(arguments, traceback.format_exc()))
     except OSError as error:
         return f"its traceback could not be written ({error.strerror}): run it again with --debug to see it"
     return f"its traceback is in {name}: please report it with that file; what was stored is safe"

@@ -13,13 +13,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from transferscope.errors import (
-    CorruptDataError,
-    MissingDataError,
-    NetworkError,
-    TransferscopeError,
-    UntrustedCodeError,
-)
+from transferscope.errors import CorruptDataError, MissingDataError, NetworkError, TransferscopeError
 from transferscope.files import require_regular
 from transferscope.models.adapt import NO_HEAD
 from transferscope.models.hubs.hub import NamedModule, WithWeights, first_line, imported, said
@@ -107,7 +101,7 @@ class HuggingFace(NamedModule):
         return self._pooled(module).train()
 
     def trained(self) -> WithWeights:
-        """The model with the weights of its safetensors file, stored as they were trained: transformers casts others."""
+        """The model with the weights of its file, stored in a form to train in: transformers would cast any other."""
         with seeded(0), self.said("opened"):
             module, found = self.kind.from_pretrained(
                 str(self.folder),
@@ -126,8 +120,8 @@ class HuggingFace(NamedModule):
         if of_other_form:
             name, form = next(iter(of_other_form.items()))
             raise CorruptDataError(
-                f"hf:{self.name} holds {name} as {form}; expected weights in float16, bfloat16, float32 or float64: give "
-                "the model as it was trained, before it was quantised"
+                f"hf:{self.name} holds {name} as {form}; expected float16, bfloat16, float32 or float64: give the "
+                "model as it was trained, before it was quantised"
             )
         wrong = [str(key[0] if isinstance(key, tuple) else key) for key in found["mismatched_keys"]]
         missing = tuple(sorted({*map(str, found["missing_keys"]), *wrong}))
@@ -154,7 +148,7 @@ class HuggingFace(NamedModule):
         if not isinstance(found, dict):
             raise NetworkError(f"{self.folder / 'config.json'} is no configuration of transformers")
         if kernel is not None:
-            raise UntrustedCodeError(
+            raise NetworkError(
                 f"{self.folder / 'config.json'} names code of the hub to compute with, {kernel}, which is never run; "
                 "leave that key out"
             )
