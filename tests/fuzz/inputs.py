@@ -1279,13 +1279,15 @@ def same_names(draw: Draw, material: Material, folder: Path) -> list[Command]:
     tables = material.study(store="small.sqlite")
     for i, method in enumerate(methods):
         tables[f'methods."{names[i]}"'] = {"method": json.dumps(method)}
-        tables[f'sources."{names[i]}"'] = {"data": json.dumps(f"npz:{material.path('source.npz')}")}
+        if draw.chance(50):
+            source = {"data": json.dumps(f"npz:{material.path('source.npz')}"), "limit": str(30 - i)}
+            tables[f'sources."{names[i]}"'] = source
     (folder / "study.toml").write_text(as_toml(tables))
     source, target = (f"npz:{material.path(name)}" for name in ("source.npz", "target.npz"))
     few = ["--steps", "2", "--pretraining-steps", "2", "--seeds", "1", "--workers", "0", "--no-tuning", "--labels", "9"]
     commands: list[Command] = [
         ["run", "study.toml", "--yes"],
-        ["compare", source, target, "--network", "mlp", "--widths", "6", *few, "--methods", *methods],
+        ["compare", source, target, "--network", "mlp", *few, "--methods", *methods],
         ["plan", "table.csv"],
         ["history", "add", "table.csv"],
         ["history", "propose", names[0], "--tried", f"{names[0]}=0.5", "--tried", f"{names[1]}=0.6"],

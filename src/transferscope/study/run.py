@@ -604,9 +604,9 @@ class _Runner:
         if isinstance(message, Failed) and (self._is_guest or not self._is_here) and _is_of_machine(message.failure):
             where = f"the runner on {platform.node()}" if self._is_here else "a node of the Ray cluster"
             refused = UntrustedCodeError.__name__ in message.failure.details
-            reason = "does not trust it" if refused else "lacks it"
+            reason, others = ("does not trust it", "trust it") if refused else ("lacks it", "have it")
             raise (UntrustedCodeError if refused else MissingDataError)(
-                f"{message.failure.message} ({where} {reason}, and the cell is given back, to machines that do it)"
+                f"{message.failure.message} ({where} {reason}, and the cell is given back, to machines that {others})"
             )
         if isinstance(message, Failed):
             if self._ask(partial(self._store.fail, message.key, message.failure, claim=claim)):
