@@ -17,7 +17,8 @@ from urllib.parse import unquote
 
 from transferscope.errors import UntrustedCodeError
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 REFERENCE = re.compile(r"([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|[^:]*\.py):[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 

@@ -5,8 +5,8 @@
     │   ├── MissingDataError (FileNotFoundError)  a file or data set is not where it was looked for
     │   └── CorruptDataError                      a file is there and is not what it should be
     ├── SettingsError        (ValueError)         a setting is wrong: unknown key, wrong type, out of range
-    │   ├── UnknownNameError                      a name that nothing answers to, with the nearest ones that exist
-    │   └── UntrustedCodeError                    a file or store names code that the person has not allowed to run
+    │   └── UnknownNameError                      a name that nothing answers to, with the nearest ones that exist
+    ├── UntrustedCodeError   (RuntimeError)       a file or store names code that the person has not allowed to run
     ├── NetworkError         (ValueError)         a network lacks what is asked of it, or a checkpoint does not fit it
     ├── StoreError           (RuntimeError)       the results cannot be read or written
     │   └── UnreachableError                      the database server does not answer, or the connection to it was lost
@@ -47,7 +47,7 @@ class UnknownNameError(SettingsError):
     """A name that nothing answers to."""
 
 
-class UntrustedCodeError(SettingsError):
+class UntrustedCodeError(TransferscopeError, RuntimeError):
     """A file, folder or store names code, and the person has not said that it may be run."""
 
 

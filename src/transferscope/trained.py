@@ -387,8 +387,9 @@ def _contradictions(card: ModelCard, given: Mapping[str, Any], scale: PixelScale
         yield "a count or a score in it is out of range"
     if card.stderr is not None and not 0 <= card.stderr < inf:
         yield f"stderr = {card.stderr}; expected a number of at least 0"
-    if min((*shape, *card.inputs.raw_shape), default=0) < 1:
-        yield f"its inputs have the shapes {card.inputs.raw_shape} and {shape}"
+    raw = card.inputs.raw_shape
+    if not shape or not raw or min(*shape, *raw) < 1 or (raw != shape and not card.inputs.transforms):
+        yield f"its inputs have the shapes {raw} before and {shape} after {len(card.inputs.transforms)} transformations"
     elif len(scale.mean) not in (1, shape[0]):
         yield f"its scale is for {len(scale.mean)} channels or features, and its inputs have {shape[0]}"
     if not (scale.std > 0).any() or (len(shape) > 1 and not (scale.std > 0).all()):
@@ -416,7 +417,9 @@ def _not_read(given: object, read: object, place: str = "") -> str | None:
 def _check_head(file: Path, network: Network, card: ModelCard) -> None:
     """Whether the head that was opened has an output for each class or number of the card."""
     rows = getattr(network.head, "out_features", card.n_outputs)
-    _refuse_any(file, [f"it predicts {card.n_outputs} outputs and its head has {rows}"] if rows != card.n_outputs else [])
+    _refuse_any(
+        file, [f"it predicts {card.n_outputs} outputs and its head has {rows}"] if rows != card.n_outputs else []
+    )
 
 
 def _refuse_any(file: Path, wrong: Iterable[str]) -> None:

@@ -2,8 +2,10 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ from transferscope.errors import (
     MissingDataError,
     SettingsError,
     StoreError,
+    TransferscopeError,
     UnknownNameError,
 )
 from transferscope.models import BACKBONES
@@ -313,6 +316,139 @@ def test_what_is_no_exported_network_is_one_sentence(folder: Path, model: Traine
             load_model(tmp_path / "changed.safetensors")
 
 
+def _changed(file: Path, out: Path, change: Callable[[dict[str, Any]], object], *, scale: str | None = None) -> Path:
+    """An exported network whose card, or scale, was edited by hand."""
+    notes, card = read_notes(file), json.loads(read_notes(file)["transferscope.card"])
+    change(card)
+    notes |= {"transferscope.card": json.dumps(card)} | ({} if scale is None else {"transferscope.pixel_scale": scale})
+    save_file(load_file(file), out / "changed.safetensors", metadata=notes)
+    return out / "changed.safetensors"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("temperature", value) for value in (-1.0, 0.0, float("nan"), float("inf"), "1", True, None)),
+        *(
+            ("classes", value)
+            for value in (None, [], ["ant", "bee"], ["ant", "bee", "bee"], list("abcd"), "ant", [1, 2, 3])
+        ),
+        *(("n_outputs", value) for value in (0, -1, 2, 4, 10**12, 3.5, "3", True)),
+        *(("multi_label", value) for value in ("yes", 1)),
+        *(("label_units", value) for value in ([[0, 1]], [[0, 1]] * 3, [[0, 0]] * 3, [[float("nan"), 1]], [1])),
+        *(("metric", value) for value in ("r2", 3, None)),
+        *(("n_labels", value) for value in (0, -3, 1.5)),
+        *(("seed", value) for value in (-1, "0")),
+        *(("n_runs", value) for value in (0, None)),
+        *(("score", value) for value in (float("nan"), float("inf"), "good", None)),
+        *(("stderr", value) for value in (-1.0, float("nan"))),
+        ("mean_score", float("nan")),
+        ("temperatur", 2.0),
+        ("inputs.transforms", ["upside-up"]),
+        ("inputs.transforms", ["resize:"]),
+        ("inputs.transforms", "grey"),
+        *(("inputs.input_shape", value) for value in ([], [0], [-3], [4], [3, 1, 1], ["3"], 3)),
+        *(("inputs.raw_shape", value) for value in ([], [0], [[3]])),
+        ("inputs.columns", ["a", "a", "b"]),
+        ("inputs.data", "npz:a?b=c=d?e&&"),
+        ("inputs.colour", "red"),
+        ("network", None),
+        ("network.widths", [6]),
+        ("network.widths", [-5]),
+        ("network.widths", [10**9]),
+        ("network.name", "resnet20"),
+        ("network.name", 3),
+        ("network.depth", 3),
+        ("transformers", {"architecture": "BertModel", "head": None}),
+        ("transformers", 3),
+        ("code", 3),
+        ("versions", []),
+    ],
+    ids=repr,
+)
+def test_a_card_edited_by_hand_is_refused_in_one_sentence(
+    key: str, value: object, folder: Path, model: TrainedModel, tmp_path: Path
+) -> None:
+    def change(card: dict[str, Any]) -> None:
+        *tables, name = key.split(".")
+        table = card[tables[0]] if tables else card
+        table[name] = value
+
+    file = _changed(folder / "best/model.safetensors", tmp_path, change)
+    with pytest.raises(TransferscopeError) as refused:
+        load_model(file)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 2000
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        *('{"mean": [0, 0], "std": [1, 1]}', '{"mean": [0, 0, 0], "std": [0, 0, 0]}', '{"mean": [0], "std": [-1]}'),
+        *('{"mean": [0, 0, 0], "std": [1, 1, NaN]}', '{"mean": 0, "std": 1}', "[]", "3", "", "[" * 100_000),
+    ],
+)
+def test_a_scale_edited_by_hand_is_refused_in_one_sentence(
+    scale: str, folder: Path, model: TrainedModel, tmp_path: Path
+) -> None:
+    file = _changed(folder / "best/model.safetensors", tmp_path, lambda card: None, scale=scale)
+    with pytest.raises(TransferscopeError):
+        load_model(file)
+
+
+def test_what_may_be_edited_by_hand_is_read(folder: Path, model: TrainedModel, tmp_path: Path) -> None:
+    changes = {"classes": ["x", "y", "z"], "temperature": 2, "study": "mine", "score": 0.5}
+    changed = load_model(_changed(folder / "best/model.safetensors", tmp_path, lambda card: card.update(changes)))
+    x = np.load(folder / "classes.npz")["x_test"]
+    renamed = dict(zip(model.card.classes or (), "xyz", strict=True))
+    assert [renamed[name] for name in model.predict(x)] == list(changed.predict(x))
+    assert changed.card.temperature == 2
+
+
+@pytest.mark.parametrize("depth", [900, 100_000])
+@pytest.mark.parametrize("place", ["whole", "inside"])
+def test_a_card_without_bottom_is_refused(
+    depth: int, place: str, folder: Path, model: TrainedModel, tmp_path: Path
+) -> None:
+    file, deep = folder / "best/model.safetensors", "[" * depth + "]" * depth
+    notes = read_notes(file)
+    card = notes["transferscope.card"]
+    notes["transferscope.card"] = deep if place == "whole" else f'{{"code": {deep}, {card[1:]}'
+    save_file(load_file(file), tmp_path / "deep.safetensors", metadata=notes)
+    with pytest.raises(TransferscopeError):
+        load_model(tmp_path / "deep.safetensors")
+    with pytest.raises(TransferscopeError):
+        load(f"csv:{folder / 'prices.csv'}?label=price&encoding={quote(str(tmp_path / 'deep.safetensors'))}")
+
+
+def test_weights_with_flipped_bits_are_refused_wherever_they_are_opened(
+    folder: Path, classes: Path, model: TrainedModel, tmp_path: Path
+) -> None:
+    whole, drawn = (folder / "best/model.safetensors").read_bytes(), np.random.default_rng(0)
+    begin = 8 + int.from_bytes(whole[:8], "little")  # of the weights
+    file, data = tmp_path / "flipped.safetensors", f"npz:{folder / 'classes.npz'}"
+    network = ("--network", "mlp", "--widths", "5")
+    for copy in range(60):
+        raw = bytearray(whole)
+        for place in drawn.choice(np.arange(begin, len(whole)), 3, replace=False):
+            raw[place] ^= 1 << drawn.integers(8)
+        file.write_bytes(bytes(raw))
+        with pytest.raises(CorruptDataError, match="is damaged"):
+            load_model(file)
+        if copy > 2:
+            continue
+        for command in (
+            ("predict", str(file), data, "--out", str(tmp_path / "p.csv")),
+            ("rank", "--checkpoint", str(file), "--data", data, "--labels", "20", *network),
+            ("diagnose", "--checkpoint", str(file), "--data", data, *network),
+            ("show", "network", "mlp", "--widths", "5", "--shape", "3", "--weights", str(file)),
+        ):
+            with pytest.raises(CorruptDataError, match="is damaged"):
+                call(*command)
+        with pytest.raises(CorruptDataError, match="is damaged"):
+            study_of(tmp_path, "own", data, sources={"net": {"network": str(file)}})
+
+
 def test_inputs_of_another_form_are_refused(folder: Path, model: TrainedModel, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"shape \(4,\) and the network was trained on inputs of the shape \(3,\)"):
         model.predict(np.zeros((2, 4)))
@@ -398,7 +534,7 @@ def test_a_network_of_code_that_was_edited_predicts_nothing(
         export(store, tmp_path / "again")
     command = ("predict", str(tmp_path / "out"), f"npz:{folder}/classes.npz", "--out", str(tmp_path / "p.csv"))
     with pytest.raises(CorruptDataError, match="put the earlier code back"):
-        call(*command)
+        call(*command, "--trust-code")
     assert not (tmp_path / "p.csv").exists()
     file = _without_code(tmp_path / "out/model.safetensors")
     assert caplog.messages == []

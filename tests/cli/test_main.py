@@ -107,6 +107,32 @@ def test_a_bug_is_one_sentence_and_its_traceback_is_in_a_file(broken: Path, caps
     assert log.read_text().startswith("transferscope run s.toml\n")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql+psycopg://ann:s3cr3t@host/db",
+        "postgresql://ann:s3cr3t@sign/db@host/db",
+        "postgresql://host/db?user=ann&password=s3cr3t",
+        "postgresql://ann:s3cr3t 'quoted\"@host/db",
+        "mysql://:s3cr3t@[::1/db",
+    ],
+)
+@pytest.mark.parametrize("place", ["{}", "--store={}"])
+def test_the_file_of_a_bug_holds_no_password(
+    url: str, place: str, broken: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(arguments: list[str], **options: object) -> None:
+        raise ZeroDivisionError(f"cannot reach {url}; nor 'postgresql://bob:s3cr3t@elsewhere/db'")
+
+    monkeypatch.setattr(main, "app", break_down)
+    monkeypatch.setattr(sys, "argv", ["transferscope", "work", place.format(url)])
+    with pytest.raises(SystemExit):
+        main.main()
+    (log,) = broken.iterdir()
+    assert "s3cr3t" not in log.read_text()
+    assert "transferscope work " in log.read_text()
+
+
 def test_a_bug_whose_traceback_cannot_be_written_is_one_sentence(
     broken: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

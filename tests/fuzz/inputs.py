@@ -19,6 +19,7 @@ import torch
 import typer
 from hypothesis import strategies as st
 from PIL import Image
+from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
 
 from fuzz.material import Material, Tables, as_toml
@@ -1091,6 +1092,207 @@ def url(draw: Draw, material: Material, folder: Path) -> list[Command]:
     return [draw.one(commands)]
 
 
+# ---- files that name code -------------------------------------------------------------------------------------------
+
+RAN = "ran"
+"""A file that is there once a program was run which nobody asked for."""
+
+_PROGRAM = f"open({RAN!r}, 'w')\n\n\ndef run(*_, **__):\n    open({RAN!r}, 'w')\n"
+
+
+def _code(draw: Draw, folder: Path) -> str:
+    """A reference to a program: of Python, in the working directory or by its whole path."""
+    (folder / "planted.py").write_text(_PROGRAM)
+    return draw.one(
+        [
+            *(
+                "subprocess:getoutput",
+                "os:system",
+                "builtins:exec",
+                "planted.py:run",
+                "planted:run",
+                "./planted.py:run",
+            ),
+            *(f"{folder}/planted.py:run", "half-images:planted.py:run", "transferscope.files:written_whole"),
+        ]
+    )
+
+
+def _odd(draw: Draw, folder: Path) -> Any:
+    """A value of JSON, of any kind."""
+    return draw.one(
+        [
+            *(None, True, 0, -1, 1, 3, 10**12, 2**70, 0.5, float("nan"), float("inf"), -0.0, 1e300, "", "x", "1", "\0"),
+            *([], {}, [[]], [1, 1], ["a", "a"], [None], {"a": None}, "a" * 3000, draw.text(), draw.number()),
+            *(_code(draw, folder), {"name": _code(draw, folder)}, _deep(draw.one([50, 500]))),
+            {"name": "subprocess:getoutput", "options": {"cmd": f"touch {folder}/{RAN}"}},
+        ]
+    )
+
+
+def _deep(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def _spoiled(draw: Draw, plain: Any, folder: Path) -> Any:
+    """JSON values of which one, somewhere within, is another now, gone, or beside a key that nothing knows."""
+    if isinstance(plain, list) and plain and draw.chance(80):
+        place = draw.whole(0, len(plain) - 1)
+        changed = [_spoiled(draw, one, folder) if i == place else one for i, one in enumerate(plain)]
+        return draw.one([changed] * 4 + [changed[:-1], changed * 2])
+    if isinstance(plain, dict) and plain and draw.chance(90):
+        key = draw.one(sorted(plain))
+        if draw.chance(10):
+            return {name: value for name, value in plain.items() if name != key}
+        if draw.chance(10):
+            return {**plain, draw.one([key.upper(), key[:-1], draw.text()]): plain[key]}
+        return {**plain, key: _spoiled(draw, plain[key], folder)}
+    return _odd(draw, folder)
+
+
+def card(draw: Draw, material: Material, folder: Path) -> list[Command]:
+    """Exported networks whose card or scale was edited by hand, or holds what no card has, or names a program."""
+    with safe_open(material.path("network.safetensors"), framework="np") as opened:
+        notes = dict(opened.metadata())
+    path = folder / "model.safetensors"
+    for _ in range(draw.one([1, 1, 1, 2, 3])):
+        note = draw.one(["transferscope.card"] * 5 + ["transferscope.pixel_scale"])
+        try:
+            notes[note] = json.dumps(_spoiled(draw, json.loads(notes[note]), folder))
+        except (ValueError, RecursionError):
+            break
+    if draw.chance(5):
+        notes["transferscope.card"] = draw.one(["[" * 100_000, '{"a":' * 100_000, "", "null", "{}", "[]"])
+    save_file(load_file(material.path("network.safetensors")), path, metadata=notes)
+    if draw.chance(10):
+        _damage(draw, path)
+    target = f"npz:{material.path('target.npz')}"
+    table = f"csv:{material.path('table.csv')}?label=label&encoding={path}"
+    commands: list[Command] = [
+        *[["predict", str(draw.one([path, folder])), target, "--out", "predictions.csv"]] * 6,
+        ["data", "--show", table],
+        ["rank", "--data", target, "--checkpoint", str(path), "--labels", "9", "--network", "mlp", "--widths", "6"],
+        ["show", "network", "mlp", "--widths", "6", "--shape", "6", "--weights", str(path)],
+    ]
+    return [draw.one(commands)]
+
+
+def store_of_code(draw: Draw, material: Material, folder: Path) -> list[Command]:
+    """A finished study's store that names programs, in what is left to do or in what is read of it."""
+    path = folder / "study.sqlite"
+    shutil.copy(material.path("study.sqlite"), path)
+    (folder / "study.toml").write_text(as_toml(material.study(name="study", store="study.sqlite")))
+    keys = draw.one([("name",), ("data",), ("name", "data"), ("network", "method", "diagnostic"), ("options", "name")])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        for table, column in (("payloads", "content"), ("studies", "spec")):
+            for row, text in connection.execute(f"SELECT id, {column} FROM {table}").fetchall():
+                if draw.chance(80):
+                    changed = json.dumps(_with_code(draw, json.loads(text), keys, folder))
+                    connection.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (changed, row))
+        if draw.chance(40):
+            connection.executescript("DELETE FROM outcomes; DELETE FROM records; DELETE FROM arrays;")
+            connection.execute("UPDATE cells SET state = 'planned'")
+    place = draw.one(["study.sqlite", "study.sqlite", "study.toml"])
+    commands: list[Command] = [
+        *(["status", place], ["report", place], ["table", place], ["rank", place], ["rank", place, "--audit"]),
+        *(["scaling", place], ["plan", place], ["theory", "place", place], ["diagnose", "--map", place]),
+        *(["export", place, "--out", "net"], ["history", "add", place], ["work", place, "--workers", "0"]),
+        *(["run", "study.toml", "--yes"], ["work", place, "--workers", "0"], ["export", place, "--out", "net"]),
+    ]
+    return [draw.one(commands)]
+
+
+def _with_code(draw: Draw, plain: Any, keys: Sequence[str], folder: Path) -> Any:
+    if isinstance(plain, list):
+        return [_with_code(draw, one, keys, folder) for one in plain]
+    if not isinstance(plain, dict):
+        return plain
+    found = {key: _with_code(draw, value, keys, folder) for key, value in plain.items()}
+    for key in set(keys) & found.keys():
+        if draw.chance(70):
+            options = {"cmd": f"touch {folder}/{RAN}"}
+            found[key] = options if key == "options" else _code(draw, folder)
+    return found
+
+
+def transformers_folder(draw: Draw, material: Material, folder: Path) -> list[Command]:
+    """Folders of transformers that name code, whose weights are of odd types, or that hold pipes."""
+    place = folder / "model"
+    place.mkdir()
+    config: Any = {"architectures": ["BertModel"], "model_type": "bert", "hidden_size": 8, "num_attention_heads": 2}
+    config |= {"num_hidden_layers": 1, "intermediate_size": 8, "vocab_size": 12, "max_position_embeddings": 16}
+    config |= draw.one([{}, {"auto_map": {"AutoConfig": "planted.run", "AutoModel": "planted.run"}}])
+    config |= draw.one([{}, {}, {"attn_implementation": "somebody/kernel"}, {"architectures": ["pipeline"]}])
+    (place / "planted.py").write_text(_PROGRAM)
+    form = draw.one([np.float32, np.float32, np.float16, np.int8, np.bool_, np.uint8, np.int64, np.float64])
+    save_file({"embeddings.word_embeddings.weight": np.ones((12, 8), form)}, place / "model.safetensors")
+    files = {
+        "config.json": config,
+        "tokenizer.json": {"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}},
+        "tokenizer_config.json": {"auto_map": {"AutoTokenizer": ["planted.run", None]}, "tokenizer_class": "run"},
+        "modules.json": [{"idx": 0, "name": "0", "path": "", "type": "planted.run"}],
+        "preprocessor_config.json": {"image_mean": [0.5], "image_std": [0.5], "size": 8, "do_normalize": True},
+    }
+    for name, content in files.items():
+        if draw.chance(90):
+            (place / name).write_text(json.dumps(_spoiled(draw, content, folder) if draw.chance(30) else content))
+    if draw.chance(10):
+        name = draw.one([*files, "model.safetensors"])
+        (place / name).unlink(missing_ok=True)
+        os.mkfifo(place / name)
+    if draw.chance(10):
+        _damage(draw, place / "model.safetensors") if (place / "model.safetensors").is_file() else None
+    (folder / "texts.csv").write_text("text,label\n" + "a b,x\nb a,y\n" * 20)
+    texts = f"text:{folder}/texts.csv?text=text&label=label"
+    commands: list[Command] = [
+        ["show", "network", f"hf:{place}", *draw.one([[], ["--trust-code"]])],
+        ["rank", f"--network=hf:{place}", "--data", texts, "--labels", "4"],
+        ["rank", "--checkpoint", f"hf:{place}", "--data", f"npz:{material.path('target.npz')}", "--labels", "9"],
+        ["data", "--show", f"{texts}&tokenizer={place}"],
+        ["predict", str(place), texts, "--out", "predictions.csv"],
+    ]
+    return [draw.one(commands)]
+
+
+def same_names(draw: Draw, material: Material, folder: Path) -> list[Command]:
+    """Methods, sources, columns and arms of equal names, or of names that differ in case or spaces."""
+    for name in ("a.py", "b.py"):
+        (folder / name).write_text(
+            "from dataclasses import dataclass\nfrom typing import ClassVar\n"
+            "from transferscope.methods import FineTune\n\n@dataclass(frozen=True)\nclass Mine(FineTune):\n"
+            f"    name: ClassVar[str] = {draw.one(['mine', 'fine-tune', 'bss', 'Mine ', 'scratch'])!r}\n"
+        )
+    methods = draw.one(
+        [["a.py:Mine", "b.py:Mine"], ["a.py:Mine", "a.py:Mine"], ["a.py:Mine", "./a.py:Mine"], ["scratch", "scratch"]]
+    )
+    names = draw.one(
+        [["x", "x"], ["x", "X"], ["x", "x "], ["scratch", "scratch"], ["1", "1.0"], ["", ""], ["é", "e\u0301"]]
+    )
+    rows = [f"{task},{arm},{n},{0.5 + n / 1000}" for arm in names for task in names for n in (10, 20, 40, 80)]
+    head = draw.one(["task,arm,labels,score", "task,arm,arm,score", "task,arm,labels,score ", "score,arm,labels,score"])
+    (folder / "table.csv").write_text("\n".join([head, *rows]))
+    tables = material.study(store="small.sqlite")
+    for i, method in enumerate(methods):
+        tables[f'methods."{names[i]}"'] = {"method": json.dumps(method)}
+        if draw.chance(50):
+            source = {"data": json.dumps(f"npz:{material.path('source.npz')}"), "limit": str(30 - i)}
+            tables[f'sources."{names[i]}"'] = source
+    (folder / "study.toml").write_text(as_toml(tables))
+    source, target = (f"npz:{material.path(name)}" for name in ("source.npz", "target.npz"))
+    few = ["--steps", "2", "--pretraining-steps", "2", "--seeds", "1", "--workers", "0", "--no-tuning", "--labels", "9"]
+    commands: list[Command] = [
+        ["run", "study.toml", "--yes"],
+        ["compare", source, target, "--network", "mlp", *few, "--methods", *methods],
+        ["plan", "table.csv"],
+        ["history", "add", "table.csv"],
+        ["history", "propose", names[0], "--tried", f"{names[0]}=0.5", "--tried", f"{names[1]}=0.6"],
+    ]
+    return [draw.one(commands)]
+
+
 # ---- outcomes of strangers' code ------------------------------------------------------------------------------------
 
 
@@ -1110,6 +1312,10 @@ FAMILIES: dict[str, Family] = {
     "scaling tables": scaling_table,
     "URLs": url,
     "strangers' outcomes": outcome,
+    "cards": card,
+    "stores that name code": store_of_code,
+    "folders of transformers": transformers_folder,
+    "names given twice": same_names,
 }
 
 assert BACKBONES  # names of networks are drawn by hand above

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from fuzz.inputs import FAMILIES, SECRET, Draw
+from fuzz.inputs import FAMILIES, RAN, SECRET, Draw
 from fuzz.material import Material, make_material
 from fuzz.sandbox import COMMAND, Ended, Sandbox, shown
 
@@ -26,14 +26,18 @@ KEPT = os.environ.get("TRANSFERSCOPE_FUZZ_KEEP")
 """A folder to keep the inputs in that went wrong."""
 
 SHARES = {
-    "study files": 25,
-    "command lines": 20,
-    "data files": 15,
-    "weights": 10,
-    "stores": 12,
-    "scaling tables": 6,
-    "URLs": 7,
-    "strangers' outcomes": 5,
+    "study files": 20,
+    "command lines": 15,
+    "data files": 12,
+    "weights": 8,
+    "stores": 10,
+    "scaling tables": 5,
+    "URLs": 5,
+    "strangers' outcomes": 4,
+    "cards": 8,
+    "stores that name code": 6,
+    "folders of transformers": 4,
+    "names given twice": 3,
 }
 """Hundredths of the inputs of each family."""
 
@@ -123,6 +127,7 @@ def test_every_input_ends_with_an_answer_or_a_sentence(
             if any(".." in word for word in command):  # the user said so, as in --out ../../x
                 around, outside = around | outside, set()
             fault = ended.fault or _wrong_answer(ended) or (f"wrote {outside}" if outside else "")
+            fault = "a program was run that nobody asked for" if (folder / RAN).exists() else fault
             if fault:
                 tally.faults.append(f"{shown(command)}\n    {fault}")
                 _keep(folder, f"{family}-{len(tally.faults)}", command, ended, fault)

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
-from transferscope.errors import CorruptDataError, MissingDataError, MissingExtraError, NetworkError, SettingsError
+from transferscope.errors import (
+    CorruptDataError,
+    MissingDataError,
+    MissingExtraError,
+    NetworkError,
+    SettingsError,
+    TransferscopeError,
+)
 from transferscope.models import (
     NetworkInput,
     NetworkSettings,
@@ -25,6 +34,7 @@ from transferscope.models.hubs.huggingface import transformers_package
 from transferscope.models.hubs.timm import Timm
 from transferscope.models.hubs.torchvision import Torchvision
 from transferscope.models.inputs import read_image_processor
+from transferscope.trained import load_model
 
 PROCESSOR = {
     "do_normalize": True,
@@ -141,6 +151,44 @@ def test_a_folder_that_cannot_be_opened_is_refused_in_one_sentence(transformers:
         with pytest.raises(NetworkError, match=message) as caught:
             open_pretrained(Pretrained(NetworkSettings(f"hf:{tmp_path / name}")), (3, 32, 32))
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", [torch.bool, torch.int8, torch.uint8, torch.int64, torch.float8_e4m3fn])
+@pytest.mark.parametrize("which", ["all", "one"])
+def test_weights_that_no_training_left_are_refused(
+    form: torch.dtype, which: str, transformers: Any, tmp_path: Path
+) -> None:
+    settings = saved(transformers.ViTForImageClassification(vit(transformers)), tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    matrices = [name for name, tensor in tensors.items() if tensor.ndim == 2]
+    changed = {name: (10 * tensors[name]).to(form) for name in (matrices if which == "all" else matrices[-2:-1])}
+    save_file({**tensors, **changed}, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises((CorruptDataError, NetworkError), match=r"before it was quantised|cannot be opened"):
+        open_pretrained(Pretrained(settings), (3, 32, 32))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_network_that_counts_batches_is_opened(transformers: Any, tmp_path: Path) -> None:
+    config = transformers.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1], num_labels=5)
+    settings = saved(transformers.ResNetForImageClassification(config), tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    assert {tensor.dtype for tensor in tensors.values()} == {torch.float32, torch.int64}
+    assert open_pretrained(Pretrained(settings), (3, 32, 32)).report.missing == ()
+
+
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "config.json", "preprocessor_config.json", "1_Pooling/config.json"]
+)
+def test_a_pipe_in_a_folder_is_refused_and_not_waited_for(name: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(TransferscopeError):
+        open_pretrained(Pretrained(NetworkSettings(f"hf:{tmp_path}")), (3, 32, 32))
+    with pytest.raises(TransferscopeError):
+        load_model(tmp_path)
 
 
 def test_a_place_without_a_network_is_said(tmp_path: Path) -> None:

@@ -321,6 +321,16 @@ def test_a_file_with_any_damaged_byte_is_not_whole(tmp_path: Path) -> None:
         assert not is_whole(path)
 
 
+def test_a_file_without_a_checksum_is_whole_when_its_header_fits(tmp_path: Path) -> None:
+    path = tmp_path / "w.safetensors"
+    save_file({"head.weight": torch.ones(2, 3)}, path)
+    assert is_whole(path)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not is_whole(path)
+    save_file({}, path)
+    assert not is_whole(path)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int64, torch.bool])
 def test_tensors_of_any_type_and_shape_have_a_checksum(dtype: torch.dtype, tmp_path: Path) -> None:
     network = Network(nn.Identity(), nn.Linear(1, 1), 1)

@@ -18,7 +18,6 @@ from typing import Annotated, Any, NoReturn
 import typer
 from platformdirs import user_log_path
 
-from transferscope import consent
 from transferscope.cli import (
     compare,
     data,
@@ -40,7 +39,7 @@ from transferscope.cli import (
     theory,
     work,
 )
-from transferscope.cli.plugins import CommandsWithPlugins
+from transferscope.cli.plugins import TRUST_CODE, CommandsWithPlugins
 from transferscope.errors import TransferscopeError
 
 LIST_OPTIONS = (
@@ -191,7 +190,7 @@ def _options(
         bool, typer.Option("--verbose", help="Say what is done, with times, on the standard error stream.")
     ] = False,
     trust_code: Annotated[
-        bool, typer.Option("--trust-code", help="Run the code that a file or store names; nothing unasked otherwise.")
+        bool, typer.Option(TRUST_CODE, help="Run the code that a file or store names; nothing unasked otherwise.")
     ] = False,
 ) -> None:
     """What holds for every command."""
@@ -209,14 +208,12 @@ def main() -> None:
     arguments = sys.argv[1:]
     debug = bool(os.environ.get("TRANSFERSCOPE_DEBUG")) or "--debug" in arguments
     show_log(verbose="--verbose" in arguments)
-    trust_code = "--trust-code" in arguments
-    arguments = [argument for argument in arguments if argument not in ("--debug", "--verbose", "--trust-code")]
+    arguments = [argument for argument in arguments if argument not in ("--debug", "--verbose")]
     if "_TRANSFERSCOPE_COMPLETE" in os.environ:
         complete_several_values(os.environ)
     try:
         lists = _LIST_OPTIONS_OF_RANK if "rank" in arguments[:1] else LIST_OPTIONS
-        with consent.typed(arguments, trust_code=trust_code):
-            code = app(one_option_per_value(arguments, lists), prog_name="transferscope", standalone_mode=False)
+        code = app(one_option_per_value(arguments, lists), prog_name="transferscope", standalone_mode=False)
     except TransferscopeError as error:
         _refuse(str(error))
     except OSError as error:
@@ -270,13 +267,27 @@ def _end(code: int, sentence: str) -> NoReturn:
     sys.exit(code)
 
 
+def _without_passwords(arguments: Sequence[str], trace: str) -> str:
+    """What was typed and what came of it, as it may be sent to others: a URL of a database may hold a password."""
+    from transferscope.store import without_password
+
+    typed = []
+    for argument in arguments:
+        url = re.search(r"[A-Za-z][\w+.-]*://.*", argument, re.DOTALL)  # to the end: a password may hold any sign
+        shown = argument if url is None else argument[: url.start()] + without_password(url[0])
+        typed.append(shown)
+        trace = trace if url is None else trace.replace(url[0], without_password(url[0]))
+    trace = re.sub(r"[A-Za-z][\w+.-]*://[^\s'\"]+", lambda url: without_password(url[0]), trace)
+    return f"transferscope {' '.join(typed)}\n\n{trace}"
+
+
 def _written_down(arguments: Sequence[str]) -> str:
     """Keep the traceback of a bug in a file; what to tell the user about it."""
     try:
         folder = user_log_path("transferscope", ensure_exists=True)
         descriptor, name = tempfile.mkstemp(".txt", "error-", folder if os.access(folder, os.W_OK) else None, text=True)
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(f"transferscope {' '.join(arguments)}\n\n{traceback.format_exc()}")
+            file.write(_without_passwords(arguments, traceback.format_exc()))
     except OSError as error:
         return f"its traceback could not be written ({error.strerror}): run it again with --debug to see it"
     return f"its traceback is in {name}: please report it with that file; what was stored is safe"

@@ -3,19 +3,34 @@
 Such an entry point leads to a `typer.Typer`. It is loaded when its command is called, or when all commands are listed.
 """
 
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from transferscope import consent
 from transferscope.errors import SettingsError
 
 GROUP = "transferscope.commands"
+TRUST_CODE = "--trust-code"
 
 
 class CommandsWithPlugins(TyperGroup):
-    """The commands of transferscope, followed by those of other packages; a name of its own always means its own."""
+    """The commands of transferscope, followed by those of other packages; a name of its own always means its own.
+
+    While one runs, the code is allowed that was typed, and no other that a file or store names without `--trust-code`,
+    which may stand before or after the command.
+    """
+
+    def main(self, args: Sequence[str] | None = None, *further: Any, **options: Any) -> Any:
+        """Run what was typed; see `click.Group.main`."""
+        words = list(sys.argv[1:] if args is None else args)
+        typed = [word for word in words if word != TRUST_CODE]
+        with consent.typed(typed, trust_code=len(typed) < len(words)):
+            return super().main(typed, *further, **options)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names, in the order of the help."""

@@ -13,7 +13,14 @@ from functools import partial
 from types import FrameType
 from typing import Any, TypeVar
 
-from transferscope.errors import MissingDataError, MissingExtraError, SettingsError, StoreError, UnreachableError
+from transferscope.errors import (
+    MissingDataError,
+    MissingExtraError,
+    SettingsError,
+    StoreError,
+    UnreachableError,
+    UntrustedCodeError,
+)
 from transferscope.models.weights import is_whole
 from transferscope.records import Failure
 from transferscope.store import Claim, Owner, PlannedCell, Standing, Store
@@ -413,7 +420,8 @@ def deferred_interrupt() -> Iterator[Interrupt]:
 def _is_of_machine(failure: Failure) -> bool:
     """Whether a cell has failed for want of data or a package, which another machine may have."""
     last = failure.details.rstrip().rpartition("\n")[2]
-    return last.partition(":")[0].rpartition(".")[2] in (MissingDataError.__name__, MissingExtraError.__name__)
+    kinds = (MissingDataError, MissingExtraError, UntrustedCodeError)
+    return last.partition(":")[0].rpartition(".")[2] in {kind.__name__ for kind in kinds}
 
 
 class _Runner:
@@ -591,8 +599,10 @@ class _Runner:
         self._shares.pop(message.key, None)
         if isinstance(message, Failed) and (self._is_guest or not self._is_here) and _is_of_machine(message.failure):
             where = f"the runner on {platform.node()}" if self._is_here else "a node of the Ray cluster"
-            raise MissingDataError(
-                f"{message.failure.message} ({where} lacks it, and the cell is given back, to machines that have it)"
+            refused = UntrustedCodeError.__name__ in message.failure.details
+            reason, others = ("does not trust it", "trust it") if refused else ("lacks it", "have it")
+            raise (UntrustedCodeError if refused else MissingDataError)(
+                f"{message.failure.message} ({where} {reason}, and the cell is given back, to machines that {others})"
             )
         if isinstance(message, Failed):
             if self._ask(partial(self._store.fail, message.key, message.failure, claim=claim)):

@@ -18,7 +18,6 @@ from transferscope.errors import (
     MissingDataError,
     NetworkError,
     TransferscopeError,
-    UntrustedCodeError,
 )
 from transferscope.files import require_regular
 from transferscope.models.adapt import NO_HEAD
@@ -109,8 +108,7 @@ class HuggingFace(NamedModule):
             return self._pooled(module).train()
 
     def trained(self) -> WithWeights:
-        """The model with the weights of its safetensors file, stored as they were trained: transformers casts others."""
-        check_checksum(self.folder / "model.safetensors")
+        """The model with the weights of its file, stored in a form to train in: transformers would cast any other."""
         with seeded(0), self.said("opened"):
             module, found = self.kind.from_pretrained(
                 str(self.folder),
@@ -120,6 +118,9 @@ class HuggingFace(NamedModule):
                 output_loading_info=True,
                 **self._options,
             )
+            module = self._pooled(module)
+            if self.sentences is not None and hasattr(module, AFTER):
+                self.sentences.load(getattr(module, AFTER), self.folder)
         counted = {name.rpartition(".")[2] for name, tensor in module.named_buffers() if not tensor.is_floating_point()}
         of_other_form = {
             name: form
@@ -129,14 +130,13 @@ class HuggingFace(NamedModule):
         if of_other_form:
             name, form = next(iter(of_other_form.items()))
             raise CorruptDataError(
-                f"hf:{self.name} holds {name} as {form}; expected weights in float16, bfloat16, float32 or float64: give "
-                "the model as it was trained, before it was quantised"
+                f"hf:{self.name} holds {name} as {form}; expected float16, bfloat16, float32 or float64: give the "
+                "model as it was trained, before it was quantised"
             )
-            module = self._pooled(module)
-            if self.sentences is not None and hasattr(module, AFTER):
-                self.sentences.load(getattr(module, AFTER), self.folder)
         wrong = [str(key[0] if isinstance(key, tuple) else key) for key in found["mismatched_keys"]]
         missing = tuple(sorted({*map(str, found["missing_keys"]), *wrong}))
+        if not missing:
+            check_checksum(self.folder / "model.safetensors")
         return WithWeights(module.train(), missing, tuple(sorted(map(str, found["unexpected_keys"]))))
 
     def _pooled(self, module: nn.Module) -> nn.Module:
@@ -161,7 +161,7 @@ class HuggingFace(NamedModule):
         if not isinstance(found, dict):
             raise NetworkError(f"{self.folder / 'config.json'} is no configuration of transformers")
         if kernel is not None:
-            raise UntrustedCodeError(
+            raise NetworkError(
                 f"{self.folder / 'config.json'} names code of the hub to compute with, {kernel}, which is never run; "
                 "leave that key out"
             )

@@ -147,8 +147,8 @@ def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...],
         return network
     stored = read_tensors(folder / HEAD)
     shapes = {name: tuple(tensor.shape) for name, tensor in stored.items()}
-    rows = shapes.get("weight", (0,))[0]
-    if not rows or shapes not in ({"weight": (rows, network.n_features)} | bias for bias in ({}, {"bias": (rows,)})):
+    rows = next(iter(shapes.get("weight", ())), 0)
+    if not rows or {"bias": (rows,), **shapes} != {"weight": (rows, network.n_features), "bias": (rows,)}:
         raise NetworkError(
             f"{folder / HEAD} holds {shapes}; expected the weight (outputs, {network.n_features}) of a head, and maybe "
             "its bias: export the network again"
