@@ -16,7 +16,7 @@ Every message is one sentence (or two) that says what was seen, what was expecte
 prints it and exits with status 2. An error that is not in this tree is a bug: its traceback goes to a file.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -101,6 +101,21 @@ def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:
             raise SettingsError(f"the {kind} {name!r} is given twice; give each once")
         found[name] = value
     return found
+
+
+def refuse_unused(given: Mapping[str, bool], why: str) -> None:
+    """Refuse what was given and would not be used.
+
+    Args:
+        given: Whether it was, by the names of options or arguments.
+        why: What it is beside, as in "a finished study says which networks are rated".
+
+    Raises:
+        SettingsError: One was given.
+    """
+    for name, is_given in given.items():
+        if is_given:
+            raise SettingsError(f"{why}, and {name} was given too; leave it out")
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:

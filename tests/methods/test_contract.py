@@ -15,12 +15,11 @@ from cases_of_methods import (
     classification_task,
     missing_cases,
     network_for,
-    regression_task,
 )
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.methods import FineTune, FitOptions, Fitted, L2Sp
 from transferscope.models import NetworkSettings, build_network
-from transferscope.testing.methods import METHOD_PROMISES, MethodCase
+from transferscope.testing.methods import IMAGE, METHOD_PROMISES, NETWORKS, ON_EVERY_NETWORK, MethodCase
 
 OPTIONS = FitOptions(BUDGET, seed=7, device="cpu")
 
@@ -38,8 +37,23 @@ def fit(case: str, task: TransferTask, options: FitOptions = OPTIONS) -> Fitted:
 @every_method
 @pytest.mark.parametrize("promise", METHOD_PROMISES)
 def test_it_keeps_what_every_method_promises(case: str, promise: str) -> None:
-    METHOD_PROMISES[promise](
-        MethodCase(CASES[case], case not in CLASSIFICATION_ONLY, case not in WITHOUT_STEPS, case not in WITHOUT_LABELS)
+    METHOD_PROMISES[promise](_case_of(case))
+
+
+@every_method
+@pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.name.rpartition(":")[2])
+@pytest.mark.parametrize(
+    "promise", [pytest.param(one, marks=pytest.mark.slow) if "cut off" in one else one for one in ON_EVERY_NETWORK]
+)
+def test_it_keeps_them_on_networks_with_batch_normalisation_or_attention(
+    case: str, promise: str, network: NetworkSettings
+) -> None:
+    METHOD_PROMISES[promise](replace(_case_of(case), network=network, input_shape=IMAGE))
+
+
+def _case_of(case: str) -> MethodCase:
+    return MethodCase(
+        CASES[case], case not in CLASSIFICATION_ONLY, case not in WITHOUT_STEPS, case not in WITHOUT_LABELS
     )
 
 
@@ -81,8 +95,8 @@ def test_every_method_on_every_network(case: str, name: str, kind: str) -> None:
     """A linear network has no backbone to freeze, to hold or to train; its head is still learnt."""
     if kind == "regression" and case in CLASSIFICATION_ONLY:
         pytest.skip("classification only")
-    task = as_images(classification_task() if kind == "classification" else regression_task())
-    method = CASES[case]
+    of_images = replace(_case_of(case), input_shape=IMAGE)
+    task, method = of_images.classification() if kind == "classification" else of_images.numbers(), CASES[case]
     if isinstance(method, FineTune) and name == "linear":
         method = replace(method, frozen_blocks=0)  # there is no block
     source = task.source
@@ -112,20 +126,6 @@ SMALL_WIDTHS: dict[str, tuple[int, ...] | None] = {
     "conv4": (2, 2, 2, 2),
     "resnet20": (2, 2, 3),
 }
-
-
-def as_images(task: TransferTask) -> TransferTask:
-    """The inputs as grey images of 16 pixels on a side, the smallest that every network reads."""
-
-    def image(part: LabelledSet) -> LabelledSet:
-        grey = 1 / (1 + np.exp(-np.resize(part.inputs.T, (256, len(part))).T))
-        return replace(part, inputs=grey.reshape(-1, 1, 16, 16).astype(np.float32))
-
-    def images(data: Dataset) -> Dataset:
-        return replace(data, train=image(data.train), test=image(data.test))
-
-    assert task.source is not None
-    return TransferTask(images(task.target), images(task.source))
 
 
 def methods_that_read_sources() -> list[str]:

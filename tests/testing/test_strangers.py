@@ -1,5 +1,6 @@
 """The contract suites on the templates of examples/, and on code that breaks a promise."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,9 +15,10 @@ from transferscope.analyses.compare import Budget
 from transferscope.data import Dataset, DataSpec, LabelledSet
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS, Scratch
-from transferscope.models import NetworkSettings
+from transferscope.models import Network, NetworkSettings
 from transferscope.scores import SCORES
 from transferscope.testing import check_data, check_diagnostic, check_method, check_network, check_score
+from transferscope.testing.methods import ON_EVERY_NETWORK
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -74,6 +76,38 @@ def test_a_method_that_breaks_promises_is_told_which() -> None:
     said = str(told.value).splitlines()
     assert said[0].startswith("the method careless keeps ")
     assert any(line.startswith("  it leaves what it is given as it was: it changes the weights") for line in said)
+
+
+@dataclass(frozen=True)
+class Misled(Scratch):
+    """Holds layers of one kind, with a line that raises where there is one."""
+
+    layer: str = "BatchNorm2d"
+
+    name: ClassVar[str] = "misled"
+
+    def frozen(self, own: Network) -> Sequence[nn.Module]:
+        """None."""
+        for module in own.modules():
+            if type(module).__name__ == self.layer:
+                raise RuntimeError(f"cannot hold {self.layer}")
+        return ()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("layer", "where"), [("BatchNorm2d", "resnet20"), ("MultiheadAttention", "transformer"), ("Tanh", "bent")]
+)
+def test_a_method_is_tried_on_the_layers_that_networks_have(layer: str, where: str) -> None:
+    with pytest.raises(AssertionError) as told:
+        check_method(Misled(layer), network=f"{__file__}:bent", input_shape=(4,))
+    broken = str(told.value).splitlines()[1:]
+    assert len(broken) == len(ON_EVERY_NETWORK)
+    assert all(f", on {where}: it raises RuntimeError: cannot hold {layer}" in line for line in broken)
+
+
+def bent(input_shape: tuple[int, ...]) -> nn.Module:
+    return nn.Sequential(nn.Linear(input_shape[0], 3), nn.Tanh())
 
 
 def leaky(spec: DataSpec, seed: int) -> Dataset:

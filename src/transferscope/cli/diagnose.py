@@ -7,7 +7,7 @@ import typer
 
 from transferscope.cli.as_json import AsJson, print_analysis
 from transferscope.cli.complete import DATA, DIAGNOSTICS, NETWORKS, among
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, refuse_unused
 
 
 def diagnose(
@@ -79,10 +79,33 @@ def diagnose(
     Without --diagnostics it measures what applies and is quick; --against and --source make more apply.
     """
     if weight_map is not None:
-        _map(
-            weight_map, checkpoint, data, out or Path("diagnosis"), study=study, seed=seed, as_json=as_json, quiet=quiet
-        )
+        of_files = {
+            "--checkpoint": checkpoint,
+            "--data": data,
+            "--transforms": transforms,
+            "--against": against,
+            "--source": source,
+            "--source-transforms": source_transforms,
+            "--network": None if network == "lenet" else network,
+            "--widths": widths,
+            "--input": input,
+            "--diagnostics": diagnostics,
+            "--set": change,
+            "--examples": None if examples == 600 else examples,
+            "--part": None if part == "target_train" else part,
+            "--labels": labels,
+            "--scaling": scaling,
+            "--head": None if head == "head" else head,
+            "--feature-map": feature_map or None,
+            "--device": None if device == "auto" else device,
+        }
+        given = {name: value is not None for name, value in of_files.items()}
+        refuse_unused(given, "--map takes the networks and the data from the study, and measures nothing else")
+        _map(weight_map, out or Path("diagnosis"), study=study, seed=seed, as_json=as_json, quiet=quiet)
         return
+    refuse_unused({"--study": study is not None}, "files were given; only --map reads a study")
+    if source is None:
+        refuse_unused({"--source-transforms": source_transforms is not None}, "there is no --source to transform")
     if checkpoint is None or data is None:
         raise SettingsError(
             "diagnose needs a network and data; give them as in `transferscope diagnose --checkpoint net.safetensors "
@@ -135,8 +158,6 @@ def diagnose(
 
 def _map(
     place: str,
-    checkpoint: Path | None,
-    data: str | None,
     out: Path,
     *,
     study: str | None,
@@ -144,11 +165,6 @@ def _map(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    if checkpoint is not None or data is not None:
-        raise SettingsError(
-            "--map takes the networks and the data from the study, and --checkpoint or --data was given too; leave "
-            "them out"
-        )
     from transferscope.analyses.diagnose import map_weights
 
     def reading(done: int, total: int) -> None:

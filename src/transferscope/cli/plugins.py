@@ -4,7 +4,8 @@ Such an entry point leads to a `typer.Typer`. It is loaded when its command is c
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
 import typer
@@ -43,6 +44,15 @@ class CommandsWithPlugins(TyperGroup):
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.get_short_help_str(limit=1000)) for name, command in found.items()])
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that was called, if no option of one value is given twice, the first of which would be lost."""
+        name, command, rest = super().resolve_command(ctx, args)
+        called, words = command, list(rest)
+        while words and hasattr(called, "commands") and (below := called.get_command(ctx, words[0])) is not None:
+            called, words = below, words[1:]
+        _refuse_repeats(getattr(called, "params", ()), words)
+        return name, command, rest
+
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by its name; None if there is none. One that cannot be loaded says so when it is called."""
         own = super().get_command(ctx, cmd_name)
@@ -55,6 +65,21 @@ class CommandsWithPlugins(TyperGroup):
         command = get_command(found)
         command.name = cmd_name
         return command
+
+
+def _refuse_repeats(parameters: Iterable[Any], words: Sequence[str]) -> None:
+    single = {
+        option: one.name
+        for one in parameters
+        if one.param_type_name == "option" and not one.multiple and not one.is_flag
+        for option in one.opts
+    }
+    seen: set[str] = set()
+    for word in takewhile(lambda word: word != "--", words):
+        name = single.get(word.partition("=")[0])
+        if name in seen:
+            raise SettingsError(f"{word.partition('=')[0]} is given twice and takes one value; give it once")
+        seen |= {name} if name is not None else set()
 
 
 def refusing(name: str, sentence: str) -> Any:

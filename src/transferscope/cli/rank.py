@@ -61,14 +61,18 @@ def rank(
     how well each score would have chosen, given what transfer really gave; its report shows this from then on. With a
     store of several studies and --audit: which score to lead with, beside plain controls, over all targets.
     """
-    from_files = {"--checkpoint": checkpoints, "--data": data, "--transforms": transforms, "--labels": labels}
+    from_files = {
+        "--checkpoint": checkpoints,
+        "--data": data,
+        "--transforms": transforms,
+        "--labels": labels,
+        "--network": None if network == "lenet" else network,
+        "--widths": widths,
+        "--input": input,
+        "--head": head,
+    }
     if audit:
-        others = {
-            **from_files,
-            "--study": study,
-            "--widths": widths,
-            "--network": network if network != "lenet" else None,
-        }
+        others = {**from_files, "--study": study}
         if given := [name for name, value in others.items() if value is not None]:
             raise SettingsError(f"--audit is about all studies of a store, and {given[0]} was given too; leave it out")
         if place is None:
@@ -81,16 +85,14 @@ def rank(
                 "rank needs pretrained networks and a target; give them as in `transferscope rank --data usps "
                 "--checkpoint a.safetensors b.safetensors`, or a finished study as in `transferscope rank usps.toml`"
             )
-        if against is not None or study is not None:
-            raise SettingsError("--against and --study are about a study and none was given; leave them out")
         if labels is not None and len(labels) != 1:
             raise SettingsError(f"--labels was given {len(labels)} numbers; rank with one at a time")
-    elif given := [name for name, value in from_files.items() if value is not None]:
+    elif given := [name for name, value in {**from_files, "--seeds": None if seeds == 3 else seeds}.items() if value]:
         from transferscope.store import without_password
 
         shown = without_password(place)
         raise SettingsError(
-            f"{shown} says which networks and labels to use, and {given[0]} was given too; leave it out"
+            f"{shown} says which networks, labels and seeds to use, and {given[0]} was given too; leave it out"
         )
     # the command line starts faster without what a mistake, or another command, does not need
     from transferscope.analyses.rank.question import rank as ask
@@ -112,7 +114,7 @@ def rank(
                     head=head,
                     input=None if input is None else NetworkInput.from_text(input),
                 ),
-                labels=100 if labels is None else labels[0],
+                labels=labels[0] if labels else 100,
                 seeds=seeds,
                 scores=scores or (),
                 against=against,

@@ -11,7 +11,7 @@ import typer
 
 from transferscope.cli.as_json import AsJson, print_json
 from transferscope.cli.options import BackendOption, DeviceOption, ThreadsOption, WorkersOption
-from transferscope.errors import SettingsError, each_once
+from transferscope.errors import SettingsError, each_once, refuse_unused
 
 if TYPE_CHECKING:
     from transferscope.study.spec import StudySpec
@@ -91,6 +91,9 @@ def submit(
 
     if (slurm is None) == (local is None):
         raise SettingsError("give the number of runners: --slurm N for an array job, or --local N to try it here")
+    of_slurm = {"--partition": partition, "--account": account, "--sbatch": sbatch, "--cpus": cpus, "--memory": memory}
+    asked = {name: value is not None for name, value in of_slurm.items()}
+    refuse_unused(asked if local is not None else {}, "runners of --local ask for nothing of SLURM")
     further = each_once(map(_split, sbatch or ()), "option of --sbatch")
     spec = read_spec(study)
     options = {"workers": workers, "threads": threads, "device": device, "backend": backend}

@@ -54,7 +54,7 @@ def features_of(
     """
     known = examples.kept(network) if examples.kept is not None and head == "head" else None
     if known is not None:
-        return known.detach().flatten(1).double().cpu()
+        return known.detach().flatten(1).cpu().double()
     state = frozen_state(network)
     first_outputs(network, examples.inputs[:2], state)
     seen: list[Tensor] = []
@@ -71,7 +71,7 @@ def features_of(
             f"the forward pass called {head} on {sum(len(part) for part in seen)} of {len(examples)} examples; name a "
             "submodule that sees every example once"
         )
-    return torch.cat([part.flatten(1).double().cpu() for part in seen])
+    return torch.cat([part.flatten(1).cpu().double() for part in seen])
 
 
 def feature_array(network: nn.Module, subject: Subject, batch_size: int) -> Float[np.ndarray, "N D"]:
@@ -121,10 +121,10 @@ def label_codes(examples: Examples) -> Float[np.ndarray, "N C"]:
     prints it for C = 10.
     """
     if examples.labels.is_floating_point():
-        targets: np.ndarray = examples.labels.reshape(len(examples), -1).double().cpu().numpy()
+        targets: np.ndarray = examples.labels.reshape(len(examples), -1).cpu().double().numpy()
         return targets
     if examples.several_labels:
-        halves: np.ndarray = examples.labels.double().cpu().numpy() - 0.5
+        halves: np.ndarray = examples.labels.cpu().double().numpy() - 0.5
         return halves
     check_one_class_each(examples)
     classes, index = np.unique(examples.labels.cpu().numpy(), return_inverse=True)

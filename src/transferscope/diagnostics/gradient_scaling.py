@@ -167,7 +167,7 @@ class GradientScaling:
             surface, modules = loss_surface(subject), weighted_layers(subject.network)
             for batch in surface.examples.first(self.n_examples).batches(self.batch_size):
                 for name, gradient in layer_gradients(surface, batch).by_layer.items():
-                    norms.setdefault(name, []).append(gradient.flatten(1).norm(dim=1).double().cpu())
+                    norms.setdefault(name, []).append(gradient.flatten(1).norm(dim=1).cpu().double())
                     rows = _by_unit(gradient, modules[name])
                     moments[name] = moments.get(name, 0.0) + rows.T @ rows
         weights = {name: _weight(modules[name]).to(surface.point.dtype) for name in norms}

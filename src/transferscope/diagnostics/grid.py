@@ -21,6 +21,7 @@ from torch.func import functional_call, vmap
 from transferscope.diagnostics.loss_surface import LossSurface
 from transferscope.diagnostics.network_state import replaced_forward
 from transferscope.diagnostics.subject import Examples
+from transferscope.models.network import is_recurrent
 
 _LINEAR = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
@@ -156,15 +157,16 @@ def grid_losses(
     Args:
         grid: The points.
         batch_size: Examples per forward pass.
-        points_per_call: Points evaluated in one vectorised call; None for 1 on a CPU and 16 elsewhere. Memory grows
-            with it.
+        points_per_call: Points evaluated in one vectorised call; None for 16, but for 1 on a CPU and of recurrent
+            networks, which cannot be vectorised. Memory grows with it.
         file: Where to keep what is done (an .npz file); a grid that was interrupted goes on from there.
         progress: Called after every call.
 
     Returns:
         Losses, shape (B, G) for B batches, float64; infinite or NaN where the network overflows.
     """
-    at_once = points_per_call or (1 if grid.directions.device.type == "cpu" else 16)
+    one = grid.directions.device.type == "cpu" or is_recurrent(grid.surface.network)
+    at_once = points_per_call or (1 if one else 16)
     batches = list(grid.surface.examples.batches(batch_size))
     store = _GridFile(file, f"{grid.fingerprint}/{batch_size}")
     losses, done = store.read((len(batches), len(grid.coordinates)))
@@ -176,7 +178,7 @@ def grid_losses(
                 chunk = slice(start, start + at_once)
                 if not done[i, chunk].all():
                     found = _losses(grid, batch, grid.coordinates[chunk], first, responses)
-                    losses[i, chunk], done[i, chunk] = found.double().cpu().numpy(), True
+                    losses[i, chunk], done[i, chunk] = found.cpu().double().numpy(), True
                     store.write(losses, done, at_least_every=SAVE_EVERY)
                 if progress is not None:
                     progress(int(done.sum()), done.size)

@@ -68,7 +68,7 @@ class KernelDistance:
         labels = [part.labels for part in (source, target) if not part.labels.is_floating_point()]
         n_classes = max([1, *(int(one.max()) + 1 for one in labels)])
         both = [
-            kernel_examples(part.inputs.flatten(1).double().cpu().numpy(), _codes(part, n_classes))
+            kernel_examples(part.inputs.flatten(1).cpu().double().numpy(), _codes(part, n_classes))
             for part in (source, target)
         ]
         return kernel_transfer(*both, ridge=self.ridge)
@@ -125,7 +125,7 @@ def _relative(estimate: Estimate, size: float) -> Estimate:
 
 def _codes(examples: Examples, n_classes: int) -> Float[np.ndarray, "N K"]:
     if examples.labels.is_floating_point():
-        targets: np.ndarray = examples.labels.reshape(len(examples), -1).double().cpu().numpy()
+        targets: np.ndarray = examples.labels.reshape(len(examples), -1).cpu().double().numpy()
         return targets
     check_one_class_each(examples)
     codes: np.ndarray = np.eye(n_classes)[examples.labels.cpu().numpy()] - 1 / n_classes

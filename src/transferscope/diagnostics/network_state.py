@@ -11,6 +11,7 @@ from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from transferscope.errors import NetworkError, SettingsError
+from transferscope.models.network import recurrent_backward
 
 BatchNorm = Literal["running", "batch"]
 """Statistics of batch normalisation while a loss is measured: running means, or those of each batch."""
@@ -31,7 +32,7 @@ def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
     try:
         for network in networks:
             network.eval()
-        with torch.random.fork_rng(devices=devices), torch.enable_grad():
+        with torch.random.fork_rng(devices=devices), torch.enable_grad(), recurrent_backward(*networks):
             yield
     finally:
         for module, training in modes:

@@ -53,10 +53,10 @@ def tangent_gram(surface: LossSurface, *, memory: int = MEMORY, batch_size: int 
             rows = torch.empty(kept.stop - start, surface.layout.size).to(surface.point)
             for batch, gradients in _gradients(surface, inputs[kept], output, batch_size):
                 rows[batch] = gradients
-            gram[kept, kept] += (rows @ rows.T).double().cpu()
+            gram[kept, kept] += (rows @ rows.T).cpu().double()
             for batch, gradients in _gradients(surface, inputs[kept.stop :], output, batch_size):
                 others = slice(kept.stop + batch.start, kept.stop + batch.stop)
-                gram[kept, others] += (rows @ gradients.T).double().cpu()
+                gram[kept, others] += (rows @ gradients.T).cpu().double()
     gram = gram.triu() + gram.triu(1).T
     mean: np.ndarray = (gram / n_outputs).numpy()
     return mean

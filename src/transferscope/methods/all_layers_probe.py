@@ -221,8 +221,10 @@ class AllLayersProbe(Method):
 
 def _standardisation(numbers: Float[Tensor, "N m"]) -> tuple[Tensor, Tensor]:
     """Mean and inverse standard deviation of each number; 1 for one that does not vary."""
-    std = numbers.double().std(dim=0, correction=0)
-    return numbers.double().mean(dim=0).float(), torch.where(std > 1e-6, 1 / std, 1.0).float()
+    exact = numbers.cpu().double()
+    std = exact.std(dim=0, correction=0)
+    scale = torch.where(std > 1e-6, 1 / std, 1.0)
+    return exact.mean(dim=0).to(numbers.device, numbers.dtype), scale.to(numbers.device, numbers.dtype)
 
 
 def _best(of_all: nn.Linear, fraction: float) -> Tensor:

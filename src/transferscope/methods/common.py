@@ -80,6 +80,8 @@ def domain(dataset: Dataset, options: FitOptions, network: Network | None = None
         network: What will read the data; None for what learns on standardised inputs.
     """
     device = choose_device(options.device)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)  # what a fit takes is counted from here
     scale = pixel_scale(dataset.train) if network is None else scale_of(network, dataset.train)
     return Domain(to_tensors(dataset.train, scale, device), to_tensors(dataset.test, scale, device), scale)
 

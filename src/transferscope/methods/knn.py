@@ -125,5 +125,5 @@ def _least_error(head: NeighbourHead, features: Float[Tensor, "N m"], values: Fl
     for k in tried:
         read = head.read(others, k)
         wrong = (read.argmax(dim=1) != values.argmax(dim=1)) if head.votes else (read - values).square().mean(dim=1)
-        errors.append(float(wrong.to(torch.float64).mean()))
+        errors.append(float(wrong.cpu().double().mean()))
     return tried[errors.index(min(errors))]

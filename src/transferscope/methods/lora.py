@@ -39,9 +39,8 @@ class LowRank(nn.Module):
         n_out, n_in = len(weight), weight[0].numel()
         rank = min(rank, n_out, n_in)
         self.scale = alpha / rank
-        self.a = nn.Parameter(torch.empty(rank, n_in, dtype=weight.dtype))
-        nn.init.kaiming_uniform_(self.a, a=math.sqrt(5))
-        self.a.data = self.a.data.to(weight.device)
+        drawn = nn.init.kaiming_uniform_(torch.empty(rank, n_in, dtype=weight.dtype), a=math.sqrt(5))
+        self.a = nn.Parameter(drawn.to(weight.device))
         self.b = nn.Parameter(weight.new_zeros(n_out, rank))
 
     def forward(self, weight: Float[Tensor, "n_out ..."]) -> Float[Tensor, "n_out ..."]:

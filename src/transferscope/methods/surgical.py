@@ -13,7 +13,7 @@ from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import Beginning, FineTuning
-from transferscope.models.network import Network
+from transferscope.models.network import Network, recurrent_backward
 from transferscope.training import TrainingSettings, task_loss
 from transferscope.training.loop import preserved_mode
 
@@ -106,7 +106,7 @@ def relative_gradient_norms(begun: Beginning) -> dict[str, float]:
         begun: A network before training, under its first head; its gradients are left as they were, none.
     """
     own, shown = begun.own, begun.target.train.spread(EXAMPLES)
-    with preserved_mode(own):
+    with preserved_mode(own), recurrent_backward(own):
         own.eval()
         for start in range(0, len(shown), AT_ONCE):
             batch = shown.batch(torch.arange(start, min(start + AT_ONCE, len(shown)), device=shown.device))
@@ -115,8 +115,8 @@ def relative_gradient_norms(begun: Beginning) -> dict[str, float]:
     norms = {}
     for name, block in own.named_blocks().items():
         weights = [parameter for parameter in block.parameters() if parameter.grad is not None]
-        gradient = sum(float(p.grad.double().square().sum()) for p in weights if p.grad is not None)
-        size = sum(float(p.detach().double().square().sum()) for p in weights)
+        gradient = sum(float(p.grad.cpu().double().square().sum()) for p in weights if p.grad is not None)
+        size = sum(float(p.detach().cpu().double().square().sum()) for p in weights)
         norms[name] = math.sqrt(gradient / size) if size > 0 and math.isfinite(gradient) else 0.0
     for parameter in own.parameters():
         parameter.grad = None

@@ -229,3 +229,22 @@ def seeded(seed: int) -> Iterator[None]:
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.default_generator.manual_seed(seed)
         yield
+
+
+def is_recurrent(*networks: nn.Module) -> bool:
+    """Whether a network has recurrent layers (RNN, GRU, LSTM)."""
+    return any(isinstance(module, nn.RNNBase) for network in networks for module in network.modules())
+
+
+@contextmanager
+def recurrent_backward(*networks: nn.Module) -> Iterator[None]:
+    """Within, recurrent layers in evaluation mode have a gradient on CUDA too, where those of cuDNN have none."""
+    if not is_recurrent(*networks):
+        yield
+        return
+    enabled = torch.backends.cudnn.enabled
+    torch.backends.cudnn.enabled = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.enabled = enabled

@@ -58,7 +58,7 @@ class _Krylov:
         product = self.matvec(self.basis[j]).detach()
         self.n_products += 1
         coefficients, rest = _orthogonalise(product, self.basis[: j + 1])
-        self.projection[j, : j + 1] = self.projection[: j + 1, j] = coefficients.double().cpu()
+        self.projection[j, : j + 1] = self.projection[: j + 1, j] = coefficients.cpu().double()
         self.coupling = float(rest.norm())
         noise = 10 * torch.finfo(rest.dtype).eps * float(product.norm())
         if self.coupling <= noise:  # an invariant subspace: go on with any direction outside it

@@ -1,8 +1,10 @@
 """What every method promises, whatever it does inside."""
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,12 +16,23 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import TransferscopeError
 from transferscope.methods import FitOptions, Fitted, Method
 from transferscope.models import Network, NetworkSettings, build_network
+from transferscope.models.texts import sample_tokens
 from transferscope.testing.promises import check_all, has_frozen_settings, require
 from transferscope.training import TrainingSettings
 
 BUDGET = TrainingSettings(steps=6, batch_size=8, lr=0.05, eval_every=3)
 OPTIONS = FitOptions(BUDGET, seed=7, device="cpu")
 N_FEATURES = 7
+IMAGE = (1, 16, 16)
+
+LAYERS = NetworkSettings("mlp", (6, N_FEATURES))
+"""Two linear layers."""
+
+NETWORKS = (
+    NetworkSettings("resnet20", (2, 2, 3)),
+    NetworkSettings("transferscope.testing.transformer:transformer"),
+)
+"""What a method is tried on beside two linear layers: batch normalisation, and attention."""
 
 
 @dataclass(frozen=True)
@@ -31,31 +44,91 @@ class MethodCase:
         regression: Whether it learns numbers, too.
         takes_steps: Whether it trains by steps of an optimiser, rather than in closed form.
         learns: Whether it reads the target's labels, rather than predict with what the source has taught.
+        network: What it is tried on.
+        input_shape: Shape of one input that the network reads.
     """
 
     method: Method
     regression: bool = True
     takes_steps: bool = True
     learns: bool = True
+    network: NetworkSettings = LAYERS
+    input_shape: tuple[int, ...] = (5,)
+
+    def classification(self, n_target: int = 12, n_classes: int = 3) -> TransferTask:
+        """`classification_task` in inputs that the network reads."""
+        return self._as_read(classification_task(n_target, n_classes))
+
+    def numbers(self, n_target: int = 12) -> TransferTask:
+        """`regression_task` in inputs that the network reads."""
+        return self._as_read(regression_task(n_target))
+
+    def start(self, task: TransferTask) -> Network:
+        """The network with the head that the method expects."""
+        return network_for(task, self.method, self.network)
 
     def fit(self, task: TransferTask, options: FitOptions = OPTIONS) -> Fitted:
-        """The method, fitted to a task from a small network."""
-        return self.method.fit(task, network_for(task, self.method), options)
+        """The method, fitted to a task from the network."""
+        return self.method.fit(task, self.start(task), options)
+
+    def _as_read(self, task: TransferTask) -> TransferTask:
+        known = build_network(self.network, self.input_shape, 2, seed=0).input
+        vocabulary = None if known is None else known.vocabulary
+
+        def part(data: LabelledSet) -> LabelledSet:
+            if vocabulary is not None:
+                tokens = sample_tokens(vocabulary, self.input_shape, n=len(data))
+                return replace(data, inputs=tokens.numpy().astype(np.int32))
+            numbers = np.resize(data.inputs.T, (math.prod(self.input_shape), len(data))).T
+            numbers = numbers if len(self.input_shape) == 1 else 1 / (1 + np.exp(-numbers))  # images from 0 to 1
+            return replace(data, inputs=numbers.reshape(-1, *self.input_shape).astype(np.float32))
+
+        def whole(data: Dataset) -> Dataset:
+            return replace(data, train=part(data.train), test=part(data.test))
+
+        assert task.source is not None
+        return TransferTask(whole(task.target), whole(task.source))
 
 
-def check_method(method: Method, *, regression: bool = True, takes_steps: bool = True, learns: bool = True) -> None:
-    """Try a method on small problems; takes seconds.
+def check_method(
+    method: Method,
+    *,
+    regression: bool = True,
+    takes_steps: bool = True,
+    learns: bool = True,
+    network: str | NetworkSettings | None = None,
+    input_shape: tuple[int, ...] = IMAGE,
+) -> None:
+    """Try a method on small problems and networks; takes seconds.
+
+    Everything is tried on two linear layers, and what does not depend on how well it learns (`ON_EVERY_NETWORK`) on a
+    convolutional network with batch normalisation and on a transformer as well.
 
     Args:
         method: The method, with settings under which it learns a problem of three classes in 300 steps.
         regression: Whether it learns numbers, too.
         takes_steps: Whether it trains by steps of an optimiser, rather than in closed form.
         learns: Whether it reads the target's labels, rather than predict with what the source has taught.
+        network: A further network to try it on, as in "nets.py:mine"; None for none.
+        input_shape: Shape of one input that this one reads: (C, H, W) for images, (D,) for vectors or tokens.
 
     Raises:
         AssertionError: It breaks a promise of `METHOD_PROMISES`.
     """
-    check_all(METHOD_PROMISES, MethodCase(method, regression, takes_steps, learns), f"the method {method.name}")
+    given = NetworkSettings(network) if isinstance(network, str) else network
+    tried = [*((one, IMAGE) for one in NETWORKS), *([(given, input_shape)] if given is not None else [])]
+    promises = METHOD_PROMISES | {
+        f"{promise}, on {one.name.rpartition(':')[2]}": partial(_on, METHOD_PROMISES[promise], one, shape)
+        for one, shape in tried
+        for promise in ON_EVERY_NETWORK
+    }
+    check_all(promises, MethodCase(method, regression, takes_steps, learns), f"the method {method.name}")
+
+
+def _on(
+    promise: Callable[[MethodCase], None], network: NetworkSettings, shape: tuple[int, ...], case: MethodCase
+) -> None:
+    promise(replace(case, network=network, input_shape=shape))
 
 
 def _frozen(case: MethodCase) -> None:
@@ -63,8 +136,8 @@ def _frozen(case: MethodCase) -> None:
 
 
 def _changes_nothing(case: MethodCase) -> None:
-    task = classification_task()
-    network = network_for(task, case.method)
+    task = case.classification()
+    network = case.start(task)
     network.head.eval()
     for parameter in network.parameters():
         parameter.grad = torch.full_like(parameter, 3.0)
@@ -80,14 +153,22 @@ def _changes_nothing(case: MethodCase) -> None:
 
 
 def _same_seed(case: MethodCase) -> None:
-    task = classification_task()
+    task = case.classification()
     one, other = (weights_of(case.fit(task).network) for _ in range(2))
     require(same(one, other), "two fits with one seed give other weights; draw everything from options.seed")
 
 
+def _reads_no_test_labels(case: MethodCase) -> None:
+    task = case.classification()
+    test = task.target.test
+    other = replace(task, target=replace(task.target, test=replace(test, labels=np.roll(test.labels, 1))))
+    one, two = (weights_of(case.fit(given).network) for given in (task, other))
+    require(same(one, two), "other test labels give other weights; what is chosen is chosen on training data")
+
+
 def _shares_nothing(case: MethodCase) -> None:
-    task = classification_task()
-    network = network_for(task, case.method)
+    task = case.classification()
+    network = case.start(task)
     fitted = case.method.fit(task, network, OPTIONS)
     theirs = {parameter.data_ptr() for parameter in network.parameters()}
     ours = {parameter.data_ptr() for parameter in fitted.network.parameters()}
@@ -95,7 +176,7 @@ def _shares_nothing(case: MethodCase) -> None:
 
 
 def _learns_classes(case: MethodCase) -> None:
-    task = classification_task(n_target=30)
+    task = case.classification(n_target=30)
     fitted = case.fit(task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.1, eval_every=100)))
     require(fitted.status != "non_finite", "its training diverges on an easy problem")
     accuracy = float(np.mean(fitted.predict(task.target.test) == task.target.test.labels))
@@ -108,7 +189,7 @@ def _learns_classes(case: MethodCase) -> None:
 def _learns_numbers(case: MethodCase) -> None:
     if not case.regression:
         return
-    task = regression_task(n_target=40)
+    task = case.numbers(n_target=40)
     fitted = case.fit(task, replace(OPTIONS, training=replace(BUDGET, steps=300, lr=0.05, eval_every=100)))
     predicted, truth = fitted.predict(task.target.test), task.target.test.labels
     require(predicted.shape == truth.shape, f"it predicts shape {predicted.shape} for labels of shape {truth.shape}")
@@ -117,7 +198,7 @@ def _learns_numbers(case: MethodCase) -> None:
 
 
 def _says_its_cost(case: MethodCase) -> None:
-    fitted = case.fit(classification_task())
+    fitted = case.fit(case.classification())
     cost = fitted.cost
     require(cost.seconds > 0 and cost.peak_memory > 0 and cost.examples_seen > 0, f"its cost is incomplete: {cost}")
     if fitted.history:
@@ -128,7 +209,7 @@ def _says_its_cost(case: MethodCase) -> None:
 
 
 def _one_class(case: MethodCase) -> None:
-    task = classification_task()
+    task = case.classification()
     only = np.flatnonzero(task.target.train.labels == 0)
     try:
         fitted = case.fit(task.with_target_train(task.target.train.take(only)))
@@ -138,15 +219,19 @@ def _one_class(case: MethodCase) -> None:
 
 
 def _few_examples(case: MethodCase) -> None:
-    task = classification_task(n_target=4, n_classes=2)
-    outputs = case.fit(task).outputs(task.target.test).numpy()
-    require(np.isfinite(outputs).all(), "fewer examples than features give outputs that are not finite")
+    task = case.classification(n_target=4, n_classes=2)
+    fitted = case.fit(task)
+    finite = np.isfinite(fitted.outputs(task.target.test).numpy()).all()
+    require(
+        finite or fitted.status == "non_finite",
+        "fewer examples than features give outputs that are not finite, and its status does not say so",
+    )
 
 
 def _resumes(case: MethodCase) -> None:
     if not case.takes_steps:
         return
-    task = classification_task()
+    task = case.classification()
     with TemporaryDirectory() as folder:
         longer = replace(OPTIONS, training=replace(BUDGET, steps=60))
         kept = replace(longer, checkpoint=Path(folder) / "state", checkpoint_seconds=0.0)
@@ -171,7 +256,7 @@ def _resumes(case: MethodCase) -> None:
 def _says_that_it_diverged(case: MethodCase) -> None:
     if not case.takes_steps:
         return
-    task = regression_task() if case.regression else classification_task()
+    task = case.numbers() if case.regression else case.classification()
     fitted = case.fit(task, replace(OPTIONS, training=replace(BUDGET, steps=100, lr=1e12)))
     if case.regression:
         require(fitted.status == "non_finite", f'training that diverged has status "{fitted.status}"')
@@ -180,9 +265,9 @@ def _says_that_it_diverged(case: MethodCase) -> None:
 def _asks_for_source_data(case: MethodCase) -> None:
     if not case.method.uses_source:
         return
-    task = classification_task()
+    task = case.classification()
     try:
-        case.method.fit(replace(task, source=None), network_for(task, case.method), OPTIONS)
+        case.method.fit(replace(task, source=None), case.start(task), OPTIONS)
     except TransferscopeError:
         return
     raise AssertionError("it reads source data and does not refuse a task without any")
@@ -192,6 +277,7 @@ METHOD_PROMISES: dict[str, Callable[[MethodCase], None]] = {
     "its settings are frozen": _frozen,
     "it leaves what it is given as it was": _changes_nothing,
     "the same seed gives the same weights": _same_seed,
+    "it reads no test labels": _reads_no_test_labels,
     "it shares no memory with what it is given": _shares_nothing,
     "it learns classes that are easy to tell apart": _learns_classes,
     "it learns numbers": _learns_numbers,
@@ -204,6 +290,15 @@ METHOD_PROMISES: dict[str, Callable[[MethodCase], None]] = {
 }
 """What is tried, by what it is called."""
 
+ON_EVERY_NETWORK = (
+    "it leaves what it is given as it was",
+    "the same seed gives the same weights",
+    "it shares no memory with what it is given",
+    "fewer examples than features are answered",
+    "a run that is cut off goes on to the same weights",
+)
+"""The promises that are tried on each of the `NETWORKS`."""
+
 
 def weights_of(network: Network) -> dict[str, torch.Tensor]:
     """A copy of all weights."""
@@ -211,8 +306,9 @@ def weights_of(network: Network) -> dict[str, torch.Tensor]:
 
 
 def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
-    """Whether weights are equal, bit for bit."""
-    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+    """Whether weights are equal, bit for bit; what is no number is equal to itself, as in training that diverged."""
+    equal = (torch.equal(one[name].nan_to_num(), other[name].nan_to_num()) for name in one)
+    return one.keys() == other.keys() and all(equal)
 
 
 def blobs(n: int, n_classes: int, *, seed: int, width: int = 5) -> LabelledSet:
@@ -245,9 +341,9 @@ def regression_task(n_target: int = 12) -> TransferTask:
     return TransferTask(target, Dataset("source", ramps(40, seed=3), ramps(20, seed=4)))
 
 
-def network_for(task: TransferTask, method: Method) -> Network:
+def network_for(task: TransferTask, method: Method, settings: NetworkSettings = LAYERS) -> Network:
     """A small network with the head that the method expects."""
     source = task.source
     assert source is not None
     data = source.train if method.start == "pretrained" else task.target.train
-    return build_network(NetworkSettings("mlp", (6, N_FEATURES)), data.input_shape, data.n_outputs, seed=5)
+    return build_network(settings, data.input_shape, data.n_outputs, seed=5)

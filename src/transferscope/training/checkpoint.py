@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transferscope.estimate import Estimate
 from transferscope.files import written_whole
 from transferscope.records import Record
+from transferscope.training.tensors import random_states, set_random_states
 
 _CHECKSUM_BYTES = 32
 
@@ -56,14 +57,14 @@ class CheckpointFile:
     path: Path
     tag: str
 
-    def save(self, state: RunState, module: nn.Module, optimiser: torch.optim.Optimizer) -> None:
+    def save(self, state: RunState, module: nn.Module, optimiser: torch.optim.Optimizer, device: torch.device) -> None:
         """Write everything that the next step depends on, or leave the old file as it was."""
         content = {
             "tag": self.tag,
             "state": asdict(state),
             "module": module.state_dict(),
             "optimiser": optimiser.state_dict(),
-            "rng": torch.get_rng_state(),
+            "rng": random_states(device),
         }
         buffer = io.BytesIO()
         torch.save(content, buffer)
@@ -79,15 +80,14 @@ class CheckpointFile:
         Returns:
             Where the run stood, or None when there is no usable checkpoint of this run.
         """
-        content = self._read(device)
+        content = self._read()
         if content is None:
             return None
-        before = copy.deepcopy(module.state_dict()), copy.deepcopy(optimiser.state_dict()), torch.get_rng_state()
+        before = copy.deepcopy(module.state_dict()), copy.deepcopy(optimiser.state_dict()), random_states(device)
         try:
             module.load_state_dict(content["module"])
             optimiser.load_state_dict(content["optimiser"])
-            rng: Tensor = content["rng"]
-            torch.set_rng_state(rng.cpu())
+            set_random_states(content["rng"], device)
             plain: dict[str, Any] = content["state"]
             history = [Record(**{**row, "estimate": Estimate(**row["estimate"])}) for row in plain.pop("history")]
             plain["best_risk"] = tuple(plain["best_risk"])
@@ -95,19 +95,19 @@ class CheckpointFile:
         except Exception:  # whole, and not of this run after all: training starts anew, from where it would have
             module.load_state_dict(before[0])
             optimiser.load_state_dict(before[1])
-            torch.set_rng_state(before[2])
+            set_random_states(before[2], device)
             return None
 
     def remove(self) -> None:
         """Forget the run; fine when there is nothing to forget."""
         self.path.unlink(missing_ok=True)
 
-    def _read(self, device: torch.device) -> dict[str, Any] | None:
+    def _read(self) -> dict[str, Any] | None:
         try:
             packed = self.path.read_bytes()
             if packed[:_CHECKSUM_BYTES] != _checksum(memoryview(packed)[_CHECKSUM_BYTES:]):
                 return None
-            content: object = torch.load(io.BytesIO(packed[_CHECKSUM_BYTES:]), map_location=device, weights_only=True)
+            content: object = torch.load(io.BytesIO(packed[_CHECKSUM_BYTES:]), map_location="cpu", weights_only=True)
         except Exception:  # whatever is wrong with it: it only saves time
             return None
         return content if isinstance(content, dict) and content.get("tag") == self.tag else None

@@ -150,6 +150,7 @@ def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, ste
     Raises:
         DataError: Regression targets or truth values are not of the shape of the outputs.
     """
+    outputs, labels = outputs.cpu(), labels.cpu()  # once; all that follows is in float64
     if labels.dtype == torch.bool:
         check_targets(labels, tuple(outputs.shape))
         named, predictions = _of_several_labels(outputs.to(torch.float64), labels), outputs.to(torch.float32)
@@ -174,7 +175,7 @@ def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, ste
             named["angular_error"] = _mean(torch.rad2deg(cosine.clamp(-1, 1).acos()).flatten(1).mean(dim=1))
         predictions = outputs.to(torch.float32)
     records = tuple(Record(name, estimate, part, step) for name, estimate in named.items())
-    return Measures(records, predictions.cpu())
+    return Measures(records, predictions)
 
 
 def _of_classes_on_grid(outputs: Float[Tensor, "N K h w"], labels: Tensor) -> dict[str, Estimate]:
@@ -209,7 +210,7 @@ def _of_several_labels(outputs: Float[Tensor, "N K"], labels: Tensor) -> dict[st
     said = outputs > 0
     right = 2 * (said & labels).sum(dim=1).to(torch.float64)
     counted = said.sum(dim=1) + labels.sum(dim=1).to(torch.float64)
-    shares = torch.from_numpy(example_contributions(outputs.cpu().numpy(), labels.cpu().numpy()))
+    shares = torch.from_numpy(example_contributions(outputs.numpy(), labels.numpy()))
     nothing = not labels.any()
     return {
         "average_precision": Estimate.missing("undefined", len(labels)) if nothing else _mean(shares),

@@ -24,7 +24,7 @@ from transferscope.training.evaluate import frozen_features
 from transferscope.training.feature_cache import is_kept
 from transferscope.training.learner import Learner
 from transferscope.training.settings import TrainingSettings
-from transferscope.training.tensors import Batch, TensorSet
+from transferscope.training.tensors import Batch, TensorSet, forked_random_states, random_states
 
 MOST_MEMORY = 0.25
 """Of the memory that is free before training, the share that the outputs may take."""
@@ -236,7 +236,7 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
         order = (data.inputs >= 0).any(dim=1).sum(dim=1).argsort(stable=True)
     is_mixed = settings.precision == "bfloat16"
     found: FixedBlocks | None = None
-    with torch.random.fork_rng(devices=[data.device] if data.device.type == "cuda" else []):
+    with forked_random_states(data.device):
         try:
             found = _tried_out(network.features, modules, in_line, data, order, is_mixed, learner)
             learner.train_mode()
@@ -435,11 +435,7 @@ def computing(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]
 
 
 def _random_state(device: torch.device) -> Tensor:
-    if device.type == "cuda":
-        return torch.cat([torch.get_rng_state(), torch.cuda.get_rng_state(device)])
-    return (
-        torch.cat([torch.get_rng_state(), torch.mps.get_rng_state()]) if device.type == "mps" else torch.get_rng_state()
-    )
+    return torch.cat([*random_states(device).values()])
 
 
 def _free_memory(device: torch.device) -> int:

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from transferscope.estimate import Status
+from transferscope.models.network import recurrent_backward
 from transferscope.records import Cost, Record
 from transferscope.training.checkpoint import CheckpointFile, RunState
 from transferscope.training.curve import CURVE_POINTS
@@ -19,7 +20,7 @@ from transferscope.training.learner import Learner
 from transferscope.training.losses import weights_in
 from transferscope.training.settings import TrainingSettings, lr_factor
 from transferscope.training.stream import BatchStream, flip_crop, mix_shares, resized_crop, stream_seed
-from transferscope.training.tensors import Batch, choose_precision
+from transferscope.training.tensors import Batch, choose_precision, forked_random_states
 
 Curve = Callable[[int], tuple[Record, ...]]
 """Measures the learner at a step (counted from 0 = before training) and returns records with that step."""
@@ -107,7 +108,7 @@ def train(
     settings = replace(settings, precision=choose_precision(settings.precision, device))
     if not learner.trained_parameters():
         return _untrained(learner, curve, watch)
-    with torch.random.fork_rng(devices=[]):
+    with forked_random_states(device), recurrent_backward(*learner.frozen):
         torch.manual_seed(stream_seed(options.seed, "dropout"))
         return _Loop(learner, settings, options, n_steps, curve, watch, held_out).run()
 
@@ -192,7 +193,7 @@ class _Loop:
                 return "converged"
             began = time.perf_counter()
             if self.file is not None and began - saved > self.options.checkpoint_seconds * max(1.0, took):
-                self.file.save(self.state, self.learner.module, self.optimiser)
+                self.file.save(self.state, self.learner.module, self.optimiser, self.device)
                 saved = time.perf_counter()
                 took = saved - began
         return "max_steps"

@@ -1,7 +1,9 @@
 """Labelled sets as tensors on a device, scaled with statistics of training data."""
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -305,7 +307,7 @@ class TensorSet:
         """`n` examples at even distances (all of them when there are fewer)."""
         if n >= len(self):
             return self
-        index = torch.linspace(0, len(self) - 1, n, dtype=torch.float64, device=self.device).round().long()
+        index = torch.linspace(0, len(self) - 1, n, dtype=torch.float64).round().long().to(self.device)
         return replace(self, inputs=self.inputs[index], labels=self.labels[index])
 
     def _ready(self, raw: Tensor, labels: Tensor) -> Batch:
@@ -364,7 +366,7 @@ def choose_device(name: str) -> torch.device:
     """The device that a setting names.
 
     Args:
-        name: "auto" (CUDA, else Apple's MPS, else the CPU), "cpu", "cuda", "cuda:1", "mps".
+        name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, as no other device has been seen to run the tests.
 
     Returns:
         The device.
@@ -373,7 +375,7 @@ def choose_device(name: str) -> torch.device:
         SettingsError: The name is unknown, or the machine has no such device.
     """
     if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+        name = "cpu"
     kind = name.split(":")[0]
     present = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     if kind not in present:
@@ -384,7 +386,45 @@ def choose_device(name: str) -> torch.device:
         raise SettingsError(
             f"device {name!r} was asked for and this machine has {torch.cuda.device_count()}, from cuda:0"
         )
+    if kind == "cuda":
+        _fix_arithmetic()
     return torch.device(name)
+
+
+def _fix_arithmetic() -> None:
+    """Let CUDA round as float32 says, and choose the same algorithms every time, in this process."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when the first matrix is multiplied
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """The state of the global generator of the CPU, and of that of the device where it is another."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    elif device.type == "mps":
+        states["mps"] = torch.mps.get_rng_state()
+    return states
+
+
+def set_random_states(states: Mapping[str, Tensor], device: torch.device) -> None:
+    """Put global generators back; see `random_states`."""
+    torch.set_rng_state(states["cpu"].cpu())
+    if "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"].cpu(), device)
+    if "mps" in states:
+        torch.mps.set_rng_state(states["mps"].cpu())
+
+
+@contextmanager
+def forked_random_states(device: torch.device) -> Iterator[None]:
+    """Put global generators back afterwards."""
+    states = random_states(device)
+    try:
+        yield
+    finally:
+        set_random_states(states, device)
 
 
 def choose_precision(

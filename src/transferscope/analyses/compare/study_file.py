@@ -19,7 +19,7 @@ from transferscope.data.image_folder import size_at_most
 from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.places import find_path
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError, SettingsError, TransferscopeError
+from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused
 from transferscope.methods import METHODS, METHODS_COMPARED, Method, Raw, Scratch, check_task
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
@@ -144,6 +144,9 @@ def study_tables(
     networks = [one for one in sources if isinstance(one, Pretrained)]
     network = _network_table(budget, networks)
     names = _read_by(network, names, networks)
+    if len(networks) == len(sources):
+        longer = budget.pretraining_steps != Budget.pretraining_steps
+        refuse_unused({"a number of pre-training steps": longer}, "every source is a pretrained network")
     asked = _methods_asked(methods, sources, str(network.get("name", "")))
     chosen = _method_tables(asked)
     tables: dict[str, Any] = {

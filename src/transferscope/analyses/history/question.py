@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ from transferscope.analyses.history.records import History, groups_of, shipped_r
 from transferscope.analyses.history.result import Proposal, ProposalResult
 from transferscope.analyses.plan.measurements import LabelColumns
 from transferscope.analyses.scaling.measurements import measured_rows
-from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.errors import DataError, SettingsError, refuse_unused, unknown_name
 from transferscope.records import HEADLINES
+from transferscope.store import without_password
 from transferscope.study.frames import read_study
 from transferscope.study.places import one_study, open_existing
 from transferscope.wording import candidate_words, listed, method_words
@@ -56,12 +58,16 @@ def add_to_history(
             "both --task and --task-column were given; a table is about one task, or has a column of them"
         )
     if "://" not in name and not name.endswith((".toml", ".sqlite", ".db")):
+        refuse_unused({"--study": study is not None}, "a table was given, which holds no studies")
         path = Path(name)
         read = measured_rows(path, [task_column] if task_column else [])
         for note in read.notes:
             _LOG.warning("%s: %s", path.name, note)
         rows = table_rows(read.rows, columns or LabelColumns(), origin=path.stem, task=task, task_column=task_column)
     else:
+        named = {} if columns is None else {f.name: getattr(columns, f.name) is not None for f in fields(columns)}
+        named["task_column"] = task_column is not None
+        refuse_unused(named, f"{without_password(name)} is a study, whose columns are known")
         with open_existing(name) as store:
             rows = study_rows(read_study(store, one_study(store, name, study)), task)
     return len(rows), (history or History.of_user()).add(rows)

@@ -1,6 +1,6 @@
 """How many labels it takes, with transfer and without, from a table or a finished study."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +9,8 @@ from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
 from transferscope.analyses.plan.measurements import LabelColumns, study_measurements, table_measurements
 from transferscope.analyses.plan.result import PlanResult
 from transferscope.analyses.scaling.measurements import measured_rows
+from transferscope.errors import refuse_unused
+from transferscope.store import without_password
 from transferscope.study.decisions import Arm, best_without
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames, read_study
@@ -28,7 +30,7 @@ def plan(
         table: Scores at numbers of labels: a data frame, a CSV, TSV or JSON file, a study file (with several `labels`),
             or the path or URL of a store.
         question: The score that is wanted, what labels and runs cost; None for where scratch catches up alone.
-        columns: Which column of a table holds what; None to find them by common names. Not read for a study.
+        columns: Which column of a table holds what; None to find them by common names. None for a study.
         study: Which study, when a store holds several.
 
     Returns:
@@ -48,9 +50,14 @@ def plan(
     """
     asked = question or PlanQuestion()
     if isinstance(table, pd.DataFrame) or _is_table(str(table)):
+        refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
         read, name = measured_rows(table), "table" if isinstance(table, pd.DataFrame) else Path(table).stem
         measured = table_measurements(read.rows, columns or LabelColumns(), asked.target_score)
         return PlanResult(make_plan(replace(measured, notes=(*read.notes, *measured.notes)), asked), name)
+    named = (
+        {} if columns is None else {field.name: getattr(columns, field.name) is not None for field in fields(columns)}
+    )
+    refuse_unused(named, f"{without_password(str(table))} is a study, whose columns are known")
     with open_existing(str(table)) as store:
         name = one_study(store, str(table), study)
         frames = read_study(store, name)

@@ -21,11 +21,11 @@ from transferscope.analyses.rank.scoring import Chosen, Ranked, Subset, choose_s
 from transferscope.consent import reads_code
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError, SettingsError, refuse_unused
 from transferscope.models import NetworkSettings, Pretrained, open_pretrained
 from transferscope.models.build import is_network_name
 from transferscope.records import FinishedRuns
-from transferscope.store import Store, StoredCell
+from transferscope.store import Store, StoredCell, without_password
 from transferscope.study.cell import code_as_planned, code_of
 from transferscope.study.context import no_progress
 from transferscope.study.facts import shape_as_read
@@ -86,13 +86,13 @@ def rank(
         >>> print(result.verdict)  # doctest: +SKIP
     """
     if target is not None:
-        if against is not None or study is not None:
-            raise SettingsError(
-                "`against` and `study` are about a finished study, and a target was given; leave them out"
-            )
+        refuse_unused({"against": against is not None, "study": study is not None}, "a target was given to rank on")
         data = target if isinstance(target, DataSettings) else DataSettings(target)
         settings = network if isinstance(network, NetworkSettings) else NetworkSettings(network)
         given = [networks] if isinstance(networks, str | Path | Pretrained) else networks
+        named = all(isinstance(one, Pretrained) or (isinstance(one, str) and is_network_name(one)) for one in given)
+        architecture = (settings.name, settings.widths) != ("lenet", None)
+        refuse_unused({"network": named and architecture}, "every network says its own architecture")
         ranked = _rank_files(
             [one if isinstance(one, Pretrained) else _named(one, settings) for one in given],
             data,
@@ -107,6 +107,14 @@ def rank(
         raise SettingsError(
             "files of networks were given without a target; give it as the second argument, as in rank(files, 'usps')"
         )
+    refuse_unused(
+        {
+            "network": network not in ("lenet", NetworkSettings("lenet")),
+            "labels": labels not in (None, 100),
+            "seeds": seeds != 3,
+        },
+        f"{without_password(str(networks))} says which networks, labels and seeds to use",
+    )
     address = str(networks)
     with open_existing(address) as store:
         name = one_study(store, address, study)

@@ -1,6 +1,6 @@
 """How much pre-training, and more data or other data: from a table of errors, or a study, to a verdict."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,6 +17,8 @@ from transferscope.analyses.scaling.measurements import (
 from transferscope.analyses.scaling.question import Question, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.analyses.scaling.study import DOCUMENT, KEPT, study_errors
+from transferscope.errors import refuse_unused
+from transferscope.store import without_password
 from transferscope.study.places import keep_for_report, one_study, open_existing
 
 __all__ = ["Columns", "Question", "ScalingResult", "scaling"]
@@ -53,7 +55,10 @@ def scaling(
     """
     asked, columns = question or Question(), columns or Columns()
     if not isinstance(table, pd.DataFrame) and not _is_table(str(table)):
+        others = {field.name: getattr(columns, field.name) != field.default for field in fields(columns)}
+        refuse_unused({**others, "by": False}, f"{without_password(str(table))} is a study, whose columns are known")
         return _of_study(str(table), study, asked, columns.by)
+    refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
     name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
     read = measured_rows(table)
     frame = read.rows

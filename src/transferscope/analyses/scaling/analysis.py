@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from transferscope.analyses.scaling.measurements import by_finetune_size
-from transferscope.analyses.scaling.question import Question, affordable, hints, within_budget
+from transferscope.analyses.scaling.question import Question, affordable, check_free, hints, within_budget
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling.advice import (
     Advice,
@@ -112,6 +112,7 @@ def analyse(groups: Mapping[str, Observations], question: Question) -> Analysis:
     _check_largest(groups, question)
     over_both = next(iter(groups.values())).sizes.shape[1] == 2
     if over_both and all(varies_freely(data.sizes) for data in groups.values()):
+        check_free(question)
         surfaces, notes = _surfaces(groups, question)
         notes = tuple(dict.fromkeys((*hints(groups, question), *notes, *_on_data(groups, ()))))
         return Analysis(question, (), "", None, None, (), surfaces, notes)

@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 
 from transferscope.analyses.scaling.measurements import by_finetune_size
-from transferscope.errors import SettingsError, unknown_name
+from transferscope.errors import SettingsError, refuse_unused, unknown_name
 from transferscope.scaling.advice import Costs
 from transferscope.scaling.observations import LEAST, MOST, Observations
 from transferscope.scaling.solve import Loss
@@ -84,6 +84,29 @@ def hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
     return []
 
 
+def check_free(question: Question) -> None:
+    """Refuse a question of a table whose two sizes vary freely that only costs can answer.
+
+    Raises:
+        SettingsError: A target, a budget or a largest size was given without what both sizes cost.
+    """
+    asked = {"target error": question.target_error, "budget": question.budget, "largest size": question.largest_size}
+    costs = question.costs
+    if question.target_error is None and question.budget is None:
+        refuse_unused(
+            {"a cost": costs is not None, "a largest size": question.largest_size is not None},
+            "both sizes of the table vary freely, and neither a target error nor a budget says what is wanted",
+        )
+    if costs is not None and costs.per_pretrain > 0 and costs.per_label > 0:
+        return
+    for name, value in asked.items():
+        if value is not None:
+            raise SettingsError(
+                f"both sizes of the table vary freely, so that the {name} {value:g} can be reached in many ways, and "
+                "nothing says what either costs; add --cost-pretrain and --cost-label (of one of each), or leave it out"
+            )
+
+
 def affordable(question: Question, groups: Mapping[str, Observations]) -> Question:
     """Over n alone, a budget limits the size that is feasible.
 
@@ -91,8 +114,15 @@ def affordable(question: Question, groups: Mapping[str, Observations]) -> Questi
         SettingsError: The budget does not pay for a run on more than was measured.
     """
     costs, budget = question.costs, question.budget
-    if budget is None or costs is None or costs.per_pretrain <= 0:
+    of_labels = costs is not None and costs.per_label > 0
+    refuse_unused({"the cost of a label": of_labels}, "the table has no column of labelled target examples (size s)")
+    if budget is None or costs is None:
         return question
+    if costs.per_pretrain <= 0:
+        raise SettingsError(
+            f"a budget of {budget:g} says nothing of a table over pre-training sizes alone without what a pre-training "
+            "example costs; add --cost-pretrain, or leave the budget out"
+        )
     most = (budget - costs.per_run) / costs.per_pretrain
     if most < 1:
         raise SettingsError(

@@ -36,7 +36,7 @@ def visible_gpus(device: str) -> tuple[Gpu, ...]:
     Raises:
         SettingsError: There is no such GPU.
     """
-    if not device.startswith("cuda") and device != "auto":
+    if not device.startswith("cuda"):
         return ()
     import torch
 
@@ -44,7 +44,7 @@ def visible_gpus(device: str) -> tuple[Gpu, ...]:
         return ()
     all_of_them = range(torch.cuda.device_count())
     gpus = tuple(Gpu(f"cuda:{i}", torch.cuda.get_device_properties(i).total_memory) for i in all_of_them)
-    chosen = tuple(gpu for gpu in gpus if device in ("auto", "cuda", gpu.name))
+    chosen = tuple(gpu for gpu in gpus if device in ("cuda", gpu.name))
     if not chosen:
         raise SettingsError(f"device = {device!r} was asked for and there are {len(gpus)} GPUs, from cuda:0")
     return chosen

@@ -1,0 +1,135 @@
+"""An option that is given is used or refused: every option of every command that reads more than one kind of thing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import typer.main
+from typer.testing import CliRunner
+
+from scaling.examples import OBJDET, SIZES, language_models
+from transferscope.cli.main import app
+from transferscope.errors import SettingsError, TransferscopeError
+
+ALWAYS = {"--json", "--out", "--quiet", "--yes", "--help"}
+
+ARCHITECTURE = {"--network", "--widths"}
+FILES = {"--checkpoint", "--data", "--transforms", "--input", "--head", "--labels", "--seeds", "--scores", "--device"}
+COLUMNS = {"--error", "--pretrain-size", "--finetune-size", "--by", "--stderr", "--repeats", "--better"}
+ASKED = {"--loss", "--target-error", "--largest-size", "--cost-pretrain", "--cost-label", "--cost-run", "--budget"}
+OF_PLAN = {"--labels-column", "--arm-column", "--score-column", "--seed-column", "--better"}
+JOB = {"--slurm", "--local", "--time", "--gpus", "--workers", "--threads", "--device", "--backend", "--logs"}
+
+USED: dict[str, set[str]] = {
+    "rank --data x --checkpoint a.safetensors": FILES | ARCHITECTURE,
+    "rank --data x --checkpoint hf:folder": FILES,
+    "rank s.toml": {"--scores", "--against", "--study", "--device", "--audit"},
+    "rank s.sqlite --audit": {"--scores", "--against", "--seeds", "--device", "--audit"},
+    "scaling n.csv": COLUMNS | ASKED,
+    "scaling s.toml": {"--by", "--study"} | ASKED,
+    "plan labels.csv": OF_PLAN
+    | {"--stderr-column", "--scratch", "--target-score", "--cost-label", "--cost-run", "--margin"},
+    "plan s.toml": {"--target-score", "--cost-label", "--cost-run", "--margin", "--study"},
+    "diagnose --map s.toml": {"--map", "--seed", "--study"},
+    "submit s.toml --slurm 1": JOB | {"--cpus", "--memory", "--partition", "--account", "--sbatch"},
+    "submit s.toml --local 1": JOB,
+    "history add labels.csv": OF_PLAN | {"--task", "--task-column"},
+    "history add s.toml": {"--task", "--study"},
+}
+"""What a command uses of its options, by how it is called."""
+
+VALUES = {
+    "--network": "mlp",
+    "--input": "mean=0,std=1",
+    "--widths": "2 3 5",
+    "--set": "curvature.k=3",
+    "--better": "lower",
+    "--loss": "huber",
+    "--part": "target_test",
+    "--labels": "7",
+    "--seeds": "7",
+    "--source-transforms": "grey",
+}
+
+
+def _options(arguments: list[str]) -> Iterator[Any]:
+    command: Any = typer.main.get_command(app)
+    for word in arguments:
+        if word in getattr(command, "commands", {}):
+            command = command.commands[word]
+    yield from (one for one in command.params if one.param_type_name == "option")
+
+
+def _unused() -> Iterator[Any]:
+    for call, used in USED.items():
+        arguments = call.split()
+        options = {option: one for one in _options(arguments) for option in one.opts}
+        assert used <= options.keys(), f"{call}: {used - options.keys()} is no option"
+        for one in _options(arguments):
+            if not one.hidden and not {*one.opts} & (used | ALWAYS | {*arguments}):
+                given: list[list[str]] = (
+                    [[]] if one.is_flag else [[value] for value in VALUES.get(one.opts[0], "5").split()]
+                )
+                words = [word for value in given for word in (one.opts[0], *value)]
+                yield pytest.param([*arguments, *words], id=f"{call} {one.opts[0]}")
+
+
+@pytest.mark.parametrize("arguments", [*_unused()])
+def test_an_option_that_is_not_used_is_refused(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("n.csv", "labels.csv"):
+        Path(name).write_text("n,error\n1,2\n")
+    found = CliRunner().invoke(app, arguments).exception
+    assert isinstance(found, SettingsError), found
+    assert "was given too; leave it out" in str(found)
+
+
+def test_an_option_of_one_value_is_given_once() -> None:
+    """Of two values the first would be lost, as in `decide x --labels 50 100`."""
+    for arguments in (
+        ["decide", "x", "--from", "y", "--labels", "50", "--labels", "100"],
+        ["show", "network", "mlp", "--shape", "1", "--shape=2"],
+    ):
+        found = CliRunner().invoke(app, arguments).exception
+        assert isinstance(found, SettingsError)
+        assert "is given twice and takes one value" in str(found)
+
+
+OVER_N = {"--cost-pretrain": "1", "--cost-run": "1e6", "--target-error": "0.8"}
+OVER_BOTH = {"--cost-pretrain": "1", "--cost-label": "1", "--target-error": "2.1"}
+CHANGES = [
+    *((OVER_N, one) for one in [("--target-error", "0.7"), ("--largest-size", "7e4"), ("--cost-pretrain", "1e3")]),
+    *(
+        (OVER_N, one)
+        for one in [("--cost-run", "1"), ("--budget", "1.07e6"), ("--loss", "huber"), ("--cost-label", "1")]
+    ),
+    *((OVER_BOTH, one) for one in [("--largest-size", "1.7e10"), ("--cost-pretrain", "90"), ("--cost-label", "90")]),
+    *((OVER_BOTH, one) for one in [("--cost-run", "1e9"), ("--budget", "1e12"), ("--target-error", "2.3")]),
+    *(({}, one) for one in [("--target-error", "2.1"), ("--largest-size", "1e12"), ("--cost-pretrain", "2")]),
+    *(({}, one) for one in [("--cost-label", "3"), ("--cost-run", "2"), ("--budget", "1e12"), ("--loss", "huber")]),
+]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("options", "change"), CHANGES)
+def test_what_is_asked_of_a_table_is_answered_or_refused(
+    options: dict[str, str], change: tuple[str, str], tmp_path: Path
+) -> None:
+    """Its document is another one with the option, or it is a sentence."""
+    path = tmp_path / "t.csv"
+    if options is OVER_N:
+        pd.DataFrame({"n": SIZES, "error": OBJDET}).to_csv(path, index=False)
+    else:
+        language_models().to_csv(path, index=False)
+
+    def document(given: dict[str, str]) -> str:
+        words = [word for one in given.items() for word in one]
+        found = CliRunner().invoke(app, ["scaling", str(path), *words, "--json"])
+        assert found.exception is None or isinstance(found.exception, TransferscopeError), found.exception
+        return f"{found.exception}{found.stdout}"
+
+    assert document({**options, **dict([change])}) != document(options)

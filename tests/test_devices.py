@@ -1,0 +1,123 @@
+"""Every method and diagnostic on a device that is none (`fake_device`): where tensors lie, in which type, what waits."""
+
+import copy
+from collections import Counter
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from cases_of_methods import CASES
+from diagnostics.subjects import cnn_subject, mlp_subject
+from diagnostics.test_contract import SMALL
+from fake_device import fake_device
+from transferscope.diagnostics import DIAGNOSTICS, Examples, Subject
+from transferscope.methods import FitOptions
+from transferscope.testing.methods import IMAGE, NETWORKS, MethodCase, weights_of
+from transferscope.training import TrainingSettings, choose_device
+from transferscope.training.checkpoint import CheckpointFile, RunState
+from transferscope.training.tensors import random_states, set_random_states
+
+DEVICES = ("mps", "cuda")
+
+IN_EVERY_STEP = {
+    "bss": {"cuda", "mps"},  # singular values
+    "merlin, unrolled": {"cuda", "mps"},  # the largest eigenvalue, for a step that cannot diverge
+    **{
+        case: {"cuda", "mps"}  # eigenvalues, for the ridge that is chosen by leave-one-out error
+        for case, method in CASES.items()
+        if "merlin" in case and vars(method)["ridge"] == "auto" and vars(method)["inner"] == "ridge"
+    },
+}
+"""Where each step waits for the device, because numerics of torch do; on MPS these are solved on the CPU."""
+
+
+def _fit(case: MethodCase, device: str, steps: int, curve: int) -> tuple[dict[str, torch.Tensor], list[str]]:
+    training = TrainingSettings(steps=steps, batch_size=8, lr=0.05)
+    options = FitOptions(training, seed=7, device=device, curve_examples=curve)
+    with fake_device(device) as here:
+        task = case.classification(12)
+        fitted = case.method.fit(task, case.start(task), options)
+        waits = list(here.waits)
+        weights = {name: tensor.cpu() for name, tensor in fitted.network.state_dict().items()}
+        assert fitted.predict(task.target.test).shape == (30,)
+    return weights, waits
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.long) if "," in case else case for case in CASES]
+)
+def test_a_method_on_a_device(case: str, device: str) -> None:
+    """No tensor of another device, no float64 where there is none, no waiting in each step; the numbers of a CPU."""
+    tried = MethodCase(CASES[case])
+    weights, few = _fit(tried, device, 4, 0)
+    _, more = _fit(tried, device, 8, 0)
+    waits = Counter(more) - Counter(few)
+    assert not waits or device in IN_EVERY_STEP.get(case, set()), waits
+    options = FitOptions(TrainingSettings(steps=4, batch_size=8, lr=0.05), seed=7, device="cpu", curve_examples=0)
+    on_cpu = weights_of(tried.fit(tried.classification(12), options).network)
+    assert all(torch.allclose(weights[name], on_cpu[name], rtol=1e-4, atol=1e-6) for name in on_cpu)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", sorted(DIAGNOSTICS))
+def test_a_diagnostic_on_a_device(name: str, device: str) -> None:
+    """As `diagnose` measures it, on networks of linear layers and of convolutions; the numbers of a CPU."""
+    diagnostic = DIAGNOSTICS[name](**SMALL.get(name, {}))
+    for subject in (mlp_subject(), cnn_subject()):
+        expected = diagnostic.measure(subject).records
+        with fake_device(device):
+            found = diagnostic.measure(_on(subject, torch.device(device, 0))).records
+        for one, other in zip(found, expected, strict=True):
+            assert one.estimate.value == pytest.approx(other.estimate.value, rel=1e-3, abs=1e-5, nan_ok=True)
+
+
+def _on(subject: Subject, device: torch.device) -> Subject:
+    def moved(value: Any) -> Any:
+        if isinstance(value, Examples):
+            return Examples(value.inputs.to(device), value.labels.to(device))
+        return copy.deepcopy(value).to(device) if isinstance(value, nn.Module) else value
+
+    return replace(subject, **{one.name: moved(getattr(subject, one.name)) for one in fields(subject)})
+
+
+def test_a_device_is_chosen_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No other than the CPU has been seen to run these tests."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert choose_device("auto").type == "cpu"
+    for module, name in ((torch.backends.cudnn, "deterministic"), (torch.backends.cudnn, "benchmark")):
+        monkeypatch.setattr(module, name, name == "benchmark")
+    assert choose_device("cuda").type == "cuda"
+    assert torch.backends.cudnn.deterministic
+    assert not torch.backends.cudnn.benchmark
+    assert not torch.backends.cudnn.allow_tf32
+    assert not torch.backends.cuda.matmul.allow_tf32
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_checkpoint_keeps_the_generator_of_the_device(device: str, tmp_path: Path) -> None:
+    with fake_device(device):
+        module = nn.Linear(2, 2)
+        optimiser = torch.optim.SGD(module.parameters(), lr=0.1)
+        file, place = CheckpointFile(tmp_path / "state", "tag"), torch.device(device, 0)
+        before = random_states(place)
+        assert before.keys() == {"cpu", device}
+        file.save(RunState(), module, optimiser, place)
+        other = {name: torch.Generator().manual_seed(3).get_state() for name in before}
+        set_random_states(other, place)
+        assert file.load(module, optimiser, place) is not None
+        after = random_states(place)
+    assert all(torch.equal(after[name], before[name]) for name in before)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.name.rpartition(":")[2])
+@pytest.mark.parametrize("case", CASES)
+def test_a_method_on_a_device_with_every_network_and_its_curve(case: str, device: str, network: Any) -> None:
+    _fit(MethodCase(CASES[case], network=network, input_shape=IMAGE), device, 4, 10)
