@@ -259,7 +259,8 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
         assert mean is not None
         gain = decision.difference
         beside = f", {frames.metric.gain(gain.value)} over the best without" if gain and decision.best_with else ""
-        chance = f"chance {100 * decision.chance:.0f} %"
+        tried = sum(other.n_seeds > 0 for other in decision.arms)
+        chance = f"chance {100 * decision.chance:.0f} % of {tried} arms" if tried > 1 else "the first arm"
         name = candidate_words(arm.method, arm.source or None)
         yield (
             f"{counted(n_target, 'label')}: {name} {frames.metric.level(mean)} ({chance}); {_SHORT[decision.outcome]}"
