@@ -189,6 +189,10 @@ def readers_of_code(path: Path, out: Path) -> dict[str, Callable[[], object]]:
             undone(path)
             work_on("small", store, engine=EngineSettings(workers=0))
 
+    def on_command() -> None:
+        undone(path)
+        command("work", path, "--workers", "0")()
+
     return {
         "rank": command("rank", path),
         "rank --audit": command("rank", path, "--audit"),
@@ -200,7 +204,7 @@ def readers_of_code(path: Path, out: Path) -> dict[str, Callable[[], object]]:
         "place()": lambda: place(path, examples=100),
         "export()": lambda: export(path, out / "net", method="linear-probe"),
         "map_study()": lambda: _mapped(path),
-        "work": lambda: (undone(path), command("work", path, "--workers", "0")()),
+        "work": on_command,
         "work_on()": worked,
     }
 
@@ -392,5 +396,8 @@ def test_what_is_typed_is_consent_to_that_and_nothing_else(typed: str, name: str
         for other in (f"{trap.folder}/planted.py:net", "planted.py:other", "subprocess:getoutput", "planted:Other"):
             with pytest.raises(UntrustedCodeError, match="--trust-code"):
                 consent.require("network", other)
-        long = "a:" * 300_000  # is taken apart in no time
-        consent.give(long)
+        deep: list[Any] = ["deep.py:net"]
+        for _ in range(5000):
+            deep = [deep]
+        consent.give({"a": deep, "long": "a:" * 300_000}, trap.folder)  # is taken apart in no time
+        consent.require("network", f"{trap.folder}/deep.py:net")

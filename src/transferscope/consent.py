@@ -127,20 +127,20 @@ def reads_code(verb: Callable[P, T]) -> Callable[P, T]:
 
 
 def _references(value: object, folder: Path | None) -> Iterator[str]:
-    if isinstance(value, str):
-        for part in {part for text in (value, unquote(value)) for part in _BETWEEN_NAMES.split(text)}:
-            name = ":".join(part.rsplit(":", 2)[-2:])  # what stands before is a kind of data
-            if REFERENCE.fullmatch(name):
-                yield _absolute(name, folder)
-    elif isinstance(value, Mapping):
-        for item in (*value, *value.values()):
-            yield from _references(item, folder)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for item in value:
-            yield from _references(item, folder)
-    elif is_dataclass(value) and not isinstance(value, type):
-        for one in fields(value):
-            yield from _references(getattr(value, one.name), folder)
+    waiting = [value]  # a study file may be nested deeper than functions may call themselves
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            for part in {part for text in (one, unquote(one)) for part in _BETWEEN_NAMES.split(text)}:
+                name = ":".join(part.rsplit(":", 2)[-2:])  # what stands before is a kind of data
+                if REFERENCE.fullmatch(name):
+                    yield _absolute(name, folder)
+        elif isinstance(one, Mapping):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            waiting += one
+        elif is_dataclass(one) and not isinstance(one, type):
+            waiting += [getattr(one, item.name) for item in fields(one)]
 
 
 def _absolute(name: str, folder: Path | None = None) -> str:

@@ -1278,8 +1278,8 @@ def same_names(draw: Draw, material: Material, folder: Path) -> list[Command]:
     for i, method in enumerate(methods):
         tables[f'methods."{names[i]}"'] = {"method": json.dumps(method)}
         if draw.chance(50):
-            source = {"data": json.dumps(f"npz:{material.path('source.npz')}"), "limit": str(30 - i)}
-            tables[f'sources."{names[i]}"'] = source
+            near = {"data": json.dumps(f"npz:{material.path('source.npz')}"), "limit": str(30 - i)}
+            tables[f'sources."{names[i]}"'] = near
     (folder / "study.toml").write_text(as_toml(tables))
     source, target = (f"npz:{material.path(name)}" for name in ("source.npz", "target.npz"))
     few = ["--steps", "2", "--pretraining-steps", "2", "--seeds", "1", "--workers", "0", "--no-tuning", "--labels", "9"]
