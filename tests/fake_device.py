@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import _VF, Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
@@ -140,6 +140,11 @@ class _Calls(TorchFunctionMode):
         if func in (torch.tensor, torch.as_tensor) and kwargs.get("device") is not None:
             device = torch.device(kwargs.pop("device"))
             return func(*args, **kwargs).to(device)
+        of_cudnn = self.device.type == "cuda" and func in (_VF.lstm, _VF.gru, _VF.rnn_tanh)
+        if of_cudnn and not args[6] and torch.is_grad_enabled() and torch.backends.cudnn.enabled:
+            raise AssertionError("recurrent layers of cuDNN have no gradient in evaluation mode")
+        if func is Tensor.to and len(args) > 1 and isinstance(args[1], OnDevice) and not isinstance(args[0], OnDevice):
+            return func(args[0], args[1].device, args[1].dtype)
         if not args or not isinstance(args[0], OnDevice):
             return func(*args, **kwargs)
         first: OnDevice = args[0]
@@ -180,6 +185,7 @@ def fake_device(type: str) -> Iterator[FakeDevice]:
     overwrite = torch.__future__.get_overwrite_module_params_on_conversion()
     with pytest.MonkeyPatch.context() as patch:
         generator = torch.Generator()
+        patch.setattr(torch.nn.RNNBase, "flatten_parameters", lambda self: None)
         patch.setattr(torch.mps, "get_rng_state", generator.get_state)
         patch.setattr(torch.mps, "set_rng_state", generator.set_state)
         for name, stands_for in {

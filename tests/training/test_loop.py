@@ -136,7 +136,7 @@ def test_a_checkpoint_with_any_damaged_byte_is_started_over(tmp_path: Path) -> N
     file = CheckpointFile(path, tag="ours")
     network = module()
     optimiser = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
-    file.save(RunState(step=7), network, optimiser)
+    file.save(RunState(step=7), network, optimiser, torch.device("cpu"))
     whole, before = path.read_bytes(), weights(network).clone()
     loaded = file.load(network, optimiser, torch.device("cpu"))
     assert loaded is not None

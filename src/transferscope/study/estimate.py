@@ -30,7 +30,7 @@ from transferscope.study.fitting import fresh_network, number, open_source, spre
 from transferscope.study.kept import keys_to_keep
 from transferscope.study.settings import DataSettings, EngineSettings
 from transferscope.study.status import Kind
-from transferscope.training import TrainingSettings, choose_device, outputs_of, scale_of, to_tensors
+from transferscope.training import TrainingSettings, choose_device, exact_device, outputs_of, scale_of, to_tensors
 from transferscope.training.curve import curve_plan
 from transferscope.training.feature_cache import LEAST_PARAMETERS, is_kept
 from transferscope.training.loop import memory_in_use
@@ -422,7 +422,7 @@ def _of_diagnostic(cell: PlannedCell, engine: EngineSettings) -> _Pace:
     task, network = _few_of_task(recipe.fit, number(cell, "seed"))
     if recipe.fit.method.start == "pretrained":
         network = network.with_head(torch.nn.Linear(network.n_features, task.target.train.n_outputs))
-    asked, device = recipe.diagnostic.scope, choose_device(engine.device)
+    asked, device = recipe.diagnostic.scope, exact_device(engine.device)
     network = network.to(device)
     shown = spread_examples(
         task.target.train, scale=scale_of(network, task.target.train), at_most=asked.examples, device=device
