@@ -34,31 +34,33 @@ class OnDevice(Tensor):
     def __new__(cls, whole: Tensor, said: torch.device) -> "OnDevice":
         made = torch.Tensor._make_wrapper_subclass(
             cls, whole.shape, strides=whole.stride(), storage_offset=whole.storage_offset(), dtype=whole.dtype,
-            device="cpu", requires_grad=whole.requires_grad,
+            device=torch.device("cpu"), requires_grad=whole.requires_grad,
         )  # fmt: skip
         made.whole, made.said = whole, said
         return made
 
     @property
-    def device(self) -> torch.device:
+    def device(self) -> torch.device:  # type: ignore[override]
         return self.said
 
     @property
-    def is_cuda(self) -> bool:
+    def is_cuda(self) -> bool:  # type: ignore[override]
         return self.said.type == "cuda"
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         return f"OnDevice({self.whole!r}, {self.said})"
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         raise AssertionError(f"{func} outside of its device")
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
 
 @dataclass
-class FakeDevice(TorchDispatchMode):
+class FakeDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Operations as on a device of a type, with its rules.
 
     Attributes:
@@ -72,7 +74,7 @@ class FakeDevice(TorchDispatchMode):
     leaving: bool = False
 
     def __post_init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -162,7 +164,7 @@ class _Calls(TorchFunctionMode):
     def _left(self, tensor: OnDevice, **kwargs: Any) -> Tensor:
         self.device.leaving = True
         try:
-            return aten._to_copy.default(tensor, device="cpu", **kwargs)
+            return aten._to_copy.default(tensor, device="cpu", **kwargs)  # type: ignore[no-any-return]
         finally:
             self.device.leaving = False
 
@@ -176,7 +178,7 @@ class _Calls(TorchFunctionMode):
             return self._left(tensor, dtype=dtype, memory_format=layout)
         if (dtype is None or dtype == tensor.dtype) and layout is None:
             return tensor
-        return aten._to_copy.default(tensor, dtype=dtype, memory_format=layout)
+        return aten._to_copy.default(tensor, dtype=dtype, memory_format=layout)  # type: ignore[no-any-return]
 
 
 @contextmanager

@@ -14,7 +14,9 @@ from cases_of_methods import CASES
 from diagnostics.subjects import cnn_subject, mlp_subject
 from diagnostics.test_contract import SMALL
 from fake_device import fake_device
-from transferscope.diagnostics import DIAGNOSTICS, Examples, Subject
+from transferscope.diagnostics import DIAGNOSTICS, Diagnostic, Examples, Subject
+from transferscope.diagnostics.gradient_stability import GradientStability
+from transferscope.diagnostics.interpolation import Interpolation
 from transferscope.methods import FitOptions
 from transferscope.testing.methods import IMAGE, NETWORKS, MethodCase, weights_of
 from transferscope.training import TrainingSettings, choose_device, exact_device
@@ -85,7 +87,8 @@ def test_recurrent_networks_on_a_device(layer: Any) -> None:
     """They cannot be vectorised, and layers of cuDNN have no gradient in evaluation mode."""
     network = Recurrent(layer)
     subject = Subject(network, Examples(torch.randn(6, 4, 3), torch.arange(6) % 2), start=Recurrent(layer))
-    for diagnostic in (DIAGNOSTICS["interpolation"](resolution=3), DIAGNOSTICS["gradient-stability"](steps=2)):
+    few: tuple[Diagnostic, ...] = (Interpolation(resolution=3), GradientStability(steps=2))
+    for diagnostic in few:
         expected = diagnostic.measure(subject).records
         with fake_device("cuda"):
             found = diagnostic.measure(_on(subject, torch.device("cuda", 0))).records
