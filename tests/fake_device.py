@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import _VF, Tensor
 from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 from torch.utils._mode_utils import no_dispatch
@@ -34,31 +34,33 @@ class OnDevice(Tensor):
     def __new__(cls, whole: Tensor, said: torch.device) -> "OnDevice":
         made = torch.Tensor._make_wrapper_subclass(
             cls, whole.shape, strides=whole.stride(), storage_offset=whole.storage_offset(), dtype=whole.dtype,
-            device="cpu", requires_grad=whole.requires_grad,
+            device=torch.device("cpu"), requires_grad=whole.requires_grad,
         )  # fmt: skip
         made.whole, made.said = whole, said
         return made
 
     @property
-    def device(self) -> torch.device:
+    def device(self) -> torch.device:  # type: ignore[override]
         return self.said
 
     @property
-    def is_cuda(self) -> bool:
+    def is_cuda(self) -> bool:  # type: ignore[override]
         return self.said.type == "cuda"
 
-    def __repr__(self) -> str:
+    def __repr__(self) -> str:  # type: ignore[override]
         return f"OnDevice({self.whole!r}, {self.said})"
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         raise AssertionError(f"{func} outside of its device")
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
 
 @dataclass
-class FakeDevice(TorchDispatchMode):
+class FakeDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Operations as on a device of a type, with its rules.
 
     Attributes:
@@ -72,7 +74,7 @@ class FakeDevice(TorchDispatchMode):
     leaving: bool = False
 
     def __post_init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
@@ -140,6 +142,11 @@ class _Calls(TorchFunctionMode):
         if func in (torch.tensor, torch.as_tensor) and kwargs.get("device") is not None:
             device = torch.device(kwargs.pop("device"))
             return func(*args, **kwargs).to(device)
+        of_cudnn = self.device.type == "cuda" and func in (_VF.lstm, _VF.gru, _VF.rnn_tanh)
+        if of_cudnn and not args[6] and torch.is_grad_enabled() and torch.backends.cudnn.enabled:
+            raise AssertionError("recurrent layers of cuDNN have no gradient in evaluation mode")
+        if func is Tensor.to and len(args) > 1 and isinstance(args[1], OnDevice) and not isinstance(args[0], OnDevice):
+            return func(args[0], args[1].device, args[1].dtype)
         if not args or not isinstance(args[0], OnDevice):
             return func(*args, **kwargs)
         first: OnDevice = args[0]
@@ -157,7 +164,7 @@ class _Calls(TorchFunctionMode):
     def _left(self, tensor: OnDevice, **kwargs: Any) -> Tensor:
         self.device.leaving = True
         try:
-            return aten._to_copy.default(tensor, device="cpu", **kwargs)
+            return aten._to_copy.default(tensor, device="cpu", **kwargs)  # type: ignore[no-any-return]
         finally:
             self.device.leaving = False
 
@@ -171,7 +178,7 @@ class _Calls(TorchFunctionMode):
             return self._left(tensor, dtype=dtype, memory_format=layout)
         if (dtype is None or dtype == tensor.dtype) and layout is None:
             return tensor
-        return aten._to_copy.default(tensor, dtype=dtype, memory_format=layout)
+        return aten._to_copy.default(tensor, dtype=dtype, memory_format=layout)  # type: ignore[no-any-return]
 
 
 @contextmanager
@@ -180,6 +187,7 @@ def fake_device(type: str) -> Iterator[FakeDevice]:
     overwrite = torch.__future__.get_overwrite_module_params_on_conversion()
     with pytest.MonkeyPatch.context() as patch:
         generator = torch.Generator()
+        patch.setattr(torch.nn.RNNBase, "flatten_parameters", lambda self: None)
         patch.setattr(torch.mps, "get_rng_state", generator.get_state)
         patch.setattr(torch.mps, "set_rng_state", generator.set_state)
         for name, stands_for in {

@@ -1,4 +1,4 @@
-"""Every method and diagnostic on a device that is none (`fake_device`): where tensors lie, in which type, what waits."""
+"""Methods and diagnostics on a device that is none: where their tensors lie, in which type, and what waits for it."""
 
 import copy
 from collections import Counter
@@ -14,10 +14,12 @@ from cases_of_methods import CASES
 from diagnostics.subjects import cnn_subject, mlp_subject
 from diagnostics.test_contract import SMALL
 from fake_device import fake_device
-from transferscope.diagnostics import DIAGNOSTICS, Examples, Subject
+from transferscope.diagnostics import DIAGNOSTICS, Diagnostic, Examples, Subject
+from transferscope.diagnostics.gradient_stability import GradientStability
+from transferscope.diagnostics.interpolation import Interpolation
 from transferscope.methods import FitOptions
 from transferscope.testing.methods import IMAGE, NETWORKS, MethodCase, weights_of
-from transferscope.training import TrainingSettings, choose_device
+from transferscope.training import TrainingSettings, choose_device, exact_device
 from transferscope.training.checkpoint import CheckpointFile, RunState
 from transferscope.training.tensors import random_states, set_random_states
 
@@ -63,17 +65,53 @@ def test_a_method_on_a_device(case: str, device: str) -> None:
     assert all(torch.allclose(weights[name], on_cpu[name], rtol=1e-4, atol=1e-6) for name in on_cpu)
 
 
-@pytest.mark.parametrize("device", DEVICES)
+WITHOUT_BATCH_NORM = {"curvature", "curvature-density", "curvature-trace", "gradient-stability", "interpolation",
+                      "landscape", "tangent-kernel"}  # fmt: skip
+"""Within vmap and in second derivatives batch normalisation of torch makes tensors by the true device of its inputs."""
+
+
 @pytest.mark.parametrize("name", sorted(DIAGNOSTICS))
-def test_a_diagnostic_on_a_device(name: str, device: str) -> None:
-    """As `diagnose` measures it, on networks of linear layers and of convolutions; the numbers of a CPU."""
+def test_a_diagnostic_on_a_device(name: str) -> None:
+    """The numbers of a CPU, on networks of linear layers and of convolutions."""
     diagnostic = DIAGNOSTICS[name](**SMALL.get(name, {}))
-    for subject in (mlp_subject(), cnn_subject()):
+    for subject in (mlp_subject(), *([] if name in WITHOUT_BATCH_NORM else [cnn_subject()])):
         expected = diagnostic.measure(subject).records
-        with fake_device(device):
-            found = diagnostic.measure(_on(subject, torch.device(device, 0))).records
+        with fake_device("cuda"):
+            found = diagnostic.measure(_on(subject, torch.device("cuda", 0))).records
         for one, other in zip(found, expected, strict=True):
             assert one.estimate.value == pytest.approx(other.estimate.value, rel=1e-3, abs=1e-5, nan_ok=True)
+
+
+@pytest.mark.parametrize("layer", [nn.RNN, nn.GRU, nn.LSTM])
+def test_recurrent_networks_on_a_device(layer: Any) -> None:
+    """They cannot be vectorised, and layers of cuDNN have no gradient in evaluation mode."""
+    network = Recurrent(layer)
+    subject = Subject(network, Examples(torch.randn(6, 4, 3), torch.arange(6) % 2), start=Recurrent(layer))
+    few: tuple[Diagnostic, ...] = (Interpolation(resolution=3), GradientStability(steps=2))
+    for diagnostic in few:
+        expected = diagnostic.measure(subject).records
+        with fake_device("cuda"):
+            found = diagnostic.measure(_on(subject, torch.device("cuda", 0))).records
+        assert [one.estimate.value for one in found] == pytest.approx([one.estimate.value for one in expected])
+
+
+class Recurrent(nn.Module):
+    """A recurrent layer under a head."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.layer, self.head = layer(3, 4, batch_first=True), nn.Linear(4, 2)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Outputs of the last place."""
+        outputs: torch.Tensor = self.head(self.layer(inputs)[0][:, -1])
+        return outputs
+
+
+def test_diagnostics_are_measured_where_there_is_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert choose_device("mps").type == "mps"
+    assert exact_device("mps").type == "cpu"
 
 
 def _on(subject: Subject, device: torch.device) -> Subject:

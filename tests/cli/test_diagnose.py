@@ -34,7 +34,9 @@ class Files:
         """Exit code and what was said on both streams; `changes` replace the network or the data."""
         given = {"checkpoint": self.net, "data": self.data} | changes
         words = [word for name, value in given.items() if value is not None for word in (f"--{name}", value)]
-        arguments = ["transferscope", "diagnose", *words, *ARCHITECTURE, "--device", "cpu", *options]
+        usual = {"--network": ARCHITECTURE, "--device": ("--device", "cpu")}
+        words += [word for option, usually in usual.items() if option not in options for word in usually]
+        arguments = ["transferscope", "diagnose", *words, *options]
         self._monkeypatch.setattr("sys.argv", [str(argument) for argument in arguments])
         with pytest.raises(SystemExit) as stopped:
             main()
@@ -194,8 +196,8 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a map of a study and a checkpoint": (
         ("--map", "study.toml"),
-        "--map takes the networks and the data from the study, and --checkpoint or --data was given too; leave them "
-        "out\n",
+        "--map takes the networks and the data from the study, and measures nothing else, and --checkpoint was given "
+        "too; leave it out\n",
     ),
 }
 

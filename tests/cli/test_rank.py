@@ -96,13 +96,13 @@ def _with_another(place: str) -> None:
 def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^rank needs pretrained networks and a target; give them as in `transfer"):
         run("--data", "usps")
-    with pytest.raises(SettingsError, match=r"^--against and --study are about a study and none was given; leave them"):
+    with pytest.raises(SettingsError, match=r"^a target was given to rank on, and against was given too; leave it out"):
         run("--data", "usps", "--checkpoint", "a.pt", "--against", "fine-tune")
     with pytest.raises(SettingsError, match=r"^--labels was given 2 numbers; rank with one at a time$"):
         run("--data", "usps", "--checkpoint", "a.pt", "--labels", "5", "--labels", "6")
     with pytest.raises(
         SettingsError,
-        match=r"^x\.toml says which networks and labels to use, and --data was given too; leave it out$",
+        match=r"^x\.toml says which networks, labels and seeds to use, and --data was given too; leave it out$",
     ):
         run("x.toml", "--data", "usps")
 

@@ -136,7 +136,7 @@ def test_a_checkpoint_with_any_damaged_byte_is_started_over(tmp_path: Path) -> N
     file = CheckpointFile(path, tag="ours")
     network = module()
     optimiser = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
-    file.save(RunState(step=7), network, optimiser)
+    file.save(RunState(step=7), network, optimiser, torch.device("cpu"))
     whole, before = path.read_bytes(), weights(network).clone()
     loaded = file.load(network, optimiser, torch.device("cpu"))
     assert loaded is not None
@@ -154,7 +154,7 @@ def test_a_checkpoint_with_any_damaged_byte_is_started_over(tmp_path: Path) -> N
 
 def test_a_whole_checkpoint_of_something_else_changes_nothing(tmp_path: Path) -> None:
     file, other = CheckpointFile(tmp_path / "run", tag="ours"), nn.Linear(2, 2)
-    file.save(RunState(), other, torch.optim.Adam(other.parameters()))
+    file.save(RunState(), other, torch.optim.Adam(other.parameters()), torch.device("cpu"))
     network = module()
     optimiser = torch.optim.SGD(network.parameters(), lr=0.1)
     before, state = weights(network).clone(), torch.get_rng_state()

@@ -80,12 +80,12 @@ def _devices() -> Iterator[Finding]:
     yield Finding("memory", f"{memory_free() / _GB:.1f} GB free for this process of {total / _GB:.1f} GB")
     for number in range(torch.cuda.device_count()):
         card = torch.cuda.get_device_properties(number)
-        yield Finding(f"cuda:{number}", f"{card.name}, {card.total_memory / _GB:.0f} GB")
+        yield Finding(f"cuda:{number}", f'{card.name}, {card.total_memory / _GB:.0f} GB; device = "cuda" takes it')
     native = [kind for kind in ("cpu", "cuda") if choose_precision("auto", torch.device(kind)) == "bfloat16"]
     where = f"in the instructions of {' and '.join(native)}" if native else "not in the instructions of this machine"
     yield Finding("bfloat16", f'{where}; precision = "auto" looks for it', "ok" if native else "absent")
     if torch.backends.mps.is_available():
-        yield Finding("mps", "the GPU of this Mac")
+        yield Finding("mps", 'the GPU of this Mac; device = "mps" takes it')
     elif not torch.cuda.is_available():
         reason = "this torch is a build for processors" if torch.version.cuda is None else "torch finds none"
         yield Finding("GPU", f"none: {reason}; small networks train well without", "absent")

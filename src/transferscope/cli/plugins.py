@@ -47,7 +47,8 @@ class CommandsWithPlugins(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that was called, if no option of one value is given twice, the first of which would be lost."""
         name, command, rest = super().resolve_command(ctx, args)
-        called, words = command, list(rest)
+        called: Any = command
+        words = list(rest)
         while words and hasattr(called, "commands") and (below := called.get_command(ctx, words[0])) is not None:
             called, words = below, words[1:]
         _refuse_repeats(getattr(called, "params", ()), words)

@@ -47,7 +47,7 @@ def report(
         files = [str(file) for file in (written.html, *written.files)]
         print_json("report", {"study": chosen, "verdict": verdict, "written": files})
         return
-    typer.echo(written.verdict)
+    typer.echo(written.verdict.shown)
     typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
 
 

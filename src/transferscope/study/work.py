@@ -36,7 +36,7 @@ from transferscope.study.fitting import (
 )
 from transferscope.study.kept import card_of
 from transferscope.trained import card_notes
-from transferscope.training import choose_device, measure, outputs_of, scale_of, to_tensors
+from transferscope.training import exact_device, measure, outputs_of, scale_of, to_tensors
 from transferscope.training.evaluate import Measures
 
 
@@ -176,7 +176,7 @@ class _Scene:
 
     def __init__(self, cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> None:
         self.recipe, self.scope = recipe.fit, recipe.diagnostic.scope
-        self.device = choose_device(context.device)
+        self.device = exact_device(context.device)
         self.files = _networks(cell, recipe, context)
         self.task = task_of(cell, recipe.fit)
         train = self.task.target.train

@@ -391,6 +391,16 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def exact_device(name: str) -> torch.device:
+    """The device that diagnostics compute on, which need float64: the CPU in the place of MPS, which has none.
+
+    Raises:
+        SettingsError: As `choose_device`.
+    """
+    device = choose_device(name)
+    return torch.device("cpu") if device.type == "mps" else device
+
+
 def _fix_arithmetic() -> None:
     """Let CUDA round as float32 says, and choose the same algorithms every time, in this process."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when the first matrix is multiplied

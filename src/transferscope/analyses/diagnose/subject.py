@@ -30,7 +30,7 @@ from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
 from transferscope.study.read_alike import in_columns_of, in_features_of, load_for
 from transferscope.study.settings import DataSettings
-from transferscope.training import PixelScale, choose_device, measure, pixel_scale, scale_of, stream_seed
+from transferscope.training import PixelScale, exact_device, measure, pixel_scale, scale_of, stream_seed
 
 _THROUGH_FEATURES = ("class-separation", "feature-alignment", "feature-rank", "feature-gap", "data-complexity")
 
@@ -184,7 +184,7 @@ def subject_of(question: FileQuestion) -> FileSubject:
         UnknownNameError: An unknown data set, transformation or submodule.
         SettingsError: A setting is out of range, or the machine has no such device.
     """
-    device = choose_device(question.device)
+    device = exact_device(question.device)
     data = _data(question)
     network = _trained(question, data, device)
     submodule(network, question.head)
