@@ -13,8 +13,7 @@ DayOrder = Literal["day-first", "month-first"]
 
 GAPS = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"]
-    + ["1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"]
-)
+) | {"1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
 """What stands for nothing in any column of features."""
 
 MARKS = frozenset(["?", "-", "--", "—", "–", ".", "..", "..."])
