@@ -18,6 +18,7 @@ from transferscope.analyses.history import History, add_to_history
 from transferscope.data.load import load
 from transferscope.data.task import LabelledSet
 from transferscope.data.texts import TextSettings, load_texts
+from transferscope.data.unlabelled import input_form, read_unlabelled
 from transferscope.errors import DataError, TransferscopeError
 
 Labels = list[Any]
@@ -348,6 +349,24 @@ def test_names_that_are_nearly_the_same_are_refused_in_measurements(
     (tmp_path / "own.csv").write_text(change(text))
     with pytest.raises(TransferscopeError, match=said):
         ask(tmp_path / "own.csv")
+
+
+def test_names_of_curves_that_are_nearly_the_same_are_refused(tmp_path: Path) -> None:
+    from transferscope.analyses.scaling import Columns
+
+    rows = [f"{model},{row}" for row, model in zip(ERRORS.splitlines()[1:], ["ResNet", "resnet"] * 6, strict=True)]
+    (tmp_path / "own.csv").write_text("\n".join(["model,n,seed,error", *rows]) + "\n")
+    with pytest.raises(DataError, match="by capital letters"):
+        scaling(tmp_path / "own.csv", columns=Columns(by=("model",), repeats=True))
+
+
+def test_rows_to_predict_keep_their_numbers(tmp_path: Path) -> None:
+    (tmp_path / "own.csv").write_text("x,kind\n" + "".join(f"{i / 7},{'ab'[i % 2]}\n" for i in range(20)))
+    form = input_form(name := f"csv:{tmp_path}/own.csv?label=kind", (), load(name))
+    (tmp_path / "new.csv").write_text("x\tno\n0.5\t1\n0.4\tmean\n0.25\t2\n")
+    found = read_unlabelled(f"csv:{tmp_path}/new.csv", form)
+    assert (found.inputs[:, 0].tolist(), found.names) == ([0.5, 0.25], ("0", "2"))
+    assert any("left out 1 row" in remark for remark in found.remarks)
 
 
 def test_tasks_in_shares_and_in_percent_are_not_kept_as_one_unit(tmp_path: Path) -> None:

@@ -169,7 +169,7 @@ def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
         if labels.ndim == 0 or labels.dtype.kind not in "iuf" or not np.isfinite(labels).all():
             return "regression" if labels.dtype.kind == "f" else "classification"
         return kind_of_numbers(
-            labels.reshape(-1), what=f"{name}: the label", how="say kind=classification or kind=regression"
+            labels.reshape(-1), what=f"{name}: the label", how="say which with kind=, as in npz:FILE?kind=regression"
         )
     real = labels.dtype.kind in _REAL and labels.size > 0
     if not real or not np.isin(labels, (0, 1)).all() or not labels.any():

@@ -13,7 +13,7 @@ DayOrder = Literal["day-first", "month-first"]
 
 GAPS = frozenset(
     ["", "NA", "N/A", "n/a", "#N/A", "#NA", "#N/A N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None"]
-)
+) | {"1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"}
 """What stands for nothing in any column of features."""
 
 MARKS = frozenset(["?", "-", "--", "—", "–", ".", "..", "..."])
@@ -29,7 +29,7 @@ ANY_NUMBER = rf"({NUMBER}|{_WITH_POINT}|{_WITH_COMMA})"
 _INFINITE = r"[+-]?inf(inity)?"
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-MONTH = (
+_MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
@@ -40,8 +40,8 @@ _TIME = (
 _DATE = re.compile(
     r"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,?\s+)?"
     r"(?:(?P<y1>\d{4}(?=-\d{2}-\d{2})|(?:1[89]|2[01])\d{2})[-/.](?P<m1>\d{1,2})[-/.](?P<d1>\d{1,2})"
-    rf"|(?P<d2>\d{{1,2}})[ .-]{{0,2}}(?P<m2>{MONTH})\.?[ ,-]{{0,2}}(?P<y2>\d{{4}}|\d{{2}})"
-    rf"|(?P<m3>{MONTH})\.? (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,? ?(?P<y3>\d{{4}})"
+    rf"|(?P<d2>\d{{1,2}})[ .-]{{0,2}}(?P<m2>{_MONTH})\.?[ ,-]{{0,2}}(?P<y2>\d{{4}}|\d{{2}})"
+    rf"|(?P<m3>{_MONTH})\.? (?P<d3>\d{{1,2}})(?:st|nd|rd|th)?,? ?(?P<y3>\d{{4}})"
     r"|(?P<first>\d{1,2})[./-](?P<second_number>\d{1,2})[./-](?P<y4>\d{4}|\d{2}))"
     rf"(?:[T ,]+{_TIME})?",
     re.IGNORECASE,

@@ -216,8 +216,8 @@ def _parts(
 
 def read_features(
     path: Path, encoding: TableEncoding | None, *, form: Format
-) -> tuple[Num[np.ndarray, "N ..."], tuple[str, ...]]:
-    """Features of a table without labels, and what its rows have that no training row had, in sentences.
+) -> tuple[Num[np.ndarray, "N ..."], tuple[str, ...], tuple[str, ...]]:
+    """Features of a table without labels, the numbers of its rows, and what is to be known of them, in sentences.
 
     Args:
         path: The file; it may have other columns too, in any order.
@@ -231,7 +231,8 @@ def read_features(
     """
     if encoding is None:
         raise DataError(f"{path} is a table and the network was trained on data of another kind; give such data")
-    table = read_frame(path, form).rows
+    frame = read_frame(path, form)
+    table = frame.rows
     needed = [one.name for one in encoding.columns if one.kind != "left out"]
     lacking = [column for column in needed if column not in table.columns]
     if lacking:
@@ -239,7 +240,8 @@ def read_features(
             f"{path.name} lacks {', '.join(map(repr, lacking[:5]))}, which the network reads; its columns are "
             f"{', '.join(map(str, table.columns))}"
         )
-    return to_inputs(encoding.apply(table, path), name=str(path)), encoding.remarks(table)
+    inputs = to_inputs(encoding.apply(table, path), name=str(path))
+    return inputs, tuple(map(str, table.index)), (*frame.notes, *encoding.remarks(table))
 
 
 def _named(columns: Sequence[str], table: pd.DataFrame) -> tuple[str, ...]:
@@ -287,8 +289,8 @@ def with_labels(
         whole[name] = _typed_labels(texts[name])
     kind = settings.kind or ("multi-label" if settings.separator else _kind_of(whole, files[0]))
     for name in labels if kind in ("classification", "regression") else ():
-        held = texts[name].dropna().astype(str).str.strip()
-        if is_text(texts[name]) and held.str.fullmatch(ANY_NUMBER).all() and not held.str.fullmatch(NUMBER).all():
+        held = texts[name].dropna().str.strip() if is_text(texts[name]) else pd.Series(dtype=str)
+        if held.str.fullmatch(ANY_NUMBER).all() and not held.str.fullmatch(NUMBER).all():
             raise DataError(
                 f"{files[0]}: label column {name!r} holds {held.iloc[0]!r}, whose marks could be of decimals or "
                 "thousands; write 1234.5"

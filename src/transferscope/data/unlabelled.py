@@ -86,7 +86,7 @@ class Unlabelled:
     Attributes:
         inputs: Shape (N, *input_shape), as in a `LabelledSet`.
         names: A name for each: the path of an image within its folder, or the number of a row, from 0.
-        remarks: What rows of a table have that no training row had, in sentences.
+        remarks: How a table was read and what its rows have that no training row had, in sentences.
     """
 
     inputs: Num[np.ndarray, "N ..."]
@@ -132,7 +132,7 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         from transferscope.data.tables import read_features  # here, because pandas takes a while to import
 
         parsed.allow(())
-        raw, remarks = read_features(find_path(parsed.path), form.encoding, form=table_form(parsed))
+        raw, names, remarks = read_features(find_path(parsed.path), form.encoding, form=table_form(parsed))
     elif parsed.kind == "text":
         raw = _texts(parsed, form)
     else:

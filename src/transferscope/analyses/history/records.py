@@ -118,9 +118,11 @@ def _rows_of(path: Path) -> pd.DataFrame:
     try:
         rows = read_frame(path, "csv", as_it_is=True).rows
         if tuple(rows.columns) == COLUMNS:
-            return rows.assign(
-                **{name: rows[name].replace("", np.nan).astype(np.float64) for name in ("labels", "score")}
-            )
+            numbers = {
+                name: rows[name].map(lambda one: float(one) if one else np.nan).astype(np.float64)
+                for name in ("labels", "score")
+            }
+            return rows.assign(**numbers)
     except (DataError, ValueError) as error:
         raise CorruptDataError(f"{path} cannot be read as a history: {error}; move it away") from None
     raise CorruptDataError(
