@@ -323,6 +323,7 @@ def base_of(file: str, request: pytest.FixtureRequest) -> Path:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("file", "name", "value"), CASES, ids=lambda value: str(value)[:40])
 def test_every_field_is_followed_harmless_or_refused(
     file: str, name: str, value: Any, transformers: Any, tmp_path: Path, request: pytest.FixtureRequest
