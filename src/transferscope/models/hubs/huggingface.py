@@ -131,9 +131,7 @@ class HuggingFace(NamedModule):
     @cached_property
     def _json(self) -> dict[str, Any]:
         check_folder(self.folder)
-        found = read_json(self.folder / "config.json")
-        if not isinstance(found, dict):
-            raise NetworkError(f"{self.folder / 'config.json'} is no configuration of transformers")
+        found: dict[str, Any] = read_json(self.folder / "config.json")
         return found
 
     @cached_property
