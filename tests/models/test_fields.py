@@ -418,6 +418,19 @@ def test_a_file_that_says_nothing_sensible_is_one_sentence(file: str, garbage: s
     assert Path(file).name in str(caught.value)
 
 
+def test_weights_of_a_layer_after_the_pooling_are_those_of_a_trained_one(texts: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "whole"
+    shutil.copytree(texts, folder)
+    file = folder / "2_Dense" / "model.safetensors"
+    own = load_file(file)
+    save_file({name: (tensor * 100).to(torch.int8) for name, tensor in own.items()}, file)
+    with pytest.raises(TransferscopeError, match=r"holds linear\.\w+ as int8"):
+        ours(folder)
+    file.unlink()
+    with pytest.raises(TransferscopeError, match="does not hold the weights of its layer"):
+        ours(folder)
+
+
 def test_an_adapter_is_refused(texts: Path, tmp_path: Path) -> None:
     folder = tmp_path / "adapter"
     shutil.copytree(texts, folder)
