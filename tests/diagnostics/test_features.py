@@ -63,3 +63,25 @@ def test_lengths_must_agree() -> None:
     message = "there are 3 inputs and 2 labels; expected at least one example and one label for each input"
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         Examples(torch.zeros(3, 1), torch.zeros(2, dtype=torch.int64))
+
+
+class _Together(nn.Module):
+    """Features that are random, or normalised by the batch, in evaluation mode too."""
+
+    def __init__(self, *, is_random: bool) -> None:
+        super().__init__()
+        self.body, self.batch = nn.Linear(6, 4), nn.BatchNorm1d(4, track_running_stats=False)
+        self.head, self.is_random = nn.Linear(4, 3), is_random
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        made = self.body(inputs)
+        outputs: Tensor = self.head(nn.functional.dropout(made, 0.5) if self.is_random else self.batch(made))
+        return outputs
+
+
+@pytest.mark.parametrize("is_random", [True, False])
+def test_features_that_are_not_each_examples_own_are_refused(is_random: bool) -> None:
+    torch.manual_seed(0)
+    examples = Examples(torch.randn(9, 6), torch.arange(9) % 3)
+    with pytest.raises(NetworkError, match="the features of two examples are others when these are read alone"):
+        features_of(_Together(is_random=is_random), examples)

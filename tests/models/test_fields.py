@@ -323,6 +323,7 @@ def base_of(file: str, request: pytest.FixtureRequest) -> Path:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("file", "name", "value"), CASES, ids=lambda value: str(value)[:40])
 def test_every_field_is_followed_harmless_or_refused(
     file: str, name: str, value: Any, transformers: Any, tmp_path: Path, request: pytest.FixtureRequest
@@ -391,6 +392,43 @@ def test_weights_in_parts_and_beside_others_are_those_of_one_file(
     (folder / "pytorch_model.bin").write_bytes(b"something else")
     write(folder, "generation_config.json", {"max_length": 3, "do_sample": True})
     assert torch.equal(ours(folder), ours(texts))
+
+
+@pytest.mark.parametrize("garbage", ["", "[]", "3", '"x"', "null", "[" * 9999, '{"a"', "[{}]", '[{"path": 1}]'])
+@pytest.mark.parametrize("file", ["config.json", SENTENCES, PROMPTS, POOL, DENSE, "modules.json", IMAGES])
+def test_a_file_that_says_nothing_sensible_is_one_sentence(file: str, garbage: str, tmp_path: Path) -> None:
+    kinds = ("Transformer", "Pooling", "Dense")
+    modules = [
+        {"path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+        for i, kind in enumerate(kinds)
+    ]
+    whole = {
+        "config.json": {"architectures": ["BertModel"]}, "modules.json": modules, SENTENCES: {}, PROMPTS: {},
+        POOL: {"pooling_mode": "mean"}, DENSE: {"in_features": 3, "out_features": 2},
+        IMAGES: {"image_mean": [0.5], "image_std": [0.5], "size": 8, "image_processor_type": "ConvNextImageProcessor"},
+    }  # fmt: skip
+    for name, found in whole.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        write(tmp_path, name, found)
+    assert NetworkSettings(f"hf:{tmp_path}").identity["sentences"]["pooling"] == ("mean",)
+    (tmp_path / file).write_text(garbage)
+    with pytest.raises(TransferscopeError) as caught:
+        print(NetworkSettings(f"hf:{tmp_path}").identity)
+    assert "\n" not in str(caught.value)
+    assert Path(file).name in str(caught.value)
+
+
+def test_weights_of_a_layer_after_the_pooling_are_those_of_a_trained_one(texts: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "whole"
+    shutil.copytree(texts, folder)
+    file = folder / "2_Dense" / "model.safetensors"
+    own = load_file(file)
+    save_file({name: (tensor * 100).to(torch.int8) for name, tensor in own.items()}, file)
+    with pytest.raises(TransferscopeError, match=r"holds linear\.\w+ as int8"):
+        ours(folder)
+    file.unlink()
+    with pytest.raises(TransferscopeError, match="does not hold the weights of its layer"):
+        ours(folder)
 
 
 def test_an_adapter_is_refused(texts: Path, tmp_path: Path) -> None:

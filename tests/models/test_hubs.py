@@ -112,6 +112,13 @@ def test_what_an_image_processor_does_is_read_or_refused(tmp_path: Path) -> None
     bytes_ = np.array([0.0, 100.0, 255.0])[:, None]
     expected = (bytes_ / 127.5 - 1 - np.array([0.5, 0.4, 0.3])) / np.array([0.2, 0.2, 0.1])
     np.testing.assert_allclose((bytes_ / 255 - mean) / std, expected, rtol=1e-5)
+    convnext = {"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 224}, "resample": 2}
+    cut, whole = read(**convnext, crop_pct=0.875), read(**convnext | {"size": {"shortest_edge": 384}})
+    assert cut is not None
+    assert whole is not None
+    assert (cut.transforms[1:], whole.transforms[1:]) == (("resize:256", "crop:224"), ("resize:384",))
+    with pytest.raises(CorruptDataError, match="zero"):
+        read(**convnext, crop_pct=0)
     for changes in ({"do_flip_channel_order": True}, {"size": {"height": 32, "width": 48}}):
         with pytest.raises(CorruptDataError, match=r"that is followed here \(.*(not square|channels in another order)"):
             read(**changes)

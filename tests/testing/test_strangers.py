@@ -116,17 +116,25 @@ def leaky(spec: DataSpec, seed: int) -> Dataset:
 
 
 def wide(input_shape: tuple[int, ...]) -> nn.Module:
-    class Batchwise(nn.Module):
+    class Wide(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.layer = nn.Linear(input_shape[0], 3)
             self.unused = nn.Linear(2, 2)
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
-            found: torch.Tensor = self.layer(x) - x.mean()
+            found: torch.Tensor = self.layer(x)
             return found
 
-    return Batchwise()
+    return Wide()
+
+
+def together(input_shape: tuple[int, ...]) -> nn.Module:
+    class Centred(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return super().forward(x - x.mean())
+
+    return Centred(input_shape[0], 3)
 
 
 def test_data_and_networks_that_break_promises_are_told_which() -> None:
@@ -135,8 +143,10 @@ def test_data_and_networks_that_break_promises_are_told_which() -> None:
     assert "what it is tested on is not trained on: 100 % of its test examples are among the" in str(told.value)
     assert "an option that it does not know is passed over in silence" in str(told.value)
     with pytest.raises(AssertionError) as told:
-        check_network(f"{__file__}:wide", (4,))
+        check_network(f"{__file__}:together", (4,))
     assert "depends on the other inputs of its batch" in str(told.value)
+    with pytest.raises(AssertionError) as told:
+        check_network(f"{__file__}:wide", (4,))
     assert "no gradient reaches features.unused.weight" in str(told.value)
 
 

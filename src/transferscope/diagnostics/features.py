@@ -13,6 +13,7 @@ from transferscope.diagnostics.diagnostic import CostEstimate
 from transferscope.diagnostics.network_state import evaluation_mode, first_outputs, frozen_state
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError, NetworkError, unknown_name
+from transferscope.models.adapt import alike
 
 
 def submodule(network: nn.Module, name: str) -> nn.Module:
@@ -50,16 +51,18 @@ def features_of(
 
     Raises:
         UnknownNameError: There is no such submodule.
-        NetworkError: The forward pass does not call it.
+        NetworkError: The forward pass does not call it; or the features of the last two examples are others when these
+            are read alone, because something is random or depends on the batch.
     """
     known = examples.kept(network) if examples.kept is not None and head == "head" else None
     if known is not None:
         return known.detach().flatten(1).cpu().double()
     state = frozen_state(network)
-    first_outputs(network, examples.inputs[:2], state)
     seen: list[Tensor] = []
     handle = submodule(network, head).register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].detach()))
     try:
+        first_outputs(network, examples.inputs[-2:], state)
+        alone, seen = seen, []
         with evaluation_mode(network), torch.no_grad():
             for batch in examples.batches(batch_size):
                 buffers = {name: buffer.clone() for name, buffer in state.buffers.items()}
@@ -70,6 +73,13 @@ def features_of(
         raise NetworkError(
             f"the forward pass called {head} on {sum(len(part) for part in seen)} of {len(examples)} examples; name a "
             "submodule that sees every example once"
+        )
+    few = torch.cat(alone)
+    if len(seen[-1]) >= len(few) and not alike(few, seen[-1][-len(few) :]):
+        raise NetworkError(
+            "the features of two examples are others when these are read alone: in evaluation mode too something is "
+            "random or depends on the batch (dropout, batch normalisation without running statistics); give a network "
+            "that reads every input on its own"
         )
     return torch.cat([part.flatten(1).cpu().double() for part in seen])
 

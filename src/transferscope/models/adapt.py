@@ -121,15 +121,15 @@ def check_answers(module: nn.Module, input_shape: tuple[int, ...], vocabulary: i
             before = _random_state()
             first = _run(module.eval(), inputs, "the network")
             for _ in range(1 if before == _random_state() else _REPEATED):
-                if not _alike(_run(module, inputs, "the network"), first, 1e-5):
+                if not alike(_run(module, inputs, "the network"), first, 1e-5):
                     raise NetworkError(
                         "the network's answers to the same inputs differ from call to call in evaluation mode (dropout "
                         "that eval() does not switch off?); make what is random in it depend on self.training"
                     )
-            own, tolerance = _run(module, fewer, "the network"), 1e-3 if first.dtype.itemsize > 2 else 5e-2
+            own = _run(module, fewer, "the network")
         finally:
             module.train(was_training)
-    if not _alike(own, first[1:], tolerance):
+    if not alike(own, first[1:]):
         what = "batch normalisation without running statistics" if vocabulary is None else "padding that is not masked"
         raise NetworkError(
             "the network's answer to an input depends on the other inputs of its batch in evaluation mode "
@@ -145,10 +145,19 @@ def _random_state() -> tuple[object, ...]:
     return torch.default_generator.get_state().tolist(), random.getstate(), str(legacy)
 
 
-def _alike(one: Tensor, other: Tensor, tolerance: float) -> bool:
-    """Whether answers are the same but for rounding, in units of the largest."""
+def alike(one: Tensor, other: Tensor, tolerance: float | None = None) -> bool:
+    """Whether answers are the same but for rounding.
+
+    Args:
+        one: Answers.
+        other: Answers to the same inputs.
+        tolerance: In units of the largest; None for what other sizes of a batch may change: a thousandth, or of types
+            of two bytes a twentieth.
+    """
     if one.shape != other.shape:
         return False
+    if tolerance is None:
+        tolerance = 1e-3 if other.dtype.itemsize > 2 else 5e-2
     largest = float(other.abs().nan_to_num().max()) if other.numel() else 0.0
     return torch.allclose(one, other, rtol=tolerance, atol=tolerance * largest, equal_nan=True)
 

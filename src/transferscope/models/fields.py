@@ -290,7 +290,9 @@ def check_folder(folder: Path) -> None:
             "(merge_and_unload of peft) and save that"
         )
     for file in sorted(folder.glob("*.json")):
-        if file.name == "config.json" or fnmatch(file.name, _SENTENCES) or file.name.startswith("config_sentence"):
+        is_read = file.name in ("config.json", "config_sentence_transformers.json") or fnmatch(file.name, _SENTENCES)
+        if is_read and file.is_file():
             found = read_json(file)
-            if isinstance(found, dict):
-                check_fields(file, found)
+            if not isinstance(found, dict):
+                raise NetworkError(f"{file} holds no settings by name; fetch the folder again")
+            check_fields(file, found)

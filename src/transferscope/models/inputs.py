@@ -244,7 +244,7 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
             resize=None if size == middle else size,
             resample=None if resample == "bilinear" or size is None else resample,
         )
-    except (ValueError, TypeError, KeyError, AttributeError, OSError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OSError, ArithmeticError, RecursionError) as error:
         raise CorruptDataError(
             f"{path} does not say how images are scaled in a way that is followed here ({_reason(error)}); say it with "
             "input = { size = ..., mean = ..., std = ... }"

@@ -12,6 +12,7 @@ from torch import nn
 from transferscope.errors import NetworkError
 from transferscope.models.fields import check_fields, read_fields, read_json
 from transferscope.models.texts import ACTIVATIONS, Dense, Normalize, Pooling
+from transferscope.models.weights import check_weights
 
 MODULES, WEIGHTS = "modules.json", "model.safetensors"
 
@@ -49,12 +50,15 @@ class SentenceFolder:
 
         Raises:
             NetworkError: They are not there, in safetensors, under their names and in their shapes.
+            CorruptDataError: They are no dense floating-point numbers.
         """
         for layer, (place, settings) in zip(layers, self.after, strict=True):
             if settings is not None:
                 file = folder / place / WEIGHTS
                 try:
-                    layer.load_state_dict(load_file(file))
+                    stored = load_file(file)
+                    check_weights(stored, layer.state_dict(), file)
+                    layer.load_state_dict(stored)
                 except (SafetensorError, OSError, RuntimeError) as error:
                     raise NetworkError(
                         f"{file} does not hold the weights of its layer (linear.weight and linear.bias of the sizes in "
