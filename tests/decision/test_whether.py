@@ -1,5 +1,7 @@
 """Noise and calls beside SciPy, loops written out, and simulated truths."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -15,9 +17,8 @@ RNG = np.random.default_rng(35)
 @pytest.mark.parametrize("seeds", [3, 4, 8])
 def test_two_arms_alone_have_the_paired_t_test(seeds: int) -> None:
     values = RNG.normal(size=(2, seeds)) + np.array([[3.0], [0.0]]) + 5 * RNG.normal(size=seeds)
-    gain = decide(scores(values, 1)).arms[0].gain
-    test = stats.ttest_rel(*values, alternative="greater")
-    assert gain is not None
+    gain: Any = decide(scores(values, 1)).arms[0].gain
+    test = stats.ttest_rel(values[0], values[1], alternative="greater")
     assert gain.p == pytest.approx(min(LOOKS * test.pvalue, 1.0))
     low, high = test.confidence_interval(1 - 0.05 / LOOKS)[0], 2 * gain.value - test.confidence_interval(0.99)[0]
     assert gain.low == pytest.approx(min(low, 0) if gain.p >= 0.05 else low)
@@ -55,7 +56,7 @@ def test_many_arms_alike_share_their_variance_and_unlike_ones_keep_theirs() -> N
     scattered = stats.chi2.rvs(3, size=400, random_state=1) / 3 * np.tile([1.0, 30.0], 200)
     unlike = moderated(np.zeros(400), n, scattered, ones)
     assert unlike.df[~unlike.unstable].max() < 6
-    np.testing.assert_array_equal(unlike.variance[unlike.unstable], scattered[unlike.unstable])
+    np.testing.assert_allclose(unlike.variance[unlike.unstable], scattered[unlike.unstable])
 
 
 def test_an_arm_is_called_where_it_beats_each_of_those_without() -> None:
@@ -87,7 +88,7 @@ def test_an_unstable_arm_is_named_and_hides_no_other() -> None:
     assert (collapsed.helping, collapsed.arms[1].call, collapsed.arms[1].why) == (("arm 0",), "not called", "unstable")
 
 
-CASES = {
+CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "a clear gain": ({}, "helps", ""),
     "one seed": ({"seeds": 1}, "open", "one seed"),
     "two seeds": ({"seeds": 2}, "open", "too few seeds"),
@@ -104,7 +105,14 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_outcomes(name: str) -> None:
     change, outcome, why = CASES[name]
-    settings = {"seeds": 5, "gain": 8.0, "noise": 1.0, "n_ways": 3, "unfinished": [0, 0, 0, 0, 0], **change}
+    settings: dict[str, Any] = {
+        "seeds": 5,
+        "gain": 8.0,
+        "noise": 1.0,
+        "n_ways": 3,
+        "unfinished": [0, 0, 0, 0, 0],
+        **change,
+    }
     values = settings["noise"] * np.random.default_rng(4).normal(size=(5, settings["seeds"])) + 70
     values[:3] += settings["gain"]
     cost = np.array([50.0, 60, 70, 1, 2])

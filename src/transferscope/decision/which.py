@@ -13,10 +13,10 @@ SETTLED = 0.95
 DRAWS = 2000
 _PRIOR_SD, _PRIOR_DF = 1.5, 2.0
 """Noise of a run, in points, and what it weighs where fewer than three arms have two runs."""
-_SPREAD = 2.0
+_SPREAD = 1.5
 """Half of the prior of the spread of true means lies below so many typical standard errors."""
-_SPREADS, _TAILS = 24, 1.0 / special.chdtri(1.0, 1 - (np.arange(6) + 0.5) / 6)
-"""A grid for it, and Cauchy's distribution as a mixture of normal ones: their variances."""
+_SPREADS, _TAILS = 24, 2.0 / special.chdtri(2.0, 1 - (np.arange(6) + 0.5) / 6)
+"""A grid for it, and Student's t with 2 degrees of freedom as a mixture of normal ones: their variances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Selection:
 def draw_means(found: Noise, examples: Float[np.ndarray, "arms arms"] | None, count: int = DRAWS) -> Draws:
     """What the true means may be, given the runs.
 
-        y_a ~ N(theta_a, V_a / n_a),  theta_a ~ median(y) + tau Cauchy,  tau ~ half-Cauchy,  V_a = v_a df_a / chi2_df_a
+        y_a ~ N(theta_a, V_a / n_a),  theta_a ~ median(y) + tau t_2,  tau ~ half-Cauchy,  V_a = v_a df_a / chi2_df_a
 
     Means that differ by no more than their errors are shrunk towards each other, and an arm far off does not widen the
     rest. The test examples add e_a^2, which is that of E_ab = e_a^2 + e_b^2 by least squares.
