@@ -17,7 +17,7 @@ from transferscope.analyses.plan.measurements import Measure
 from transferscope.analyses.plan.words import headline
 from transferscope.analyses.study_page import build_report
 from transferscope.cli.main import app
-from transferscope.errors import TransferscopeError
+from transferscope.errors import DataError, TransferscopeError
 
 SIZES = np.array([25.0, 50.0, 100.0, 200.0, 400.0])
 
@@ -252,6 +252,11 @@ def test_a_target_in_the_other_unit_is_refused(
         return
     with pytest.raises(TransferscopeError, match=f"if {meant} % is meant, give --target-score {meant}"):
         plan(frame, question)
+
+
+def test_a_table_without_any_arm_is_refused(table: pd.DataFrame) -> None:
+    with pytest.raises(DataError, match="no row has a name in arm"):
+        plan(table.assign(arm=np.nan))
 
 
 def test_rows_that_cannot_be_used_are_said(table: pd.DataFrame) -> None:

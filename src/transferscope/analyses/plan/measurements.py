@@ -159,10 +159,12 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
     columns, notes = find_columns(frame, columns)
     labels, arm, score = str(columns.labels), str(columns.arm), str(columns.score)
     named = frame[arm].notna()
+    if not named.any():
+        raise DataError(f"no row has a name in {arm}; expected the arm of each score, as in scratch")
     if not named.all():
         notes.append(f"left out {counted(int((~named).sum()), 'row')} without any {arm}")
     check_spellings(frame[arm].tolist(), f"the rows of column {arm}", "arms")
-    frame = frame[named].assign(**{arm: frame[arm].astype(str)})
+    frame = frame[named].astype({arm: str})
     scratch = _scratch_among(list(dict.fromkeys(frame[arm])), columns.scratch)
     check_one_measure(frame, score, arm)
     check_units(pd.to_numeric(frame[score], errors="coerce"), [pd.to_numeric(frame[labels], errors="coerce")])
