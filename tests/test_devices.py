@@ -25,6 +25,10 @@ from transferscope.training.tensors import random_states, set_random_states
 
 DEVICES = ("mps", "cuda")
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:at..frobenius_norm is deprecated"
+)  # what norm(dim=...) calls of a subclass
+
 IN_EVERY_STEP = {
     "bss": {"cuda", "mps"},  # singular values
     "merlin, unrolled": {"cuda", "mps"},  # the largest eigenvalue, for a step that cannot diverge
