@@ -47,14 +47,30 @@ def test_a_seed_that_few_arms_have_does_not_move_their_difference() -> None:
     np.testing.assert_allclose(one.raw, two.raw, rtol=1e-9)
 
 
+def test_seeds_that_are_not_shared_cost_what_least_squares_says() -> None:
+    there = np.ones((4, 6), dtype=bool)
+    there[2:, 3:], there[3, 0], there[1, 5] = False, False, False
+    arm, seed = np.nonzero(there)
+    design = np.column_stack([np.eye(4)[arm], np.eye(6)[seed]])
+    design[seed == 5, 4:] = 0  # one arm alone has it
+    covariance = np.linalg.pinv(design.T @ design)
+    found = noise(np.where(there, RNG.normal(size=(4, 6)), np.nan), np.arange(4))
+    for one, other in ((1, 2), (2, 3), (1, 3)):
+        contrast = np.zeros(10)
+        contrast[[one, other]] = 1, -1
+        expected = contrast @ covariance @ contrast / (1 / found.n[one] + 1 / found.n[other])
+        assert found.loss[one, other] == pytest.approx(expected, rel=0.02)
+    assert (noise(RNG.normal(size=(4, 6)), np.arange(4)).loss == 1).all()
+
+
 def test_many_arms_alike_share_their_variance_and_unlike_ones_keep_theirs() -> None:
     n, ones = np.full(400, 4.0), np.ones(1)
-    alike = moderated(np.zeros(400), n, stats.chi2.rvs(3, size=400, random_state=1) / 3, ones)
+    alike = moderated(np.zeros(400), n, stats.chi2.rvs(3, size=400, random_state=1) / 3, ones, np.ones((400, 400)))
     assert alike.variance.mean() == pytest.approx(1.0, abs=0.1)
     assert alike.variance.std() == pytest.approx(np.sqrt(2 / 3) * 3 / alike.df[0], rel=0.15)
     assert alike.df.min() > 10
     scattered = stats.chi2.rvs(3, size=400, random_state=1) / 3 * np.tile([1.0, 30.0], 200)
-    unlike = moderated(np.zeros(400), n, scattered, ones)
+    unlike = moderated(np.zeros(400), n, scattered, ones, np.ones((400, 400)))
     assert unlike.df[~unlike.unstable].max() < 6
     np.testing.assert_allclose(unlike.variance[unlike.unstable], scattered[unlike.unstable])
 

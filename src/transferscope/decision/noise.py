@@ -36,6 +36,8 @@ class Noise:
         df: Its degrees of freedom; 0 where nothing is known.
         unstable: Whether the arm varies so much more than the others that it keeps its own variance.
         pool: Degrees of freedom of the variances of all stable arms together, shape (..., 1).
+        loss: Variance of the difference of two means over v_a / n_a + v_b / n_b: above 1 where they have different
+            seeds, because the effects of these are estimated from few arms; shape (..., A, A).
     """
 
     mean: Float[np.ndarray, "*studies arms"]
@@ -45,6 +47,7 @@ class Noise:
     df: Float[np.ndarray, "*studies arms"]
     unstable: Bool[np.ndarray, "*studies arms"]
     pool: Float[np.ndarray, "*studies 1"]
+    loss: Float[np.ndarray, "*#studies arms arms"]
 
 
 def noise(
@@ -76,12 +79,14 @@ def noise(
     factor = np.where(count >= 2, count / np.maximum(count - 1, 1), 1.0)
     seeds = np.zeros(count.shape)
     mean = _mean(values, there)
+    loss = np.ones((values.shape[-2],) * 2)
     if not there.all():  # from least squares, so that seeds that arms lack do not matter however large their effects
         share = there / np.maximum(n, 1)[..., None]
         normal = there.sum(-2)[..., None] * np.eye(there.shape[-1]) - np.swapaxes(there, -1, -2) @ share
         off = np.where(there, values - mean[..., None], 0.0).sum(-2)
         seeds = (np.linalg.pinv(normal, hermitian=True) @ off[..., None])[..., 0]
         mean = _mean(values - seeds[..., None, :], there)
+        loss = _loss(there)
     for _ in range(1 if there.all() else 8):
         rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
         step = _median(np.stack([_median(rest[..., group, :]) for group in groups], axis=-2))
@@ -96,7 +101,7 @@ def noise(
     raw = np.where(several, np.maximum(raw, np.maximum(0.25 * resolution**2, rounding**2)), 0.0)
     runs = used.sum(-2)
     lost = (factor * runs).sum(-1, keepdims=True) / np.maximum(runs.sum(-1, keepdims=True), 1)
-    return moderated(mean, n, raw, np.maximum(lost, 1.0))
+    return moderated(mean, n, raw, np.maximum(lost, 1.0), loss)
 
 
 def moderated(
@@ -104,6 +109,7 @@ def moderated(
     n: Float[np.ndarray, "*studies arms"],
     raw: Float[np.ndarray, "*studies arms"],
     factor: Float[np.ndarray, "*_ 1"],
+    loss: Float[np.ndarray, "*_ arms arms"],
 ) -> Noise:
     """Variances shrunk towards those of the other arms (Smyth 2004, limma), but for unstable ones.
 
@@ -118,6 +124,7 @@ def moderated(
         n: Runs.
         raw: Variances over seeds; not read where n is below 2.
         factor: Mean of f_s in `noise`, by which squares are less for the seeds' effects; at least 1.
+        loss: See `Noise`.
     """
     several = n >= 2
     d = np.where(several, n - 1, 0.0)
@@ -143,7 +150,23 @@ def moderated(
     variance = np.divide(d * raw + lent * common, total, out=np.full_like(total, np.nan), where=total > 0)
     pool = pool / factor**2
     df = np.where(unstable, d, np.maximum(np.minimum(total, pool), d))
-    return Noise(mean, n, raw, variance, np.where(total > 0, df, 0.0), unstable, pool)
+    return Noise(mean, n, raw, variance, np.where(total > 0, df, 0.0), unstable, pool, loss)
+
+
+def _loss(there: Bool[np.ndarray, "*studies arms seeds"]) -> Float[np.ndarray, "*studies arms arms"]:
+    """`Noise.loss` by least squares of arm plus seed, all runs alike; seeds that one arm alone has count as one."""
+    arms = there.sum(-2)
+    shared = there & (arms > 1)[..., None, :]
+    alone = (there & (arms == 1)[..., None, :]).sum(-1, keepdims=True)
+    n = np.maximum(there.sum(-1), 1)
+    known = n[..., None] * np.eye(n.shape[-1]) - (shared / np.maximum(arms, 1)[..., None, :]) @ np.swapaxes(
+        shared, -1, -2
+    )
+    known = known - alone @ np.swapaxes(alone, -1, -2) / np.maximum(alone.sum(-2, keepdims=True), 1)
+    covariance = np.linalg.inv(known + 1e-6 * np.eye(n.shape[-1]))
+    diagonal = np.diagonal(covariance, axis1=-2, axis2=-1)
+    between = diagonal[..., None] + diagonal[..., None, :] - 2 * covariance
+    return np.maximum(between / (1 / n[..., None] + 1 / n[..., None, :]), 1.0)
 
 
 def _mean(

@@ -79,7 +79,7 @@ def _after(
     squares = squares + variance * rng.chisquare(np.maximum(more - 1, 1e-9), truth.shape)
     raw = squares / np.maximum(n - 1, 1)
     lost = np.sqrt((found.n - 1)[~found.unstable].sum() / np.maximum(found.pool, 1e-9)).clip(1.0, 2.0)
-    return moderated(mean, np.broadcast_to(n, truth.shape), raw, lost)
+    return moderated(mean, np.broadcast_to(n, truth.shape), raw, lost, np.ones((truth.shape[1],) * 2))
 
 
 def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> Bool[np.ndarray, " futures"]:
@@ -99,7 +99,7 @@ def _which(
     """Whether the recommended arm is settled, as in `which.draw_means`, with the spread of true means known as now."""
     draws, mean, df = now.draws, future.mean[:, takes], future.df[:, takes]
     error = future.variance[:, takes] / future.n[:, takes] * df / rng.chisquare(df, (_DRAWS, *df.shape))
-    error = error + draws.examples[takes]
+    error = error + draws.added[takes]
     drawn = shrunk(mean, error, draws.prior[-_DRAWS:, None, takes], draws.centre, rng)
     short = drawn.max(-1, keepdims=True) - drawn
     chance, shortfall = (short <= now.margin).mean(0), short.mean(0)

@@ -68,12 +68,14 @@ def pairs(
     of_seeds = np.where(found.df > 0, found.variance, 0.0) / np.maximum(found.n, 1)
     spread = of_seeds**2 / np.maximum(found.df, 1e-300)
     one, other = (..., first[:, None]), (..., second[None])
-    squared = of_seeds[one] + of_seeds[other]
+    squared = (of_seeds[one] + of_seeds[other]) * found.loss[..., first[:, None], second[None]]
     if examples is not None:
         squared = squared + np.nan_to_num(examples[np.ix_(first, second)])
     known = (found.df[one] > 0) & (found.df[other] > 0)
     least = np.maximum(1e-6 * squared**2, 1e-300)  # a million degrees of freedom
-    df = squared**2 / np.maximum(spread[one] + spread[other], least)
+    df = squared**2 / np.maximum(
+        (spread[one] + spread[other]) * found.loss[..., first[:, None], second[None]] ** 2, least
+    )
     most = np.maximum(found.pool[..., None], np.maximum(found.df[one], found.df[other]))
     df = np.where(known, np.minimum(df, most), 0.0)
     return Pairs(found.mean[one] - found.mean[other], np.where(known, np.sqrt(squared), np.inf), df)
