@@ -57,7 +57,8 @@ def execute(
 
                 def show(event: Event) -> None:
                     view(event)
-                    answer(event)
+                    if len(spec.methods) > 1:  # one alone is a beginning, and no answer
+                        answer(event)
 
                 def tell(plan: StudyPlan) -> None:
                     for line in () if quiet else (*understood(plan.study.facts), *enlarged(spec, plan.study.facts)):

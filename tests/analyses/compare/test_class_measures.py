@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 from typer.testing import CliRunner
 
-from transferscope import compare, decide
+from transferscope import compare
 from transferscope.analyses.compare import Budget
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.training import nothing_learnt_in_words
