@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pytest
+from transferscope.study.estimate import estimate_study
 
 import transferscope
 from study.test_work import tables
@@ -14,7 +15,6 @@ from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin,
 from transferscope.models import Network
 from transferscope.store import Store
 from transferscope.study.context import WorkContext
-from transferscope.study.estimate import estimate_study
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
 from transferscope.study.work import work

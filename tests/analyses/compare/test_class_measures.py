@@ -21,8 +21,7 @@ from transferscope.store import Store
 from transferscope.study.export import chosen_run
 from transferscope.study.facts import load_data
 from transferscope.study.frames import read_study
-from transferscope.study.run import run_study
-from transferscope.study.spec import parse_spec, read_spec
+from transferscope.study.spec import parse_spec
 
 N, NAME = 600, "source-to-target"
 

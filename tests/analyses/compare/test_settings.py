@@ -20,7 +20,6 @@ from transferscope.records import Cost, Record
 from transferscope.report.blocks import Table
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.study.spec import read_spec
 
 QUICK = Budget(steps=12, pretraining_steps=20, workers=0)
 RATES = (0.002, 0.01, 0.05)
