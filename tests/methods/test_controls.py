@@ -19,7 +19,7 @@ from transferscope.methods import METHODS, Control, DoNothing, FitOptions, Knn, 
 from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
 from transferscope.methods.probe_head import RIDGE_GRID, ridge_probe
 from transferscope.models import Network
-from transferscope.training import outputs_of, pixel_scale, to_tensors
+from transferscope.training import outputs_of, pixel_scale, scale_of, to_tensors
 
 OPTIONS = FitOptions(BUDGET, device="cpu")
 
@@ -28,15 +28,27 @@ def test_reports_know_the_controls_by_name() -> None:
     assert {name for name in METHODS.own if issubclass(METHODS[name], Control)} == CONTROLS
 
 
-def test_raw_is_ridge_regression_on_standardised_inputs() -> None:
-    task = regression_task(n_target=40)
-    method = Raw()
-    fitted = method.fit(task, network_for(task, method), OPTIONS)
-    mean, std = task.target.train.inputs.mean(axis=0), task.target.train.inputs.std(axis=0)
-    inputs = (task.target.train.inputs - mean) / std
-    ridge = RidgeCV(alphas=RIDGE_GRID * inputs.shape[1]).fit(inputs, task.target.train.labels)
-    expected = ridge.predict((task.target.test.inputs - mean) / std)
-    assert fitted.predict(task.target.test) == pytest.approx(expected, abs=1e-4)
+@pytest.mark.parametrize(("size", "scaled"), [(0.05, "all"), (40.0, "none")])
+def test_raw_is_ridge_regression_on_inputs_scaled_as_leave_one_out_prefers(size: float, scaled: str) -> None:
+    """As they are where one feature among thirty tells everything and is large."""
+    draw = np.random.default_rng(0)
+    inputs = draw.normal(size=(60, 30)) * np.array([size] + [1] * 29)
+    labels = inputs[:, :1] / size + 0.1 * draw.normal(size=(60, 1))
+    whole = LabelledSet(inputs.astype(np.float32), labels.astype(np.float32))
+    train, test = whole.take(np.arange(25)), whole.take(np.arange(25, 60))
+    task = TransferTask(Dataset("table", train, test), None)
+    mean, std = train.inputs.mean(axis=0), train.inputs.std(axis=0)
+    models: list[tuple[float, Any]] = []
+    for factor in (std, np.ones_like(std)):
+        seen = (train.inputs - mean) / factor
+        ridge: Any = RidgeCV(RIDGE_GRID * np.square(seen).sum(axis=1).mean()).fit(seen, train.labels)
+        models.append((ridge.best_score_, ridge.predict((test.inputs - mean) / factor)))
+    fitted = Raw().fit(task, Network(nn.Flatten(), nn.Linear(30, 1), 30), OPTIONS)
+    expected = max(models, key=lambda model: model[0])[1]
+    assert fitted.predict(test)[:, 0] == pytest.approx(expected.reshape(-1), abs=1e-4)
+    read = scale_of(fitted.network, train)  # as whoever measures it scales its inputs
+    assert read.scaled == fitted.scale.scaled == scaled
+    assert read.std.tolist() == fitted.scale.std.tolist()
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])

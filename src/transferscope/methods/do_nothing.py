@@ -10,11 +10,9 @@ from torch import Tensor, nn
 
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import DataError
-from transferscope.methods.common import domain, source_of, working_copy
+from transferscope.methods.common import domain, solved, source_of, working_copy
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.models.network import Network
-from transferscope.records import Cost
-from transferscope.training.loop import memory_in_use
 
 
 class ChosenOutputs(nn.Module):
@@ -78,8 +76,7 @@ class DoNothing(Control):
         own = working_copy(network, task.target.train, options, start=self.start)
         fitted = own.with_head(ChosenOutputs(own.head, outputs).to(target.train.device))
         fitted.is_frozen = True
-        cost = Cost(time.perf_counter() - started, memory_in_use(target.train.device), 0, len(target.train))
-        return Fitted(fitted, target.scale, None, (), cost, "converged")
+        return solved(fitted, target, started, trained=0)
 
 
 def _outputs_of(target: Dataset, source: Dataset | None) -> list[int]:

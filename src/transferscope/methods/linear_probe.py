@@ -9,13 +9,12 @@ import torch
 
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods.common import Domain, domain, working_copy
+from transferscope.methods.common import Domain, domain, n_weights, solved, working_copy
 from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
 from transferscope.methods.probe_head import ProbeFit, logistic_probe, probe_of
 from transferscope.models.network import Network
-from transferscope.records import Cost, check_choices
+from transferscope.records import check_choices
 from transferscope.training import TrainingSettings, frozen_features
-from transferscope.training.loop import memory_in_use
 
 
 @dataclass(frozen=True)
@@ -75,17 +74,18 @@ class LinearProbe:
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         probe = self._probe(own, target, options.training)
-        cost = Cost(
-            seconds=time.perf_counter() - started,
-            peak_memory=memory_in_use(target.train.device),
-            trained_parameters=sum(p.numel() for p in probe.head.parameters()),
-            examples_seen=len(target.train),
-        )
         fitted = own.with_head(probe.head)
         fitted.is_frozen = True
         _keep(options.snapshots, own, fitted)
         source_head = own.head if self.start == "pretrained" else None
-        return Fitted(fitted, target.scale, source_head, (), cost, "converged" if probe.converged else "max_steps")
+        return solved(
+            fitted,
+            target,
+            started,
+            trained=n_weights(probe.head),
+            source_head=source_head,
+            converged=probe.converged,
+        )
 
     @torch.no_grad()
     def _probe(self, own: Network, target: Domain, training: TrainingSettings) -> ProbeFit:

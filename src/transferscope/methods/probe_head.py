@@ -13,10 +13,8 @@ from torch import Tensor, nn
 
 from transferscope.errors import DataError
 from transferscope.methods.large_ridge import is_finite, large_ridge, ridge_work
+from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import TensorSet, TrainingSettings, encode, example_weights, weights_in
-
-RIDGE_GRID = np.logspace(-5, 5, 21)
-"""Penalties tried by the ridge probe, in units of the mean squared feature norm per example."""
 
 
 class RidgeSolve(NamedTuple):

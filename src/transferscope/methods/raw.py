@@ -13,15 +13,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.data.task import LabelledSet, TransferTask
-from transferscope.methods.common import domain
+from transferscope.methods.common import domain, n_weights, solved
 from transferscope.methods.large_ridge import ridge_work
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.methods.probe_head import RIDGE_GRID, probe_of
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network
-from transferscope.records import Cost
 from transferscope.training import outputs_of
-from transferscope.training.loop import memory_in_use
 
 ANY_TOKEN = 2**31 - 1
 """A vocabulary that has every id: a token that was not counted is read as none."""
@@ -95,7 +93,7 @@ class Raw(Control):
     """
 
     name: ClassVar[str] = "raw"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     @property
     def start(self) -> Start:
@@ -119,16 +117,9 @@ class Raw(Control):
         flat, notes = reader_of(task.target.train, len(task.target.train))
         inputs = outputs_of(flat.to(target.train.device), target.train)
         probe = probe_of(inputs, target.train, options.training)
-        cost = Cost(
-            seconds=time.perf_counter() - started,
-            peak_memory=memory_in_use(target.train.device),
-            trained_parameters=sum(p.numel() for p in probe.head.parameters()),
-            examples_seen=len(target.train),
-        )
         known = NetworkInput(vocabulary=ANY_TOKEN) if task.target.train.is_tokens else None
-        return Fitted(
-            Network(flat, probe.head, inputs.shape[1], input=known), target.scale, None, (), cost, "converged", notes
-        )
+        fitted = Network(flat, probe.head, inputs.shape[1], input=known)
+        return solved(fitted, target, started, trained=n_weights(probe.head), notes=notes)
 
 
 def reader_of(train: LabelledSet, n: int) -> tuple[nn.Module, dict[str, float]]:
