@@ -7,6 +7,8 @@ from transferscope.methods import (
     METHODS,
     AllLayersProbe,
     BitFit,
+    Boosting,
+    BoostingRidge,
     Bss,
     CoTuning,
     Delta,
@@ -22,10 +24,13 @@ from transferscope.methods import (
     MerlinFt,
     MerlinTargetOnly,
     Method,
+    PooledBoosting,
+    PooledBoostingRidge,
     RandomFeatures,
     Raw,
     Scratch,
     Soup,
+    SourceBoosting,
     Surgical,
     WiseFt,
 )
@@ -64,6 +69,11 @@ CASES: dict[str, Method] = {
     "random-features": RandomFeatures(),
     "knn": Knn(),
     "do-nothing": DoNothing(),
+    "boosting": Boosting(trees=50, depth=1),
+    "boosting-ridge": BoostingRidge(trees=20),
+    "source-boosting": SourceBoosting(trees=20),
+    "pooled-boosting": PooledBoosting(trees=20),
+    "pooled-boosting-ridge": PooledBoostingRidge(trees=20),
     "all-layers-probe": AllLayersProbe(),
     "all-layers-probe, some": AllLayersProbe(fraction=0.5),
     "linear-probe": LinearProbe(),
@@ -97,12 +107,13 @@ CASES: dict[str, Method] = {
     "merlin-ft, a small head": MerlinFt(adapters="head", target_batch=24, lr_scale=0.2),
     "merlin-ft, no inner fit": MerlinFt(adapters="head", inner="none", target_batch=24, lr_scale=0.2),
 }
-CLASSIFICATION_ONLY = {"do-nothing", "linear-probe, logistic", "co-tuning"}
+CLASSIFICATION_ONLY = {"linear-probe, logistic", "co-tuning"}
 CLASSES_ALONE = {"co-tuning"}
 """Neither numbers nor several labels."""
 WITHOUT_STEPS = {"raw", "random-features", "knn", "do-nothing", "linear-probe", "linear-probe, logistic"}
 WITHOUT_STEPS |= {"all-layers-probe", "all-layers-probe, some"}
-WITHOUT_LABELS = {"do-nothing"}
+WITHOUT_STEPS |= {"boosting", "boosting-ridge", "source-boosting", "pooled-boosting", "pooled-boosting-ridge"}
+WITHOUT_LABELS = {"do-nothing", "source-boosting"}
 
 
 def missing_cases() -> set[str]:

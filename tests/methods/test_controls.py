@@ -12,20 +12,26 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from torch import nn
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
-from transferscope.analyses.compare.frames import CONTROLS
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
-from transferscope.methods import METHODS, Control, DoNothing, FitOptions, Knn, RandomFeatures, Raw, check_task
+from transferscope.methods import (
+    DoNothing,
+    FitOptions,
+    Knn,
+    Method,
+    PooledBoosting,
+    RandomFeatures,
+    Raw,
+    SourceBoosting,
+    check_task,
+)
 from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
 from transferscope.methods.probe_head import RIDGE_GRID, ridge_probe
+from transferscope.methods.source_labels import calibrated
 from transferscope.models import Network
 from transferscope.training import outputs_of, pixel_scale, scale_of, to_tensors
 
 OPTIONS = FitOptions(BUDGET, device="cpu")
-
-
-def test_reports_know_the_controls_by_name() -> None:
-    assert {name for name in METHODS.own if issubclass(METHODS[name], Control)} == CONTROLS
 
 
 @pytest.mark.parametrize(("size", "scaled"), [(0.05, "all"), (40.0, "none")])
@@ -155,19 +161,74 @@ def test_doing_nothing_is_the_source_head_on_the_classes_of_the_target_by_name()
     assert method.fit(named, network, OPTIONS).outputs(target.test).numpy() == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_target_whose_classes_the_source_lacks_is_refused_before_anything_runs() -> None:
-    task, method = classification_task(), DoNothing()
+def labelled(task: TransferTask, column: str) -> Dataset:
+    return replace(task.target, provenance={"spec": f"csv:table.csv?label={column}"})
+
+
+@pytest.mark.parametrize("method", [DoNothing(), SourceBoosting(), PooledBoosting()])
+def test_a_source_with_other_labels_is_refused_before_anything_runs(method: Method) -> None:
+    task, numbers = classification_task(), regression_task()
     assert task.source is not None
+    assert numbers.source is not None
     names = ("class 0", "class 1", "cat")
     train, test = (replace(part, classes=names) for part in (task.target.train, task.target.test))
-    with pytest.raises(DataError, match=r"^do-nothing reads .* source has no class 'cat' of target; give a source"):
-        check_task(method, replace(task.target, train=train, test=test), task.source)
-    with pytest.raises(DataError, match=r"a network without data that would name its classes; leave do-nothing out$"):
-        check_task(method, task.target, None)
-    numbers = regression_task()
-    with pytest.raises(DataError, match="target is regression with source, which is regression; expected classes"):
-        check_task(method, numbers.target, numbers.source)
+    renamed = replace(task.target, train=train, test=test)
+    one = replace(numbers.source, train=_first(numbers.source.train), test=_first(numbers.source.test))
+    for target, source, said in (
+        (renamed, task.source, "source has no class 'cat' of target; give a source"),
+        (task.target, None, f"a network without data that would name them; leave {method.name} out$"),
+        (task.target, numbers.source, "target is classification of 3 with source, which is regression of 2; expected"),
+        (numbers.target, one, "target is regression of 2 with source, which is regression of 1; expected"),
+        (labelled(numbers, "price"), labelled(numbers, "rent"), "regression of price .* regression of rent"),
+    ):
+        with pytest.raises(DataError, match=rf"^{method.name} reads .*{said}"):
+            check_task(method, target, source)
     check_task(method, task.target, task.source)
+    check_task(method, labelled(numbers, "price"), labelled(numbers, "price"))
+
+
+def _first(part: LabelledSet) -> LabelledSet:
+    return replace(part, labels=part.labels[:, :1])
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"), [(1, "as it is"), (12, "as it is"), (4, "an offset"), (12, "an offset"), (12, "a line")]
+)
+def test_numbers_of_a_source_are_calibrated_by_leave_one_out(n: int, expected: str) -> None:
+    """Against least squares by NumPy without each example."""
+    draw = np.random.default_rng(n)
+    seen = draw.normal(size=n)
+    labels = {"as it is": seen, "an offset": seen + 3, "a line": 5 - 40 * seen}[expected] + 0.05 * draw.normal(size=n)
+    ways: dict[str, Any] = {
+        "as it is": lambda x, y: (1.0, 0.0),
+        "an offset": lambda x, y: (1.0, np.mean(y - x)),
+        "a line": lambda x, y: np.polyfit(x, y, 1),
+    }
+
+    def error(fit: Any) -> float:
+        rest = [(np.delete(seen, i), np.delete(labels, i)) for i in range(n)]
+        return float(np.mean([(labels[i] - np.polyval(fit(*rest[i]), seen[i])) ** 2 for i in range(n)]))
+
+    best = min(ways, key=lambda way: error(ways[way])) if n > 2 else "as it is"
+    assert best == expected  # the numbers are what they are meant to be
+    line = calibrated(torch.from_numpy(seen[:, None]), torch.from_numpy(labels[:, None]))
+    assert line(torch.tensor([[2.0]], dtype=torch.float64)).item() == pytest.approx(
+        float(np.polyval(ways[best](seen, labels), 2.0)), abs=1e-6
+    )
+
+
+def test_the_unchanged_source_model_of_numbers_is_brought_to_the_units_of_the_target() -> None:
+    """Labels that are 7 - 100 times what the source head says, but for a little noise."""
+    task = regression_task(n_target=30)
+    network = network_for(task, DoNothing())
+    train, test = features_of(network, task)
+    weight, bias = (p.detach().double().numpy() for p in network.head.parameters())
+    noise = np.random.default_rng(0).normal(size=(30, 2))
+    labels = (7 - 100 * (train @ weight.T + bias) + noise).astype(np.float32)
+    fitted = DoNothing().fit(task.with_target_train(replace(task.target.train, labels=labels)), network, OPTIONS)
+    for k, outputs in enumerate(fitted.outputs(task.target.test).numpy().T):
+        line = np.polyfit((train @ weight.T + bias)[:, k], labels[:, k], 1)
+        assert outputs == pytest.approx(np.polyval(line, (test @ weight.T + bias)[:, k]), rel=1e-4, abs=1e-2)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -10,6 +10,7 @@ from typing import Any
 
 from transferscope.methods.all_layers_probe import AllLayersProbe
 from transferscope.methods.bit_fit import BitFit
+from transferscope.methods.boosting import Boosting, BoostingRidge
 from transferscope.methods.bss import Bss
 from transferscope.methods.co_tuning import CoTuning
 from transferscope.methods.delta import Delta
@@ -35,6 +36,7 @@ from transferscope.methods.method import (
     keeps_network,
     most_runs,
 )
+from transferscope.methods.pooled_boosting import PooledBoosting, PooledBoostingRidge, SourceBoosting
 from transferscope.methods.pretrain import PRETRAINING_VERSION, pretrain
 from transferscope.methods.random_features import RandomFeatures
 from transferscope.methods.raw import Raw
@@ -76,6 +78,11 @@ _COMPARED: tuple[type[Method], ...] = (
     MerlinFt,
 )
 _BY_NAME: tuple[type[Method], ...] = (
+    Boosting,
+    BoostingRidge,
+    SourceBoosting,
+    PooledBoosting,
+    PooledBoostingRidge,
     AllLayersProbe,
     WiseFt,
     Soup,
@@ -105,6 +112,8 @@ __all__ = [
     "PRETRAINING_VERSION",
     "AllLayersProbe",
     "BitFit",
+    "Boosting",
+    "BoostingRidge",
     "Bss",
     "CoTuning",
     "Control",
@@ -124,12 +133,15 @@ __all__ = [
     "MerlinFt",
     "MerlinTargetOnly",
     "Method",
+    "PooledBoosting",
+    "PooledBoostingRidge",
     "RandomFeatures",
     "Raw",
     "Regulariser",
     "Scratch",
     "Snapshots",
     "Soup",
+    "SourceBoosting",
     "Start",
     "Surgical",
     "TargetTraining",
