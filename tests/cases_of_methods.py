@@ -29,6 +29,7 @@ from transferscope.methods import (
     RandomFeatures,
     Raw,
     Scratch,
+    SmallScratch,
     Soup,
     SourceBoosting,
     Surgical,
@@ -65,6 +66,7 @@ __all__ = [
 
 CASES: dict[str, Method] = {
     "scratch": Scratch(),
+    "small-scratch": SmallScratch(),
     "raw": Raw(),
     "random-features": RandomFeatures(),
     "knn": Knn(),

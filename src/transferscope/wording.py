@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 _METHOD_WORDS = {
     "scratch": "training from scratch",
+    "small-scratch": "a small network from scratch",
     "pretrain": "pre-training",
     "raw": "ridge on the raw inputs",
     "knn": "nearest neighbours on the source's features",

@@ -41,6 +41,7 @@ from transferscope.methods.pretrain import PRETRAINING_VERSION, pretrain
 from transferscope.methods.random_features import RandomFeatures
 from transferscope.methods.raw import Raw
 from transferscope.methods.scratch import Scratch
+from transferscope.methods.small_scratch import SmallScratch
 from transferscope.methods.soup import Soup
 from transferscope.methods.surgical import Surgical
 from transferscope.methods.target_training import FineTuning, Regulariser, TargetTraining
@@ -83,6 +84,7 @@ _BY_NAME: tuple[type[Method], ...] = (
     SourceBoosting,
     PooledBoosting,
     PooledBoostingRidge,
+    SmallScratch,
     AllLayersProbe,
     WiseFt,
     Soup,
@@ -139,6 +141,7 @@ __all__ = [
     "Raw",
     "Regulariser",
     "Scratch",
+    "SmallScratch",
     "Snapshots",
     "Soup",
     "SourceBoosting",
