@@ -79,6 +79,7 @@ CASES: dict[str, Method] = {
     "all-layers-probe": AllLayersProbe(),
     "all-layers-probe, some": AllLayersProbe(fraction=0.5),
     "linear-probe": LinearProbe(),
+    "linear-probe, ridge": LinearProbe(solver="ridge"),
     "linear-probe, logistic": LinearProbe(solver="logistic"),
     "fine-tune": FineTune(lr_scale=1.0),
     "fine-tune, from the probe": FineTune(head="probe", frozen_blocks=1, head_lr_scale=1.0),
@@ -112,7 +113,15 @@ CASES: dict[str, Method] = {
 CLASSIFICATION_ONLY = {"linear-probe, logistic", "co-tuning"}
 CLASSES_ALONE = {"co-tuning"}
 """Neither numbers nor several labels."""
-WITHOUT_STEPS = {"raw", "random-features", "knn", "do-nothing", "linear-probe", "linear-probe, logistic"}
+WITHOUT_STEPS = {
+    "raw",
+    "random-features",
+    "knn",
+    "do-nothing",
+    "linear-probe",
+    "linear-probe, ridge",
+    "linear-probe, logistic",
+}
 WITHOUT_STEPS |= {"all-layers-probe", "all-layers-probe, some"}
 WITHOUT_STEPS |= {"boosting", "boosting-ridge", "source-boosting", "pooled-boosting", "pooled-boosting-ridge"}
 WITHOUT_LABELS = {"do-nothing", "source-boosting"}

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -25,11 +26,13 @@ from transferscope.methods import (
     SourceBoosting,
     check_task,
 )
+from transferscope.methods.held_out import stratified_folds
 from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
-from transferscope.methods.probe_head import RIDGE_GRID, ridge_probe
+from transferscope.methods.probe_head import RIDGE_GRID, best_probe, ridge_probe
+from transferscope.methods.raw import TfIdf
 from transferscope.methods.source_labels import calibrated
 from transferscope.models import Network
-from transferscope.training import outputs_of, pixel_scale, scale_of, to_tensors
+from transferscope.training import PixelScale, outputs_of, pixel_scale, scale_of, to_tensors
 
 OPTIONS = FitOptions(BUDGET, device="cpu")
 
@@ -281,6 +284,57 @@ def test_large_images_are_shrunk_for_the_control_on_raw_inputs(monkeypatch: pyte
     scale = np.square(averaged - averaged.mean(axis=0)).sum(axis=1).mean()
     expected: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(averaged, np.eye(2)[labels] - 0.5)
     assert found.outputs(part).numpy() == pytest.approx(expected.predict(averaged), abs=1e-4)
+
+
+def spread(n: int, width: int, size: float) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes that one feature tells apart but for a tail of one class that lies far off, and features of noise."""
+    draw = np.random.default_rng(n)
+    features = draw.normal(size=(n, width))
+    labels = np.arange(n) % 2
+    features[:, 0] += 2.5 * labels
+    features[labels == 1, 0] += size * (draw.uniform(size=n // 2) < 0.3)
+    return features.astype(np.float32), labels
+
+
+@pytest.mark.parametrize(("size", "expected"), [(0.0, "ridge"), (60.0, "logistic")])
+def test_the_linear_model_with_fewer_errors_over_folds_is_taken(size: float, expected: str) -> None:
+    """Squared error is drawn to examples that lie far off on the right side, and the log-odds are not."""
+    features, labels = spread(80, 6, size)
+    part = LabelledSet(features, labels, ("a", "b"))
+
+    def ridge(x: np.ndarray, y: np.ndarray) -> Any:
+        unit = np.square(x - x.mean(axis=0)).sum(axis=1).mean()
+        return RidgeCV(RIDGE_GRID * unit).fit(x, 2.0 * y - 1)
+
+    def logistic(x: np.ndarray, y: np.ndarray) -> Any:
+        unit = np.square(x - x.mean(axis=0)).sum(axis=1).mean()
+        return LogisticRegression(C=100.0 / unit, max_iter=1000).fit(x, y)
+
+    def n_wrong(fit: Any) -> int:
+        folds = stratified_folds(part, 5, seed=0)
+        models = [(fit(features[fold.fit], labels[fold.fit]), fold.validate) for fold in folds]
+        return sum(int(((model.predict(features[left]) > 0) != labels[left]).sum()) for model, left in models)
+
+    assert ("logistic" if n_wrong(logistic) < n_wrong(ridge) else "ridge") == expected
+    tensors = to_tensors(part, PixelScale(np.zeros(6, np.float32), np.ones(6, np.float32)))
+    probe, solver = best_probe(torch.from_numpy(features), tensors, part, BUDGET, seed=0)
+    assert solver == expected
+    by_hand = {"ridge": ridge, "logistic": logistic}[expected](features, labels)
+    margin = probe.head(torch.from_numpy(features)).detach() @ torch.tensor([-1.0, 1.0])
+    known = by_hand.predict(features) if expected == "ridge" else by_hand.decision_function(features)
+    assert margin.numpy() == pytest.approx(known, rel=2e-2, abs=2e-2)
+
+
+def test_texts_are_read_by_the_weights_of_scikit_learn() -> None:
+    draw = np.random.default_rng(0)
+    ids = draw.integers(0, 30, (40, 12)).astype(np.int32)
+    ids[draw.uniform(size=ids.shape) < 0.3] = -1
+    tokens = np.stack([ids, np.where(ids < 0, -1, 0)], axis=1)
+    texts = [" ".join(f"word{one}" for one in row if one >= 0) for row in ids]
+    learnt = TfidfVectorizer(sublinear_tf=True).fit(texts[:25])
+    order = [learnt.vocabulary_[f"word{one}"] for one in sorted(int(word[4:]) for word in learnt.vocabulary_)]
+    found = TfIdf(torch.from_numpy(tokens[:25]))(torch.from_numpy(tokens))
+    assert found.numpy() == pytest.approx(learnt.transform(texts).toarray()[:, order], abs=1e-6)
 
 
 def test_of_many_tokens_the_control_counts_the_frequent_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def search_grid(method: Method, training: TrainingSettings, *, rates: bool = Tru
     """
     if isinstance(method, AllLayersProbe) or (isinstance(method, Control) and not method.trains_network):
         return {}
-    if isinstance(method, LinearProbe) and method.solver == "ridge":
+    if isinstance(method, LinearProbe) and method.solver != "logistic":
         return {}
     if isinstance(method, LinearProbe):
         return {"penalty": tuple(method.penalty * factor for factor in (1.0, 0.01, 0.1, 10.0, 100.0, 1000.0))}
