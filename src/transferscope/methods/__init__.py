@@ -1,6 +1,6 @@
 """The transfer methods, one file each: every one a frozen dataclass of settings with the verb `fit`.
 
-To add a method: write its file, add it to `_BY_NAME`, add a line to `tests/cases_of_methods.py` and one to
+To add a method: write its file, add it to `_OWN`, add a line to `tests/cases_of_methods.py` and one to
 `docs/methods.md`; the contract tests do the rest. A method of another package, or in a file of yours, is named by an
 entry point of the group "transferscope.methods" or as "package.module:Class"; see examples/method.py.
 """
@@ -13,6 +13,7 @@ from transferscope.methods.bit_fit import BitFit
 from transferscope.methods.boosting import Boosting, BoostingRidge
 from transferscope.methods.bss import Bss
 from transferscope.methods.co_tuning import CoTuning
+from transferscope.methods.defaults import default_methods
 from transferscope.methods.delta import Delta
 from transferscope.methods.distill import Distill
 from transferscope.methods.do_nothing import DoNothing
@@ -64,7 +65,7 @@ def _as_method(found: object) -> Any:
     return found
 
 
-_COMPARED: tuple[type[Method], ...] = (
+_OWN: tuple[type[Method], ...] = (
     Scratch,
     Raw,
     RandomFeatures,
@@ -77,8 +78,6 @@ _COMPARED: tuple[type[Method], ...] = (
     Joint,
     Merlin,
     MerlinFt,
-)
-_BY_NAME: tuple[type[Method], ...] = (
     Boosting,
     BoostingRidge,
     SourceBoosting,
@@ -100,17 +99,13 @@ _BY_NAME: tuple[type[Method], ...] = (
 METHODS: Registry[type[Method]] = Registry(
     "method",
     "transferscope.methods",
-    {method.name: method for method in (*_COMPARED, *_BY_NAME)},
+    {method.name: method for method in _OWN},
     _as_method,
 )
 """Every method by the name it has in study files and tables."""
 
-METHODS_COMPARED: tuple[str, ...] = tuple(method.name for method in _COMPARED)
-"""Methods of a comparison that names none; the others are asked for by name."""
-
 __all__ = [
     "METHODS",
-    "METHODS_COMPARED",
     "PRETRAINING_VERSION",
     "AllLayersProbe",
     "BitFit",
@@ -150,6 +145,7 @@ __all__ = [
     "TargetTraining",
     "WiseFt",
     "check_task",
+    "default_methods",
     "keeps_network",
     "most_runs",
     "pretrain",

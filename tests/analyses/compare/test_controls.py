@@ -21,7 +21,7 @@ from transferscope.analyses.compare.words import Progress, outcomes_in_words
 from transferscope.analyses.decide.question import decide
 from transferscope.data.task import Dataset
 from transferscope.errors import DataError
-from transferscope.methods import METHODS_COMPARED
+from transferscope.methods import default_methods
 
 
 def control(gain: float) -> Comparison:
@@ -74,11 +74,12 @@ def asked(tmp_path: Path, target: Dataset, source: Dataset, methods: list[str] |
 def test_the_unchanged_source_is_a_control_by_default_where_the_source_has_the_classes(tmp_path: Path) -> None:
     task = classification_task()  # classes 0 to 2, and 0 to 3 in the source
     assert task.source is not None
-    names = set(METHODS_COMPARED)
+    names = set(default_methods(source_data=True, large_network=False))
     assert set(asked(tmp_path, task.target, task.source)) == names
-    assert {"raw", "random-features", "knn", "do-nothing", "merlin-target-only"} < names
+    of_labels = {"do-nothing", "source-boosting", "pooled-boosting", "pooled-boosting-ridge"}
+    assert {"raw", "random-features", "knn", "boosting", "merlin-target-only", *of_labels} < names
     other = turned(task.target)
-    assert set(asked(tmp_path, other, task.source)) == names - {"do-nothing"}
+    assert set(asked(tmp_path, other, task.source)) == names - of_labels
     assert "do-nothing" in asked(tmp_path, other, task.source, ["do-nothing"])
     with pytest.raises(
         DataError, match=r"^\[methods.do-nothing\] do-nothing reads .* no class .cat. of target-.*; give"

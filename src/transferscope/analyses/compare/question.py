@@ -68,8 +68,8 @@ def compare(
         target: The target, likewise. Its test part is what methods are compared on.
         labels: Numbers of labelled target examples, each at least 1; none for all that there are.
         methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class";
-            "scratch" is always added, as the baseline. None for those of METHODS_COMPARED that need no more than the
-            sources have: data, for those that train on source data, and the target's classes, for "do-nothing".
+            "scratch" is always added, as the baseline. None for those of `default_methods` that can learn the
+            target from the sources.
         diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
             default settings, for the report's section "Why".
         seeds: Number of repetitions, each with its own few-shot subset and initialisation, at least 1.

@@ -14,13 +14,13 @@ import numpy as np
 import tomli_w
 
 from transferscope import registry
-from transferscope.analyses.compare.sources import network_settings, slug, source_table, usable_methods
+from transferscope.analyses.compare.sources import network_settings, slug, source_table
 from transferscope.data.image_folder import size_at_most
 from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.places import find_path
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, TransferscopeError
-from transferscope.methods import METHODS, METHODS_COMPARED, Method, check_task
+from transferscope.methods import METHODS, Method, check_task, default_methods
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
 from transferscope.models.build import seen_from as network_seen_from
@@ -107,7 +107,6 @@ def study_tables(
     tuning: bool = True,
     lr: float | None = None,
     metric: str | None = None,
-    defaults: Sequence[str] = METHODS_COMPARED,
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
 
@@ -126,7 +125,6 @@ def study_tables(
         tuning: As in `compare`.
         lr: As in `compare`.
         metric: As in `compare`.
-        defaults: What None stands for as `methods`: those of these that the sources suffice for.
 
     Returns:
         Tables that `parse_spec` reads. Paths to data are absolute; those of data in memory and of the store are
@@ -144,7 +142,8 @@ def study_tables(
     networks = [one for one in sources if isinstance(one, Pretrained)]
     network = _network_table(budget, networks)
     names = _read_by(network, names, networks)
-    asked = usable_methods(defaults, sources) if methods is None else methods
+    large, with_data = ":" in str(network.get("name", "")), len(networks) < len(sources)
+    asked = default_methods(source_data=with_data, large_network=large) if methods is None else methods
     chosen = {_table_of(name): registry.seen_from(name, Path.cwd()) for name in ("scratch", *asked)}
     tables: dict[str, Any] = {
         "name": study,

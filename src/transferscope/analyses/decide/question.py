@@ -41,20 +41,6 @@ from transferscope.study.race import Arm, RaceSettings
 from transferscope.study.run import Event, ignore, run_study
 from transferscope.study.spec import parse_spec, read_spec
 
-METHODS_RACED = (
-    "raw",
-    "random-features",
-    "knn",
-    "do-nothing",
-    "merlin-target-only",
-    "linear-probe",
-    "fine-tune",
-    "l2-sp",
-    "joint",
-    "merlin",
-)
-"""Methods that a race tries unless others are named: the controls, and those that differ most, the cheap ones first."""
-
 
 @dataclass(frozen=True)
 class DecisionResult(AnalysisResult):
@@ -131,8 +117,7 @@ def decide(
     Args:
         target: The data of interest, as in `compare`.
         sources: What to transfer from, likewise: data, and pretrained networks.
-        methods: Names of methods; "scratch" is always added. None for those of METHODS_RACED that the sources suffice
-            for.
+        methods: Names of methods; "scratch" is always added. None for `default_methods`.
         labels: Number of labelled target examples, at least 1; None for all that there are.
         question: "whether" transfer helps, or "which" way is best, which settles whether as well.
         risk: Wanted probability of any false "better than training from scratch", above 0 and up to 0.5.
@@ -224,7 +209,6 @@ def write_race(
         target,
         labels=[] if labels is None else [labels],
         methods=None if methods is None else list(methods),
-        defaults=METHODS_RACED,
         diagnostics=[],
         seeds=seeds,
         budget=budget,
