@@ -61,6 +61,10 @@ def test_numbers_have_the_same_arms() -> None:
     assert tried(regression_task(), large=False) == expected
 
 
+def test_source_data_are_read_only_where_there_are_any() -> None:
+    assert not any(METHODS[name]().uses_source for name in default_methods(source_data=False, large_network=False))
+
+
 def test_the_cheap_ones_come_first() -> None:
     """No network is trained before what trains none."""
     names = [one.name for one in DEFAULTS]
