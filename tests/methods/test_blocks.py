@@ -17,9 +17,9 @@ from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods import AllLayersProbe, BitFit, FitOptions, LinearProbe, Surgical
 from transferscope.methods.all_layers_probe import FRACTIONS
-from transferscope.methods.probe_head import RIDGE_GRID
 from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.models.network import seeded
+from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.testing.methods import same, weights_of
 from transferscope.training import pixel_scale, stream_seed, to_tensors
 

@@ -28,10 +28,11 @@ from transferscope.methods import (
 )
 from transferscope.methods.held_out import stratified_folds
 from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
-from transferscope.methods.probe_head import RIDGE_GRID, best_probe, ridge_probe
+from transferscope.methods.probe_head import best_probe, ridge_probe
 from transferscope.methods.raw import TfIdf
 from transferscope.methods.source_labels import calibrated
 from transferscope.models import Network
+from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import PixelScale, outputs_of, pixel_scale, scale_of, to_tensors
 
 OPTIONS = FitOptions(BUDGET, device="cpu")

@@ -13,13 +13,19 @@ from transferscope.methods.defaults import DEFAULTS
 
 
 def as_images(data: Dataset) -> Dataset:
-    parts = (replace(part, inputs=np.zeros((len(part), 1, 16, 16), np.float32)) for part in (data.train, data.test))
-    return Dataset(data.name, *parts)
+    train, test = (
+        replace(part, inputs=np.zeros((len(part), 1, 16, 16), np.float32)) for part in (data.train, data.test)
+    )
+    return Dataset(data.name, train, test)
 
 
 def as_texts(data: Dataset) -> Dataset:
-    parts = (replace(part, inputs=np.zeros((len(part), 2, 4), np.int32)) for part in (data.train, data.test))
-    return Dataset(data.name, *parts)
+    return _with_inputs(data, (2, 4), np.int32)
+
+
+def _with_inputs(data: Dataset, shape: tuple[int, ...], dtype: type[np.generic]) -> Dataset:
+    train, test = (replace(part, inputs=np.zeros((len(part), *shape), dtype)) for part in (data.train, data.test))
+    return Dataset(data.name, train, test)
 
 
 def tried(task: TransferTask, *, large: bool) -> set[str]:

@@ -140,7 +140,8 @@ class Mean(nn.Module):
             grown = grown.softmax(dim=1) - 1 / grown.shape[1]
         elif self.kind == "multi-label":
             grown = grown.sigmoid() - 0.5
-        return (grown + self.ridge(inputs)) / 2
+        ridge: Tensor = self.ridge(inputs)
+        return (grown + ridge) / 2
 
 
 def linear(train: LabelledSet, training: TrainingSettings) -> nn.Module:

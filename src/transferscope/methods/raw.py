@@ -16,9 +16,10 @@ from transferscope.data.task import LabelledSet, TransferTask
 from transferscope.methods.common import domain, n_weights, solved
 from transferscope.methods.large_ridge import ridge_work
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
-from transferscope.methods.probe_head import RIDGE_GRID, best_probe
+from transferscope.methods.probe_head import best_probe
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network
+from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import outputs_of, stream_seed
 
 ANY_TOKEN = 2**31 - 1

@@ -98,7 +98,7 @@ def boosted(
         if len(present) > 1:
             model = GradientBoostingClassifier(**settings).fit(inputs, labels, sample_weight=weights)
             scores = np.atleast_1d(model.decision_function(inputs[:1])[0])
-            add(model, scores, present[-len(scores) :])
+            add(model, scores, present[-len(scores) :].tolist())
         return Trees(trees, settings["learning_rate"], output, base)
     for k, column in enumerate(labels.T):
         weight = weights if weights is None or weights.ndim == 1 else weights[:, k]
