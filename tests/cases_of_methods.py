@@ -7,6 +7,8 @@ from transferscope.methods import (
     METHODS,
     AllLayersProbe,
     BitFit,
+    Boosting,
+    BoostingRidge,
     Bss,
     CoTuning,
     Delta,
@@ -22,10 +24,14 @@ from transferscope.methods import (
     MerlinFt,
     MerlinTargetOnly,
     Method,
+    PooledBoosting,
+    PooledBoostingRidge,
     RandomFeatures,
     Raw,
     Scratch,
+    SmallScratch,
     Soup,
+    SourceBoosting,
     Surgical,
     WiseFt,
 )
@@ -60,13 +66,20 @@ __all__ = [
 
 CASES: dict[str, Method] = {
     "scratch": Scratch(),
+    "small-scratch": SmallScratch(),
     "raw": Raw(),
     "random-features": RandomFeatures(),
     "knn": Knn(),
     "do-nothing": DoNothing(),
+    "boosting": Boosting(trees=50, depth=1),
+    "boosting-ridge": BoostingRidge(trees=20),
+    "source-boosting": SourceBoosting(trees=20),
+    "pooled-boosting": PooledBoosting(trees=20),
+    "pooled-boosting-ridge": PooledBoostingRidge(trees=20),
     "all-layers-probe": AllLayersProbe(),
     "all-layers-probe, some": AllLayersProbe(fraction=0.5),
     "linear-probe": LinearProbe(),
+    "linear-probe, ridge": LinearProbe(solver="ridge"),
     "linear-probe, logistic": LinearProbe(solver="logistic"),
     "fine-tune": FineTune(lr_scale=1.0),
     "fine-tune, from the probe": FineTune(head="probe", frozen_blocks=1, head_lr_scale=1.0),
@@ -97,12 +110,21 @@ CASES: dict[str, Method] = {
     "merlin-ft, a small head": MerlinFt(adapters="head", target_batch=24, lr_scale=0.2),
     "merlin-ft, no inner fit": MerlinFt(adapters="head", inner="none", target_batch=24, lr_scale=0.2),
 }
-CLASSIFICATION_ONLY = {"do-nothing", "linear-probe, logistic", "co-tuning"}
+CLASSIFICATION_ONLY = {"linear-probe, logistic", "co-tuning"}
 CLASSES_ALONE = {"co-tuning"}
 """Neither numbers nor several labels."""
-WITHOUT_STEPS = {"raw", "random-features", "knn", "do-nothing", "linear-probe", "linear-probe, logistic"}
+WITHOUT_STEPS = {
+    "raw",
+    "random-features",
+    "knn",
+    "do-nothing",
+    "linear-probe",
+    "linear-probe, ridge",
+    "linear-probe, logistic",
+}
 WITHOUT_STEPS |= {"all-layers-probe", "all-layers-probe, some"}
-WITHOUT_LABELS = {"do-nothing"}
+WITHOUT_STEPS |= {"boosting", "boosting-ridge", "source-boosting", "pooled-boosting", "pooled-boosting-ridge"}
+WITHOUT_LABELS = {"do-nothing", "source-boosting"}
 
 
 def missing_cases() -> set[str]:

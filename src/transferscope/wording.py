@@ -6,11 +6,17 @@ from collections.abc import Mapping, Sequence
 
 _METHOD_WORDS = {
     "scratch": "training from scratch",
+    "small-scratch": "a small network from scratch",
     "pretrain": "pre-training",
     "raw": "ridge on the raw inputs",
     "knn": "nearest neighbours on the source's features",
     "random-features": "probe on random features",
     "do-nothing": "the unchanged source model",
+    "boosting": "boosting",
+    "boosting-ridge": "boosting and ridge",
+    "source-boosting": "the source's boosted trees",
+    "pooled-boosting": "boosting on both tables",
+    "pooled-boosting-ridge": "boosting on both tables and ridge",
     "linear-probe": "linear probe",
     "fine-tune": "fine-tuning",
     "l2-sp": "L2-SP",

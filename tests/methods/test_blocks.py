@@ -17,9 +17,9 @@ from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods import AllLayersProbe, BitFit, FitOptions, LinearProbe, Surgical
 from transferscope.methods.all_layers_probe import FRACTIONS
-from transferscope.methods.probe_head import RIDGE_GRID
 from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.models.network import seeded
+from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.testing.methods import same, weights_of
 from transferscope.training import pixel_scale, stream_seed, to_tensors
 
@@ -166,7 +166,9 @@ def test_the_head_is_the_ridge_on_the_numbers_with_the_largest_weights(kind: str
 
 def test_none_of_the_numbers_is_the_linear_probe_bit_for_bit() -> None:
     for task, network in (images(), (regression_task(), network_for(regression_task(), LinearProbe()))):
-        one, other = (method.fit(task, network, OPTIONS) for method in (AllLayersProbe(fraction=0.0), LinearProbe()))
+        one, other = (
+            method.fit(task, network, OPTIONS) for method in (AllLayersProbe(fraction=0.0), LinearProbe("ridge"))
+        )
         assert same(weights_of(one.network), weights_of(other.network))
         assert torch.equal(one.outputs(task.target.test), other.outputs(task.target.test))
 

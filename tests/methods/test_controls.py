@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 import torch
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
@@ -14,29 +15,50 @@ from torch import nn
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
-from transferscope.methods import METHODS, Control, DoNothing, FitOptions, Knn, RandomFeatures, Raw, check_task
+from transferscope.methods import (
+    DoNothing,
+    FitOptions,
+    Knn,
+    Method,
+    PooledBoosting,
+    RandomFeatures,
+    Raw,
+    SourceBoosting,
+    check_task,
+)
+from transferscope.methods.held_out import stratified_folds
 from transferscope.methods.knn import NEIGHBOURS, NeighbourHead
-from transferscope.methods.probe_head import RIDGE_GRID, ridge_probe
+from transferscope.methods.probe_head import best_probe, ridge_probe
+from transferscope.methods.raw import TfIdf
+from transferscope.methods.source_labels import calibrated
 from transferscope.models import Network
-from transferscope.study.frames import CONTROLS
-from transferscope.training import outputs_of, pixel_scale, to_tensors
+from transferscope.numerics.leave_one_out import RIDGE_GRID
+from transferscope.training import PixelScale, outputs_of, pixel_scale, scale_of, to_tensors
 
 OPTIONS = FitOptions(BUDGET, device="cpu")
 
 
-def test_reports_know_the_controls_by_name() -> None:
-    assert {name for name in METHODS.own if issubclass(METHODS[name], Control)} == CONTROLS
-
-
-def test_raw_is_ridge_regression_on_standardised_inputs() -> None:
-    task = regression_task(n_target=40)
-    method = Raw()
-    fitted = method.fit(task, network_for(task, method), OPTIONS)
-    mean, std = task.target.train.inputs.mean(axis=0), task.target.train.inputs.std(axis=0)
-    inputs = (task.target.train.inputs - mean) / std
-    ridge = RidgeCV(alphas=RIDGE_GRID * inputs.shape[1]).fit(inputs, task.target.train.labels)
-    expected = ridge.predict((task.target.test.inputs - mean) / std)
-    assert fitted.predict(task.target.test) == pytest.approx(expected, abs=1e-4)
+@pytest.mark.parametrize(("size", "scaled"), [(0.05, "all"), (40.0, "none")])
+def test_raw_is_ridge_regression_on_inputs_scaled_as_leave_one_out_prefers(size: float, scaled: str) -> None:
+    """As they are where one feature among thirty tells everything and is large."""
+    draw = np.random.default_rng(0)
+    inputs = draw.normal(size=(60, 30)) * np.array([size] + [1] * 29)
+    labels = inputs[:, :1] / size + 0.1 * draw.normal(size=(60, 1))
+    whole = LabelledSet(inputs.astype(np.float32), labels.astype(np.float32))
+    train, test = whole.take(np.arange(25)), whole.take(np.arange(25, 60))
+    task = TransferTask(Dataset("table", train, test), None)
+    mean, std = train.inputs.mean(axis=0), train.inputs.std(axis=0)
+    models: list[tuple[float, Any]] = []
+    for factor in (std, np.ones_like(std)):
+        seen = (train.inputs - mean) / factor
+        ridge: Any = RidgeCV(RIDGE_GRID * np.square(seen).sum(axis=1).mean()).fit(seen, train.labels)
+        models.append((ridge.best_score_, ridge.predict((test.inputs - mean) / factor)))
+    fitted = Raw().fit(task, Network(nn.Flatten(), nn.Linear(30, 1), 30), OPTIONS)
+    expected = max(models, key=lambda model: model[0])[1]
+    assert fitted.predict(test)[:, 0] == pytest.approx(expected.reshape(-1), abs=1e-4)
+    read = scale_of(fitted.network, train)  # as whoever measures it scales its inputs
+    assert read.scaled == fitted.scale.scaled == scaled
+    assert read.std.tolist() == fitted.scale.std.tolist()
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])
@@ -143,19 +165,74 @@ def test_doing_nothing_is_the_source_head_on_the_classes_of_the_target_by_name()
     assert method.fit(named, network, OPTIONS).outputs(target.test).numpy() == pytest.approx(expected, abs=1e-5)
 
 
-def test_a_target_whose_classes_the_source_lacks_is_refused_before_anything_runs() -> None:
-    task, method = classification_task(), DoNothing()
+def labelled(task: TransferTask, column: str) -> Dataset:
+    return replace(task.target, provenance={"spec": f"csv:table.csv?label={column}"})
+
+
+@pytest.mark.parametrize("method", [DoNothing(), SourceBoosting(), PooledBoosting()])
+def test_a_source_with_other_labels_is_refused_before_anything_runs(method: Method) -> None:
+    task, numbers = classification_task(), regression_task()
     assert task.source is not None
+    assert numbers.source is not None
     names = ("class 0", "class 1", "cat")
     train, test = (replace(part, classes=names) for part in (task.target.train, task.target.test))
-    with pytest.raises(DataError, match=r"^do-nothing reads .* source has no class 'cat' of target; give a source"):
-        check_task(method, replace(task.target, train=train, test=test), task.source)
-    with pytest.raises(DataError, match=r"a network without data that would name its classes; leave do-nothing out$"):
-        check_task(method, task.target, None)
-    numbers = regression_task()
-    with pytest.raises(DataError, match="target is regression with source, which is regression; expected classes"):
-        check_task(method, numbers.target, numbers.source)
+    renamed = replace(task.target, train=train, test=test)
+    one = replace(numbers.source, train=_first(numbers.source.train), test=_first(numbers.source.test))
+    for target, source, said in (
+        (renamed, task.source, "source has no class 'cat' of target; give a source"),
+        (task.target, None, f"a network without data that would name them; leave {method.name} out$"),
+        (task.target, numbers.source, "target is classification of 3 with source, which is regression of 2; expected"),
+        (numbers.target, one, "target is regression of 2 with source, which is regression of 1; expected"),
+        (labelled(numbers, "price"), labelled(numbers, "rent"), "regression of price .* regression of rent"),
+    ):
+        with pytest.raises(DataError, match=rf"^{method.name} reads .*{said}"):
+            check_task(method, target, source)
     check_task(method, task.target, task.source)
+    check_task(method, labelled(numbers, "price"), labelled(numbers, "price"))
+
+
+def _first(part: LabelledSet) -> LabelledSet:
+    return replace(part, labels=part.labels[:, :1])
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"), [(1, "as it is"), (12, "as it is"), (4, "an offset"), (12, "an offset"), (12, "a line")]
+)
+def test_numbers_of_a_source_are_calibrated_by_leave_one_out(n: int, expected: str) -> None:
+    """Against least squares by NumPy without each example."""
+    draw = np.random.default_rng(n)
+    seen = draw.normal(size=n)
+    labels = {"as it is": seen, "an offset": seen + 3, "a line": 5 - 40 * seen}[expected] + 0.05 * draw.normal(size=n)
+    ways: dict[str, Any] = {
+        "as it is": lambda x, y: (1.0, 0.0),
+        "an offset": lambda x, y: (1.0, np.mean(y - x)),
+        "a line": lambda x, y: np.polyfit(x, y, 1),
+    }
+
+    def error(fit: Any) -> float:
+        rest = [(np.delete(seen, i), np.delete(labels, i)) for i in range(n)]
+        return float(np.mean([(labels[i] - np.polyval(fit(*rest[i]), seen[i])) ** 2 for i in range(n)]))
+
+    best = min(ways, key=lambda way: error(ways[way])) if n > 2 else "as it is"
+    assert best == expected  # the numbers are what they are meant to be
+    line = calibrated(torch.from_numpy(seen[:, None]), torch.from_numpy(labels[:, None]))
+    assert line(torch.tensor([[2.0]], dtype=torch.float64)).item() == pytest.approx(
+        float(np.polyval(ways[best](seen, labels), 2.0)), abs=1e-6
+    )
+
+
+def test_the_unchanged_source_model_of_numbers_is_brought_to_the_units_of_the_target() -> None:
+    """Labels that are 7 - 100 times what the source head says, but for a little noise."""
+    task = regression_task(n_target=30)
+    network = network_for(task, DoNothing())
+    train, test = features_of(network, task)
+    weight, bias = (p.detach().double().numpy() for p in network.head.parameters())
+    noise = np.random.default_rng(0).normal(size=(30, 2))
+    labels = (7 - 100 * (train @ weight.T + bias) + noise).astype(np.float32)
+    fitted = DoNothing().fit(task.with_target_train(replace(task.target.train, labels=labels)), network, OPTIONS)
+    for k, outputs in enumerate(fitted.outputs(task.target.test).numpy().T):
+        line = np.polyfit((train @ weight.T + bias)[:, k], labels[:, k], 1)
+        assert outputs == pytest.approx(np.polyval(line, (test @ weight.T + bias)[:, k]), rel=1e-4, abs=1e-2)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -208,6 +285,57 @@ def test_large_images_are_shrunk_for_the_control_on_raw_inputs(monkeypatch: pyte
     scale = np.square(averaged - averaged.mean(axis=0)).sum(axis=1).mean()
     expected: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(averaged, np.eye(2)[labels] - 0.5)
     assert found.outputs(part).numpy() == pytest.approx(expected.predict(averaged), abs=1e-4)
+
+
+def spread(n: int, width: int, size: float) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes that one feature tells apart but for a tail of one class that lies far off, and features of noise."""
+    draw = np.random.default_rng(n)
+    features = draw.normal(size=(n, width))
+    labels = np.arange(n) % 2
+    features[:, 0] += 2.5 * labels
+    features[labels == 1, 0] += size * (draw.uniform(size=n // 2) < 0.3)
+    return features.astype(np.float32), labels
+
+
+@pytest.mark.parametrize(("size", "expected"), [(0.0, "ridge"), (60.0, "logistic")])
+def test_the_linear_model_with_fewer_errors_over_folds_is_taken(size: float, expected: str) -> None:
+    """Squared error is drawn to examples that lie far off on the right side, and the log-odds are not."""
+    features, labels = spread(80, 6, size)
+    part = LabelledSet(features, labels, ("a", "b"))
+
+    def ridge(x: np.ndarray, y: np.ndarray) -> Any:
+        unit = np.square(x - x.mean(axis=0)).sum(axis=1).mean()
+        return RidgeCV(RIDGE_GRID * unit).fit(x, 2.0 * y - 1)
+
+    def logistic(x: np.ndarray, y: np.ndarray) -> Any:
+        unit = np.square(x - x.mean(axis=0)).sum(axis=1).mean()
+        return LogisticRegression(C=100.0 / unit, max_iter=1000).fit(x, y)
+
+    def n_wrong(fit: Any) -> int:
+        folds = stratified_folds(part, 5, seed=0)
+        models = [(fit(features[fold.fit], labels[fold.fit]), fold.validate) for fold in folds]
+        return sum(int(((model.predict(features[left]) > 0) != labels[left]).sum()) for model, left in models)
+
+    assert ("logistic" if n_wrong(logistic) < n_wrong(ridge) else "ridge") == expected
+    tensors = to_tensors(part, PixelScale(np.zeros(6, np.float32), np.ones(6, np.float32)))
+    probe, solver = best_probe(torch.from_numpy(features), tensors, part, BUDGET, seed=0)
+    assert solver == expected
+    by_hand = {"ridge": ridge, "logistic": logistic}[expected](features, labels)
+    margin = probe.head(torch.from_numpy(features)).detach() @ torch.tensor([-1.0, 1.0])
+    known = by_hand.predict(features) if expected == "ridge" else by_hand.decision_function(features)
+    assert margin.numpy() == pytest.approx(known, rel=2e-2, abs=2e-2)
+
+
+def test_texts_are_read_by_the_weights_of_scikit_learn() -> None:
+    draw = np.random.default_rng(0)
+    ids = draw.integers(0, 30, (40, 12)).astype(np.int32)
+    ids[draw.uniform(size=ids.shape) < 0.3] = -1
+    tokens = np.stack([ids, np.where(ids < 0, -1, 0)], axis=1)
+    texts = [" ".join(f"word{one}" for one in row if one >= 0) for row in ids]
+    learnt = TfidfVectorizer(sublinear_tf=True).fit(texts[:25])
+    order = [learnt.vocabulary_[f"word{one}"] for one in sorted(int(word[4:]) for word in learnt.vocabulary_)]
+    found = TfIdf(torch.from_numpy(tokens[:25]))(torch.from_numpy(tokens))
+    assert found.numpy() == pytest.approx(learnt.transform(texts).toarray()[:, order], abs=1e-6)
 
 
 def test_of_many_tokens_the_control_counts_the_frequent_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -174,7 +174,7 @@ def test_channels_are_weighed_by_the_loss_without_them() -> None:
     w = [p.detach().double().numpy() for p in network.features.parameters()]
     from sklearn.linear_model import RidgeCV
 
-    from transferscope.methods.probe_head import RIDGE_GRID
+    from transferscope.numerics.leave_one_out import RIDGE_GRID
 
     one = np.maximum(inputs @ w[0].T + w[1], 0)
     two = np.maximum(one @ w[2].T + w[3], 0)

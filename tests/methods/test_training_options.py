@@ -246,7 +246,7 @@ def test_a_balanced_probe_is_the_one_on_repeated_examples() -> None:
     # by hand: the weighted ridge of the penalty that scikit-learn takes
     from sklearn.linear_model import RidgeCV
 
-    from transferscope.methods.probe_head import RIDGE_GRID
+    from transferscope.numerics.leave_one_out import RIDGE_GRID
 
     scale = float(np.square(features.numpy() - features.numpy().mean(axis=0)).sum(axis=1).mean())
     weights = np.where(labels.numpy() == 0, 12 / 16, 12 / 8)

@@ -1,7 +1,7 @@
 """Studies of networks that are named: their own scaling, their own architectures, and scratch that is scratch."""
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from transferscope.models import Network, NetworkInput, adapt
 from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study.context import WorkContext
 from transferscope.study.export import export
-from transferscope.study.facts import DataFacts, SourceFacts, StudyData, load_data
+from transferscope.study.facts import DataFacts, SourceFacts, load_data
 from transferscope.study.plan import plan_cells, plan_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec, read_spec
@@ -225,52 +225,6 @@ def test_the_keys_of_cells_in_users_stores_are_as_they_were() -> None:
     )
     changed = {at for cell in faster if keys[at := (cell.labels["method"], cell.labels["source"])] != cell.key}
     assert changed == keys.keys() - {("fine-tune", "file")}  # which begins with weights that were trained
-
-
-@pytest.mark.parametrize(
-    ("column", "rescaled"),
-    [
-        (lambda random: random.normal(size=60), False),
-        (lambda random: 1e-9 * random.normal(size=60), True),  # had been left as it was
-        (lambda random: np.where(np.arange(60) % 10 == 0, 500.0, 0.0), True),  # the same in many a subset
-        (lambda random: np.ones(60), False),
-    ],
-    ids=["usual", "small unit", "mostly one value", "always one value"],
-)
-def test_studies_whose_features_are_scaled_anew_have_cells_of_their_own(
-    column: Callable[[np.random.Generator], np.ndarray], rescaled: bool
-) -> None:
-    random = np.random.default_rng(0)
-    inputs = np.stack([random.normal(size=60), column(random)], axis=1).astype(np.float32)
-    data = LabelledSet(inputs, np.arange(60) % 2, ("a", "b"))
-    mine = Dataset("mine", data, data)
-    facts = StudyData(mine, {"fashion": mine}, {}, fewest=(30, None)).facts
-    assert facts.rescaled == rescaled
-    small = spec(target={"sizes": [30]}, seeds=1)
-    keys, before = ({cell.key for cell in plan_cells(small, one)} for one in (facts, replace(facts, rescaled=False)))
-    assert keys.isdisjoint(before) == rescaled
-
-
-def test_what_may_be_the_same_in_a_subset_goes_by_the_size_of_the_subset() -> None:
-    random = np.random.default_rng(0)
-
-    def facts(column: np.ndarray, fewest: int | None) -> bool:
-        inputs = np.stack([random.normal(size=len(column)), column], axis=1).astype(np.float32)
-        part = LabelledSet(inputs, np.arange(len(column)) % 2, ("a", "b"))
-        return StudyData(Dataset("mine", part, part), {}, {}, fewest=(fewest, None)).facts.rescaled
-
-    coin = random.integers(0, 2, 400).astype(float)
-    assert (facts(coin, 8), facts(coin, 40), facts(coin, None)) == (True, False, False)
-    rare = np.zeros(20_001)
-    rare[[1, 2, 3]] = 1000.0  # between the rows that are looked at first
-    assert (facts(rare, 100), facts(np.zeros(20_001), 100)) == (True, False)
-
-
-@pytest.mark.parametrize(("scale", "rescaled"), [(1e-7, True), (1.0, False), (0.0, False)])
-def test_images_of_small_numbers_are_scaled_anew(scale: float, rescaled: bool) -> None:
-    images = (scale * np.random.default_rng(0).random((20, 1, 4, 4))).astype(np.float32)
-    part = LabelledSet(images, np.arange(20) % 2, ("a", "b"))
-    assert StudyData(Dataset("mine", part, part), {}, {}).facts.rescaled == rescaled
 
 
 def test_paths_of_networks_are_meant_from_the_study_file(folder: Path) -> None:

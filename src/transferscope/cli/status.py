@@ -96,8 +96,10 @@ def _show(store: "Store", name: str) -> None:
             typer.echo(f"  source {source}: {weights_in_words(entry)}")
     if "precision" in facts:
         typer.echo(f"  precision: {precision_in_words(facts['precision'])}")
-    if (race := race_state(store.study_documents(name))) is not None and store.study(name).spec.get("race") is not None:
-        typer.echo(f"  race: {_RACE[race.end]}, {counted(len(race.not_begun), 'arm')} not begun for what they would take")
+    race = race_state(store.study_documents(name))
+    if race is not None and store.study(name).spec.get("race") is not None:
+        left = counted(len(race.not_begun), "arm")
+        typer.echo(f"  race: {_RACE[race.end]}, {left} not begun for what they would take")
     if said := _networks(store, name):
         typer.echo(f"  networks on disk: {said}")
     for cell in found.failed:

@@ -1,6 +1,6 @@
 """The transfer methods, one file each: every one a frozen dataclass of settings with the verb `fit`.
 
-To add a method: write its file, add it to `_BY_NAME`, add a line to `tests/cases_of_methods.py` and one to
+To add a method: write its file, add it to `_OWN`, add a line to `tests/cases_of_methods.py` and one to
 `docs/methods.md`; the contract tests do the rest. A method of another package, or in a file of yours, is named by an
 entry point of the group "transferscope.methods" or as "package.module:Class"; see examples/method.py.
 """
@@ -10,8 +10,10 @@ from typing import Any
 
 from transferscope.methods.all_layers_probe import AllLayersProbe
 from transferscope.methods.bit_fit import BitFit
+from transferscope.methods.boosting import Boosting, BoostingRidge
 from transferscope.methods.bss import Bss
 from transferscope.methods.co_tuning import CoTuning
+from transferscope.methods.defaults import default_methods
 from transferscope.methods.delta import Delta
 from transferscope.methods.distill import Distill
 from transferscope.methods.do_nothing import DoNothing
@@ -33,10 +35,12 @@ from transferscope.methods.method import (
     Start,
     check_task,
 )
+from transferscope.methods.pooled_boosting import PooledBoosting, PooledBoostingRidge, SourceBoosting
 from transferscope.methods.pretrain import PRETRAINING_VERSION, pretrain
 from transferscope.methods.random_features import RandomFeatures
 from transferscope.methods.raw import Raw
 from transferscope.methods.scratch import Scratch
+from transferscope.methods.small_scratch import SmallScratch
 from transferscope.methods.soup import Soup
 from transferscope.methods.surgical import Surgical
 from transferscope.methods.target_training import FineTuning, Regulariser, TargetTraining
@@ -60,7 +64,7 @@ def _as_method(found: object) -> Any:
     return found
 
 
-_COMPARED: tuple[type[Method], ...] = (
+_OWN: tuple[type[Method], ...] = (
     Scratch,
     Raw,
     RandomFeatures,
@@ -73,8 +77,12 @@ _COMPARED: tuple[type[Method], ...] = (
     Joint,
     Merlin,
     MerlinFt,
-)
-_BY_NAME: tuple[type[Method], ...] = (
+    Boosting,
+    BoostingRidge,
+    SourceBoosting,
+    PooledBoosting,
+    PooledBoostingRidge,
+    SmallScratch,
     AllLayersProbe,
     WiseFt,
     Soup,
@@ -90,20 +98,18 @@ _BY_NAME: tuple[type[Method], ...] = (
 METHODS: Registry[type[Method]] = Registry(
     "method",
     "transferscope.methods",
-    {method.name: method for method in (*_COMPARED, *_BY_NAME)},
+    {method.name: method for method in _OWN},
     _as_method,
 )
 """Every method by the name it has in study files and tables."""
 
-METHODS_COMPARED: tuple[str, ...] = tuple(method.name for method in _COMPARED)
-"""Methods of a comparison that names none; the others are asked for by name."""
-
 __all__ = [
     "METHODS",
-    "METHODS_COMPARED",
     "PRETRAINING_VERSION",
     "AllLayersProbe",
     "BitFit",
+    "Boosting",
+    "BoostingRidge",
     "Bss",
     "CoTuning",
     "Control",
@@ -123,16 +129,21 @@ __all__ = [
     "MerlinFt",
     "MerlinTargetOnly",
     "Method",
+    "PooledBoosting",
+    "PooledBoostingRidge",
     "RandomFeatures",
     "Raw",
     "Regulariser",
     "Scratch",
+    "SmallScratch",
     "Snapshots",
     "Soup",
+    "SourceBoosting",
     "Start",
     "Surgical",
     "TargetTraining",
     "WiseFt",
     "check_task",
+    "default_methods",
     "pretrain",
 ]

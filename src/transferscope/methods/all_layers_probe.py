@@ -14,12 +14,12 @@ from torch.nn import functional as F
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
-from transferscope.methods.common import Domain, domain, working_copy
+from transferscope.methods.common import Domain, domain, n_weights, solved, working_copy
 from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value
 from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network
-from transferscope.records import Cost, check_choices
+from transferscope.records import check_choices
 from transferscope.training import (
     TensorSet,
     TrainingSettings,
@@ -29,7 +29,7 @@ from transferscope.training import (
     stream_seed,
     weights_in,
 )
-from transferscope.training.loop import memory_in_use, preserved_mode
+from transferscope.training.loop import preserved_mode
 
 FRACTIONS = (0.0, 0.02, 0.1, 0.3, 1.0)
 """Shares of the features that are tried; 0 is the last block alone, which wins a tie."""
@@ -179,16 +179,10 @@ class AllLayersProbe(Method):
             else:
                 layers.kept = torch.arange(numbers.shape[1], device=numbers.device)
             head = probe_of(numbers[:, layers.kept], train, options.training).head
-            fitted = Network(layers, head, len(layers.kept), input=own.input)
+            fitted = Network(layers, head, len(layers.kept), input=own.input, scaled=own.scaled)
         fitted.is_frozen = True
-        cost = Cost(
-            seconds=time.perf_counter() - started,
-            peak_memory=memory_in_use(train.device),
-            trained_parameters=sum(p.numel() for p in head.parameters()),
-            examples_seen=len(train),
-        )
         notes = {"fraction": float(fraction), "features": float(fitted.n_features)}
-        return Fitted(fitted, target.scale, None, (), cost, "converged", notes)
+        return solved(fitted, target, started, trained=n_weights(head), notes=notes)
 
     def _chosen(
         self, task: TransferTask, own: Network, target: Domain, numbers: Float[Tensor, "N m"], options: FitOptions

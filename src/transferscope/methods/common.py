@@ -1,8 +1,9 @@
 """What the methods share: domains on a device, the curve, one call of the loop."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -14,8 +15,8 @@ from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.methods.held_out import harm, held_out_part
 from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
 from transferscope.models.initialise import reinitialise
-from transferscope.models.network import Network, new_head
-from transferscope.records import Record
+from transferscope.models.network import Network, Scaled, new_head
+from transferscope.records import Cost, Record
 from transferscope.training import (
     Curve,
     HeldOut,
@@ -36,7 +37,7 @@ from transferscope.training import (
     weights_in,
 )
 from transferscope.training.curve import curve_plan
-from transferscope.training.loop import preserved_mode
+from transferscope.training.loop import memory_in_use, preserved_mode
 
 STATISTICS_BATCH = 256
 """Examples that statistics of batch normalisation are computed from at once."""
@@ -77,12 +78,12 @@ def domain(dataset: Dataset, options: FitOptions, network: Network | None = None
     Args:
         dataset: The data.
         options: With the device.
-        network: What will read the data; None for what learns on standardised inputs.
+        network: What will read the data; None for a linear model, which takes features as they are, too.
     """
     device = choose_device(options.device)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)  # what a fit takes is counted from here
-    scale = pixel_scale(dataset.train) if network is None else scale_of(network, dataset.train)
+    scale = pixel_scale(dataset.train, get_args(Scaled)) if network is None else scale_of(network, dataset.train)
     return Domain(to_tensors(dataset.train, scale, device), to_tensors(dataset.test, scale, device), scale)
 
 
@@ -143,6 +144,8 @@ def working_copy(
     keep = start != "random" or network.is_random
     own = network.copy() if keep else reinitialise(network, seed=stream_seed(options.seed, "network"))
     own.is_random = False
+    if example.inputs.ndim == 2:  # a table: what reads other data from here on scales the same features
+        own.scaled = scale_of(network, example).scaled
     own = own.on_grid(example.grid).to(choose_device(options.device))
     own.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     for parameter in own.parameters():
@@ -155,6 +158,32 @@ def working_copy(
         if options.training.batch_norm == "target":
             estimate_statistics(own, to_tensors(example, scale_of(own, example), device_of(own)))
     return own
+
+
+def solved(
+    network: Network,
+    data: Domain,
+    started: float,
+    *,
+    trained: int,
+    source_head: nn.Module | None = None,
+    converged: bool = True,
+    notes: Mapping[str, float] | None = None,
+) -> Fitted:
+    """What a closed form or a solver gives, without steps and without a curve.
+
+    Args:
+        network: The network; it reads inputs scaled as `data` from here on.
+        data: What it was fitted to.
+        started: `time.perf_counter` at the start.
+        trained: Numbers that were fitted.
+        source_head: As in `Fitted`.
+        converged: Whether the solver reached its tolerance.
+        notes: As in `Fitted`.
+    """
+    network.scaled = data.scale.scaled
+    cost = Cost(time.perf_counter() - started, memory_in_use(data.train.device), trained, examples_seen=len(data.train))
+    return Fitted(network, data.scale, source_head, (), cost, "converged" if converged else "max_steps", notes or {})
 
 
 def batch_norms(network: nn.Module) -> list[_BatchNorm]:
@@ -244,6 +273,11 @@ def _check_fit(network: Network, example: LabelledSet) -> None:
         )
 
 
+def n_weights(module: nn.Module) -> int:
+    """Numbers among a module's parameters."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
 def device_of(module: nn.Module) -> torch.device:
     """Where a module's parameters live; the CPU when it has none."""
     return next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
@@ -321,7 +355,7 @@ def _curve(
         n_steps=n_steps,
         n_train=len(data.train),
         n_test=len(data.test),
-        n_parameters=sum(parameter.numel() for parameter in trained.parameters()),
+        n_parameters=n_weights(trained),
         examples=options.curve_examples,
     )
     whole = {"target_train": data.train, "target_test": data.test}

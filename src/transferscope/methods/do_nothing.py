@@ -1,4 +1,4 @@
-"""The source model as it is: a control that does not even look at the target's labels."""
+"""The source model as it is: a control that looks at the target's labels for their units alone."""
 
 import time
 from dataclasses import dataclass
@@ -9,12 +9,11 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.data.task import Dataset, TransferTask
-from transferscope.errors import DataError
-from transferscope.methods.common import domain, source_of, working_copy
+from transferscope.methods.common import domain, solved, source_of, working_copy
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
+from transferscope.methods.source_labels import calibrated, outputs_in_source
 from transferscope.models.network import Network
-from transferscope.records import Cost
-from transferscope.training.loop import memory_in_use
+from transferscope.training import outputs_of
 
 
 class ChosenOutputs(nn.Module):
@@ -40,14 +39,16 @@ class ChosenOutputs(nn.Module):
 
 @dataclass(frozen=True)
 class DoNothing(Control):
-    """Predict with the pretrained network and its source head, where the source has all classes of the target.
+    """Predict with the pretrained network and its source head, where the source has the labels of the target.
 
-    Of a source with more classes the outputs of the others are left out. Inputs are scaled by the target's training
-    examples; their labels are not read. ("Zero-shot" or "source only" in studies of domain shift.)
+    Of a source with more classes the outputs of the others are left out, and target labels are not read ("zero-shot" or
+    "source only" in studies of domain shift). Numbers are brought to the target's units: as they are, with an offset,
+    or with an offset and a slope, whichever has the least leave-one-out error, see `source_labels.calibrated`. Inputs
+    are scaled by the target's training examples.
     """
 
     name: ClassVar[str] = "do-nothing"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def start(self) -> Start:
@@ -55,52 +56,27 @@ class DoNothing(Control):
         return "pretrained"
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
-        """Refuse a task whose classes the source head does not have.
+        """Refuse a task whose labels the source head does not have.
 
         Raises:
-            DataError: There are no source data that name the classes of the head; labels are numbers, which have no
-                names; a class of the target is none of the source; or one has classes and the other several labels of
-                each input.
+            DataError: As `outputs_in_source`.
         """
-        _outputs_of(target, source)
+        outputs_in_source(self.name, target, source)
 
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`.
 
         Raises:
-            DataError: The source does not have the target's classes; see `check_task`.
+            DataError: The source does not have the target's labels; see `check_task`.
         """
         started = time.perf_counter()
-        source_of(task, self.name)
-        outputs = _outputs_of(task.target, task.source)
+        outputs = outputs_in_source(self.name, task.target, source_of(task, self.name))
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         fitted = own.with_head(ChosenOutputs(own.head, outputs).to(target.train.device))
+        if task.target.train.classes is None:
+            line = calibrated(outputs_of(fitted, target.train), target.train.labels)
+            fitted.head = nn.Sequential(fitted.head, line)
         fitted.is_frozen = True
-        cost = Cost(time.perf_counter() - started, memory_in_use(target.train.device), 0, len(target.train))
-        return Fitted(fitted, target.scale, None, (), cost, "converged")
-
-
-def _outputs_of(target: Dataset, source: Dataset | None) -> list[int]:
-    """Which output of the source head belongs to each class of the target."""
-    wanted = target.train.classes
-    if source is None:
-        raise DataError(
-            "do-nothing reads the target's classes from the source head, and the source is a network without data that "
-            "would name its classes; leave do-nothing out"
-        )
-    known = source.train.classes
-    if wanted is None or known is None or target.train.kind != source.train.kind:
-        raise DataError(
-            f"do-nothing reads the target's classes from the source head, and {target.name} is {target.train.kind} "
-            f"with {source.name}, which is {source.train.kind}; expected classes with the same names, or leave "
-            "do-nothing out"
-        )
-    lacking = [name for name in wanted if name not in known]
-    if lacking:
-        raise DataError(
-            f"do-nothing reads the target's classes from the source head, and {source.name} has no class "
-            f"{lacking[0]!r} of {target.name}; give a source with the same classes, or leave do-nothing out"
-        )
-    return [known.index(name) for name in wanted]
+        return solved(fitted, target, started, trained=0)

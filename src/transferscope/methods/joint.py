@@ -57,9 +57,9 @@ class Joint(Method):
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`."""
-        source = domain(source_of(task, self.name), options, network)
         target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
+        source = domain(source_of(task, self.name), options, own)
         own.head = target_head(own, target.train.n_outputs, options)
         head_s = source_head(own, source.train.n_outputs, options)
 

@@ -10,12 +10,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
-from transferscope.methods.common import domain, working_copy
+from transferscope.methods.common import domain, solved, working_copy
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.models.network import Network
-from transferscope.records import Cost
 from transferscope.training import encode, frozen_features
-from transferscope.training.loop import memory_in_use
 
 NEIGHBOURS = (1, 3, 5, 10, 20)
 """Numbers of neighbours that are tried."""
@@ -56,16 +54,9 @@ class Knn(Control):
         values = values.to(features.dtype)
         head = NeighbourHead(features, values, k=1, votes=votes)
         head.k = _least_error(head, features, values)
-        cost = Cost(
-            seconds=time.perf_counter() - started,
-            peak_memory=memory_in_use(target.train.device),
-            trained_parameters=0,
-            examples_seen=len(target.train),
-        )
-        notes = {"neighbours": float(head.k)}
         fitted = own.with_head(head)
         fitted.is_frozen = True
-        return Fitted(fitted, target.scale, None, (), cost, "converged", notes)
+        return solved(fitted, target, started, trained=0, notes={"neighbours": float(head.k)})
 
 
 class NeighbourHead(nn.Module):

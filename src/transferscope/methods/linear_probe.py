@@ -7,15 +7,14 @@ from typing import ClassVar, Literal
 
 import torch
 
-from transferscope.data.task import Dataset, TransferTask
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods.common import Domain, domain, working_copy
+from transferscope.methods.common import Domain, domain, n_weights, solved, working_copy
 from transferscope.methods.method import FitOptions, Fitted, Method, Snapshots, Start, Value
-from transferscope.methods.probe_head import ProbeFit, logistic_probe, probe_of
+from transferscope.methods.probe_head import ProbeFit, best_probe, logistic_probe, probe_of
 from transferscope.models.network import Network
-from transferscope.records import Cost, check_choices
-from transferscope.training import TrainingSettings, frozen_features
-from transferscope.training.loop import memory_in_use
+from transferscope.records import check_choices
+from transferscope.training import TrainingSettings, frozen_features, stream_seed
 
 
 @dataclass(frozen=True)
@@ -23,18 +22,18 @@ class LinearProbe(Method):
     """Fit a linear head to the pretrained features, which stay as they are (in evaluation mode).
 
     Attributes:
-        solver: "ridge" (squared loss in closed form, penalty by leave-one-out error) or "logistic" (cross-entropy, run
-            to convergence).
+        solver: "ridge" (squared loss in closed form, penalty by leave-one-out error), "logistic" (cross-entropy, run to
+            convergence), or "auto" for the one that makes fewer errors over folds, see `probe_head.best_probe`.
         penalty: L2 penalty of the logistic solver on standardised features, above 0.
         max_iterations: Limit of the logistic solver, at least 1.
     """
 
-    solver: Literal["ridge", "logistic"] = "ridge"
+    solver: Literal["auto", "ridge", "logistic"] = "auto"
     penalty: float = 1.0
     max_iterations: int = 2000
 
     name: ClassVar[str] = "linear-probe"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -79,18 +78,20 @@ class LinearProbe(Method):
         started = time.perf_counter()
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
-        probe = self._probe(own, target, options.training)
-        cost = Cost(
-            seconds=time.perf_counter() - started,
-            peak_memory=memory_in_use(target.train.device),
-            trained_parameters=sum(p.numel() for p in probe.head.parameters()),
-            examples_seen=len(target.train),
-        )
+        probe, solver = self._probe(own, target, task.target.train, options)
         fitted = own.with_head(probe.head)
         fitted.is_frozen = True
         _keep(options.snapshots, own, fitted)
         source_head = own.head if self.start == "pretrained" else None
-        return Fitted(fitted, target.scale, source_head, (), cost, "converged" if probe.converged else "max_steps")
+        return solved(
+            fitted,
+            target,
+            started,
+            trained=n_weights(probe.head),
+            source_head=source_head,
+            converged=probe.converged,
+            notes={"logistic": 1.0} if solver == "logistic" else {},
+        )
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Penalties of the logistic solver; ridge chooses its own."""
@@ -102,18 +103,23 @@ class LinearProbe(Method):
         return {}
 
     @torch.no_grad()
-    def _probe(self, own: Network, target: Domain, training: TrainingSettings) -> ProbeFit:
-        features = frozen_features(own, target.train)
+    def _probe(
+        self, own: Network, target: Domain, examples: LabelledSet, options: FitOptions
+    ) -> tuple[ProbeFit, Literal["ridge", "logistic"]]:
+        features, train, training = frozen_features(own, target.train), target.train, options.training
+        if self.solver == "auto":
+            return best_probe(features, train, examples, training, seed=stream_seed(options.seed, "solver"))
         if self.solver == "ridge":
-            return probe_of(features, target.train, training)
-        return logistic_probe(
+            return probe_of(features, train, training), "ridge"
+        fitted = logistic_probe(
             features,
-            target.train.labels,
-            target.train.n_outputs,
+            train.labels,
+            train.n_outputs,
             penalty=self.penalty,
             max_iterations=self.max_iterations,
             balanced=training.class_weights == "balanced",
         )
+        return fitted, "logistic"
 
 
 def _keep(snapshots: Snapshots | None, own: Network, fitted: Network) -> None:

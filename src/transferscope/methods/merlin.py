@@ -143,7 +143,7 @@ class Merlin(Method):
         self.check_fit(task, options)
         target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
-        source = domain(source_of(task, self.name), options, network) if self.source_term else None
+        source = domain(source_of(task, self.name), options, own) if self.source_term else None
         head_s = self._source_head(own, source, options)
         own.head = nn.Identity()
         frozen = list(first_blocks(own, self.frozen_blocks))

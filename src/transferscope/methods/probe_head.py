@@ -1,19 +1,25 @@
 """Linear heads fitted to frozen features, in closed form or to convergence."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
+from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.large_ridge import is_finite, large_ridge, ridge_work
+from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import TensorSet, TrainingSettings, encode, example_weights, weights_in
 
-RIDGE_GRID = np.logspace(-5, 5, 21)
-"""Penalties tried by the ridge probe, in units of the mean squared feature norm per example."""
+LOGISTIC_PENALTY, LOGISTIC_ITERATIONS = 0.01, 1000
+"""Penalty of logistic regression beside ridge regression, on features of mean squared size 1, and its limit."""
 
+FOLDS, MOST_JUDGED = 5, 600
+"""Folds by which one of both is chosen, and examples that they are made of at most."""
 
 SMALL_WORK = 2e10
 """Multiplications up to which a ridge probe is scikit-learn's; `large_ridge` gives the same in less time and memory."""
@@ -101,6 +107,7 @@ def logistic_probe(
     penalty: float,
     max_iterations: int,
     balanced: bool = False,
+    standardised: bool = True,
 ) -> ProbeFit:
     """Multinomial logistic regression on features, run to convergence; one for each of several labels.
 
@@ -113,6 +120,8 @@ def logistic_probe(
         penalty: Strength of the L2 penalty on the weights of standardised features, above 0.
         max_iterations: Limit of the solver.
         balanced: Whether each class, or both values of each label, count the same, as in `class_weights`.
+        standardised: False divides all features by one number, so that the mean squared distance of the examples from
+            their mean is 1.
 
     Returns:
         The head, and whether the solver converged.
@@ -126,6 +135,8 @@ def logistic_probe(
         raise DataError(f"logistic regression was asked of {len(present)} class; it takes examples of at least two")
     design = features.detach().to("cpu", torch.float64).numpy()
     mean, std = design.mean(axis=0), design.std(axis=0)
+    if not standardised:
+        std = np.full_like(std, np.sqrt(np.square(std).sum()))
     std[std == 0] = 1.0
     from sklearn.linear_model import LogisticRegression
 
@@ -153,6 +164,55 @@ def logistic_probe(
     weights[present] = coefficients / std
     biases[present] = intercepts - coefficients @ (mean / std)
     return ProbeFit(_head(weights, biases, features.device), bool(model.n_iter_.max() < max_iterations))
+
+
+@torch.no_grad()
+def best_probe(
+    features: Float[Tensor, "N m"], train: TensorSet, examples: LabelledSet, training: TrainingSettings, *, seed: int
+) -> tuple[ProbeFit, Literal["ridge", "logistic"]]:
+    """Ridge or logistic regression, whichever makes fewer errors over folds of the examples.
+
+    Args:
+        features: Of all examples, in order.
+        train: The examples.
+        examples: The same.
+        training: With `class_weights`.
+        seed: Seed of the folds.
+
+    Returns:
+        The head, and which it is: of equals ridge regression, which is also taken for numbers, and where there are
+        fewer labels than folds times classes.
+    """
+    weights = weights_in(training, train)
+    several: tuple[Literal["ridge", "logistic"], ...] = ("ridge", "logistic")
+
+    def fit(solver: Literal["ridge", "logistic"], rows: Int[Tensor, " n"]) -> ProbeFit:
+        seen, labels = features[rows], train.labels[rows]
+        if solver == "ridge":
+            each = None if weights is None else example_weights(labels, weights)
+            return ridge_probe(seen, labels, train.n_outputs, each)
+        return logistic_probe(
+            seen,
+            labels,
+            train.n_outputs,
+            penalty=LOGISTIC_PENALTY,
+            max_iterations=LOGISTIC_ITERATIONS,
+            balanced=training.class_weights == "balanced",
+            standardised=False,
+        )
+
+    rows = np.unique(np.linspace(0, len(examples) - 1, min(len(examples), MOST_JUDGED)).round().astype(np.int64))
+    few, best = examples.take(rows), several[0]
+    in_folds = examples.classes is not None and len(few) >= labels_needed(few, FOLDS)
+    if in_folds and (examples.kind == "multi-label" or few.labels.min() < few.labels.max()):
+        errors = dict.fromkeys(several, 0.0)
+        for fold in stratified_folds(few, FOLDS, seed=seed):
+            left = torch.from_numpy(rows[fold.validate])
+            for solver in several:
+                head = fit(solver, torch.from_numpy(rows[fold.fit])).head
+                errors[solver] += len(left) * harm(head(features[left]), train.labels[left], weights)[0]
+        best = min(several, key=lambda solver: errors[solver])
+    return fit(best, torch.arange(len(train))), best
 
 
 def _head(weights: Float[np.ndarray, "K m"], biases: Float[np.ndarray, " K"], device: torch.device) -> nn.Linear:

@@ -1,4 +1,4 @@
-"""Ridge regression on the raw inputs: a control that any transfer has to beat."""
+"""Ridge or logistic regression on the inputs: a control that any transfer has to beat."""
 
 import math
 import time
@@ -13,15 +13,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.data.task import LabelledSet, TransferTask
-from transferscope.methods.common import domain
+from transferscope.methods.common import domain, n_weights, solved
 from transferscope.methods.large_ridge import ridge_work
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
-from transferscope.methods.probe_head import RIDGE_GRID, probe_of
+from transferscope.methods.probe_head import best_probe
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network
-from transferscope.records import Cost
-from transferscope.training import outputs_of
-from transferscope.training.loop import memory_in_use
+from transferscope.numerics.leave_one_out import RIDGE_GRID
+from transferscope.training import outputs_of, stream_seed
 
 ANY_TOKEN = 2**31 - 1
 """A vocabulary that has every id: a token that was not counted is read as none."""
@@ -34,8 +33,12 @@ MOST_NUMBERS = 2e8
 """Numbers that it may read of all training examples together, 0.8 GB."""
 
 
-class TokenCounts(nn.Module):
-    """How often each token occurs in a text, or in both texts of a pair, as log(1 + count).
+class TfIdf(nn.Module):
+    """How often each token occurs in a text, or in both texts of a pair, weighted by how few texts have it.
+
+        (1 + log count) * (1 + log((1 + N) / (1 + number of the N texts with the token))), divided by the length
+
+    (Salton and Buckley 1988, "Term-weighting approaches in automatic text retrieval"; with scikit-learn's smoothing).
 
     Args:
         tokens: Texts whose tokens are counted, as in a `LabelledSet`; other tokens count for nothing.
@@ -43,6 +46,7 @@ class TokenCounts(nn.Module):
     """
 
     ids: Tensor
+    rarity: Tensor
 
     def __init__(self, tokens: Int[Tensor, "N K L"], at_most: int | None = None) -> None:
         super().__init__()
@@ -51,14 +55,21 @@ class TokenCounts(nn.Module):
         if at_most is not None and at_most < len(ids):
             ids = ids[counts.argsort(descending=True, stable=True)[:at_most]].sort().values
         self.register_buffer("ids", ids)
+        with_token = (self.counts(tokens) > 0).sum(dim=0)
+        self.register_buffer("rarity", 1 + ((1 + len(tokens)) / (1 + with_token)).log())
 
-    def forward(self, tokens: Int[Tensor, "n K L"]) -> Float[Tensor, "n V"]:
-        """The counts, in the order of the ids."""
+    def counts(self, tokens: Int[Tensor, "n K L"]) -> Float[Tensor, "n V"]:
+        """How often each token occurs, in the order of the ids."""
         ids = tokens[:, ::2].flatten(1).contiguous()
         place = torch.searchsorted(self.ids, ids).clamp(max=len(self.ids) - 1)
         known = (self.ids[place] == ids).to(torch.float32)
-        counts = torch.zeros(len(ids), len(self.ids), device=ids.device)
-        return counts.scatter_add_(1, place, known).log1p()
+        return torch.zeros(len(ids), len(self.ids), device=ids.device).scatter_add_(1, place, known)
+
+    def forward(self, tokens: Int[Tensor, "n K L"]) -> Float[Tensor, "n V"]:
+        """The weights, of length 1 where a text has any of the tokens."""
+        counts = self.counts(tokens)
+        weights = torch.where(counts > 0, 1 + counts.clamp(min=1).log(), 0.0) * self.rarity
+        return F.normalize(weights, dim=1)
 
 
 class Shrunk(nn.Module):
@@ -82,20 +93,21 @@ class Shrunk(nn.Module):
 
 @dataclass(frozen=True)
 class Raw(Control):
-    """Fit the ridge probe to the standardised inputs themselves, without any network or source.
+    """Fit a linear model to the inputs themselves, without any network or source.
 
-    Texts are read as counts of their tokens (a bag of words), those of the training examples alone. Where that is more
-    than MOST_NUMBERS in all, or more than MOST_WORK, images are shrunk first, to a half, a third and so on of their
-    size, and of the tokens the most frequent are counted.
+    Ridge regression with the penalty of least leave-one-out error, of classes on e_c - 1/K, or logistic regression,
+    whichever makes fewer errors over folds, see `probe_head.best_probe`. Features of tables are scaled as leave-one-out
+    error prefers, see `training.pixel_scale`, and texts are read by the weights of their tokens, see `TfIdf`, those of
+    the training examples alone. Where that is more than MOST_NUMBERS in all, or more than MOST_WORK, images are shrunk
+    first, to a half, a third and so on of their size, and of the tokens the most frequent are counted.
 
-    Classes are regressed as e_c - 1/K and the penalty is chosen by leave-one-out error, see `probe_head.ridge_probe`.
     A linear model on the inputs is the usual control of a linear probe (Alain and Bengio 2016, "Understanding
     intermediate layers using linear classifier probes", whose first probe reads the inputs): what transfer gains over
     it is owed to the features.
     """
 
     name: ClassVar[str] = "raw"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     @property
     def start(self) -> Start:
@@ -111,23 +123,19 @@ class Raw(Control):
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; the fitted network flattens its inputs and is linear.
 
-        Notes "read_side" of images that are shrunk, or the number of "read_tokens" where not all are counted.
+        Notes "logistic" of logistic regression, "read_side" of images that are shrunk, or the number of "read_tokens"
+        where not all are counted.
         """
         started = time.perf_counter()
         target = domain(task.target, options)
         flat, notes = reader_of(task.target.train, len(task.target.train))
         inputs = outputs_of(flat.to(target.train.device), target.train)
-        probe = probe_of(inputs, target.train, options.training)
-        cost = Cost(
-            seconds=time.perf_counter() - started,
-            peak_memory=memory_in_use(target.train.device),
-            trained_parameters=sum(p.numel() for p in probe.head.parameters()),
-            examples_seen=len(target.train),
-        )
+        seed = stream_seed(options.seed, "solver")
+        probe, solver = best_probe(inputs, target.train, task.target.train, options.training, seed=seed)
         known = NetworkInput(vocabulary=ANY_TOKEN) if task.target.train.is_tokens else None
-        return Fitted(
-            Network(flat, probe.head, inputs.shape[1], input=known), target.scale, None, (), cost, "converged", notes
-        )
+        fitted = Network(flat, probe.head, inputs.shape[1], input=known)
+        notes |= {"logistic": 1.0} if solver == "logistic" else {}
+        return solved(fitted, target, started, trained=n_weights(probe.head), converged=probe.converged, notes=notes)
 
 
 def reader_of(train: LabelledSet, n: int) -> tuple[nn.Module, dict[str, float]]:
@@ -135,12 +143,12 @@ def reader_of(train: LabelledSet, n: int) -> tuple[nn.Module, dict[str, float]]:
     n_outputs = train.n_outputs
     if train.is_tokens:
         tokens = torch.from_numpy(np.ascontiguousarray(train.inputs))
-        counts = TokenCounts(tokens)
-        n_tokens = len(counts.ids)
+        whole = TfIdf(tokens)
+        n_tokens = len(whole.ids)
         if _is_light(n, n_tokens, n_outputs):
-            return counts, {}
+            return whole, {}
         at_most = bisect_left(range(1, n_tokens), True, key=lambda width: not _is_light(n, width, n_outputs))
-        return TokenCounts(tokens, max(1, at_most)), {"read_tokens": float(max(1, at_most))}
+        return TfIdf(tokens, max(1, at_most)), {"read_tokens": float(max(1, at_most))}
     n_channels, *sides = train.input_shape
     longest = max(sides, default=1)
     for parts in range(1, longest + 1):

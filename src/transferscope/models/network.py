@@ -1,18 +1,43 @@
 """A network with an explicit split into features and head."""
 
 import copy
+import json
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Float, Num
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from transferscope.errors import NetworkError
+from transferscope.errors import CorruptDataError, NetworkError
 from transferscope.models.backbones import GlobalAverage
 from transferscope.models.inputs import NetworkInput
+
+Scaled = Literal["all", "numbers", "none"]
+"""Features of vectors that are divided by their standard deviation: all, those with values beside 0 and 1, none."""
+
+SCALE_NOTE = "transferscope.pixel_scale"
+"""Key in the metadata of a file of weights under which the scale of its inputs is written, as JSON."""
+
+
+def scaled_in(notes: Mapping[str, str]) -> Scaled | None:
+    """Which features a file of weights says to have been scaled; None where it says nothing of its scale.
+
+    Raises:
+        CorruptDataError: The note cannot be read.
+    """
+    if SCALE_NOTE not in notes:
+        return None
+    try:
+        scaled: Scaled = json.loads(notes[SCALE_NOTE]).get("scaled", "all")
+    except (ValueError, AttributeError, RecursionError):
+        scaled = None  # type: ignore[assignment]
+    if scaled not in get_args(Scaled):
+        raise CorruptDataError(f"the file's note on its scale cannot be read: {notes[SCALE_NOTE][:80]}")
+    return scaled
 
 
 class GridHead(nn.Linear):
@@ -87,6 +112,8 @@ class Network(nn.Module):
             set by methods that do not train it.
         is_random: Whether the weights are those of an initialisation, so that a method that starts from scratch takes
             them as they are; it initialises others again (see `models.reinitialise`).
+        scaled: Which features of vectors are scaled for it, by the statistics of their own data; set by what trains it.
+            None to choose anew.
     """
 
     def __init__(
@@ -98,6 +125,7 @@ class Network(nn.Module):
         input: NetworkInput | None = None,
         block_names: tuple[str, ...] = (),
         is_random: bool = False,
+        scaled: Scaled | None = None,
     ) -> None:
         super().__init__()
         self.features = features
@@ -106,6 +134,7 @@ class Network(nn.Module):
         self.input = input
         self.block_names = block_names
         self.is_random = is_random
+        self.scaled = scaled
         self.is_frozen = False
 
     def forward(self, inputs: Num[Tensor, "N ..."]) -> Float[Tensor, "N K ..."]:
@@ -193,6 +222,7 @@ class Network(nn.Module):
             input=self.input,
             block_names=self.block_names,
             is_random=self.is_random,
+            scaled=self.scaled,
         )
 
 

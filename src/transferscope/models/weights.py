@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, NetworkError
 from transferscope.files import require_regular, written_whole
-from transferscope.models.network import Network, TwoLayerHead, seeded
+from transferscope.models.network import Network, TwoLayerHead, scaled_in, seeded
 
 _FORMS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile
@@ -202,6 +202,7 @@ def open_network(
     _check_zeros({name: taken[name] for name in needed}, path)
     network = frame.copy() if found is None else frame.with_head(found)
     network.load_state_dict({**taken, **given}, strict=False)
+    network.scaled = scaled_in(read_notes(path))
     numbers = sum(tensor.numel() for tensor in needed.values())
     report = LoadReport(
         missing=tuple(name for name in own if name not in stored),

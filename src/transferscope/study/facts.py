@@ -1,7 +1,6 @@
 """The data of a study, loaded once at planning: what they are, and whether the study can be done with them."""
 
 import hashlib
-import math
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,6 @@ from transferscope.diagnostics.diagnostic import check_labels_suit
 from transferscope.errors import DataError, MissingDataError, SettingsError, TransferscopeError
 from transferscope.files import require_regular
 from transferscope.methods.common import LEAST_MOMENTUM, batch_norms, check_batch_norm, slow_statistics
-from transferscope.methods.held_out import PARTS
 from transferscope.methods.tuning import combinations, with_settings
 from transferscope.models import (
     LoadReport,
@@ -78,14 +76,14 @@ class DataFacts:
         sources: The sources by name.
         least_momentum: The share of a batch in statistics of batch normalisation that runs from random weights take
             instead of the network's own, which is smaller; None where it is not.
-        rescaled: Whether inputs may be scaled in another way than version 0.2 did; see `_rescaled`.
+        of_vectors: Whether inputs are vectors, whose features are scaled in the way that suits them.
     """
 
     target: str
     n_target: int
     sources: Mapping[str, SourceFacts]
     least_momentum: float | None = None
-    rescaled: bool = False
+    of_vectors: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +132,6 @@ class StudyData:
         networks: The sources that are networks, by name.
         held_out: The further test sets of each source that has any, by name.
         least_momentum: As in `DataFacts`.
-        fewest: Training examples of the target, and of a source, on which a network is trained at least, folds of a
-            search included; None where it is all of them.
     """
 
     target: Dataset
@@ -143,7 +139,6 @@ class StudyData:
     networks: Mapping[str, PretrainedSource]
     held_out: Mapping[str, Mapping[str, Dataset]] = field(default_factory=dict)
     least_momentum: float | None = None
-    fewest: tuple[int | None, int | None] = (None, None)
 
     @property
     def facts(self) -> DataFacts:
@@ -151,9 +146,8 @@ class StudyData:
         data = {name: SourceFacts(self._fingerprint(name), len(source.train)) for name, source in self.sources.items()}
         networks = {name: SourceFacts(file.checksum, None) for name, file in self.networks.items()}
         sources = {**data, **networks}
-        of_target, of_source = self.fewest
-        rescaled = _rescaled(self.target, of_target) or any(_rescaled(one, of_source) for one in self.sources.values())
-        return DataFacts(self.target.fingerprint, len(self.target.train), sources, self.least_momentum, rescaled)
+        of_vectors = self.target.train.inputs.ndim == 2
+        return DataFacts(self.target.fingerprint, len(self.target.train), sources, self.least_momentum, of_vectors)
 
     def _fingerprint(self, source: str) -> str:
         """Of a source and, where it has any, of its further test sets."""
@@ -165,52 +159,6 @@ class StudyData:
         described = {name: describe(source) for name, source in self.sources.items()}
         described |= {name: file.as_json() for name, file in self.networks.items()}
         return {"target": describe(self.target), "sources": described}
-
-
-def _fewest(spec: StudySpec, n_target: int) -> tuple[int, int | None]:
-    """Examples of the target and of a source on which the study trains at least; None for all."""
-    few = min(spec.target.labels, default=n_target)
-    parts = [spec.tuning.folds] if spec.tuning else []
-    parts += [PARTS] if spec.training.early_stopping else []
-    sizes = [size for size in spec.source_sizes or () if size > 0]
-    return few - max((-(-few // n) for n in parts), default=0), min(sizes, default=None)
-
-
-def _rescaled(dataset: Dataset, fewest: int | None) -> bool:
-    """Whether inputs vary by less than a millionth, or a feature may be the same in a subset and not in all examples.
-
-    Version 0.2 left such inputs as they were, where they are standardised or 0 now.
-
-    Args:
-        dataset: The data.
-        fewest: Examples of the smallest subset that a network is trained on; None for all.
-    """
-    if dataset.train.is_tokens or dataset.train.inputs.dtype == np.uint8:
-        return False
-    train, test = dataset.train.inputs, dataset.test.inputs
-    sample = train[:: max(1, len(train) // _LOOKED_AT)].astype(np.float64)
-    if dataset.train.is_image:
-        spread = sample.std(axis=(0, 2, 3))
-        return bool(((spread > 0) & (spread <= 1e-6)).any())
-    if ((sample != sample[0]).any(axis=0) & (sample.std(axis=0) <= 1e-6)).any():
-        return True
-    share = 1.0 if fewest is None else _CHANCE ** (1 / max(1, fewest))
-    copies = min(len(sample), max(1, math.ceil(share * len(sample))))
-    ordered = np.sort(sample, axis=0)
-    frequent = ordered[copies - 1 :] == ordered[: len(sample) - copies + 1]  # so many examples in a row have one value
-    for feature in np.flatnonzero(frequent.any(axis=0)):
-        usual = ordered[:, feature][frequent[:, feature].argmax()]
-        whole = train[:, feature] if fewest is not None else train[:1, feature]
-        if (whole != usual).any() or (test[:, feature] != usual).any():
-            return True
-    return False
-
-
-_LOOKED_AT = 4000
-"""Examples, at least, by which that is told."""
-
-_CHANCE = 2e-5
-"""Of all examples of a subset to have one value of a feature; below it they are taken to differ."""
 
 
 def read_data(data: DataSettings) -> Dataset:
@@ -317,7 +265,7 @@ def load_data(spec: StudySpec) -> StudyData:
         with _noted(faults, f"[sources.{name}]"):
             opened[name] = _opened(pretrained, target, spec, checksums.get(name))
     _raise_all(faults)
-    return StudyData(target, sources, opened, held_out, least_momentum, _fewest(spec, len(target.train)))
+    return StudyData(target, sources, opened, held_out, least_momentum)
 
 
 def _checksums(networks: Mapping[str, Pretrained], faults: list[TransferscopeError]) -> dict[str, str]:

@@ -367,8 +367,8 @@ def _momentum(data: DataFacts) -> dict[str, Any]:
 
 
 def _scaling(data: DataFacts) -> dict[str, Any]:
-    """That features are standardised whatever their unit, and 0 where they do not vary."""
-    return {"scaling": 2} if data.rescaled else {}
+    """That the way to scale features is chosen by leave-one-out error."""
+    return {"scaling": 3} if data.of_vectors else {}
 
 
 def _device_of(spec: StudySpec) -> str:

@@ -220,7 +220,7 @@ class _Scene:
 
     def _shown(self, chosen: LabelledSet, data: Dataset) -> Examples:
         return spread_examples(
-            chosen, scale=scale_of(self.frame, data.train), at_most=self.scope.examples, device=self.device
+            chosen, scale=scale_of(self.start, data.train), at_most=self.scope.examples, device=self.device
         )
 
 

@@ -194,7 +194,7 @@ def _learns_numbers(case: MethodCase) -> None:
     predicted, truth = fitted.predict(task.target.test), task.target.test.labels
     require(predicted.shape == truth.shape, f"it predicts shape {predicted.shape} for labels of shape {truth.shape}")
     r2 = 1 - np.square(predicted - truth).sum() / np.square(truth - truth.mean(axis=0)).sum()
-    require(r2 > 0.3, f"it reaches R² = {r2:.2f} on an easy problem")
+    require(not case.learns or r2 > 0.3, f"it reaches R² = {r2:.2f} on an easy problem")
 
 
 def _says_its_cost(case: MethodCase) -> None:

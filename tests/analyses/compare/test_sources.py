@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from transferscope.analyses.compare.question import compare
-from transferscope.analyses.compare.sources import named_sources, usable_methods
+from transferscope.analyses.compare.sources import named_sources
 from transferscope.analyses.compare.study_file import (
     Budget,
     study_tables,
@@ -15,7 +15,6 @@ from transferscope.analyses.compare.study_file import (
 )
 from transferscope.analyses.rank.question import rank
 from transferscope.errors import SettingsError
-from transferscope.methods import METHODS
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 from transferscope.study.spec import read_spec
 
@@ -86,8 +85,6 @@ def test_names_of_networks_are_told_from_names_of_data(net: type[nn.Module], tmp
     given = ["hf:folder", "nets_of_a_user:Net", "npz:digits", "mnist", f"{tmp_path}/data.py:moons"]
     named = named_sources(given, tmp_path)
     assert [isinstance(one, Pretrained) for one in named] == [True, True, False, False, False]
-    assert not any(METHODS[name]().uses_source for name in usable_methods(METHODS.own, named[:2]))
-    assert usable_methods(METHODS.own, named) == list(METHODS.own)
 
 
 def test_paths_of_a_comparison_hold_in_the_folder_of_its_study_file(

@@ -88,8 +88,8 @@ def compare(
             `torch.nn.Module` that can be made again in another process (see `pretrained_module`); or several of them.
         labels: Numbers of labelled target examples, each at least 1; none for all that there are.
         methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class".
-            None for those of METHODS_COMPARED that need no more than the sources have: data, for those that train on
-            source data, and the target's classes, for "do-nothing"; a network of others is not trained from scratch.
+            None for those of `default_methods` that can learn the target from the sources; a network of others is not
+            trained from scratch.
         diagnostics: Names of diagnostics of the trained networks ("weights", "class-separation", ...), with their
             default settings, for the report's section "Why".
         seeds: Make every run with so many repetitions, each with its own few-shot subset and initialisation, at least

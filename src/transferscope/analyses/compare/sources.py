@@ -12,7 +12,6 @@ from torch import nn
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
 from transferscope.files import written_whole
-from transferscope.methods import METHODS, MerlinTargetOnly
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 from transferscope.models.build import makes_network
 from transferscope.models.build import seen_from as network_seen_from
@@ -38,16 +37,6 @@ def named_sources(sources: Sequence[Source], folder: Path) -> list[str | Dataset
         return Pretrained(NetworkSettings(source)) if isinstance(source, str) and makes_network(source) else source
 
     return [named(source) for source in sources]
-
-
-def usable_methods(methods: Sequence[str], sources: Sequence[str | Dataset | Pretrained]) -> list[str]:
-    """Those of transferscope's methods that the sources suffice for: some train on source data.
-
-    Without source data there is no MeRLin, and no need of the control beside it.
-    """
-    if any(not isinstance(source, Pretrained) for source in sources):
-        return list(methods)
-    return [name for name in methods if not METHODS[name]().uses_source and name != MerlinTargetOnly.name]
 
 
 def source_table(pretrained: Pretrained) -> dict[str, Any]:

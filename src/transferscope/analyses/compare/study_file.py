@@ -14,13 +14,13 @@ import numpy as np
 import tomli_w
 
 from transferscope import registry
-from transferscope.analyses.compare.sources import network_settings, slug, source_table, usable_methods
+from transferscope.analyses.compare.sources import network_settings, slug, source_table
 from transferscope.data.image_folder import size_at_most
 from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.places import find_path
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused
-from transferscope.methods import METHODS, METHODS_COMPARED, Method, Raw, Scratch, check_task
+from transferscope.methods import METHODS, Method, Raw, Scratch, check_task, default_methods
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
 from transferscope.models.build import seen_from as network_seen_from
@@ -147,7 +147,7 @@ def study_tables(
     if len(networks) == len(sources):
         longer = budget.pretraining_steps != Budget.pretraining_steps
         refuse_unused({"a number of pre-training steps": longer}, "every source is a pretrained network")
-    asked = _methods_asked(methods, sources, str(network.get("name", "")))
+    asked = _methods_asked(methods, str(network.get("name", "")), source_data=len(networks) < len(sources))
     chosen = _method_tables(asked)
     tables: dict[str, Any] = {
         "name": study,
@@ -174,17 +174,14 @@ def study_tables(
     return _fitted_to(data, tables, without=left_out)
 
 
-def _methods_asked(
-    methods: Sequence[str] | None, sources: Sequence[str | Dataset | Pretrained], network: str
-) -> list[str]:
+def _methods_asked(methods: Sequence[str] | None, network: str, *, source_data: bool) -> list[str]:
     """The methods that are named, with one that needs no source where none is; or those that the sources suffice for.
 
     A network of others is trained from scratch only where that is asked for: it takes hours.
     """
     is_foreign = ":" in network
     if methods is None:
-        usable = usable_methods(METHODS_COMPARED, sources)
-        return [name for name in usable if name != Scratch.name or not is_foreign]
+        return list(default_methods(source_data=source_data, large_network=is_foreign))
     known = [METHODS[name]() for name in methods if name in METHODS.own]
     if len(known) < len(methods) or not all(method.needs_source for method in known):
         return list(methods)

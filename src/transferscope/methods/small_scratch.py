@@ -1,0 +1,69 @@
+"""A small network from scratch: what a large pretrained one has to beat where training it from scratch takes days."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import nn
+
+from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.errors import DataError
+from transferscope.methods.method import FitOptions
+from transferscope.methods.target_training import Beginning, TargetTraining
+from transferscope.models.build import build_network
+from transferscope.models.network import Network
+from transferscope.training import stream_seed
+
+SMALLEST, LARGEST_LENET, LARGEST = 16, 40, 64
+"""Pixels on a side that images have at least and at most, and up to which LeNet reads them, beyond which conv4."""
+
+
+@dataclass(frozen=True)
+class SmallScratch(TargetTraining):
+    """Train a small network on the target's labels alone, whichever network the others share.
+
+    Images are read by LeNet, or by conv4 where they have more than 40 pixels on a side, averaged to 64 at most; vectors
+    by a multilayer perceptron.
+    """
+
+    name: ClassVar[str] = "small-scratch"
+    version: ClassVar[int] = 1
+    keeps_architecture: ClassVar[bool] = False
+
+    @property
+    def uses_network(self) -> bool:
+        """No, a network of its own."""
+        return False
+
+    def check_task(self, target: Dataset, source: Dataset | None) -> None:
+        """Refuse texts.
+
+        Raises:
+            DataError: The inputs are texts.
+        """
+        if target.train.is_tokens:
+            raise DataError(f"{self.name} has no small network for texts, and {target.name} is texts; leave it out")
+
+    def begin(self, task: TransferTask, network: Network, options: FitOptions) -> Beginning:
+        """The small network, drawn from the seed, in the place of the one that is given."""
+        small = small_network(task.target.train, seed=stream_seed(options.seed, "small network"))
+        return super().begin(task, small, options)
+
+
+def small_network(train: LabelledSet, *, seed: int) -> Network:
+    """A network of the own small ones that reads inputs like these.
+
+    Args:
+        train: Images or vectors.
+        seed: Seed of the weights.
+    """
+    if not train.is_image:
+        return build_network("mlp", train.input_shape, train.n_outputs, seed=seed)
+    channels, *sides = train.input_shape
+    height, width = (min(max(side, SMALLEST), LARGEST) for side in sides)
+    name = "lenet" if max(height, width) <= LARGEST_LENET else "conv4"
+    network = build_network(name, (channels, height, width), train.n_outputs, seed=seed)
+    if [height, width] != sides:
+        blocks = OrderedDict(resize=nn.AdaptiveAvgPool2d((height, width)), **dict(network.features.named_children()))
+        network.features = nn.Sequential(blocks)
+    return network

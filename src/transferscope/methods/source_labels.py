@@ -1,0 +1,111 @@
+"""What a source says of a target that has the same labels: which of its outputs are meant, and in which units."""
+
+from contextlib import suppress
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transferscope.data.spec import parse_spec
+from transferscope.data.task import Dataset
+from transferscope.errors import DataError, SettingsError
+
+
+def outputs_in_source(method: str, target: Dataset, source: Dataset | None) -> list[int]:
+    """Which output of the source's labels belongs to each of the target's.
+
+    Args:
+        method: Name of the method that asks.
+        target: The target.
+        source: The source; None for a network without data.
+
+    Returns:
+        Places of the target's classes among the source's, or of its numbers, in their order.
+
+    Raises:
+        DataError: There are no source data that name the labels; they are of another kind; a class of the target is
+            none of the source; or they are other numbers, or those of a column of another name.
+    """
+    if source is None:
+        raise DataError(
+            f"{method} reads the target's labels from those of the source, and the source is a network without data "
+            f"that would name them; leave {method} out"
+        )
+    wanted, known = target.train, source.train
+    columns = [column for column in (_label_columns(target), _label_columns(source)) if column]
+    other_numbers = known.n_outputs != wanted.n_outputs or len(set(columns)) > 1
+    if wanted.kind != known.kind or (wanted.classes is None and other_numbers):
+        seen = [
+            f"{one.train.kind} of {', '.join(_label_columns(one)) or one.train.n_outputs}" for one in (target, source)
+        ]
+        raise DataError(
+            f"{method} reads the target's labels from those of the source, and {target.name} is {seen[0]} with "
+            f"{source.name}, which is {seen[1]}; expected the same labels, or leave {method} out"
+        )
+    if wanted.classes is None or known.classes is None:
+        return list(range(wanted.n_outputs))
+    lacking = [name for name in wanted.classes if name not in known.classes]
+    if lacking:
+        raise DataError(
+            f"{method} reads the target's labels from those of the source, and {source.name} has no class "
+            f"{lacking[0]!r} of {target.name}; give a source with the same classes, or leave {method} out"
+        )
+    return [known.classes.index(name) for name in wanted.classes]
+
+
+def _label_columns(data: Dataset) -> tuple[str, ...]:
+    """The columns that hold the labels, where the name of the data says so."""
+    with suppress(SettingsError):
+        return parse_spec(data.provenance.get("spec", "")).options.get("label", ())
+    return ()
+
+
+class Line(nn.Module):
+    """Numbers y as a + b (y - c), of each column its own.
+
+    Args:
+        offset: a.
+        slope: b.
+        centre: c.
+    """
+
+    offset: Tensor
+    slope: Tensor
+    centre: Tensor
+
+    def __init__(self, offset: Float[Tensor, " K"], slope: Float[Tensor, " K"], centre: Float[Tensor, " K"]) -> None:
+        super().__init__()
+        for name, numbers in (("offset", offset), ("slope", slope), ("centre", centre)):
+            self.register_buffer(name, numbers)
+
+    def forward(self, numbers: Float[Tensor, "n K"]) -> Float[Tensor, "n K"]:
+        """The numbers on the line."""
+        return self.offset + self.slope * (numbers - self.centre)
+
+
+def calibrated(numbers: Float[Tensor, "N K"], labels: Float[Tensor, "N K"]) -> Line:
+    """The line from what a source predicts to a target's labels, chosen by leave-one-out error.
+
+    Numbers as they are, with an offset, or with an offset and a slope by least squares: each number takes the one with
+    the least mean squared error on each example when the others say offset and slope, the simpler of equals. The
+    source's labels may be in other units, so that the same line brings them to those of the target.
+
+    Args:
+        numbers: Predictions for the target's training examples.
+        labels: Their labels.
+    """
+    seen, truth = numbers.double().cpu(), labels.double().cpu()
+    n = len(seen)
+    offset, slope = seen.mean(dim=0), torch.ones(seen.shape[1], dtype=torch.float64)
+    best = (truth - seen).square().mean(dim=0)
+    centred, missed = seen - seen.mean(dim=0), truth - truth.mean(dim=0)
+    size = centred.square().sum(dim=0)
+    fitted = torch.where(size > 0, (centred * missed).sum(dim=0) / size, 0.0)
+    leverage = 1 / n + torch.where(size > 0, centred.square() / size, 0.0)
+    for rate, own in ((torch.ones_like(slope), torch.full_like(seen, 1 / n)), (fitted, leverage)):
+        left = (1 - own).clamp(min=0)
+        errors = ((missed - rate * centred) / left).square().mean(dim=0)
+        better = (left > 1e-9).all(dim=0) & (errors < best)
+        best, slope = torch.where(better, errors, best), torch.where(better, rate, slope)
+        offset = torch.where(better, truth.mean(dim=0), offset)
+    return Line(offset.to(numbers), slope.to(numbers), seen.mean(dim=0).to(numbers))
