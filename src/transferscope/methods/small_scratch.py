@@ -28,7 +28,11 @@ class SmallScratch(TargetTraining):
 
     name: ClassVar[str] = "small-scratch"
     version: ClassVar[int] = 1
-    keeps_architecture: ClassVar[bool] = False
+
+    @property
+    def keeps_network(self) -> bool:
+        """No: it is none of the study's architecture."""
+        return False
 
     @property
     def uses_network(self) -> bool:

@@ -41,7 +41,13 @@ def test_five_lines_are_enough(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None
     result = compare(
-        task.target, task.source, labels=[12], methods=["scratch", "fine-tune", "merlin"], seeds=2, budget=QUICK, folder=tmp_path
+        task.target,
+        task.source,
+        labels=[12],
+        methods=["scratch", "fine-tune", "merlin"],
+        seeds=2,
+        budget=QUICK,
+        folder=tmp_path,
     )
     table = result.table()
     assert sorted(table["method"]) == ["fine-tune", "merlin", "scratch"]
