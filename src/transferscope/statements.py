@@ -47,7 +47,8 @@ class Words:
 
     def __init__(self, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})) -> None:
         self._environment = Environment(undefined=StrictUndefined, autoescape=False)
-        self._environment.filters |= _FILTERS | dict(filters)
+        self._environment.filters.update(_FILTERS)
+        self._environment.filters.update(filters)
         self._sections = _sections(package)
         self._templates: dict[str, Template] = {}
 
