@@ -60,16 +60,17 @@ def test_features_that_vary_are_all_standardised_where_ways_do_not_differ() -> N
 
 
 def test_what_was_pretrained_reads_other_tables_scaled_in_the_same_way(tmp_path: Path) -> None:
-    """In memory and from its file; joint training reads both tables in the way of the target."""
+    """Numbers alone, in memory and from its file, whatever suits either table; joint training goes by the target."""
     source, target = (Dataset(better, table(better), table(better, seed=1)) for better in ("numbers", "all"))
     assert (pixel_scale(source.train).scaled, pixel_scale(target.train).scaled) == ("numbers", "all")
     frame = build_network(NetworkSettings("mlp", (6, 5)), (34,), 1, seed=0)
-    trained = pretrain(source, frame, OPTIONS)
-    save_weights(trained.network, tmp_path / "net.safetensors", notes=trained.scale.as_notes)
-    read = open_network(frame, tmp_path / "net.safetensors").network
-    task = TransferTask(target, source)
-    for network in (trained.network, read):
-        assert scale_of(network, target.train).scaled == "numbers"
-        assert LinearProbe().fit(task, network, OPTIONS).scale.scaled == "numbers"
-    joint = Joint().fit(task, frame, OPTIONS)
+    for data in (source, target):
+        trained = pretrain(data, frame, OPTIONS)
+        save_weights(trained.network, tmp_path / "net.safetensors", notes=trained.scale.as_notes)
+        read = open_network(frame, tmp_path / "net.safetensors").network
+        for network in (trained.network, read):
+            assert scale_of(network, target.train).scaled == "numbers"
+            assert LinearProbe().fit(TransferTask(target), network, OPTIONS).scale.scaled == "numbers"
+    assert frame.scaled is None  # what is given is left as it was
+    joint = Joint().fit(TransferTask(target, source), frame, OPTIONS)
     assert scale_of(joint.network, source.train).scaled == joint.scale.scaled == "all"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 METHODS = (
     "scratch raw random-features knn do-nothing merlin-target-only linear-probe fine-tune l2-sp joint merlin merlin-ft "
-    "small-scratch boosting boosting-ridge source-boosting pooled-boosting pooled-boosting-ridge "
+    "boosting boosting-ridge source-boosting pooled-boosting pooled-boosting-ridge small-scratch "
     "all-layers-probe wise-ft soup lora bitfit surgical bss delta co-tuning distill"
 )
 DIAGNOSTICS = (

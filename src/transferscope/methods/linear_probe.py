@@ -96,7 +96,7 @@ class LinearProbe(Method):
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Penalties of the logistic solver; ridge chooses its own."""
         factors = (1.0, 0.01, 0.1, 10.0, 100.0, 1000.0)
-        return {} if self.solver == "ridge" else {"penalty": tuple(self.penalty * factor for factor in factors)}
+        return {} if self.solver != "logistic" else {"penalty": tuple(self.penalty * factor for factor in factors)}
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """Nothing: it has no rate."""

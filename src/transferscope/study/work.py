@@ -12,6 +12,7 @@ from transferscope.diagnostics import Examples, Findings, Subject
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.methods import Fitted, pretrain
+from transferscope.methods.pretrain import to_pretrain
 from transferscope.methods.tuning import Tuned
 from transferscope.models import Network
 from transferscope.models.build import frame_network
@@ -59,7 +60,7 @@ def _pretrain(cell: PlannedCell, context: WorkContext) -> Outcome:
         recipe.source,
         recipe.network,
     )
-    network = fresh_network(recipe, source, seed)
+    network = to_pretrain(fresh_network(recipe, source, seed), source)
     options = fit_options(cell, context, recipe.pretraining)
     notes = {**scale_of(network, source.train).as_notes, **code_notes(recipe.network.code)}
     if recipe.checkpoints:
