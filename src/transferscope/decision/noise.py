@@ -61,7 +61,8 @@ def noise(
         raw_a = sum_s f_s (y_as - a - b_s)^2 / (S_a - 1),   f_s = G_s / (G_s - 1)
 
     so that two arms alone have the variance of their differences. Where all arms that have a seed are of one cluster,
-    they count one by one; where one arm is alone, b_s = 0 and f_s = 1. `moderated` makes use of the other arms.
+    they count one by one; where fewer than two arms with two runs
+    have it, b_s = 0 and f_s = 1. `moderated` makes use of the other arms.
 
     Args:
         values: Scores; NaN where there is no run.
@@ -81,12 +82,13 @@ def noise(
     mean = _mean(values, there)
     loss = np.ones((values.shape[-2],) * 2)
     if not there.all():  # from least squares, so that seeds that arms lack do not matter however large their effects
-        share = there / np.maximum(n, 1)[..., None]
-        normal = there.sum(-2)[..., None] * np.eye(there.shape[-1]) - np.swapaxes(there, -1, -2) @ share
-        off = np.where(there, values - mean[..., None], 0.0).sum(-2)
+        shared = there & (used.sum(-2) >= 2)[..., None, :]
+        share = shared / np.maximum(n, 1)[..., None]
+        normal = shared.sum(-2)[..., None] * np.eye(there.shape[-1]) - np.swapaxes(shared, -1, -2) @ share
+        off = np.where(shared, values - mean[..., None], 0.0).sum(-2)
         seeds = (np.linalg.pinv(normal, hermitian=True) @ off[..., None])[..., 0]
         mean = _mean(values - seeds[..., None, :], there)
-        loss = _loss(there)
+        loss = _loss(there, shared)
     for _ in range(1 if there.all() else 8):
         rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
         step = _median(np.stack([_median(rest[..., group, :]) for group in groups], axis=-2))
@@ -153,11 +155,12 @@ def moderated(
     return Noise(mean, n, raw, variance, np.where(total > 0, df, 0.0), unstable, pool, loss)
 
 
-def _loss(there: Bool[np.ndarray, "*studies arms seeds"]) -> Float[np.ndarray, "*studies arms arms"]:
-    """`Noise.loss` by least squares of arm plus seed, all runs alike; seeds that one arm alone has count as one."""
-    arms = there.sum(-2)
-    shared = there & (arms > 1)[..., None, :]
-    alone = (there & (arms == 1)[..., None, :]).sum(-1, keepdims=True)
+def _loss(
+    there: Bool[np.ndarray, "*studies arms seeds"], shared: Bool[np.ndarray, "*studies arms seeds"]
+) -> Float[np.ndarray, "*studies arms arms"]:
+    """`Noise.loss` by least squares of arm plus seed, all runs alike; seeds that are not shared have no effect."""
+    arms = shared.sum(-2)
+    alone = (there & ~shared).sum(-1, keepdims=True)
     n = np.maximum(there.sum(-1), 1)
     known = n[..., None] * np.eye(n.shape[-1]) - (shared / np.maximum(arms, 1)[..., None, :]) @ np.swapaxes(
         shared, -1, -2

@@ -89,7 +89,7 @@ def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> 
     share = (1 - now.level) / LOOKS
     able = can_be_called(future, ways, controls)
     better = able & (beside.below(0.0).max(-1) < share / len(now.ways))
-    none = able.any(-1) & (beside.above(now.margin).max(-2).min(-1) < share)
+    none = able.any(-1) & (beside.above(now.margin).max(-2).min(-1) < share / len(now.controls))
     return np.asarray(better.any(-1) | none)
 
 

@@ -126,7 +126,7 @@ def gains(
     of freedom, at most those of all arms together) and a = (1 - level) / LOOKS, the interval of the gain over the best
     arm without a source is
 
-        from min_c (d_tc - q(a / T) e_tc)   to   min_c (d_tc + q(a / (T C)) e_tc)   or   min_c max_t (d_tc + q(a) e_tc)
+        from min_c (d_tc - q(a / T) e_tc)  to  min_c (d_tc + q(a / (T C)) e_tc)  or  min_c max_t (d_tc + q(a / C) e_tc)
 
     whichever is less, so an arm is called better where it beats each of those without, with no correction for their
     number. The last bound is for the largest gain, which takes none for the number of arms with a source.
@@ -143,9 +143,9 @@ def gains(
     beside = pairs(found, ways, controls, examples)
     lowest = beside.value - beside.half_width(share / n_ways)
     high = (beside.value + beside.half_width(share / n_ways / n_controls)).min(-1)
-    most = (beside.value + beside.half_width(share)).max(-2).min(-1)
+    most = (beside.value + beside.half_width(share / n_controls)).max(-2).min(-1)
     above = beside.above(0.0)
-    worse = np.minimum(above.min(-1) * n_ways * n_controls, above.max(-2).min(-1)[..., None])
+    worse = np.minimum(above.min(-1) * n_ways, above.max(-2).min(-1)[..., None]) * n_controls
     value = beside.value.min(-1)
     return Gains(
         value=value,
