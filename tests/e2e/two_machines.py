@@ -230,9 +230,7 @@ def alone(folder: Path) -> list[pd.DataFrame]:
     """The tables of a run on this machine alone, without a network and without workers."""
     study = folder / "alone.toml"
     study.write_text(STUDY.format(store=folder / "alone.sqlite", files=""))
-    subprocess.run(
-        [*COMMAND, "run", str(study), "--workers=0", "--quiet"], check=True, stdout=subprocess.DEVNULL
-    )
+    subprocess.run([*COMMAND, "run", str(study), "--workers=0", "--quiet"], check=True, stdout=subprocess.DEVNULL)
     return tables(folder / "alone.sqlite")
 
 
