@@ -1,6 +1,6 @@
 """A data set of your own, on one page, as a template to copy.
 
-    transferscope compare "examples/data.py:two_moons?noise=0.1&turn=0.5" --from "examples/data.py:two_moons?n=500" --labels 20
+    transferscope compare "examples/data.py:two_moons?noise=0.1&turn=0.5" --from examples/data.py:two_moons --labels 20
 
 or in a study file
 

@@ -1,6 +1,6 @@
 """A method of your own, on one page: Batch Spectral Shrinkage as a template to copy.
 
-    transferscope compare digits --from glyphs --labels 50 --methods scratch fine-tune examples/method.py:BatchSpectralShrinkage
+    transferscope compare digits --from glyphs --labels 50 --methods scratch examples/method.py:BatchSpectralShrinkage
 
 or in a study file
 
