@@ -31,7 +31,8 @@ def made_up(
         rising: Arms whose training loss was still falling at the end.
         margin: Of the study; None for the usual one.
     """
-    cells, rows = [], []
+    cells: list[StoredCell] = []
+    rows: list[tuple[object, ...]] = []
     for ((method, source), n_target), values in scores.items():
         arm = (method, source)
         for seed, value in enumerate(values):
@@ -47,7 +48,7 @@ def made_up(
                 rows += [(key, "accuracy", "target_test", np.nan, float(value), np.nan, "ok")]
                 rows += _training(key, rising=arm in rising)
     table = cells_frame(cells)
-    methods = {method: {} for (method, _), _ in scores}
+    methods: dict[str, object] = {method: {} for (method, _), _ in scores}
     spec = {"name": "made-up", "methods": methods, **({} if margin is None else {"race": {"margin": margin}})}
     return StudyFrames(
         study=StudyRow("made-up", spec, {}, "2026-11-25T09:00:00+00:00"),

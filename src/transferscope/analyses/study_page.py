@@ -138,7 +138,7 @@ def _question(question: Question, parts: list[Part], to_do: list[str], more: tup
         if not others:  # nothing but a warning: it is the evidence
             warnings, others = [], list(head.blocks)
         if part is parts[0]:
-            lead = warnings
+            lead += warnings
             sections += [replace(head, blocks=tuple(others)), *rest]
         else:
             sections += [replace(head, blocks=(*warnings, Text(part.sentence), *others)), *rest]

@@ -28,8 +28,10 @@ def budgets_section(store: Store, summary: Summary) -> Section | None:
     """
     frames = summary.frames
     own = _length(frames.study.spec)
-    found: dict[float, tuple[StudyFrames, Mapping[int, Decision]]] = {own[0]: (frames, summary.decided)} if own else {}
-    for row in store.studies() if own else ():
+    if own is None:
+        return None
+    found: dict[float, tuple[StudyFrames, Mapping[int, Decision]]] = {own[0]: (frames, summary.decided)}
+    for row in store.studies():
         length = _length(row.spec)
         if length is None or length[1] != own[1] or length[0] in found or _rest(row) != _rest(frames.study):
             continue
@@ -39,7 +41,6 @@ def budgets_section(store: Store, summary: Summary) -> Section | None:
     sizes = sorted({n for _, decided in found.values() for n, one in decided.items() if one.recommended is not None})
     if len(found) < 2 or not sizes:
         return None
-    assert own is not None
     words = words_of(frames.metric)
     columns = (Column(capitalised(own[1]), numeric=False), *(Column(counted(n, "label"), numeric=False) for n in sizes))
     rows = tuple(

@@ -131,7 +131,7 @@ def compare_arms(frames: StudyFrames, decided: dict[int, Decision], *, level: fl
     final = frames.final(frames.metric.record)
     final = final[final["role"] == "method"].sort_values("seed").set_index("seed")
     grouped = final.groupby(["n_target", "method", "source"], sort=False)
-    runs = {(int(n), Arm(str(method), str(source))): rows for (n, method, source), rows in grouped}
+    runs = {(int(str(n)), Arm(str(method), str(source))): rows for (n, method, source), rows in grouped}
     found = []
     for n_target, decision in decided.items():
         scratch = runs.get((n_target, Arm(str(frames.baseline), "")))

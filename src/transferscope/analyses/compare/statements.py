@@ -127,6 +127,7 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
 
 def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
     """What else a reader should know of the decisions, those of fewer labels first."""
+    untold = untold_steps(frames)
     for n_target, decision in decided.items():
         one, sizes = _Named(frames, n_target, decision), [n_target] if len(decided) > 1 else []
         if decision.helping:
@@ -144,8 +145,8 @@ def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
         if decision.unfinished:
             steps = max(arm.steps for arm in arm_trainings(frames) if arm.n_target == n_target and arm.unfinished)
             yield state("unfinished", sizes=sizes, arms=one.pairs(decision.unfinished), steps=steps)
-        if steps := untold_steps(frames).get(n_target):
-            yield state("untold", sizes=sizes, steps=steps)
+        if n_target in untold:
+            yield state("untold", sizes=sizes, steps=untold[n_target])
         if decision.missing:
             yield state("missing", sizes=sizes, arms=one.pairs(decision.missing))
     covers = {decision.covers for decision in decided.values()} - {"nothing"}

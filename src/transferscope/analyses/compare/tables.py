@@ -245,16 +245,17 @@ def _gain(c: Comparison, metric: Metric) -> Cell:
     gain = c.facts.gain
     if gain is None:
         return Cell("–")
-    known = gain.low is not None and gain.high is not None
-    detail = f"{metric.points(gain.low)} to {metric.points(gain.high)}" if known else ""
+    detail = ""
+    if gain.low is not None and gain.high is not None:
+        detail = f"{metric.points(gain.low)} to {metric.points(gain.high)}"
     return Cell(metric.points(gain.value), detail, value=gain.value)
 
 
 def _call(c: Comparison) -> Cell:
     facts = c.facts
-    tone: Tone = {"better": "positive", "worse": "negative", "": "baseline"}.get(facts.call, "undecided")
+    tones: dict[str, Tone] = {"better": "positive", "worse": "negative", "": "baseline"}
     said = "unstable" if facts.unstable else "unfinished" if facts.unfinished else ""
-    return Cell(facts.call or "no source", facts.why or said, tone)
+    return Cell(facts.call or "no source", facts.why or said, tones.get(facts.call, "undecided"))
 
 
 def _over_scratch(c: Comparison, metric: Metric) -> Cell:

@@ -29,7 +29,7 @@ def untold_steps(frames: StudyFrames) -> dict[int, int]:
     ends = run_ends(frames)
     untold = ends["middle"].isna() & ends["poor"] & ~ends["at_chance"] & ~ends["stopped"] & (ends["steps"] > 0)
     own = ends[untold & (ends["method"] == frames.baseline)]
-    return {int(size): int(steps) for size, steps in own.groupby("n_target")["steps"].max().items()}
+    return {int(str(size)): int(steps) for size, steps in own.groupby("n_target")["steps"].max().items()}
 
 
 def nothing_learnt(frames: StudyFrames) -> frozenset[int]:
