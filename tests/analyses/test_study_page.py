@@ -17,10 +17,9 @@ from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import QUESTIONS, ReportFiles
 
 FIGURES = (
-    "overview",
+    "arms",
     "labels",
     "label-plan",
-    "differences",
     "seeds",
     "curves",
     "classes",
@@ -55,22 +54,32 @@ def test_the_verdict_comes_first(report: ReportFiles, page: str) -> None:
 
 
 @pytest.mark.long
-def test_four_questions_are_the_headings_and_each_begins_with_a_sentence(page: str) -> None:
-    found = re.findall(r"<h2>(.*?)</h2>\n<p class=\"(\w+)\">", page)
-    assert found == [(title, "lead") for title in ("In short", *QUESTIONS.values())]
+def test_four_questions_are_the_headings_and_their_answers_are_on_the_first_screen(page: str) -> None:
+    found = re.findall(r"<h2>(.*?)</h2>", page)
+    assert found == ["In short", *QUESTIONS.values(), "The study"]
+    first = page[: page.index('<section id="whether">')]
+    linked = re.findall(r'<p><a href="#([\w-]+)">', first)
+    assert linked == ["whether", "which", "how-much"]
+    assert set(linked) <= set(re.findall(r'<section id="([\w-]+)"', page))
     why = page[page.index('<section id="why">') :]
-    assert '<p class="lead">Not answered yet.</p>' in why  # nothing was diagnosed
     assert "[diagnostics.weights]" in why
     assert "transferscope theory place STUDY.toml" in why
 
 
 @pytest.mark.long
-def test_headings_go_down_one_level_at_a_time_and_all_are_in_the_contents(page: str) -> None:
+def test_headings_go_down_one_level_at_a_time_and_everything_below_the_first_screen_is_folded(page: str) -> None:
     levels = [int(level) for level in re.findall(r"<h([1-6])", page)]
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
-    contents = re.findall(r'href="#([\w-]+)"', page[page.index("<nav") : page.index("</nav>")])
-    assert ["verdict", *contents] == re.findall(r'<section id="([\w-]+)"', page)
+    assert len(re.findall(r'<details class="part">', page)) == levels.count(3)
+
+
+@pytest.mark.long
+def test_no_sentence_of_the_first_screen_is_said_again_below(page: str) -> None:
+    first, rest = page[: page.index('<section id="whether">')], page[page.index('<section id="whether">') :]
+    lead = re.findall(r'<p class="lead">(.*?)</p>', first)
+    assert lead
+    assert not any(sentence in rest for sentence in lead)
 
 
 @pytest.mark.long
@@ -83,36 +92,31 @@ def test_the_one_script_is_ours_and_the_policy_names_its_hash(page: str) -> None
 
 
 @pytest.mark.long
-def test_each_question_is_answered_in_a_sentence_beside_its_link(page: str) -> None:
-    contents = page[page.index("<nav") : page.index("</nav>")]
-    for slug, sentence in re.findall(r'<section id="([a-z-]+)">\n<h2>.*?</h2>\n<p class="lead">(.*?)</p>', page):
-        assert slug == "verdict" or re.search(rf'href="#{slug}">.*?</a><p>{re.escape(sentence)}</p>', contents)
-
-
-@pytest.mark.long
 def test_arms_have_one_order_in_tables_and_figures(page: str, summary: Summary) -> None:
     """The best over all numbers of labels first, by hand from the table of scores."""
     scores = summary.table.pivot(index=["source", "method"], columns="n_target", values="mean")
     by_hand = list((scores - scores.mean()).mean(axis=1).sort_values(ascending=False).index)
     assert list(summary.arms) == by_hand
-    names = [summary.name_of(*arm) for arm in by_hand]
     for size in summary.frames.sizes:
         table = page[page.index(f"{size:,}\u00a0labels, best first") :]
         rows = re.findall(r'<th scope="row" class="">(.*?)<small>', table[: table.index("</table>")])
         assert rows == [tick_name(method) for source, method in by_hand if source]
-    overview = page[page.index('id="figure-overview"') :]
-    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", overview[: overview.index("</svg>")])
-    assert [name for name in drawn if name in names] == [name for name in names if name in drawn]
-    assert len([name for name in drawn if name in names]) > 4
+    figure = page[page.index('id="figure-arms"') :]
+    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", figure[: figure.index("</svg>")])
+    for source in summary.frames.sources:
+        below = drawn[drawn.index(f"From {source}") + 1 :]
+        own = [tick_name(method) for one, method in by_hand if one == source]
+        assert [name for name in below if name in own][: len(own)] == own
 
 
 @pytest.mark.long
 def test_marks_say_their_values_on_hover(page: str, summary: Summary) -> None:
-    best = next(c for c in summary.in_order if c.difference and c.n_target == summary.frames.sizes[0])
-    gain = summary.frames.metric.shown_difference(best.difference.mean) if best.difference else ""
-    overview = page[page.index('id="figure-overview"') :]
-    titles = re.findall(r"<title>(.*?)</title>", overview[: overview.index("</svg>")])
-    assert any(f"labels: {gain} (" in title for title in titles)
+    decision = summary.decided[summary.frames.sizes[0]]
+    gain = next(arm.gain for arm in decision.arms if arm.name == decision.recommended)
+    assert gain is not None
+    figure = page[page.index('id="figure-arms"') :]
+    titles = re.findall(r"<title>(.*?)</title>", figure[: figure.index("</svg>")])
+    assert any(summary.frames.metric.gain(gain.value) in title for title in titles)
 
 
 @pytest.mark.long
@@ -120,7 +124,6 @@ def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, 
     with fabricate(tmp_path / "s.sqlite", small) as store:
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
     how_much = page[page.index('<section id="how-much">') : page.index('<section id="why">')]
-    assert "Not answered yet." in how_much
     assert "give several <code>labels</code> under <code>[target]</code>" in how_much
     assert "give several <code>sizes</code> under <code>[pretraining]</code>" in how_much
     assert "<code>transferscope scaling STUDY.toml</code>" in how_much
@@ -134,7 +137,7 @@ def test_every_figure_has_svg_pdf_and_numbers(report: ReportFiles) -> None:
     assert {path.name for path in report.files} == expected | {"methods-table.csv", "failures.csv"}
     assert all(path.parent == folder and path.stat().st_size > 100 for path in report.files)
     assert (folder / "labels.pdf").read_bytes().startswith(b"%PDF")
-    assert len(pd.read_csv(folder / "differences.csv")) == 3 * 8 * 5 - 1
+    assert len(pd.read_csv(folder / "arms.csv")) == 3 * 9
 
 
 @pytest.mark.long
@@ -154,13 +157,13 @@ def test_the_page_says_what_failed_and_where_the_data_are_from(page: str) -> Non
 
 
 @pytest.mark.long
-def test_one_size_gets_a_dot_plot_and_the_same_page_again(tmp_path: Path, small: Fabrication) -> None:
+def test_the_same_study_gives_the_same_page_again(tmp_path: Path, small: Fabrication) -> None:
     missing = frozenset({("fashion", "joint", 600, 0)})
     with fabricate(tmp_path / "s.sqlite", replace(small, n_seeds=1, not_done=missing)) as store:
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
         again = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
     assert page == again
-    assert 'id="figure-methods"' in page
+    assert 'id="figure-arms"' in page
     assert 'id="figure-labels"' not in page
     assert "1 cell not done yet; run the study again and only these are done." in page
 
@@ -169,14 +172,14 @@ def test_one_size_gets_a_dot_plot_and_the_same_page_again(tmp_path: Path, small:
 def test_a_study_without_a_baseline_still_gets_a_report(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "s.sqlite", replace(small, baseline=False, sizes=(50, 600))) as store:
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
-    assert "because nothing was trained from scratch" in page
-    assert 'id="figure-differences"' not in page
+    assert "nothing was run without a source to compare with" in page
+    assert 'id="figure-arms"' not in page
 
 
 def test_a_regression_gets_a_report_without_classes(tmp_path: Path) -> None:
     with fabricate_regression(tmp_path / "s.sqlite") as store:
         page = build_report(store, "numbers", tmp_path / "r.html").html.read_text(encoding="utf-8")
-    assert "reaches a squared error of" in page
+    assert "R² " in page
     assert 'id="figure-classes"' not in page
 
 

@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import pytest
-from transferscope.study.estimate import estimate_study
 
 import transferscope
 from study.test_work import tables
 from transferscope.data import TransferTask
 from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin, Method, Start
 from transferscope.models import Network
-from transferscope.store import Store
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
@@ -54,8 +52,6 @@ def test_a_study_asks_a_method_for_nothing_that_is_not_written(tmp_path: Path) -
     changes = {"methods": {"least": {"method": f"{__name__}:Least"}}, "tuning": {"folds": 2, "trials": 2}}
     study = parse_spec(tables(tmp_path, diagnostics={"weights": {}}, **changes))
     plan = plan_study(study)
-    with Store.open(str(tmp_path / "store.sqlite")) as store:
-        estimate_study(plan.cells, store, study.name, study.engine)
     context = WorkContext(tmp_path, device="cpu")
     assert [work(cell, context).cost is not None for cell in plan.cells]
     assert set() == ASKED

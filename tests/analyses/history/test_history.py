@@ -220,8 +220,8 @@ def test_gains_are_of_the_same_task_source_and_labels(history: History, monkeypa
     frame = pd.DataFrame(rows, columns=["task", "arm", "labels", "score"])
     frame = frame.assign(measure="accuracy", better="higher", origin="own")
     monkeypatch.setattr("transferscope.analyses.history.records.shipped_rows", lambda: frame)
-    assert gains_over("fine-tune", "linear-probe", history=history) == (11, pytest.approx(1.0), pytest.approx(9.0))
-    assert gains_over("fine-tune", "raw", history=history) == (11, pytest.approx(20.0), pytest.approx(20.0))
+    assert gains_over("fine-tune", "linear-probe", history=history) == pytest.approx((11, 1.0, 9.0))
+    assert gains_over("fine-tune", "raw", history=history) == pytest.approx((11, 20.0, 20.0))
     assert gains_over("fine-tune", "linear-probe", source="far", history=history) is None
     assert gains_over("merlin", "linear-probe", history=history) is None
 
