@@ -1,6 +1,7 @@
 """Which runs to make next: cheapest first, then those that can change the answer."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -91,7 +92,7 @@ def _wanted(
     least = cost[unseen[0]] if len(unseen) else -1.0
     early = len(unseen) > 0 and bool((have > 0).any()) and cost[have > 0].min() * _DEAR <= least
     racing = _racing(scores, free, margin, level, question) if early else []
-    yield from (arm for arm in racing if cost[arm] * _DEAR <= least)
+    yield from takewhile(lambda arm: cost[arm] * _DEAR <= least, racing)
     yield from (int(arm) for arm in unseen)
     if not len(unseen):
         yield from _racing(scores, free, margin, level, question)
