@@ -114,7 +114,7 @@ def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
         mean, unstable = float(now.found.mean[at]), bool(now.found.unstable[at])
         chance, shortfall = float(now.selection.chance[at]), float(now.selection.shortfall[at])
         if now.found.df[at] > 0:
-            stderr = float(np.sqrt(now.found.variance[at] / n))
+            stderr = float(np.sqrt(now.found.variance[at] / now.found.n[at]))
             half = float(special.stdtrit(now.found.df[at], (1 + now.level) / 2)) * stderr
             low, high = mean - half, mean + half
     if scores.with_source[arm]:

@@ -30,7 +30,7 @@ class Noise:
 
     Attributes:
         mean: Mean over seeds, less what seeds gave to all arms; NaN without a run.
-        n: Runs, as floating-point numbers.
+        n: Runs that count, as floating-point numbers.
         raw: Variance over seeds of the arm alone, less what seeds gave to all; 0 below two runs.
         variance: The same, moderated; NaN where nothing is known.
         df: Its degrees of freedom; 0 where nothing is known.
@@ -61,8 +61,8 @@ def noise(
         raw_a = sum_s f_s (y_as - a - b_s)^2 / (S_a - 1),   f_s = G_s / (G_s - 1)
 
     so that two arms alone have the variance of their differences. Where all arms that have a seed are of one cluster,
-    they count one by one; where fewer than two arms with two runs
-    have it, b_s = 0 and f_s = 1. `moderated` makes use of the other arms.
+    they count one by one; where fewer than two arms with two runs have it, b_s = 0 and f_s = 1. A run of a seed that no
+    other arm has is not read where its arm has two others. `moderated` makes use of the other arms.
 
     Args:
         values: Scores; NaN where there is no run.
@@ -70,13 +70,15 @@ def noise(
         resolution: What one test example is worth: variances are at least a quarter of its square.
     """
     there = ~np.isnan(values)
+    alone = there & (there.sum(-2, keepdims=True) == 1)
+    there = there & ~(alone & ((there & ~alone).sum(-1, keepdims=True) >= 2))
     n = there.sum(-1).astype(float)
     several = n >= 2
     used = there & several[..., None]
     groups = [np.flatnonzero(clusters == label) for label in np.unique(clusters)]
     count = sum(used[..., group, :].any(-2).astype(float) for group in groups)  # (..., S)
-    alone = np.asarray(count < 2)
-    count = np.where(alone, used.sum(-2), count)
+    within = np.asarray(count < 2)
+    count = np.where(within, used.sum(-2), count)
     factor = np.where(count >= 2, count / np.maximum(count - 1, 1), 1.0)
     seeds = np.zeros(count.shape)
     mean = _mean(values, there)
@@ -92,10 +94,11 @@ def noise(
     for _ in range(1 if there.all() else 8):
         rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
         step = _median(np.stack([_median(rest[..., group, :]) for group in groups], axis=-2))
-        if alone.any():
-            step = np.where(alone, _median(rest), step)
+        if within.any():
+            step = np.where(within, _median(rest), step)
         step = np.where(count >= 2, step, 0.0)
-        seeds = seeds + step - step.mean(-1, keepdims=True)
+        middle = step.sum(-1, keepdims=True) / np.maximum((count >= 2).sum(-1, keepdims=True), 1)
+        seeds = np.where(count >= 2, seeds + step - middle, seeds)
         mean = _mean(values - seeds[..., None, :], there)
     rest = np.where(there, values - seeds[..., None, :] - mean[..., None], 0.0)
     raw = (factor[..., None, :] * rest**2).sum(-1) / np.maximum(n - 1, 1)

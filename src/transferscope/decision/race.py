@@ -1,6 +1,7 @@
 """Which runs to make next: cheapest first, then those that can change the answer."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -91,7 +92,7 @@ def _wanted(
     least = cost[unseen[0]] if len(unseen) else -1.0
     early = len(unseen) > 0 and bool((have > 0).any()) and cost[have > 0].min() * _DEAR <= least
     racing = _racing(scores, free, margin, level, question) if early else []
-    yield from (arm for arm in racing if cost[arm] * _DEAR <= least)
+    yield from takewhile(lambda arm: cost[arm] * _DEAR <= least, racing)
     yield from (int(arm) for arm in unseen)
     if not len(unseen):
         yield from _racing(scores, free, margin, level, question)
@@ -107,16 +108,17 @@ def _racing(
     if now is None:
         return []
     found, chosen = now.found, now.selection
+    n = (~np.isnan(scores.values[now.at])).sum(axis=1)
     wanted: list[int] = []
-    if chosen.chance[chosen.arm] < SETTLED or (found.n[chosen.arm] < 2 and len(found.n) > 1):
-        rivals = np.flatnonzero((chosen.better > 0) & (np.arange(len(found.n)) != chosen.arm))
+    if chosen.chance[chosen.arm] < SETTLED or (n[chosen.arm] < 2 and len(n) > 1):
+        rivals = np.flatnonzero((chosen.better > 0) & (np.arange(len(n)) != chosen.arm))
         for rival in rivals[np.argsort(-chosen.better[rivals], kind="stable")][:4]:
-            wanted += sorted((chosen.arm, int(rival)), key=lambda arm: found.n[arm])
+            wanted += sorted((chosen.arm, int(rival)), key=lambda arm: int(n[arm]))
         wanted.append(chosen.arm)
     elif question == "whether" and now.outcome == "open" and now.why_open != "unfinished":
         controls = now.controls[np.argsort(-found.mean[now.controls], kind="stable")]
         ways = now.ways[~found.unstable[now.ways]] if not found.unstable[now.ways].all() else now.ways
         pair = [int(ways[np.argmax(found.mean[ways])]), int(controls[0])]
-        wanted += [int(arm) for arm in controls if found.n[arm] < 2]
-        wanted += sorted(pair, key=lambda arm: found.n[arm])
+        wanted += [int(arm) for arm in controls if n[arm] < 2]
+        wanted += sorted(pair, key=lambda arm: int(n[arm]))
     return [int(now.at[arm]) for arm in dict.fromkeys(wanted) if free[now.at[arm]].any()]
