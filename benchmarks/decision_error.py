@@ -2,29 +2,38 @@
 
     python -m benchmarks.decision_error SECTION [--studies N]
 
-Sections print the tables of docs/results/decision.md: error, power, chance, settles, race, recorded.
+SECTION is error, power, examples, chance, settles, race or recorded; each prints a table of docs/results/decision.md.
 
-A simulated study has arms of two kinds, with true means, and the score of arm a with seed s is
+A simulated study has arms with and without a source, and the score of arm a with seed s is
 
     mean_a + 1.5 b_s + sd_a (sqrt(r) c_{k(a) s} + sqrt(1 - r) e_as)
 
-b is common to all arms of a seed, c to the arms of one source (r = 0, .5 or .9), e is the arm's own: normal, Student's
-t with 3 degrees of freedom, skewed (minus a lognormal, skewness -3.7), all of variance 1, or normal with one run in
-twenty 15 sd lower. sd_a is 1 for all; log-uniform over a factor of 10; 1 or 3 for every second arm; or 10 for the last
-arm with a source. Studies are read at every number of seeds as these are added.
+b is common to all arms, c to the arms of one source (r = 0, .5 or .9) and e the arm's own: normal; Student's t with 3
+degrees of freedom; skewed (minus an exponential, skewness -2) or more so (minus a lognormal, -3.7); all of variance 1;
+or normal with one run in twenty 15 sd lower. sd_a is 1 for all, log-uniform over a factor of 10, 1 or 3 for every
+second arm, or 10 for the last arm with a source. Studies are read at every number of seeds as these are added.
 """
 
 import argparse
+import csv
+import itertools
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from transferscope.decision import Decision, Question, Scores, decide, example_variance, next_runs
 from transferscope.decision.noise import noise
 from transferscope.decision.whether import LOOKS, can_be_called, pairs
+from transferscope.decision.which import draw_means, select
 
+RUNS = Path(__file__).parents[1] / "docs" / "results" / "runs"
+WITHOUT_SOURCE = ("merlin-target-only", "random-features", "raw", "scratch")
+LEVEL = 0.05 / LOOKS
 SEEDS = 12
-SHAPES = ("normal", "t3", "skewed", "failing")
+SHAPES = ("normal", "t3", "skewed", "failing", "very skewed")
 SCALES = ("equal", "log-uniform", "1 : 3", "one x 10")
 SHARED = (0.0, 0.5, 0.9)
 
@@ -52,10 +61,10 @@ class Design:
         return f"{self.sources} x {self.ways} against {self.controls}"
 
 
-DESIGNS = (
-    Design(1, 1, 1), Design(1, 1, 2), Design(1, 3, 1), Design(1, 6, 3), Design(3, 2, 2), Design(8, 2, 3), Design(4, 3, 6),
-    Design(6, 5, 3),
-)  # fmt: skip
+DESIGNS = tuple(
+    Design(*numbers)
+    for numbers in ((1, 1, 1), (1, 1, 2), (2, 1, 1), (1, 3, 1), (1, 6, 3), (3, 2, 2), (8, 2, 3), (4, 3, 6), (6, 5, 3))
+)
 
 
 def errors(
@@ -81,11 +90,13 @@ def errors(
 
 def _shaped(rng: np.random.Generator, size: tuple[int, ...], shape: str) -> np.ndarray:
     if shape == "t3":
-        return rng.standard_t(3.0, size) / np.sqrt(3.0)
-    z = rng.standard_normal(size)
+        return np.asarray(rng.standard_t(3.0, size) / np.sqrt(3.0))
     if shape == "skewed":
+        return 1.0 - rng.standard_exponential(size)
+    z = rng.standard_normal(size)
+    if shape == "very skewed":
         s = 0.8
-        return (np.exp(s**2 / 2) - np.exp(s * z)) / np.sqrt(np.exp(s**2) * (np.exp(s**2) - 1))
+        return np.asarray((np.exp(s**2 / 2) - np.exp(s * z)) / np.sqrt(np.exp(s**2) * (np.exp(s**2) - 1)))
     return z
 
 
@@ -99,7 +110,7 @@ def truths(design: Design, sd: np.ndarray, kind: str) -> np.ndarray:
 
 
 def p_values(values: np.ndarray, design: Design) -> np.ndarray:
-    """Of every arm with a source, shape (studies, arms), adjusted for their number but not for looks; 1 if not callable."""
+    """Of arms with a source, shape (studies, arms), adjusted for their number, not for looks; 1 if not callable."""
     found = noise(values, design.clusters)
     ways, controls = np.arange(design.n_ways), np.arange(design.n_ways, values.shape[1])
     p = pairs(found, ways, controls, None).below(0.0).max(-1) * len(ways)
@@ -114,3 +125,351 @@ def cells(designs: tuple[Design, ...]) -> Iterator[tuple[Design, str, str, float
                 for shared in SHARED if design.ways > 1 else SHARED[:1]:
                     for kind in ("equal", "one ties", "two tie")[: min(design.controls, 3)]:
                         yield design, shape, scale, shared, kind
+
+
+def error(rng: np.random.Generator, n: int) -> None:
+    """Print the share of studies without an effect in which any arm is called better.
+
+    Cells above .05 are measured again with ten times the studies, so that the worst is not the luckiest.
+    """
+    found = defaultdict(list)
+    for cell in cells(DESIGNS):
+        design, shape, scale, shared, kind = cell
+        shares = false_calls(rng, n, cell)
+        if shares[0] > 0.05:
+            shares = false_calls(rng, 10 * n, cell)
+        groups = [f"arms: {design}", f"noise: {shape}", f"spread: {scale}", f"shared: {shared}", f"means: {kind}"]
+        exception = shape.endswith("skewed") and scale == "one x 10"
+        for group in [f"{shape}, one x 10"] if exception else ["all others", *groups]:
+            found[group].append(shares)
+    print("| | cells | any look at 3 to 12 seeds: mean, worst | S = 3: mean, worst | 4 | 5 | 10 |")
+    print("|---" * 7 + "|")
+    for group, rows in found.items():
+        both = [f"{mean:.3f}, {worst:.3f}" for mean, worst in zip(np.mean(rows, 0), np.max(rows, 0), strict=True)]
+        print(f"| {group} | {len(rows)} | {' | '.join(both)} |")
+    worst = [false_calls(rng, 5 * n, (design, "normal", "equal", 0.0, "one ties"), 0.3)[0] for design in DESIGNS[1:]]
+    print(f"30 % of runs missing at random, normal and equal noise, one ties, any look: {max(worst):.3f} at most")
+    print("false no, the best arm exactly a margin ahead of all without, any look: ", end="")
+    print(", ".join(f"{design} {false_no(rng, 5 * n, design):.3f}" for design in DESIGNS))
+
+
+def false_no(rng: np.random.Generator, n: int, design: Design) -> float:
+    """Share of studies in which any look says that nothing gains more than the margin, where one arm gains as much."""
+    values = 0.5 * errors(rng, n, design, "normal", "equal", 0.0)[0]
+    values[:, 0] += 1.0
+    ways, controls = np.arange(design.n_ways), np.arange(design.n_ways, values.shape[1])
+    false = np.zeros(n, dtype=bool)
+    for s in range(3, SEEDS + 1):
+        beside = pairs(noise(values[..., :s], design.clusters), ways, controls, None)
+        false |= beside.above(1.0).max(-2).min(-1) < LEVEL / design.controls
+    return float(false.mean())
+
+
+def false_calls(
+    rng: np.random.Generator, n: int, cell: tuple[Design, str, str, float, str], missing: float = 0.0
+) -> np.ndarray:
+    """Share of studies with a false call at any look at 3 to 12 seeds, and at the looks at 3, 4, 5 and 10."""
+    design, shape, scale, shared, kind = cell
+    values, sd = errors(rng, n, design, shape, scale, shared)
+    values += truths(design, sd, kind)[..., None]
+    values[..., 2:][rng.random(values[..., 2:].shape) < missing] = np.nan
+    called = np.stack([p_values(values[..., :s], design).min(1) < LEVEL for s in range(3, SEEDS + 1)], axis=1)
+    return np.array([called.any(1).mean(), *called.mean(0)[[0, 1, 2, 7]]])
+
+
+def power(rng: np.random.Generator, n: int) -> None:
+    """Print how often one arm that is 2 or 4 sd above the best without a source is called better."""
+    print("| arms | noise | effect | S = 3 | 4 | 5 | 10 |\n|---|---|---|---|---|---|---|")
+    for numbers in ((1, 1, 1), (1, 6, 3), (8, 2, 3)):
+        design = Design(*numbers)
+        for name, values in noises(rng, n, design).items():
+            for effect in (2.0, 4.0):
+                read = values.copy()
+                read[:, 0] += effect
+                calls = [(p_values(read[..., :s], design)[:, 0] < LEVEL).mean() for s in (3, 4, 5, 10)]
+                print(f"| {design} | {name} | {effect:g} sd | {' | '.join(f'{call:.2f}' for call in calls)} |")
+
+
+def noises(rng: np.random.Generator, n: int, design: Design) -> dict[str, np.ndarray]:
+    """Quiet noise; the last arm with a source ten times as noisy; one of its runs collapsed; a noisy control."""
+    quiet = errors(rng, n, design, "normal", "equal", 0.0)[0]
+    noisy, collapsed, control = quiet.copy(), quiet.copy(), quiet.copy()
+    last = design.n_ways - 1
+    noisy[:, last] += 10 * rng.standard_normal(noisy[:, last].shape)
+    collapsed[:, last, 1] -= 30
+    control[:, -1] += 3 * rng.standard_normal(control[:, -1].shape)
+    if not last:
+        return {"quiet": quiet}
+    return {"quiet": quiet, "one x 10": noisy, "one collapsed run": collapsed, "a control x 3": control}
+
+
+def examples(rng: np.random.Generator, n: int) -> None:
+    """Print false calls of arms that are alike on all data and differ on the test set that all seeds share.
+
+    Whether an arm is right on an example is the sign of 1.28 sd + 1.2 difficulty + .6 (what the arm is good at, which
+    the examples of a group share) + .1 by arm and seed + .7 by run and example, all normal: accuracy .9.
+    """
+    print("| test examples | in groups | seeds | not reckoned with | reckoned with |\n" + "|---" * 5 + "|")
+    design, sd = Design(1, 6, 1), np.sqrt(1.2**2 + 0.6**2 + 0.1**2 + 0.7**2)
+    ways, controls = np.arange(6), np.arange(6, 7)
+    for size, n_groups, s in ((300, 300, 3), (300, 300, 5), (300, 300, 10), (1000, 1000, 5), (300, 30, 5)):
+        groups, false = np.arange(size) % n_groups, np.zeros(2)
+        for _ in range(n):
+            z = 1.2816 * sd + 1.2 * rng.standard_normal((1, 1, size))
+            z = z + 0.6 * rng.standard_normal((7, 1, n_groups))[:, :, groups] + 0.1 * rng.standard_normal((7, s, 1))
+            right = 100.0 * (z + 0.7 * rng.standard_normal((7, s, size)) > 0)
+            found = noise(right.mean(2), design.clusters, resolution=100 / size)
+            for at, extra in enumerate((None, example_variance(right, groups))):
+                p = pairs(found, ways, controls, extra).below(0.0).max(-1) * 6
+                false[at] += ((p < LEVEL) & can_be_called(found, ways, controls)).any()
+        print(f"| {size} | {n_groups if n_groups < size else ''} | {s} | {false[0] / n:.3f} | {false[1] / n:.3f} |")
+
+
+BINS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.001)
+
+
+def calibration(said: np.ndarray, came: np.ndarray) -> str:
+    """Cells of a table: chance that was said -> share that came true."""
+    parts = [(said >= low) & (said < high) for low, high in itertools.pairwise(BINS)]
+    return " | ".join(f"{said[p].mean():.2f} → {came[p].mean():.2f}" if p.sum() >= 30 else "" for p in parts)
+
+
+def chance(rng: np.random.Generator, n: int) -> None:
+    """Print how often the recommended arm is within the margin of the best, by the chance that was said."""
+    rows = []
+    for k, spread, sd, seeds, far in np.ndindex(3, 4, 2, 4, 2):
+        for _ in range(n):
+            arms, tau = (4, 9, 20)[k], (0.0, 0.5, 1.0, 3.0)[spread]
+            mean = tau * rng.standard_normal(arms) - 10 * (rng.random(arms) < 0.5) * far
+            sds = (1.0, 2.0)[sd] * np.exp(rng.uniform(-0.6, 0.6, arms))
+            s = (2, 3, 5, 10)[seeds]
+            values = mean[:, None] + sds[:, None] * rng.standard_normal((arms, s)) + 1.5 * rng.standard_normal((1, s))
+            cost = 10 ** rng.uniform(0, 2, arms)
+            drawn = draw_means(noise(values, np.arange(arms)), None)
+            chosen = select(drawn.means, cost, 1.0, np.ones(arms, dtype=bool))
+            best = int(values.mean(1).argmax())
+            lost = mean.max() - mean[[chosen.arm, best]]
+            rows.append([arms, tau, far, s, chosen.chance[chosen.arm], *lost, cost[chosen.arm] / cost[best]])
+    table = np.array(rows)
+    print("| studies | below .5 | .5 | .6 | .7 | .8 | .9 | .95 | .99 | points lost | by the best mean | cost / its |")
+    print("|---" * 12 + "|")
+    groups = {"all": table[:, 0] > 0, "means differ (sd .5 to 3)": table[:, 1] > 0, "all equal": table[:, 1] == 0}
+    for column, name in ((1, "sd of means"), (3, "seeds"), (0, "arms"), (2, "half are 10 points worse")):
+        for value in np.unique(table[:, column]):
+            groups[f"{name} {value:g}"] = (table[:, column] == value) & (table[:, 1] > 0)
+    for name, part in groups.items():
+        if part.any():
+            of = table[part]
+            ends = f"{of[:, 5].mean():.2f} | {of[:, 6].mean():.2f} | {np.exp(np.log(of[:, 7]).mean()):.2f}"
+            print(f"| {name} | {calibration(of[:, 4], of[:, 5] <= 1.0)} | {ends} |")
+    sure = table[:, 4] >= 0.95
+    print(f"settled {sure.mean():.2f}, of these wrong {(table[sure, 5] > 1).mean():.4f}")
+
+
+@dataclass(frozen=True)
+class Study:
+    """A simulated or recorded study with all its runs.
+
+    Attributes:
+        mean: True means.
+        values: All runs, shape (arms, seeds).
+        scores: Without any run.
+    """
+
+    mean: np.ndarray
+    values: np.ndarray
+    scores: Scores
+
+    def read(self, made: np.ndarray) -> Scores:
+        """With the runs that were made."""
+        scores = self.scores
+        return Scores(
+            scores.arms, np.where(made, self.values, np.nan), scores.with_source, scores.clusters, scores.cost,
+            None, scores.unfinished, scores.failed, scores.resolution,
+        )  # fmt: skip
+
+    def wrong(self, said: Decision) -> tuple[bool, bool]:
+        """Whether the outcome and the recommended arm are false."""
+        source = self.scores.with_source
+        gain = self.mean[source].max() - self.mean[~source].max()
+        helping = [self.scores.arms.index(name) for name in said.helping]
+        false = any(self.mean[arm] <= self.mean[~source].max() for arm in helping) or (
+            said.outcome == "no" and gain > 1
+        )
+        lost = self.mean.max() - self.mean[self.scores.arms.index(said.recommended or "")]
+        return bool(false), bool(said.settled and lost > 1)
+
+
+def study(mean: np.ndarray, values: np.ndarray, n_ways: int, clusters: np.ndarray, cost: np.ndarray) -> Study:
+    """The first arms have a source."""
+    k = len(mean)
+    nothing = np.zeros(values.shape, dtype=bool)
+    names = tuple(str(arm) for arm in range(k))
+    empty = np.full(values.shape, np.nan)
+    scores = Scores(names, empty, np.arange(k) < n_ways, clusters, cost, None, np.zeros(k, dtype=bool), nothing, 0.0)
+    return Study(mean, values, scores)
+
+
+def drawn_study(rng: np.random.Generator, arms: int, tau: float, gain: float, sd: float, seeds: int) -> Study:
+    """True means with standard deviation tau, a quarter of the arms without a source and the others `gain` higher."""
+    n_ways = arms - max(1, arms // 4)
+    ways = np.arange(arms) < n_ways
+    mean = tau * rng.standard_normal(arms) + gain * ways
+    sds = sd * np.exp(rng.uniform(-0.6, 0.6, arms))
+    values = mean[:, None] + sds[:, None] * rng.standard_normal((arms, seeds)) + 1.5 * rng.standard_normal((1, seeds))
+    return study(
+        mean, values, n_ways, np.where(ways, np.arange(arms) % 3, 3 + np.arange(arms)), 10 ** rng.uniform(0, 2, arms)
+    )
+
+
+def settles(rng: np.random.Generator, n: int) -> None:
+    """Print how often the seeds that a decision asks for settle it."""
+    rows = []
+    for _ in range(10 * n):
+        s = int(rng.choice([2, 3, 4, 5]))
+        sd, gain = float(rng.choice([0.5, 1, 2])), float(rng.choice([0, 0, 1, 3]))
+        one = drawn_study(rng, int(rng.choice([3, 5, 9, 14])), float(rng.choice([0.5, 1, 3])), gain, sd, s + 12)
+        made = np.broadcast_to(np.arange(s + 12) < s, one.values.shape).copy()
+        asked = decide(one.read(made)).settles
+        if asked is not None:
+            for name in asked.arms:
+                made[int(name), s : s + asked.seeds] = True
+            after = decide(one.read(made))
+            done = after.outcome != "open" if asked.question == "whether" else after.settled
+            rows.append([asked.question == "whether", asked.chance, done, asked.seeds, s])
+    table = np.array(rows, dtype=float)
+    print("| question | n | below .5 | .5 | .6 | .7 | .8 | .9 | .95 | .99 | said .8 or more |\n" + "|---" * 11 + "|")
+    groups = {"whether": table[:, 0] == 1, "which": table[:, 0] == 0, "both": table[:, 0] >= 0}
+    groups |= {f"both, from {s} seeds": table[:, 4] == s for s in (2, 3, 4, 5)}
+    for name, part in groups.items():
+        of = table[part]
+        most = of[of[:, 1] >= 0.8]
+        end = f"{most[:, 1].mean():.2f} → {most[:, 2].mean():.2f}"
+        print(f"| {name} | {len(of)} | {calibration(of[:, 1], of[:, 2])} | {end} |")
+
+
+def run_race(one: Study, question: Question) -> tuple[np.ndarray, Decision, bool]:
+    """Which runs a race makes, what is said at its end, and whether any look before was false on "whether"."""
+    made = np.zeros(one.values.shape, dtype=bool)
+    false = False
+    while runs := next_runs(one.read(made), question=question):
+        made[runs[0]] = True
+        if question == "whether" and made.all(axis=0).any() and made.sum() % 3 == 0:
+            false |= one.wrong(decide(one.read(made)))[0]
+    said = decide(one.read(made))
+    return made, said, false or one.wrong(said)[0]
+
+
+def race(rng: np.random.Generator, n: int) -> None:
+    """Print how many runs races take, as a share of five seeds of everything, and how often they are wrong."""
+    head = (
+        "| question | arms | sd of means, gain | runs: median | where a kind is 2 sd ahead | where an arm is | cost | "
+    )
+    print(head + "settled | wrong of these | whether open | whether false at any look |\n" + "|---" * 11 + "|")
+    for question, arms, share in (("which", 5, 1.0), ("which", 16, 0.4), ("whether", 5, 0.5), ("whether", 16, 0.15)):
+        for tau, gain in ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (4.0, 0.0), (1.0, 4.0)):
+            rows = []
+            for _ in range(int(n * share)):
+                one = drawn_study(rng, arms, tau, gain, 1.0, SEEDS)
+                made, said, false = run_race(one, "which" if question == "which" else "whether")
+                order = np.sort(one.mean)
+                kinds = one.mean[one.scores.with_source].max() - one.mean[~one.scores.with_source].max()
+                cost = (made * one.scores.cost[:, None]).sum() / (5 * one.scores.cost.sum())
+                ahead = abs(kinds) >= 2, order[-1] - order[-2] >= 2
+                ended = said.settled, one.wrong(said)[1], said.outcome == "open", false
+                rows.append([made.sum() / (5 * arms), *ahead, cost, *ended])
+            of = np.array(rows, dtype=float)
+            clear = [f"{np.median(of[of[:, at] == 1, 0]):.2f}" if of[:, at].sum() > 4 else "" for at in (1, 2)]
+            wrong = of[:, 5].sum() / max(of[:, 4].sum(), 1)
+            print(
+                f"| {question} | {arms} | {tau:g}, {gain:g} | {np.median(of[:, 0]):.2f} | {' | '.join(clear)} | ",
+                end="",
+            )
+            print(f"{np.median(of[:, 3]):.2f} | {of[:, 4].mean():.2f} | {wrong:.3f} | ", end="")
+            print(f"{of[:, 6].mean():.2f} | {of[:, 7].mean():.3f} |", flush=True)
+
+
+def recorded_studies() -> Iterator[tuple[str, Study]]:
+    """Five seeds of 17 to 22 methods on four pairs with two numbers of labels (docs/results/methods.md)."""
+    for path in sorted(RUNS.glob("methods-*.csv")):
+        with path.open(encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        for labels in sorted({row["n_target"] for row in rows}, key=int):
+            of = [row for row in rows if row["n_target"] == labels]
+            names = sorted({row["method"] for row in of}, key=lambda name: (name in WITHOUT_SOURCE, name))
+            runs = [[row for row in of if row["method"] == name] for name in names]
+            values = 100 * np.array([[float(row["accuracy"]) for row in arm] for arm in runs])
+            cost = np.array([np.mean([float(row["seconds"]) for row in arm]) for arm in runs])
+            n_ways = sum(name not in WITHOUT_SOURCE for name in names)
+            clusters = np.where(np.arange(len(names)) < n_ways, 0, np.arange(len(names)))
+            yield (
+                f"{path.stem.removeprefix('methods-')}, {labels}",
+                study(values.mean(1), values, n_ways, clusters, cost),
+            )
+
+
+def recorded(rng: np.random.Generator, n: int) -> None:
+    """Print what is said of recorded runs, of three seeds of five, by a race, and of their noise alone."""
+    print(
+        "| pair, labels | five seeds: outcome, arms that help | three of five: the same outcome | the opposite | ",
+        end="",
+    )
+    print(
+        "lost by the recommended | chance said | race: runs | points lost | noise alone: false |\n" + "|---" * 9 + "|"
+    )
+    said, came = [], []
+    for name, one in recorded_studies():
+        k = len(one.mean)
+        full = decide(one.read(np.ones(one.values.shape, dtype=bool)))
+        same, opposite, lost, shares, lost_by_race, false = [], [], [], [], [], []
+        for _ in range(max(n // 20, 5)):
+            order = rng.permutation(5)
+            shuffled = Study(one.mean, one.values[:, order], one.scores)
+            three = decide(shuffled.read(np.broadcast_to(np.arange(5) < 3, one.values.shape)))
+            same.append(three.outcome.split(",")[0] == full.outcome.split(",")[0])
+            opposite.append({three.outcome.split(",")[0], full.outcome.split(",")[0]} == {"helps", "no"})
+            lost.append(one.mean.max() - one.mean[int(three.recommended or 0)])
+            said.append(three.chance)
+            came.append(lost[-1] <= 1)
+        for _ in range(max(n // 40, 3)):
+            order = rng.permutation(5)
+            made, end, _ = run_race(Study(one.mean, one.values[:, order], one.scores), "which")
+            shares.append(made.mean())
+            lost_by_race.append(one.mean.max() - one.mean[int(end.recommended or 0)])
+        ways, controls = np.flatnonzero(one.scores.with_source), np.flatnonzero(~one.scores.with_source)
+        rest = one.values - one.mean[:, None]
+        for _ in range(n):  # seeds in random order and with random signs, a part of the arms, at every look
+            some = [rng.choice(of, rng.integers(1, len(of) + 1), replace=False) for of in (ways, controls)]
+            arms = np.concatenate(some)
+            n_ways = int((arms < len(ways)).sum())
+            flipped = (rest * rng.choice([-1.0, 1.0], 5))[arms][:, rng.permutation(5)] * np.sqrt(5 / 4)
+            part = np.arange(n_ways), np.arange(n_ways, len(arms))
+            flipped[part[1][1:]] -= rng.choice([0.0, 10.0])
+            called = False
+            for s in (3, 4, 5):
+                found = noise(flipped[:, :s], one.scores.clusters[arms])
+                p = pairs(found, *part, None).below(0.0).max(-1) * n_ways
+                called |= bool(((p < LEVEL) & can_be_called(found, *part)).any())
+            false.append(called)
+        middle = (
+            f"{np.mean(same):.2f} | {np.mean(opposite):.2f} | {np.mean(lost):.2f} | {np.mean(said[-len(lost) :]):.2f}"
+        )
+        ends = f"{np.median(shares):.2f} | {np.mean(lost_by_race):.2f} | {np.mean(false):.3f}"
+        print(f"| {name} | {full.outcome}, {len(full.helping)} of {k} | {middle} | {ends} |", flush=True)
+    print(f"three seeds, chance said → within a point by five seeds: | {calibration(np.array(said), np.array(came))} |")
+
+
+SECTIONS = {f.__name__: f for f in (error, power, examples, chance, settles, race, recorded)}
+
+
+def main() -> None:
+    """Print one section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("section", choices=list(SECTIONS))
+    parser.add_argument("--studies", type=int, default=200)
+    given = parser.parse_args()
+    SECTIONS[given.section](np.random.default_rng(20261125), given.studies)
+
+
+if __name__ == "__main__":
+    main()

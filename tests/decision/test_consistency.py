@@ -111,7 +111,7 @@ def contradictions(scores: Scores, said: Any) -> list[str]:
 def test_no_part_of_a_decision_contradicts_another(part: int) -> None:
     rng = np.random.default_rng(part)
     outcomes = set()
-    for _ in range(150):
+    for _ in range(60):
         scores = study(rng)
         said = decide(scores)
         assert not contradictions(scores, said), scores

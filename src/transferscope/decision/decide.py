@@ -114,7 +114,7 @@ def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
         mean, unstable = float(now.found.mean[at]), bool(now.found.unstable[at])
         chance, shortfall = float(now.selection.chance[at]), float(now.selection.shortfall[at])
         if now.found.df[at] > 0:
-            stderr = float(np.sqrt(now.found.variance[at] / n))
+            stderr = float(np.sqrt(now.found.variance[at] / now.found.n[at]))
             half = float(special.stdtrit(now.found.df[at], (1 + now.level) / 2)) * stderr
             low, high = mean - half, mean + half
     if scores.with_source[arm]:
@@ -128,8 +128,7 @@ def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
             elif now.blocked[way]:
                 why = "unfinished"
             elif now.gains.callable[way]:
-                assert gain.low is not None and gain.high is not None
-                inside = -now.margin < gain.low and gain.high < now.margin
+                inside = bool(now.gains.low[way] > -now.margin and now.gains.high[way] < now.margin)
                 call, why = "within the margin" if inside else "open", ""
             elif unstable:
                 why = "unstable"

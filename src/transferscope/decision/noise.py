@@ -13,14 +13,14 @@ _UNSTABLE = 16.0
 """An arm with so many times the typical variance is unstable."""
 
 _MOST_DF, _EXCESS, _EXCESS_ARMS = 20.0, 2.0, 6
-"""Prior degrees of freedom are at most so many; log variances of arms scatter by _EXCESS beyond chance, a prior that
-weighs as much as so many arms."""
+"""Prior degrees of freedom are at most so many; log variances of arms scatter by _EXCESS beyond chance, which weighs as
+much as so many arms of three seeds, and less with more seeds."""
 
 _HALF_DF = np.geomspace(_MOST_DF / 2, 0.5, 400)
 _TRIGAMMA = special.polygamma(1, _HALF_DF)
 _SEEDS = np.maximum(np.arange(1000), 1.0)
 _MEDIAN_CHI2 = special.chdtri(_SEEDS, 0.5) / _SEEDS
-_MEAN_LOG = special.polygamma(1, _SEEDS / 2)
+_LOG_VARIANCE = special.polygamma(1, _SEEDS / 2)
 """By degrees of freedom: the median of chi2 over them, and the variance of the logarithm of chi2."""
 
 
@@ -30,12 +30,14 @@ class Noise:
 
     Attributes:
         mean: Mean over seeds, less what seeds gave to all arms; NaN without a run.
-        n: Runs, as floating-point numbers.
+        n: Runs that count, as floating-point numbers.
         raw: Variance over seeds of the arm alone, less what seeds gave to all; 0 below two runs.
         variance: The same, moderated; NaN where nothing is known.
         df: Its degrees of freedom; 0 where nothing is known.
         unstable: Whether the arm varies so much more than the others that it keeps its own variance.
         pool: Degrees of freedom of the variances of all stable arms together, shape (..., 1).
+        loss: Variance of the difference of two means over v_a / n_a + v_b / n_b: above 1 where they have different
+            seeds, because the effects of these are estimated from few arms; shape (..., A, A).
     """
 
     mean: Float[np.ndarray, "*studies arms"]
@@ -45,6 +47,7 @@ class Noise:
     df: Float[np.ndarray, "*studies arms"]
     unstable: Bool[np.ndarray, "*studies arms"]
     pool: Float[np.ndarray, "*studies 1"]
+    loss: Float[np.ndarray, "*#studies arms arms"]
 
 
 def noise(
@@ -58,7 +61,8 @@ def noise(
         raw_a = sum_s f_s (y_as - a - b_s)^2 / (S_a - 1),   f_s = G_s / (G_s - 1)
 
     so that two arms alone have the variance of their differences. Where all arms that have a seed are of one cluster,
-    they count one by one; where one arm is alone, b_s = 0 and f_s = 1. `moderated` makes use of the other arms.
+    they count one by one; where fewer than two arms with two runs have it, b_s = 0 and f_s = 1. A run of a seed that no
+    other arm has is not read where its arm has two others. `moderated` makes use of the other arms.
 
     Args:
         values: Scores; NaN where there is no run.
@@ -66,23 +70,35 @@ def noise(
         resolution: What one test example is worth: variances are at least a quarter of its square.
     """
     there = ~np.isnan(values)
+    alone = there & (there.sum(-2, keepdims=True) == 1)
+    there = there & ~(alone & ((there & ~alone).sum(-1, keepdims=True) >= 2))
     n = there.sum(-1).astype(float)
     several = n >= 2
     used = there & several[..., None]
     groups = [np.flatnonzero(clusters == label) for label in np.unique(clusters)]
     count = sum(used[..., group, :].any(-2).astype(float) for group in groups)  # (..., S)
-    alone = np.asarray(count < 2)
-    count = np.where(alone, used.sum(-2), count)
+    within = np.asarray(count < 2)
+    count = np.where(within, used.sum(-2), count)
     factor = np.where(count >= 2, count / np.maximum(count - 1, 1), 1.0)
     seeds = np.zeros(count.shape)
     mean = _mean(values, there)
+    loss = np.ones((values.shape[-2],) * 2)
+    if not there.all():  # from least squares, so that seeds that arms lack do not matter however large their effects
+        shared = there & (used.sum(-2) >= 2)[..., None, :]
+        share = shared / np.maximum(n, 1)[..., None]
+        normal = shared.sum(-2)[..., None] * np.eye(there.shape[-1]) - np.swapaxes(shared, -1, -2) @ share
+        off = np.where(shared, values - mean[..., None], 0.0).sum(-2)
+        seeds = (np.linalg.pinv(normal, hermitian=True) @ off[..., None])[..., 0]
+        mean = _mean(values - seeds[..., None, :], there)
+        loss = _loss(there, shared)
     for _ in range(1 if there.all() else 8):
         rest = np.where(used, values - seeds[..., None, :] - mean[..., None], np.nan)
         step = _median(np.stack([_median(rest[..., group, :]) for group in groups], axis=-2))
-        if alone.any():
-            step = np.where(alone, _median(rest), step)
+        if within.any():
+            step = np.where(within, _median(rest), step)
         step = np.where(count >= 2, step, 0.0)
-        seeds = seeds + step - step.mean(-1, keepdims=True)
+        middle = step.sum(-1, keepdims=True) / np.maximum((count >= 2).sum(-1, keepdims=True), 1)
+        seeds = np.where(count >= 2, seeds + step - middle, seeds)
         mean = _mean(values - seeds[..., None, :], there)
     rest = np.where(there, values - seeds[..., None, :] - mean[..., None], 0.0)
     raw = (factor[..., None, :] * rest**2).sum(-1) / np.maximum(n - 1, 1)
@@ -90,28 +106,30 @@ def noise(
     raw = np.where(several, np.maximum(raw, np.maximum(0.25 * resolution**2, rounding**2)), 0.0)
     runs = used.sum(-2)
     lost = (factor * runs).sum(-1, keepdims=True) / np.maximum(runs.sum(-1, keepdims=True), 1)
-    return Noise(mean, n, raw, *moderated(raw, n, np.maximum(lost, 1.0)))
+    return moderated(mean, n, raw, np.maximum(lost, 1.0), loss)
 
 
 def moderated(
-    raw: Float[np.ndarray, "*studies arms"], n: Float[np.ndarray, "*studies arms"], factor: Float[np.ndarray, "*_ 1"]
-) -> tuple[Float[np.ndarray, "*studies arms"], Float[np.ndarray, "*studies arms"], Bool[np.ndarray, "*studies arms"]]:
+    mean: Float[np.ndarray, "*studies arms"],
+    n: Float[np.ndarray, "*studies arms"],
+    raw: Float[np.ndarray, "*studies arms"],
+    factor: Float[np.ndarray, "*_ 1"],
+    loss: Float[np.ndarray, "*_ arms arms"],
+) -> Noise:
     """Variances shrunk towards those of the other arms (Smyth 2004, limma), but for unstable ones.
 
         v = (d raw + d0 s0) / (d + d0),   d = n - 1,   s0 = weighted mean of raw over the stable arms
 
-    d0 comes from the scatter of log raw beyond that of chi2_d; the degrees of freedom of v are d + d0, and at most those
-    of all arms together. Fewer than three stable arms with two runs lend nothing. An arm with one run has d = 0: its
-    variance is that of the others.
+    d0 comes from the scatter of log raw beyond that of chi2_d; the degrees of freedom of v are d + d0, and at most
+    those of all arms together, less for the seeds' effects. Fewer than three stable arms with two runs lend nothing. An
+    arm with one run has d = 0: its variance is that of the others.
 
     Args:
-        raw: Variances over seeds; not read where n is below 2.
+        mean: Means over seeds.
         n: Runs.
+        raw: Variances over seeds; not read where n is below 2.
         factor: Mean of f_s in `noise`, by which squares are less for the seeds' effects; at least 1.
-
-    Returns:
-        Variances, degrees of freedom (0 where nothing is known, and NaN as the variance), which arms are unstable, and
-        the degrees of freedom of the stable ones together.
+        loss: See `Noise`.
     """
     several = n >= 2
     d = np.where(several, n - 1, 0.0)
@@ -127,14 +145,34 @@ def moderated(
     centre = np.where(stable, logs, 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
     free = np.maximum(k - 1, 1)
     scatter = np.where(stable, (logs - centre) ** 2, 0.0).sum(-1, keepdims=True) / free
-    excess = scatter - np.where(stable, _MEAN_LOG[at], 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
-    excess = (free * np.maximum(excess, 0.0) + _EXCESS_ARMS * _EXCESS) / (free + _EXCESS_ARMS)
+    by_chance = np.where(stable, _LOG_VARIANCE[at], 0.0).sum(-1, keepdims=True) / np.maximum(k, 1)
+    weight_of_prior = _EXCESS_ARMS * by_chance / _LOG_VARIANCE[2]
+    excess = free * np.maximum(scatter - by_chance, 0.0) + weight_of_prior * _EXCESS
+    excess = excess / (free + weight_of_prior)
     prior = np.where(k >= 3, 2 * np.interp(excess, _TRIGAMMA, _HALF_DF), 0.0)
     lent = np.where(unstable, 0.0, prior)
     total = d + lent
     variance = np.divide(d * raw + lent * common, total, out=np.full_like(total, np.nan), where=total > 0)
-    df = np.where(unstable, d, np.maximum(np.minimum(total, pool / factor**2), d))
-    return variance, np.where(total > 0, df, 0.0), unstable, pool / factor**2
+    pool = pool / factor**2
+    df = np.where(unstable, d, np.maximum(np.minimum(total, pool), d))
+    return Noise(mean, n, raw, variance, np.where(total > 0, df, 0.0), unstable, pool, loss)
+
+
+def _loss(
+    there: Bool[np.ndarray, "*studies arms seeds"], shared: Bool[np.ndarray, "*studies arms seeds"]
+) -> Float[np.ndarray, "*studies arms arms"]:
+    """`Noise.loss` by least squares of arm plus seed, all runs alike; seeds that are not shared have no effect."""
+    arms = shared.sum(-2)
+    alone = (there & ~shared).sum(-1, keepdims=True)
+    n = np.maximum(there.sum(-1), 1)
+    known = n[..., None] * np.eye(n.shape[-1]) - (shared / np.maximum(arms, 1)[..., None, :]) @ np.swapaxes(
+        shared, -1, -2
+    )
+    known = known - alone @ np.swapaxes(alone, -1, -2) / np.maximum(alone.sum(-2, keepdims=True), 1)
+    covariance = np.linalg.inv(known + 1e-6 * np.eye(n.shape[-1]))
+    diagonal = np.diagonal(covariance, axis1=-2, axis2=-1)
+    between = diagonal[..., None] + diagonal[..., None, :] - 2 * covariance
+    return np.maximum(between / (1 / n[..., None] + 1 / n[..., None, :]), 1.0)
 
 
 def _mean(

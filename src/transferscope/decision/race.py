@@ -1,19 +1,25 @@
 """Which runs to make next: cheapest first, then those that can change the answer."""
 
+from collections.abc import Iterator
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
 from transferscope.decision.record import Scores
-from transferscope.decision.standing import Standing, stand
+from transferscope.decision.standing import stand
 from transferscope.decision.which import SETTLED
 from transferscope.errors import SettingsError
 
 Question = Literal["which", "whether"]
 
 _DEAR = 10.0
-"""An arm without a run waits while one more run of another arm that can change the answer costs less than this share."""
+"""An arm without a run waits while runs of others that cost so many times less can change the answer."""
+_TRIES = 2
+"""An arm whose first runs failed so many times is left."""
+_DRAWS = 500
+"""Are enough to choose a run; that an arm is settled takes all of them."""
 
 
 def next_runs(
@@ -76,41 +82,43 @@ def _wanted(
     margin: float,
     level: float,
     question: Question,
-) -> list[int]:
+) -> Iterator[int]:
     """Arms in the order in which they should be run."""
     have = (~np.isnan(scores.values)).sum(axis=1)
-    tried = have + scores.failed.sum(axis=1) + busy.sum(axis=1)
+    tried = have + scores.failed.sum(axis=1)
     cost = np.nan_to_num(scores.cost, nan=np.inf)
-    unseen = np.flatnonzero((have == 0) & (tried < 2) & (busy.sum(axis=1) == 0) & free.any(axis=1))
+    unseen = np.flatnonzero((have == 0) & (tried < _TRIES) & ~busy.any(axis=1) & free.any(axis=1))
     unseen = unseen[np.argsort(cost[unseen], kind="stable")]
-    now = stand(scores, margin=margin, level=level)
-    racing = (
-        [] if now is None else [int(now.at[arm]) for arm in _contest(now, np.flatnonzero(free.any(axis=1)), question)]
-    )
+    least = cost[unseen[0]] if len(unseen) else -1.0
+    early = len(unseen) > 0 and bool((have > 0).any()) and cost[have > 0].min() * _DEAR <= least
+    racing = _racing(scores, free, margin, level, question) if early else []
+    yield from takewhile(lambda arm: cost[arm] * _DEAR <= least, racing)
+    yield from (int(arm) for arm in unseen)
     if not len(unseen):
-        return racing
-    cheap = [arm for arm in racing if cost[arm] * _DEAR <= cost[unseen[0]]]
-    return [*cheap, *(int(arm) for arm in unseen), *(arm for arm in racing if arm not in cheap)]
+        yield from _racing(scores, free, margin, level, question)
 
 
-def _contest(now: Standing, free: Int[np.ndarray, " _"], question: Question) -> list[int]:
-    """Arms of `now.at` whose next run is of use, the most useful first."""
+def _racing(
+    scores: Scores, free: Bool[np.ndarray, "arms seeds"], margin: float, level: float, question: Question
+) -> list[int]:
+    """Arms whose next run is of use, the most useful first."""
+    now = stand(scores, margin=margin, level=level, draws=_DRAWS)
+    if now is not None and now.selection.chance[now.selection.arm] > SETTLED - 0.05:
+        now = stand(scores, margin=margin, level=level)
+    if now is None:
+        return []
     found, chosen = now.found, now.selection
+    n = (~np.isnan(scores.values[now.at])).sum(axis=1)
     wanted: list[int] = []
-    if chosen.chance[chosen.arm] < SETTLED or (found.n[chosen.arm] < 2 and len(found.n) > 1):
-        rivals = [
-            int(arm)
-            for arm in np.argsort(-chosen.better, kind="stable")
-            if arm != chosen.arm and chosen.better[arm] > 0
-        ]
-        for rival in rivals[:4]:
-            wanted += sorted((chosen.arm, rival), key=lambda arm: found.n[arm])
-        if not rivals:
-            wanted.append(chosen.arm)
+    if chosen.chance[chosen.arm] < SETTLED or (n[chosen.arm] < 2 and len(n) > 1):
+        rivals = np.flatnonzero((chosen.better > 0) & (np.arange(len(n)) != chosen.arm))
+        for rival in rivals[np.argsort(-chosen.better[rivals], kind="stable")][:4]:
+            wanted += sorted((chosen.arm, int(rival)), key=lambda arm: int(n[arm]))
+        wanted.append(chosen.arm)
     elif question == "whether" and now.outcome == "open" and now.why_open != "unfinished":
-        way = now.ways[np.argmax(found.mean[now.ways])]
         controls = now.controls[np.argsort(-found.mean[now.controls], kind="stable")]
-        pair = [int(way), int(controls[0])]
-        wanted += sorted(pair, key=lambda arm: found.n[arm])
-        wanted += [int(arm) for arm in controls if found.n[arm] < 2]
-    return [arm for arm in dict.fromkeys(wanted) if now.at[arm] in free]
+        ways = now.ways[~found.unstable[now.ways]] if not found.unstable[now.ways].all() else now.ways
+        pair = [int(ways[np.argmax(found.mean[ways])]), int(controls[0])]
+        wanted += [int(arm) for arm in controls if n[arm] < 2]
+        wanted += sorted(pair, key=lambda arm: int(n[arm]))
+    return [int(now.at[arm]) for arm in dict.fromkeys(wanted) if free[now.at[arm]].any()]

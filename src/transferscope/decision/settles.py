@@ -44,7 +44,7 @@ def what_settles(now: Standing, names: tuple[str, ...]) -> Settles | None:
     takes[now.selection.arm] |= not whether
     best = (0, 0.0)
     for more in _MORE:
-        future = _after(found, truth, variance, np.where(takes, more, 0), rng)
+        future = _after(found, truth, variance, np.where(takes, float(more), 0.0), rng)
         chance = float((_whether(now, future, takes) if whether else _which(now, future, takes, rng)).mean())
         if chance > best[1]:
             best = more, chance
@@ -78,9 +78,8 @@ def _after(
     squares = (found.n - 1) * found.raw + np.where(more > 0, found.n * more / n * (added - found.mean) ** 2, 0.0)
     squares = squares + variance * rng.chisquare(np.maximum(more - 1, 1e-9), truth.shape)
     raw = squares / np.maximum(n - 1, 1)
-    wide = np.broadcast_to(n, truth.shape)
     lost = np.sqrt((found.n - 1)[~found.unstable].sum() / np.maximum(found.pool, 1e-9)).clip(1.0, 2.0)
-    return Noise(mean, wide, raw, *moderated(raw, wide, np.broadcast_to(lost, (len(truth), 1))))
+    return moderated(mean, np.broadcast_to(n, truth.shape), raw, lost, np.ones((truth.shape[1],) * 2))
 
 
 def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> Bool[np.ndarray, " futures"]:
@@ -90,7 +89,7 @@ def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> 
     share = (1 - now.level) / LOOKS
     able = can_be_called(future, ways, controls)
     better = able & (beside.below(0.0).max(-1) < share / len(now.ways))
-    none = able.any(-1) & (beside.above(now.margin).max(-2).min(-1) < share)
+    none = able.any(-1) & (beside.above(now.margin).max(-2).min(-1) < share / len(now.controls))
     return np.asarray(better.any(-1) | none)
 
 
@@ -100,7 +99,7 @@ def _which(
     """Whether the recommended arm is settled, as in `which.draw_means`, with the spread of true means known as now."""
     draws, mean, df = now.draws, future.mean[:, takes], future.df[:, takes]
     error = future.variance[:, takes] / future.n[:, takes] * df / rng.chisquare(df, (_DRAWS, *df.shape))
-    error = error + draws.examples[takes]
+    error = error + draws.added[takes]
     drawn = shrunk(mean, error, draws.prior[-_DRAWS:, None, takes], draws.centre, rng)
     short = drawn.max(-1, keepdims=True) - drawn
     chance, shortfall = (short <= now.margin).mean(0), short.mean(0)

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from transferscope.decision.noise import Noise, noise
 from transferscope.decision.record import Covers, Outcome, Reason, Scores
 from transferscope.decision.whether import LOOKS, Gains, gains
-from transferscope.decision.which import Draws, Selection, draw_means, select, shown_worse
+from transferscope.decision.which import DRAWS, Draws, Selection, draw_means, select, shown_worse
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Standing:
     level: float
 
 
-def stand(scores: Scores, *, margin: float, level: float) -> Standing | None:
+def stand(scores: Scores, *, margin: float, level: float, draws: int = DRAWS) -> Standing | None:
     """Where a comparison stands; None without a run."""
     at = np.flatnonzero((~np.isnan(scores.values)).any(axis=1))
     if not len(at):
@@ -81,22 +81,21 @@ def stand(scores: Scores, *, margin: float, level: float) -> Standing | None:
         better, worse = would & ~rising.any(), beside.callable & (beside.high < 0)
         if better.any():
             outcome = "helps"
-        elif beside.callable[~found.unstable[ways]].any() and beside.most < margin and not would.any():
+        elif beside.callable.any() and beside.most < margin and not would.any():
             outcome = "no"
         else:
-            why = _why(found, ways, controls, beside, blocked, examples, margin, level)
-    draws = draw_means(found, examples)
+            why = "unfinished" if blocked.any() else _why(found, ways, controls, beside, examples, margin, level)
+    drawn = draw_means(found, examples, draws)
     allowed = ~shown_worse(found, examples, margin, (1 - level) / LOOKS / max(len(ways), 1))
     allowed[ways[worse]] = False
     if not allowed.any():
         allowed = found.mean == found.mean.max()
-    chosen = select(draws.means, scores.cost[at], margin, allowed)
+    chosen = select(drawn.means, scores.cost[at], margin, allowed)
     if better.any():
-        helping = np.zeros(len(at), dtype=bool)
-        helping[ways[better]] = True
-        if scores.with_source[at][chosen.arm] and not helping[chosen.arm]:
+        helping = np.isin(np.arange(len(at)), ways[better])
+        if not helping[chosen.arm] and (scores.with_source[at][chosen.arm] or chosen.shortfall[chosen.arm] > margin):
             among = helping & allowed
-            chosen = select(draws.means, scores.cost[at], margin, among if among.any() else helping)
+            chosen = select(drawn.means, scores.cost[at], margin, among if among.any() else helping)
         if not helping[chosen.arm]:
             outcome = "helps, within the margin"
     return Standing(
@@ -113,7 +112,7 @@ def stand(scores: Scores, *, margin: float, level: float) -> Standing | None:
         outcome,
         why,
         chosen,
-        draws,
+        drawn,
         margin,
         level,
     )
@@ -124,27 +123,21 @@ def _why(
     ways: Int[np.ndarray, " ways"],
     controls: Int[np.ndarray, " controls"],
     beside: Gains,
-    blocked: Bool[np.ndarray, " ways"],
     examples: Float[np.ndarray, "arms arms"] | None,
     margin: float,
     level: float,
 ) -> Reason:
-    """What stands in the way of an outcome."""
+    """What stands in the way of an outcome, but for arms that could still rise."""
     if found.n.max() < 2:
         return "one seed"
-    if blocked.any():
-        return "unfinished"
-    if not beside.callable[~found.unstable[ways]].any() and not found.unstable[ways].all():
+    unstable = found.unstable[ways]
+    stable = ways[~unstable], controls[~found.unstable[controls]]
+    if not len(stable[0]) or not len(stable[1]):
+        return "unstable"
+    if not beside.callable.any():
         return "too few seeds"
-    stable = ways[~found.unstable[ways]], controls[~found.unstable[controls]]
-    if (found.unstable.any() and len(stable[0]) and len(stable[1])) or found.unstable[ways].all():
-        if found.unstable[ways].all():
-            return "unstable"
-        without = gains(found, *stable, examples=examples, level=level)
-        if (
-            without.most < margin
-            or (without.callable & (without.low > 0)).any()
-            or ((beside.low > 0) & ~beside.callable).any()
-        ):
-            return "unstable"
+    without = gains(found, *stable, examples=examples, level=level)
+    settled = without.most < margin or (without.callable & (without.low > 0)).any()
+    if found.unstable.any() and (settled or (unstable & (beside.low > 0)).any()):
+        return "unstable"
     return "noise"

@@ -68,12 +68,14 @@ def pairs(
     of_seeds = np.where(found.df > 0, found.variance, 0.0) / np.maximum(found.n, 1)
     spread = of_seeds**2 / np.maximum(found.df, 1e-300)
     one, other = (..., first[:, None]), (..., second[None])
-    squared = of_seeds[one] + of_seeds[other]
+    squared = (of_seeds[one] + of_seeds[other]) * found.loss[..., first[:, None], second[None]]
     if examples is not None:
         squared = squared + np.nan_to_num(examples[np.ix_(first, second)])
     known = (found.df[one] > 0) & (found.df[other] > 0)
     least = np.maximum(1e-6 * squared**2, 1e-300)  # a million degrees of freedom
-    df = squared**2 / np.maximum(spread[one] + spread[other], least)
+    df = squared**2 / np.maximum(
+        (spread[one] + spread[other]) * found.loss[..., first[:, None], second[None]] ** 2, least
+    )
     most = np.maximum(found.pool[..., None], np.maximum(found.df[one], found.df[other]))
     df = np.where(known, np.minimum(df, most), 0.0)
     return Pairs(found.mean[one] - found.mean[other], np.where(known, np.sqrt(squared), np.inf), df)
@@ -82,7 +84,7 @@ def pairs(
 def can_be_called(
     found: Noise, ways: Int[np.ndarray, " ways"], controls: Int[np.ndarray, " controls"]
 ) -> Bool[np.ndarray, "*studies ways"]:
-    """Which arms with a source have three seeds and are not unstable, where every arm without a source has two seeds."""
+    """Which arms with a source have three seeds and are not unstable, where all arms without have two seeds."""
     known = (found.n[..., controls] >= 2).all(-1, keepdims=True)
     return np.asarray((found.n[..., ways] >= LEAST_SEEDS) & ~found.unstable[..., ways] & known)
 
@@ -121,12 +123,13 @@ def gains(
     """Compare arms with a source with those without (intersection-union, Bonferroni over the arms with a source).
 
     With d_tc the difference of two means, its variance e_tc^2 = v_t / n_t + v_c / n_c + E_tc (Satterthwaite's degrees
-    of freedom) and a = (1 - level) / LOOKS, the interval of the gain over the best arm without a source is
+    of freedom, at most those of all arms together) and a = (1 - level) / LOOKS, the interval of the gain over the best
+    arm without a source is
 
-        min_c (d_tc - q(a / T) e_tc)   to   min_c (d_tc + q(a / (T C)) e_tc),   and at most   min_c max_t (d_tc + q(a) e_tc)
+        from min_c (d_tc - q(a / T) e_tc)  to  min_c (d_tc + q(a / (T C)) e_tc)  or  min_c max_t (d_tc + q(a / C) e_tc)
 
-    so that an arm is called better where it beats each of them, without a correction for their number. The last bound
-    is for the largest gain, which needs no correction for the number of arms with a source.
+    whichever is less, so an arm is called better where it beats each of those without, with no correction for their
+    number. The last bound is for the largest gain, which takes none for the number of arms with a source.
 
     Args:
         found: Means and noise of all arms.
@@ -140,9 +143,9 @@ def gains(
     beside = pairs(found, ways, controls, examples)
     lowest = beside.value - beside.half_width(share / n_ways)
     high = (beside.value + beside.half_width(share / n_ways / n_controls)).min(-1)
-    most = (beside.value + beside.half_width(share)).max(-2).min(-1)
+    most = (beside.value + beside.half_width(share / n_controls)).max(-2).min(-1)
     above = beside.above(0.0)
-    worse = np.minimum(above.min(-1) * n_ways * n_controls, above.max(-2).min(-1)[..., None])
+    worse = np.minimum(above.min(-1) * n_ways, above.max(-2).min(-1)[..., None]) * n_controls
     value = beside.value.min(-1)
     return Gains(
         value=value,
@@ -150,5 +153,5 @@ def gains(
         high=np.minimum(high, most[..., None]),
         p=np.minimum(LOOKS * np.where(value > 0, beside.below(0.0).max(-1) * n_ways, worse), 1.0),
         callable=can_be_called(found, ways, controls),
-        most=most,
+        most=np.asarray(most),
     )

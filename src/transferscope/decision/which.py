@@ -11,12 +11,12 @@ from transferscope.decision.whether import LEAST_SEEDS, pairs
 
 SETTLED = 0.95
 DRAWS = 2000
-_PRIOR_SD, _PRIOR_DF = 1.5, 3.0
-"""Noise of a run, in points, where no arm has two."""
-_SPREAD = 2.0
+_PRIOR_SD, _PRIOR_DF = 1.5, 2.0
+"""Noise of a run, in points, and what it weighs where fewer than three arms have two runs."""
+_SPREAD = 1.5
 """Half of the prior of the spread of true means lies below so many typical standard errors."""
-_SPREADS, _TAILS = 24, 1.0 / special.chdtri(1.0, 1 - (np.arange(6) + 0.5) / 6)
-"""A grid for it, and Cauchy's distribution as a mixture of normal ones: their variances."""
+_SPREADS, _TAILS = 24, 2.0 / special.chdtri(2.0, 1 - (np.arange(6) + 0.5) / 6)
+"""A grid for it, and Student's t with 2 degrees of freedom as a mixture of normal ones: their variances."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +28,15 @@ class Draws:
         variance: Of a run over seeds.
         prior: Variance of the true mean around `centre` before any run.
         centre: Median of the means over seeds.
-        examples: What the draw of the test examples adds to the variance of each mean, shape (A,).
+        added: What the draw of the test examples, and seeds that other arms lack, add to the variance of each mean,
+            shape (A,).
     """
 
     means: Float[np.ndarray, "draws arms"]
     variance: Float[np.ndarray, "draws arms"]
     prior: Float[np.ndarray, "draws arms"]
     centre: float
-    examples: Float[np.ndarray, " arms"]
+    added: Float[np.ndarray, " arms"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +59,11 @@ class Selection:
 def draw_means(found: Noise, examples: Float[np.ndarray, "arms arms"] | None, count: int = DRAWS) -> Draws:
     """What the true means may be, given the runs.
 
-        y_a ~ N(theta_a, V_a / n_a),   theta_a ~ median(y) + tau Cauchy,   tau ~ half-Cauchy,   V_a = v_a df_a / chi2_df_a
+        y_a ~ N(theta_a, V_a / n_a),  theta_a ~ median(y) + tau t_2,  tau ~ half-Cauchy,  V_a = v_a df_a / chi2_df_a
 
     Means that differ by no more than their errors are shrunk towards each other, and an arm far off does not widen the
-    rest. The test examples add e_a^2, which is that of E_ab = e_a^2 + e_b^2 by least squares.
+    rest. What pairs of arms have beside v_a / n_a + v_b / n_b, from test examples and from seeds that they do not
+    share, is taken apart by arm.
 
     Args:
         found: Means and noise of arms that have a run, shape (A,).
@@ -69,21 +71,25 @@ def draw_means(found: Noise, examples: Float[np.ndarray, "arms arms"] | None, co
         count: Number of draws; the same numbers give the same draws.
     """
     k = len(found.mean)
-    none = not (found.df > 0).any()
-    variance = np.where(found.df > 0, found.variance, _PRIOR_SD**2 if none else np.nanmax(found.variance))
-    df = np.where(found.df > 0, found.df, _PRIOR_DF if none else 1.0)
-    of_examples = np.zeros(k)
-    if examples is not None and k > 1:
-        rows = np.nan_to_num(examples).sum(axis=0)
-        of_examples = np.maximum((rows - rows.sum() / 2 / (k - 1)) / (k - 2) if k > 2 else rows / 2, 0.0)
-    stderr = np.sqrt(variance / found.n + of_examples)
+    variance, df = found.variance, found.df
+    several = (found.n >= 2) & ~found.unstable
+    if several.sum() < 3:  # the arms lend each other nothing
+        own = np.where(found.n >= 2, found.n - 1, 0.0)
+        d = np.where(found.n >= 2, own, own[several].sum())
+        squares = np.where(found.n >= 2, own * found.raw, (own * found.raw)[several].sum())
+        variance, df = (squares + _PRIOR_DF * _PRIOR_SD**2) / (d + _PRIOR_DF), d + _PRIOR_DF
+    of_seeds = variance / found.n
+    between = np.zeros((k, k)) if examples is None else np.nan_to_num(examples)
+    between = between + (found.loss - 1) * (of_seeds[:, None] + of_seeds)  # what arms add to each other's error
+    added = _by_arm(found.mean, np.sqrt(of_seeds), between) if between.any() else np.zeros(k)
+    stderr = np.sqrt(of_seeds + added)
     rng = np.random.default_rng(5)
     drawn = variance * df / rng.chisquare(df, (count, k))
     centre = float(np.median(found.mean))
     off = found.mean - centre
     tau = _SPREAD * np.median(stderr) * np.tan(np.pi / 2 * (np.arange(_SPREADS) + 0.5) / _SPREADS)
     spread = tau[:, None] ** 2 * _TAILS
-    marginal = spread[:, None] + (variance / found.n * df / np.maximum(df - 2, 1) + of_examples)[:, None]
+    marginal = spread[:, None] + (of_seeds * df / np.maximum(df - 2, 1) + added)[:, None]
     density = np.exp(-0.5 * off[:, None] ** 2 / marginal) / np.sqrt(marginal) + 1e-300
     weight = np.log(density.mean(axis=2)).sum(axis=1) * (k - 1) / k
     weight = np.exp(weight - weight.max()).cumsum()
@@ -92,8 +98,22 @@ def draw_means(found: Noise, examples: Float[np.ndarray, "arms arms"] | None, co
     shares = (shares / shares[:, :, -1:])[at]
     tail = (shares[:, :, :-1] < rng.random((count, k, 1))).sum(axis=2)
     prior = spread[at[:, None], tail]
-    means = shrunk(found.mean, drawn / found.n + of_examples, prior, centre, rng)
-    return Draws(means, drawn, prior, centre, of_examples)
+    means = shrunk(found.mean, drawn / found.n + added, prior, centre, rng)
+    return Draws(means, drawn, prior, centre, added)
+
+
+def _by_arm(
+    mean: Float[np.ndarray, " arms"], stderr: Float[np.ndarray, " arms"], between: Float[np.ndarray, "arms arms"]
+) -> Float[np.ndarray, " arms"]:
+    """Variances r with r_a + r_b near to those of pairs, by least squares in which arms near the best weigh more."""
+    k = len(mean)
+    if k < 3:
+        return np.asarray(between.sum(axis=0) / 2, dtype=np.float64)
+    best = int(mean.argmax())
+    weight = special.ndtr((mean - mean[best]) / np.sqrt(stderr**2 + stderr[best] ** 2))
+    weight = 0.9 * weight / weight.sum() + 0.1 / k
+    found = np.linalg.solve(np.diag(1 - 2 * weight) + weight, between @ weight)
+    return np.asarray(np.maximum(found, 0.0), dtype=np.float64)
 
 
 def shrunk(
