@@ -36,7 +36,8 @@ class Pairs:
     def above(self, bound: float) -> Float[np.ndarray, "*studies first second"]:
         """One-sided p-values of "the difference is at least so much"; 1 where nothing is known."""
         known = np.isfinite(self.stderr)
-        t = np.where(known, self.value - bound, 0.0) / np.where(known, self.stderr, 1.0)
+        stderr = np.maximum(np.where(known, self.stderr, 1.0), 1e-12)  # 0 for equal predictions of one seed
+        t = np.where(known, self.value - bound, 0.0) / stderr
         return np.where(known, special.stdtr(np.maximum(self.df, 1e-3), t), 1.0)
 
     def below(self, bound: float) -> Float[np.ndarray, "*studies first second"]:

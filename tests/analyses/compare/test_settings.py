@@ -137,7 +137,7 @@ def test_a_comparison_searches_every_method_alike_and_shows_it(tmp_path: Path) -
         task.target,
         task.source,
         labels=[6, 24],
-        methods=["scratch", "linear-probe", "merlin"],
+        methods=["scratch", "merlin"],
         seeds=2,
         budget=QUICK,
         folder=tmp_path,
@@ -156,8 +156,8 @@ def test_a_comparison_searches_every_method_alike_and_shows_it(tmp_path: Path) -
     assert "Settings chosen" in written.html.read_text(encoding="utf-8")
     with (tmp_path / "page.files" / "settings.csv").open(encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    assert len(rows) == 2 * 2 * 6
-    assert sum(row["chosen"] == "True" for row in rows) == 4
+    assert len(rows) == 2 * 6  # of both methods, on one draw of the labels
+    assert sum(row["chosen"] == "True" for row in rows) == 2
 
 
 @pytest.mark.parametrize(
