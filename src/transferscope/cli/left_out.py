@@ -27,7 +27,7 @@ def left_out_in_words(study: Path) -> Iterator[str]:
         if state is None or not state.not_begun:
             return
         found = decisions(read_study(store, row.name))
-    kinds = _kinds(row.spec.get("methods", {}))
+    kinds, sources = _kinds(row.spec.get("methods", {})), row.spec.get("sources", {})
     arms: dict[tuple[str, str], list[NotBegun]] = {}
     for arm in state.not_begun:
         arms.setdefault((arm.method, arm.source), []).append(arm)
@@ -35,11 +35,13 @@ def left_out_in_words(study: Path) -> Iterator[str]:
         seconds = [one.seconds for one in own if one.seconds is not None]
         takes = f" (about {rough_duration(max(seconds))} a run)" if seconds else ""
         line = f"not begun: {candidate_words(method, source or None)}{takes}"
+        is_small = ":" not in str(sources.get(source, {}).get("network"))  # as those that come with the package are
         best = {found[one.n_target].best_with for one in own if one.n_target in found}
         others = {name.partition(" from ")[0] for name in best if name is not None}
         with suppress(TransferscopeError):  # a damaged history says nothing here
             for other in others if len(others) == 1 else ():
-                if (gains := gains_over(kinds.get(method, method), kinds.get(other, other))) is not None:
+                gains = gains_over(kinds.get(method, method), kinds.get(other, other), shipped=is_small)
+                if gains is not None:
                     n, least, most = gains
                     words = method_words(kinds.get(other, other))
                     line += f"; in {n} recorded comparisons it gained {least:+.0f} to {most:+.0f} points over {words}"

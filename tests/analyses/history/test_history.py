@@ -224,6 +224,7 @@ def test_gains_are_of_the_same_task_source_and_labels(history: History, monkeypa
     assert gains_over("fine-tune", "raw", history=history) == pytest.approx((11, 20.0, 20.0))
     assert gains_over("fine-tune", "linear-probe", source="far", history=history) is None
     assert gains_over("merlin", "linear-probe", history=history) is None
+    assert gains_over("fine-tune", "linear-probe", history=history, shipped=False) is None
 
 
 def test_losses_are_proposed_downwards(history: History, tmp_path: Path) -> None:

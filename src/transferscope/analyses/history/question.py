@@ -99,7 +99,7 @@ def _group(
 
 
 def gains_over(
-    method: str, other: str, *, source: str | None = None, history: History | None = None
+    method: str, other: str, *, source: str | None = None, history: History | None = None, shipped: bool = True
 ) -> tuple[int, float, float] | None:
     """What a method gained over another one in finished runs, on the same task with the same source and labels.
 
@@ -107,13 +107,15 @@ def gains_over(
         method: Name of the method.
         other: Name of the other, which transfers from the same source unless it needs none.
         source: Only what transfers from this one; None for any.
-        history: The user's own, which is read beside what comes with the package; None for that of the machine.
+        history: The user's own; None for that of the machine.
+        shipped: Whether what comes with the package is read too, which fine-tunes small networks alone.
 
     Returns:
         How many comparisons there are, and between which differences, in points, eight of ten of them lie; None where
         there are fewer than LEAST_GAINS.
     """
-    rows = (history or History.of_user()).with_shipped()
+    own = history or History.of_user()
+    rows = own.with_shipped() if shipped else own.read()
     rows = rows[(rows["better"] == "higher") & rows["measure"].isin(HEADLINES)]
     words, alone = method_words(method), rows[rows["arm"] == method_words(other)]
     of_method = rows[rows["arm"].str.startswith(f"{words} from ")]
@@ -121,6 +123,8 @@ def gains_over(
     of_method = of_method.assign(source=sources, arm=[candidate_words(other, name) for name in sources])
     if source is not None:
         of_method = of_method[of_method["source"] == source]
+    if len(of_method) < LEAST_GAINS:
+        return None
     at = ["task", "labels", "measure"]
     pairs = [
         of_method.merge(rows[[*at, "arm", "score"]], on=[*at, "arm"], suffixes=("", "_of_other")),
