@@ -10,7 +10,7 @@ from transferscope.wording import candidate_words, capitalised, counted, duratio
 
 _WIDTH = 80
 _BAR = 13
-_MOST_ARMS = 6
+_MOST, _MOST_ARMS = 9, 6
 _MOST_SIZES = 2
 
 
@@ -30,11 +30,9 @@ def lines_of(
     if not sizes:
         return (outcome,)
     said = [line for one in headline.splitlines() for line in textwrap.wrap(one, _WIDTH)]
-    follow = textwrap.wrap(f"Next: {next_step}", _WIDTH) if next_step else []
-    room = 9 - 1 - min(len(follow), 2)
     answer = said[:3] if len(said) <= 3 else [*said[:2], textwrap.shorten(" ".join(said[2:]), _WIDTH, placeholder=" …")]
-    rows = _rows(frames, decided, sizes, max(room - len(answer), 3))
-    return (*answer, *rows, *follow[:2])[:9]
+    follow = [textwrap.shorten(f"Next: {next_step}", _WIDTH, placeholder=" …")] if next_step else []
+    return (*answer, *_rows(frames, decided, sizes, _MOST - len(answer) - len(follow)), *follow)
 
 
 def _rows(frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[int], most: int) -> list[str]:
