@@ -130,16 +130,17 @@ def settings_in_words(frames: StudyFrames) -> tuple[str, ...]:
     arms = chosen_settings(frames)
     said = []
     if arms:
+        once = frames.study.spec.get("tuning", {}).get("draw", "first") == "first"
+        chose = "The first seed chose the settings of all" if once else "Each run chose its settings"
         times = sum(arm.seconds for arm in arms) / sum(arm.own_seconds for arm in arms)
         said.append(
-            f"Each run chose its settings by cross-validation on its own target labels, out of "
-            f"{max(arm.n_trials for arm in arms)} for each method that trains; test data took no part, and the search "
-            f"took {times:.1f} times as long as the runs themselves."
+            f"{chose} by cross-validation on its own target labels, out of {max(arm.n_trials for arm in arms)} for each "
+            f"method that trains; test data took no part, and the search took {times:.1f} times as long as a run."
         )
         largest = [arm for arm in arms if arm.n_target == max(arm.n_target for arm in arms)]
         where = f" with {counted(largest[0].n_target, 'label')}" if len(frames.sizes) > 1 else ""
         named = [f"{candidate_words(arm.method, arm.source)} {_most_chosen(arm)}" for arm in largest]
-        said.append(f"Chosen most often{where}: {'; '.join(_shortened(named))}.")
+        said.append(f"Chosen{where}: {'; '.join(_shortened(named))}.")
         edges = [
             f"{candidate_words(arm.method, arm.source)} with {counted(arm.n_target, 'label')} (the {word} {name}, "
             f"{_value(arm.tried[name][-1 if word == 'largest' else 0])})"
@@ -148,7 +149,7 @@ def settings_in_words(frames: StudyFrames) -> tuple[str, ...]:
         ]
         if edges:
             said.append(
-                f"At the edge of what was tried in most runs, so that a wider range under [tuning.grid] may do better: "
+                f"At the edge of what was tried, so that a wider range under [tuning.grid] may do better: "
                 f"{'; '.join(_shortened(edges))}."
             )
     cells = frames.method_cells
