@@ -417,11 +417,10 @@ def recorded(rng: np.random.Generator, n: int) -> None:
     print(
         "lost by the recommended | chance said | race: runs | points lost | noise alone: false |\n" + "|---" * 9 + "|"
     )
-    said, came = [], []
     for name, one in recorded_studies():
         k = len(one.mean)
         full = decide(one.read(np.ones(one.values.shape, dtype=bool)))
-        same, opposite, lost, shares, lost_by_race, false = [], [], [], [], [], []
+        same, opposite, lost, said, shares, lost_by_race, false = [], [], [], [], [], [], []
         for _ in range(max(n // 20, 5)):
             order = rng.permutation(5)
             shuffled = Study(one.mean, one.values[:, order], one.scores)
@@ -430,7 +429,6 @@ def recorded(rng: np.random.Generator, n: int) -> None:
             opposite.append({three.outcome.split(",")[0], full.outcome.split(",")[0]} == {"helps", "no"})
             lost.append(one.mean.max() - one.mean[int(three.recommended or 0)])
             said.append(three.chance)
-            came.append(lost[-1] <= 1)
         for _ in range(max(n // 40, 3)):
             order = rng.permutation(5)
             made, end, _ = run_race(Study(one.mean, one.values[:, order], one.scores), "which")
@@ -451,12 +449,9 @@ def recorded(rng: np.random.Generator, n: int) -> None:
                 p = pairs(found, *part, None).below(0.0).max(-1) * n_ways
                 called |= bool(((p < LEVEL) & can_be_called(found, *part)).any())
             false.append(called)
-        middle = (
-            f"{np.mean(same):.2f} | {np.mean(opposite):.2f} | {np.mean(lost):.2f} | {np.mean(said[-len(lost) :]):.2f}"
-        )
+        middle = f"{np.mean(same):.2f} | {np.mean(opposite):.2f} | {np.mean(lost):.2f} | {np.mean(said):.2f}"
         ends = f"{np.median(shares):.2f} | {np.mean(lost_by_race):.2f} | {np.mean(false):.3f}"
         print(f"| {name} | {full.outcome}, {len(full.helping)} of {k} | {middle} | {ends} |", flush=True)
-    print(f"three seeds, chance said → within a point by five seeds: | {calibration(np.array(said), np.array(came))} |")
 
 
 SECTIONS = {f.__name__: f for f in (error, power, examples, chance, settles, race, recorded)}

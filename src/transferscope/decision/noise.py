@@ -172,7 +172,7 @@ def _loss(
     covariance = np.linalg.inv(known + 1e-6 * np.eye(n.shape[-1]))
     diagonal = np.diagonal(covariance, axis1=-2, axis2=-1)
     between = diagonal[..., None] + diagonal[..., None, :] - 2 * covariance
-    return np.maximum(between / (1 / n[..., None] + 1 / n[..., None, :]), 1.0)
+    return np.asarray(np.maximum(between / (1 / n[..., None] + 1 / n[..., None, :]), 1.0), dtype=np.float64)
 
 
 def _mean(
