@@ -102,14 +102,15 @@ _TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "pos
 def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
     """The first screen, and what to beware of."""
     outcomes = {decision.outcome for decision in summary.decided.values()}
+    step, command = next_step(summary)
     overview = Overview(
         outcome=outcomes_in_words(summary.decided),
         tone=_TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
         headline=summary.verdict.headline,
         picture=draw_arms(summary),
         answers=tuple(answers),
-        next_step=next_step(summary),
-        command=f"transferscope run {summary.frames.study.name}.toml" if next_step(summary) else "",
+        next_step=step,
+        command=command,
     )
     missing = words_of(summary.frames.metric).all_of(completeness(summary.frames))
     blocks: list[Block] = [Text(sentence, "warning") for sentence in missing]

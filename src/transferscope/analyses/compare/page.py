@@ -7,7 +7,7 @@ from transferscope.analyses.compare.checkpoints import checkpoints_section
 from transferscope.analyses.compare.figures import draw_classes, draw_curves, draw_labels, draw_seeds
 from transferscope.analyses.compare.samples import Found
 from transferscope.analyses.compare.settings import settings_section
-from transferscope.analyses.compare.statements import labels_saved, notes, settling, which, words_of
+from transferscope.analyses.compare.statements import called, labels_saved, notes, settling, which, words_of
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.report.blocks import Figure, Points, Section, Text
@@ -33,9 +33,7 @@ def _whether(summary: Summary) -> Part:
     evidence = _points(summary, [*(one for one in said if one.kind not in _OF_WHICH)])
     sections = [Section("What is called, and what is not", "calls", evidence)] if evidence else []
     sections += _drawn("Run by run", "seeds", draw_seeds(summary))
-    return Part(
-        "whether", _first(summary, [one for one in said if one.kind in ("helping", "harmful")]), tuple(sections)
-    )
+    return Part("whether", _first(summary, [called(summary.frames, summary.decided)]), tuple(sections))
 
 
 def _which(summary: Summary, target: Found | None) -> Part:
@@ -66,9 +64,14 @@ def _how_much(summary: Summary) -> list[Part]:
     return [Part("how much", sentence.text, (rest,))]
 
 
-def next_step(summary: Summary) -> str:
-    """What would settle what is open, in a sentence; "" where nothing is, or seeds do not help."""
-    return _first(summary, list(settling(summary.frames, summary.decided)))
+def next_step(summary: Summary) -> tuple[str, str]:
+    """What would settle what is open, in a sentence, and the command that does it; "" where nothing would."""
+    said = _first(summary, list(settling(summary.frames, summary.decided)))
+    if not said:
+        return "", ""
+    more = max(one.settles.seeds for one in summary.decided.values() if one.settles is not None)
+    name = f"{summary.frames.study.name}.toml"
+    return f"{said} Write seeds = {len(summary.frames.seeds) + more} into {name}, and", f"transferscope run {name}"
 
 
 def _points(summary: Summary, statements: Sequence[Statement]) -> tuple[Points, ...]:

@@ -97,6 +97,7 @@ def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
         arm=one.pair(arm.name),
         level=arm.mean,
         best=one.pair(best) if best else None,
+        best_level=one.facts(best).mean if best else None,
         control=one.pair(decision.best_without) if decision.best_without else None,
         gain=gain.value if gain else None,
         low=gain.low if gain else None,
@@ -183,6 +184,15 @@ def _gains_by_source(one: _Named) -> list[tuple[str, float]]:
         if source and arm.gain is not None:
             found[source] = max(found.get(source, arm.gain.value), arm.gain.value)
     return list(found.items())
+
+
+def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statement:
+    """What is called better: the first number of labels at which something is, or that nothing is."""
+    for n_target, decision in decided.items():
+        if decision.helping:
+            sizes = [n_target] if len(decided) > 1 else []
+            return state("helping", sizes=sizes, arms=_Named(frames, n_target, decision).pairs(decision.helping))
+    return state("none called")
 
 
 def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
