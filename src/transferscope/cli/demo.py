@@ -15,9 +15,9 @@ def demo(
     ),
     as_json: AsJson = False,
 ) -> None:
-    """Transfer from rendered characters to real handwritten digits: twelve methods, 3 seeds, a report; no download.
+    """Transfer from rendered characters to real handwritten digits: seven arms, 6 seeds, a report; no download.
 
-    Every method has its default settings; none is searched, so that it takes minutes.
+    Every method has its default settings; none is searched, so that it takes a minute.
     """
     from transferscope.cli.execute import run_and_report
 

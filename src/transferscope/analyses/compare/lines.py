@@ -46,7 +46,7 @@ def _rows(frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[
     low, high = _span(chosen, first)
     levels = {n: {arm.name: arm.mean for arm in decided[n].arms} for n in shown}
     names = {arm.name: capitalised(candidate_words(pairs[arm.name][0], pairs[arm.name][1] or None)) for arm in chosen}
-    wide = min(max(map(len, names.values())), 26)
+    wide = min(max(map(len, names.values())), 26 if len(shown) > 1 else 37)
     head = " " * (wide + 3) + "".join(f"{counted(n, 'label'):>11}" for n in shown)
     lines = [f"{head}  over the best without a source"]
     for arm in chosen:

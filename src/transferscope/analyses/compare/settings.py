@@ -134,7 +134,7 @@ def settings_in_words(frames: StudyFrames) -> tuple[str, ...]:
         chose = "The first seed chose the settings of all" if once else "Each run chose its settings"
         times = sum(arm.seconds for arm in arms) / sum(arm.own_seconds for arm in arms)
         said.append(
-            f"{chose} by cross-validation on its own target labels, out of {max(arm.n_trials for arm in arms)} for each "
+            f"{chose} by cross-validation on its own target labels, {max(arm.n_trials for arm in arms)} tried for each "
             f"method that trains; test data took no part, and the search took {times:.1f} times as long as a run."
         )
         largest = [arm for arm in arms if arm.n_target == max(arm.n_target for arm in arms)]
