@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from transferscope.decision import ArmFacts, Decision
+from transferscope.report.figures.choice import NO_BREAK
 from transferscope.study.decisions import arms_of
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import candidate_words, capitalised, counted, duration
@@ -29,7 +30,8 @@ def lines_of(
     sizes = [n for n, decision in decided.items() if decision.recommended is not None]
     if not sizes:
         return (outcome,)
-    said = [line for one in headline.splitlines() for line in textwrap.wrap(one, _WIDTH)]
+    whole = headline.replace(" %", f"{NO_BREAK}%")  # numbers keep their unit
+    said = [line.replace(NO_BREAK, " ") for one in whole.splitlines() for line in textwrap.wrap(one, _WIDTH)]
     answer = said[:3] if len(said) <= 3 else [*said[:2], textwrap.shorten(" ".join(said[2:]), _WIDTH, placeholder=" …")]
     follow = [textwrap.shorten(f"Next: {next_step}", _WIDTH, placeholder=" …")] if next_step else []
     return (*answer, *_rows(frames, decided, sizes, _MOST - len(answer) - len(follow)), *follow)
