@@ -69,7 +69,7 @@ def next_step(summary: Summary) -> tuple[str, str]:
     said = _first(summary, list(settling(summary.frames, summary.decided)))
     if not said:
         return "", ""
-    more = max(one.settles.seeds for one in summary.decided.values() if one.settles is not None)
+    more = next(one.settles.seeds for one in summary.decided.values() if one.settles is not None)
     name = f"{summary.frames.study.name}.toml"
     return f"{said} Write seeds = {len(summary.frames.seeds) + more} into {name}, and", f"transferscope run {name}"
 
