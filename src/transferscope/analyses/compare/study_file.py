@@ -257,11 +257,11 @@ def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, withou
         "network": network or _own_network(list(data.values()), tables["target"]["data"]),
         "methods": {name: table for name, table in tables["methods"].items() if name not in without},
     }
-    if "tuning" in tables and target.train.grid is not None:  # a ridge probe reads whole inputs
-        grid = tables["tuning"]["grid"]
-        fitted["tuning"] = tables["tuning"] | {
-            "grid": {name: {axis: one for axis, one in axes.items() if axis != "head"} for name, axes in grid.items()}
-        }
+    if "tuning" in tables:
+        grid = {name: axes for name, axes in tables["tuning"]["grid"].items() if name not in without}
+        if target.train.grid is not None:  # a ridge probe reads whole inputs
+            grid = {name: {axis: one for axis, one in axes.items() if axis != "head"} for name, axes in grid.items()}
+        fitted["tuning"] = tables["tuning"] | {"grid": grid}
     return fitted
 
 
