@@ -217,7 +217,7 @@ def test_mistakes_are_one_sentence(folder: Path) -> None:
     files, data = [folder / "second.safetensors"], f"npz:{folder / 'data.npz'}"
     with pytest.raises(SettingsError, match="were given without a target; give it as the second argument"):
         rank(files)
-    with pytest.raises(SettingsError, match="about a finished study, and a target was given"):
+    with pytest.raises(SettingsError, match="a target was given to rank on, and against was given too"):
         rank(files, data, against="fine-tune")
     with pytest.raises(UnknownNameError, match=r"unknown study in .* 'smal': did you mean 'small'"):
         place(folder / "small.sqlite", study="smal")

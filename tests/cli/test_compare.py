@@ -57,7 +57,7 @@ def test_a_comparison_says_what_it_searches(
     assert "race" not in study
     assert ("tuning" in study) == (trials is not None)
     if trials is not None:
-        assert f"tuning:  each run of scratch and fine-tune first tries {trials} by cross-validation" in printed
+        assert f"tuning:  the first seed of scratch and fine-tune tries {trials} by cross-validation" in printed
     else:
         assert "tuning:" not in printed
 

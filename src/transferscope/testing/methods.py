@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.errors import TransferscopeError
-from transferscope.methods import FitOptions, Fitted, Method
+from transferscope.errors import DataError, TransferscopeError
+from transferscope.methods import FitOptions, Fitted, Method, check_task
 from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.models.texts import sample_tokens
 from transferscope.testing.promises import check_all, has_frozen_settings, require
@@ -62,6 +62,15 @@ class MethodCase:
     def numbers(self, n_target: int = 12) -> TransferTask:
         """`regression_task` in inputs that the network reads."""
         return self._as_read(regression_task(n_target))
+
+    def takes(self) -> bool:
+        """Whether the method can learn from inputs of this shape."""
+        task = self.classification()
+        try:
+            check_task(self.method, task.target, task.source)
+        except DataError:
+            return False
+        return True
 
     def start(self, task: TransferTask) -> Network:
         """The network with the head that the method expects."""
@@ -128,7 +137,9 @@ def check_method(
 def _on(
     promise: Callable[[MethodCase], None], network: NetworkSettings, shape: tuple[int, ...], case: MethodCase
 ) -> None:
-    promise(replace(case, network=network, input_shape=shape))
+    on = replace(case, network=network, input_shape=shape)
+    if on.takes():
+        promise(on)
 
 
 def _frozen(case: MethodCase) -> None:

@@ -182,10 +182,17 @@ def _methods_asked(methods: Sequence[str] | None, network: str, *, source_data: 
     is_foreign = ":" in network
     if methods is None:
         return list(default_methods(source_data=source_data, large_network=is_foreign))
-    known = [METHODS[name]() for name in methods if name in METHODS.own]
-    if len(known) < len(methods) or not all(method.needs_source for method in known):
+    if not all(map(_needs_source, methods)):
         return list(methods)
     return [Raw.name if is_foreign else Scratch.name, *methods]
+
+
+def _needs_source(name: str) -> bool:
+    """Whether a method needs a source, as it is without settings; one that must be given some counts as one that does."""
+    try:
+        return METHODS[name]().needs_source
+    except TypeError:
+        return True
 
 
 def _network_table(budget: Budget, networks: Sequence[Pretrained]) -> dict[str, Any]:
@@ -313,8 +320,8 @@ def tuning_in_words(tables: Mapping[str, Any]) -> str:
     n_settings = max(math.prod(len(values) for values in grid.values()) for grid in grids.values())
     times = runs_of_a_search(n_settings, FOLDS, "halving")
     return (
-        f"each run of {listed(list(grids))} first tries {n_settings} settings by cross-validation on its own target "
-        f"labels, which takes {times:.1f} times as long as the run itself; --no-tuning leaves that out"
+        f"the first seed of {listed(list(grids))} tries {n_settings} settings by cross-validation on its own target "
+        f"labels, which takes {times:.1f} times as long as a run; --no-tuning leaves that out"
     )
 
 
