@@ -187,7 +187,7 @@ def test_the_page_is_one_file_that_says_the_verdict_and_escapes_names(result: An
     written = result.report(tmp_path / "page.html")
     html = written.html.read_text(encoding="utf-8")
     assert "default-src 'none'" in html
-    assert "<b>" not in html
+    assert HOSTILE not in html
     assert HOSTILE in _Tags(html).text
     assert written.verdict.headline == result.verdict.headline
     assert all(file.is_file() for file in written.files)
@@ -217,7 +217,7 @@ def test_mistakes_are_one_sentence(folder: Path) -> None:
     files, data = [folder / "second.safetensors"], f"npz:{folder / 'data.npz'}"
     with pytest.raises(SettingsError, match="were given without a target; give it as the second argument"):
         rank(files)
-    with pytest.raises(SettingsError, match="about a finished study, and a target was given"):
+    with pytest.raises(SettingsError, match="a target was given to rank on, and against was given too"):
         rank(files, data, against="fine-tune")
     with pytest.raises(UnknownNameError, match=r"unknown study in .* 'smal': did you mean 'small'"):
         place(folder / "small.sqlite", study="smal")
