@@ -187,7 +187,7 @@ def test_the_page_is_one_file_that_says_the_verdict_and_escapes_names(result: An
     written = result.report(tmp_path / "page.html")
     html = written.html.read_text(encoding="utf-8")
     assert "default-src 'none'" in html
-    assert "<b>" not in html
+    assert HOSTILE not in html
     assert HOSTILE in _Tags(html).text
     assert written.verdict.headline == result.verdict.headline
     assert all(file.is_file() for file in written.files)

@@ -28,7 +28,9 @@ from transferscope.errors import (
 from transferscope.models import BACKBONES
 from transferscope.models.weights import read_notes
 from transferscope.store import Store
+from transferscope.study.decisions import Arm, decisions
 from transferscope.study.export import chosen_run, export
+from transferscope.study.frames import read_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
 from transferscope.trained import TrainedModel, load_model
@@ -143,21 +145,23 @@ def test_features_are_what_the_head_reads(folder: Path, model: TrainedModel) -> 
         model.features(x[:, :-1])
 
 
-def test_the_command_writes_the_best_way_and_predicts_in_a_table(folder: Path, classes: Path, tmp_path: Path) -> None:
-    said = call("export", str(classes), "--out", str(tmp_path / "best"))
+def test_the_command_writes_the_recommended_arm_and_predicts_in_a_table(folder: Path, tmp_path: Path) -> None:
+    networks = {name: settings for name, settings in METHODS.items() if name != "raw"}
+    place = study_of(tmp_path, "networks", f"npz:{folder / 'classes.npz'}", methods=networks)
+    said = call("export", str(place), "--out", str(tmp_path / "best"))
     assert "its predictions of the test examples are those of the study, all of them" in said
     card = json.loads((tmp_path / "best/card.json").read_text())
-    with Store.open(classes, create=False) as store:
-        records = pd.DataFrame(store.records("classes").columns())
-        labels = {one.cell.key: one.cell.labels for one in store.cells("classes")}
+    with Store.open(place, create=False) as store:
+        decided = decisions(read_study(store, "networks"))
+        records = pd.DataFrame(store.records("networks").columns())
+        labels = {one.cell.key: one.cell.labels for one in store.cells("networks")}
+    n_labels = max([n for n, one in decided.items() if one.settled] or decided)
     final = records[records["step"].isna() & (records["part"] == "target_test") & (records["name"] == "accuracy")]
-    final = final.assign(
-        method=[str(labels[key]["method"]) for key in final["key"]],
-        n_target=[int(str(labels[key]["n_target"])) for key in final["key"]],
-    )
-    means = final[(final["n_target"] == 40) & (final["method"] != "raw")].groupby("method")["value"].mean()
-    assert (card["method"], card["n_labels"], card["seed"]) == (means.idxmax(), 40, 0)
-    assert card["mean_score"] == pytest.approx(means.max())
+    arms = [(labels[key]["method"], labels[key].get("source"), labels[key]["n_target"]) for key in final["key"]]
+    assert str(Arm(card["method"], card["source"] or "")) == decided[n_labels].recommended
+    assert (card["n_labels"], card["seed"]) == (n_labels, 0)
+    own = [arm == (card["method"], card["source"], n_labels) for arm in arms]
+    assert card["mean_score"] == pytest.approx(final["value"][own].mean())
     said = call("predict", str(tmp_path / "best"), f"npz:{folder / 'classes.npz'}", "--out", str(tmp_path / "p.csv"))
     assert said.startswith("120 predictions of ")
     table = pd.read_csv(tmp_path / "p.csv")
@@ -265,8 +269,9 @@ def test_a_run_that_kept_its_network_is_not_trained_again(folder: Path, classes:
         ({"method": "fine-tun"}, UnknownNameError, "fine-tune"),
         ({"source": "other"}, UnknownNameError, "same"),
         ({"labels": 30}, UnknownNameError, "20"),
-        ({"seed": 7}, UnknownNameError, "0"),
-        ({"method": "raw"}, SettingsError, "raw is a control and trains no network"),
+        ({"method": "scratch", "seed": 7}, UnknownNameError, "0"),
+        ({"method": "raw"}, SettingsError, "raw is fitted without a network"),
+        ({}, SettingsError, "the study recommends raw with 40 labels, which is fitted without a network"),
         ({"study": "clases"}, UnknownNameError, "classes"),
     ],
 )

@@ -89,9 +89,9 @@ def test_an_option_that_is_not_used_is_refused(
 
 
 def test_an_option_of_one_value_is_given_once() -> None:
-    """Of two values the first would be lost, as in `decide x --labels 50 100`."""
+    """Of two values the first would be lost, as in `compare x --steps 50 100`."""
     for arguments in (
-        ["decide", "x", "--from", "y", "--labels", "50", "--labels", "100"],
+        ["compare", "x", "--from", "y", "--steps", "50", "--steps", "100"],
         ["show", "network", "mlp", "--shape", "1", "--shape=2"],
     ):
         found = CliRunner().invoke(app, arguments).exception

@@ -90,7 +90,9 @@ def rank(
         data = target if isinstance(target, DataSettings) else DataSettings(target)
         settings = network if isinstance(network, NetworkSettings) else NetworkSettings(network)
         given = [networks] if isinstance(networks, str | Path | Pretrained) else networks
-        named = all(isinstance(one, Pretrained) or (isinstance(one, str) and is_network_name(one)) for one in given)
+        named = bool(given) and all(
+            isinstance(one, Pretrained) or (isinstance(one, str) and is_network_name(one)) for one in given
+        )
         architecture = (settings.name, settings.widths) != ("lenet", None)
         refuse_unused({"network": named and architecture}, "every network says its own architecture")
         ranked = _rank_files(
