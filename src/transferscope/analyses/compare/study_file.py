@@ -188,7 +188,7 @@ def _methods_asked(methods: Sequence[str] | None, network: str, *, source_data: 
 
 
 def _needs_source(name: str) -> bool:
-    """Whether a method needs a source, as it is without settings; one that must be given some counts as one that does."""
+    """Whether a method needs a source where none of its settings is given; yes where it must be given some."""
     try:
         return METHODS[name]().needs_source
     except TypeError:
