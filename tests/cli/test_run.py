@@ -23,7 +23,7 @@ name = "digits"
 seeds = 1
 [target]
 data = "digits"
-sizes = [20]
+labels = [20]
 [network]
 name = "linear"
 [training]
@@ -65,7 +65,7 @@ def test_what_the_labels_were_taken_for_is_said_before_anything_runs(
     call: Call, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("own.csv").write_text("a,b,y\n" + "".join(f"{i / 4},1,{'xyz'[i % 3]}\n" for i in range(60)))
-    Path("digits.toml").write_text(STUDY.replace('"digits"\nsizes', '"csv:own.csv?label=y"\nsizes'))
+    Path("digits.toml").write_text(STUDY.replace('"digits"\nlabels', '"csv:own.csv?label=y"\nlabels'))
     assert call("run", "digits.toml", "--workers", "0") == 0
     assert capsys.readouterr().err.splitlines()[0] == (
         f"target: csv:{Path('own.csv').absolute()}?label=y: classification, 3 classes: x, y, z; 1 feature from 1 "
@@ -80,7 +80,7 @@ def test_status_says_when_merlins_inner_head_predicts_no_better_than_the_mean(
     noise = np.random.default_rng(0).normal(size=(120, 3))
     rows = [",".join(f"{value:.4f}" for value in row) + f",{'ab'[i % 2]}\n" for i, row in enumerate(noise)]
     Path("noise.csv").write_text("a,b,c,y\n" + "".join(rows))
-    study = STUDY.replace('"digits"\nsizes', '"csv:noise.csv?label=y"\nsizes').replace("sizes = [20]", "sizes = [64]")
+    study = STUDY.replace('"digits"\nlabels = [20]', '"csv:noise.csv?label=y"\nlabels = [64]')
     study = study.replace('"linear"', '"mlp"\nwidths = [8]') + "[methods.merlin]\nsource_term = false\n"
     Path("digits.toml").write_text(study)
     assert call("run", "digits.toml", "--workers", "0", "--quiet") == 0
@@ -213,7 +213,7 @@ seeds = 1
 {store}
 [target]
 data = "npz:data/target.npz"
-sizes = [10]
+labels = [10]
 [sources.table]
 data = "csv:table.csv?label=label&test=more.csv"
 [sources.net]
