@@ -278,22 +278,6 @@ def test_paths_are_relative_to_the_study_file_from_any_folder_and_after_a_move(
     assert call("rank", f"{moved}/paths.toml", "--scores", "h-score") == 0
 
 
-def test_results_of_the_time_when_paths_were_of_the_current_folder_are_not_redone_unseen(
-    call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "studies").mkdir()
-    Path("digits.toml").rename("studies/digits.toml")
-    Path("runs").mkdir()
-    Store.open("runs/digits.sqlite").close()
-    assert call("run", "studies/digits.toml", "--workers", "0") == 2
-    assert capsys.readouterr().err == (
-        "transferscope: the results of studies/digits.toml belong in studies/runs/digits.sqlite, as paths in a study "
-        "file are relative to the file, and there is a runs/digits.sqlite in the current folder; move that store there "
-        "with its folder runs/digits.files, or say where the results go with --store\n"
-    )
-    assert call("run", "studies/digits.toml", "--workers", "0", "--store", "runs/digits.sqlite") == 0
-
-
 def test_status_says_what_the_file_asks_for_now(call: Call, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("status", "digits.toml") == 0
     assert capsys.readouterr().out == (
