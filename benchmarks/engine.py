@@ -50,7 +50,7 @@ def large_study() -> StudySpec:
     tables = {
         "name": "large",
         "seeds": CELLS // 100,
-        "target": {"data": "target", "sizes": [10 * (i + 1) for i in range(11)]},
+        "target": {"data": "target", "labels": [10 * (i + 1) for i in range(11)]},
         "sources": {"source": {"data": "source"}},
         "pretraining": {"epochs": 1},
         "training": {"steps": 100},

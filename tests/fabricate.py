@@ -118,7 +118,7 @@ def _spec(wanted: Fabrication) -> dict[str, object]:
     return {
         "name": wanted.name,
         "seeds": list(range(wanted.n_seeds)),
-        "target": {"data": "usps", "transforms": ["resize:28"], "sizes": list(wanted.sizes)},
+        "target": {"data": "usps", "transforms": ["resize:28"], "labels": list(wanted.sizes)},
         "sources": {name: {"data": f"{name}-data"} for name in wanted.gains},
         "network": {"name": "lenet"},
         "pretraining": {"epochs": 5, "batch_size": 64, "lr": 0.01},

@@ -335,7 +335,7 @@ def test_what_a_person_names_or_trusts_is_run(trap: Trap) -> None:
     asked = tables(trap.folder, network={"name": f"{code}:net"}, pretraining={"steps": 4})
     asked |= {"store": "small.sqlite", "engine": {"workers": 1, "keep": "all"}, "diagnostics": {}}
     asked["methods"] = {"scratch": {}, "linear-probe": {}, "mine": {"method": "planted.py:Mine"}}
-    asked["target"] = {"data": "planted.py:data", "sizes": [9]}
+    asked["target"] = {"data": "planted.py:data", "labels": [9]}
     asked["sources"] = {"same": {"data": "planted.py:data"}}
     file, store = trap.folder / "small.toml", trap.folder / "small.sqlite"
     file.write_text(tomli_w.dumps(asked), encoding="utf-8")

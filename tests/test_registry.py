@@ -48,7 +48,7 @@ def small(folder: Path, methods: Mapping[str, Any]) -> dict[str, Any]:
         "name": "small",
         "seeds": 1,
         "store": f"{folder}/small.sqlite",
-        "target": {"data": "digits", "sizes": [30]},
+        "target": {"data": "digits", "labels": [30]},
         "sources": {"turned": {"data": "digits", "transforms": ["upside-down"], "limit": 100}},
         "network": {"name": "mlp", "widths": [8, 6]},
         "pretraining": {"steps": 3},
@@ -169,7 +169,7 @@ def test_method_data_and_network_of_a_file_run_where_the_others_do(tmp_path: Pat
     study |= {"engine": {"workers": workers}, "sources": {"turned": source}}
     text = "from torch import nn\n\n\ndef net(input_shape):\n    return nn.Linear(input_shape[0], 3)\n"
     network = {"name": f"{written(tmp_path, text)}:net"}
-    spec = parse_spec(study | {"target": {"data": f"{MOONS}?noise=0.1", "sizes": [20]}, "network": network})
+    spec = parse_spec(study | {"target": {"data": f"{MOONS}?noise=0.1", "labels": [20]}, "network": network})
     with Store.open(spec.store) as store:
         status = run_study(spec, store)
         facts = store.study("small").facts
@@ -413,9 +413,6 @@ def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_fil
         folder=tmp_path / "runs",
     )
     study = read_spec(write_study(tables, tmp_path / "runs").path)
-    assert [method.name for method in study.methods.values()] == [
-        "raw",
-        "my-bss",
-    ]  # that network is not trained from scratch unasked
+    assert [method.name for method in study.methods.values()] == ["raw", "my-bss"]  # no scratch unasked
     assert study.network.name == SMALL_NET
     assert study.target.data == MOONS

@@ -142,12 +142,3 @@ def as_json(value: Any, *, nan: str | None = "nan") -> Any:
     if not isinstance(value, float) or math.isfinite(value):
         return value
     return nan if math.isnan(value) else str(value)
-
-
-def with_flat_estimates(value: Any) -> Any:
-    """JSON values of earlier versions, which held a number as "estimate" beside its "interval", in today's form."""
-    if isinstance(value, Mapping):
-        if value.keys() == {"estimate", "interval"}:
-            return {**value["estimate"], "interval": value["interval"]}
-        return {name: with_flat_estimates(inner) for name, inner in value.items()}
-    return [with_flat_estimates(inner) for inner in value] if isinstance(value, (list, tuple)) else value

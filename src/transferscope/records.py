@@ -10,10 +10,6 @@ from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 
-ADDED_LATER = {"added_later": True}
-"""Metadata of a setting that cells of earlier versions do not have: its default value is not part of what identifies a
-cell, so that what was run before it existed is not run again."""
-
 
 def check_choices(settings: object) -> None:
     """Refuse settings that are none of their choices, and numbers that are NaN, as reading a study file does.

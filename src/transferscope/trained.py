@@ -1,7 +1,6 @@
 """A trained network in a folder: `transferscope export` writes it, `load_model` opens it and it predicts."""
 
 import json
-import logging
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,15 +41,13 @@ from transferscope.models.weights import open_network, read_notes, save_weights
 from transferscope.registry import planned_code
 from transferscope.training import PixelScale, TensorSet, outputs_of, to_tensors
 
-_LOG = logging.getLogger(__name__)
-
 WEIGHTS, CARD = "model.safetensors", "card.json"
 _PROBLEMS: dict[Kind, Problem] = {
     "classification": "single_label_classification",
     "regression": "regression",
     "multi-label": "multi_label_classification",
 }
-_FORMAT, _TRANSFORMERS = 1, 2
+_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +76,9 @@ class ModelCard:
         multi_label: Whether each input has any number of the labels `classes`, rather than one class.
         label_units: (offset, unit) of each predicted number, in which the study counted them; empty for as they are.
         temperature: What the outputs are divided by before they become probabilities: chosen by the study's test
-            examples (see `numerics.calibration`), which changes no prediction. 1 for numbers, and in older files, whose
-            probabilities are not calibrated.
+            examples (see `numerics.calibration`), which changes no prediction. 1 for numbers.
         code: Digest of the code of a network that is the user's, by its name as `planned_code` takes it; empty for any
-            other network, and in older files, whose code is not compared.
+            other network.
     """
 
     network: NetworkSettings
@@ -230,12 +226,7 @@ def card_notes(card: ModelCard) -> dict[str, str]:
 
 
 def _as_json(card: ModelCard) -> dict[str, Any]:
-    plain = _ADAPTER.dump_python(card, mode="json")
-    if card.transformers is None:
-        del plain["transformers"]
-    if not card.code:
-        del plain["code"]
-    return {"format": _FORMAT if card.transformers is None else _TRANSFORMERS, **plain}
+    return {"format": _FORMAT, **_ADAPTER.dump_python(card, mode="json")}
 
 
 def save_model(model: TrainedModel, folder: Path) -> None:
@@ -323,14 +314,14 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
     notes = read_notes(file)
     try:
         card = json.loads(notes[NETWORK_NOTE])
-        known = card.pop("format") in (_FORMAT, _TRANSFORMERS)
-        code = {str(name): str(digest) for name, digest in card.get("code", {}).items()}
+        known = card.pop("format") == _FORMAT
+        code = {str(name): str(digest) for name, digest in card["code"].items()}
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise _no_export(file) from error
     if not known:
         raise CorruptDataError(
-            f"{file} is of another format and this version of transferscope reads formats {_FORMAT} and "
-            f"{_TRANSFORMERS}; use the version that wrote it"
+            f"{file} is of another format and this version of transferscope reads format {_FORMAT}; use the version "
+            "that wrote it"
         )
     with planned_code(code, since=f"{file} was written", remedy="run its study again and export anew"):
         return _opened(file, card, PixelScale.from_notes(notes))
@@ -355,13 +346,6 @@ def _opened(file: Path, card: Mapping[str, Any], scale: PixelScale | None) -> Tr
         network = open_saved(file.parent, read.transformers, input_shape=shape, known=read.network.input)
         _check_head(file, network, read)
         return TrainedModel(network.eval(), scale, replace(read, inputs=_own_tokenizer(read.inputs, file.parent)))
-    if read.network.code and not read.code:
-        _LOG.warning(
-            "%s does not say which code of %s it was trained in, so a change since would not be seen; export the "
-            "network again to have it compared",
-            file,
-            read.network.name,
-        )
     network = open_network(frame_network(read.network, shape, 1), file).network  # under the head of the file
     _check_head(file, network, read)
     return TrainedModel(network.eval(), scale, read)
@@ -371,6 +355,8 @@ def _contradictions(card: ModelCard, given: Mapping[str, Any], scale: PixelScale
     """What of a card cannot be true, or contradicts another part of the file."""
     if (lost := _not_read(given, json.loads(json.dumps(_as_json(card))))) is not None:
         yield f"{lost} is no part of a card, or of another kind"
+    if card.network.code and not card.code:
+        yield f"it does not say which code of {card.network.name} it was trained in"
     names, n, shape = card.classes, card.n_outputs, card.inputs.input_shape
     if names is not None and len(names) != n:
         yield f"it names {len(names)} classes of {n} outputs"

@@ -16,7 +16,7 @@ def classification(folder: Path, **changes: Any) -> dict[str, Any]:
     study = {
         "name": "small",
         "seeds": 2,
-        "target": {"data": f"npz:{folder}/target.npz", "sizes": [12]},
+        "target": {"data": f"npz:{folder}/target.npz", "labels": [12]},
         "sources": {"source": {"data": f"npz:{folder}/source.npz"}},
         "network": {"name": "mlp", "widths": [8]},
         "pretraining": {"steps": 60, "lr": 0.1, "sizes": [50, 100]},

@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "name": "small",
         "seeds": 2,
         "store": str(folder / "small.sqlite"),
-        "target": {"data": f"npz:{folder / 'data.npz'}", "sizes": [40]},
+        "target": {"data": f"npz:{folder / 'data.npz'}", "labels": [40]},
         "sources": {
             HOSTILE: {"data": f"npz:{folder / 'data.npz'}"},
             "noisy": {"data": f"npz:{folder / 'data.npz'}", "transforms": ["label-noise:0.4"]},

@@ -23,7 +23,7 @@ name = "digits"
 seeds = 1
 [target]
 data = "digits"
-sizes = [20]
+labels = [20]
 [network]
 name = "linear"
 [training]
@@ -65,7 +65,7 @@ def test_what_the_labels_were_taken_for_is_said_before_anything_runs(
     call: Call, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("own.csv").write_text("a,b,y\n" + "".join(f"{i / 4},1,{'xyz'[i % 3]}\n" for i in range(60)))
-    Path("digits.toml").write_text(STUDY.replace('"digits"\nsizes', '"csv:own.csv?label=y"\nsizes'))
+    Path("digits.toml").write_text(STUDY.replace('"digits"\nlabels', '"csv:own.csv?label=y"\nlabels'))
     assert call("run", "digits.toml", "--workers", "0") == 0
     assert capsys.readouterr().err.splitlines()[0] == (
         f"target: csv:{Path('own.csv').absolute()}?label=y: classification, 3 classes: x, y, z; 1 feature from 1 "
@@ -80,7 +80,7 @@ def test_status_says_when_merlins_inner_head_predicts_no_better_than_the_mean(
     noise = np.random.default_rng(0).normal(size=(120, 3))
     rows = [",".join(f"{value:.4f}" for value in row) + f",{'ab'[i % 2]}\n" for i, row in enumerate(noise)]
     Path("noise.csv").write_text("a,b,c,y\n" + "".join(rows))
-    study = STUDY.replace('"digits"\nsizes', '"csv:noise.csv?label=y"\nsizes').replace("sizes = [20]", "sizes = [64]")
+    study = STUDY.replace('"digits"\nlabels = [20]', '"csv:noise.csv?label=y"\nlabels = [64]')
     study = study.replace('"linear"', '"mlp"\nwidths = [8]') + "[methods.merlin]\nsource_term = false\n"
     Path("digits.toml").write_text(study)
     assert call("run", "digits.toml", "--workers", "0", "--quiet") == 0
@@ -213,7 +213,7 @@ seeds = 1
 {store}
 [target]
 data = "npz:data/target.npz"
-sizes = [10]
+labels = [10]
 [sources.table]
 data = "csv:table.csv?label=label&test=more.csv"
 [sources.net]
@@ -276,22 +276,6 @@ def test_paths_are_relative_to_the_study_file_from_any_folder_and_after_a_move(
     with Store.open(moved / own, create=False) as opened:
         assert {one.cell.key: one.cost for one in opened.cells("paths")} == keys  # nothing was done again
     assert call("rank", f"{moved}/paths.toml", "--scores", "h-score") == 0
-
-
-def test_results_of_the_time_when_paths_were_of_the_current_folder_are_not_redone_unseen(
-    call: Call, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "studies").mkdir()
-    Path("digits.toml").rename("studies/digits.toml")
-    Path("runs").mkdir()
-    Store.open("runs/digits.sqlite").close()
-    assert call("run", "studies/digits.toml", "--workers", "0") == 2
-    assert capsys.readouterr().err == (
-        "transferscope: the results of studies/digits.toml belong in studies/runs/digits.sqlite, as paths in a study "
-        "file are relative to the file, and there is a runs/digits.sqlite in the current folder; move that store there "
-        "with its folder runs/digits.files, or say where the results go with --store\n"
-    )
-    assert call("run", "studies/digits.toml", "--workers", "0", "--store", "runs/digits.sqlite") == 0
 
 
 def test_status_says_what_the_file_asks_for_now(call: Call, capsys: pytest.CaptureFixture[str]) -> None:

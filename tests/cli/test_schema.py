@@ -49,7 +49,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "a variant": {"methods": {"mine": {"method": "merlin", "rho": 2.0}}},
     "a list of diagnostics": {"diagnostics": ["weights"]},
     "a diagnostic with its scope": {"diagnostics": {"w": {"diagnostic": "weights", "every": 3, "part": "target_test"}}},
-    "the former name of labels": {"target": {"data": "digits", "sizes": [10]}},
+    "numbers of labels": {"target": {"data": "digits", "labels": [10]}},
     "a whole number for a number": {"training": {"steps": 3, "lr": 1}},
     "a race": {"race": {"question": "whether", "minutes": 3}},
     "how inputs are read": {"network": {"name": "lenet", "input": {"size": 28}}},

@@ -108,7 +108,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "name": "study",
         "seeds": 2,
         "store": "study.sqlite",
-        "target": {**digits, "sizes": [50]},
+        "target": {**digits, "labels": [50]},
         "sources": {"same": digits, "turned": {**digits, "transforms": ["upside-down"]}},
         "network": {"name": "mlp", "widths": [8]},
         "pretraining": {"steps": 20},

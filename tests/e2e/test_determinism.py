@@ -24,7 +24,7 @@ name = "digits"
 seeds = 2
 [target]
 data = "digits"
-sizes = [300]
+labels = [300]
 [sources.flipped]
 data = "digits"
 transforms = ["upside-down"]

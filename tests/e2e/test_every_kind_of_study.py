@@ -27,7 +27,7 @@ seeds = 3
 data = "digits"
 limit = 60
 test_limit = 40
-sizes = [20]
+labels = [20]
 [network]
 name = "mlp"
 widths = [4]

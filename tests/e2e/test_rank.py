@@ -18,7 +18,7 @@ SCORES = ("logme", "leep", "knn")
 STUDY = {
     "name": "digits",
     "seeds": 1,
-    "target": {"data": "digits", "sizes": [100]},
+    "target": {"data": "digits", "labels": [100]},
     "sources": {
         "upside-down": {"data": "digits", "transforms": ["upside-down"]},
         "brightness": {"data": "digits", "transforms": ["relabel:brightness"]},

@@ -15,7 +15,7 @@ name = "digits"
 seeds = 2
 [target]
 data = "digits"
-sizes = [40]
+labels = [40]
 [sources.flipped]
 data = "digits"
 transforms = ["upside-down"]

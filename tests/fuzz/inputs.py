@@ -461,7 +461,7 @@ def data_file(draw: Draw, material: Material, folder: Path) -> list[Command]:
     spec = maker(draw, material, folder)
     tables = material.study(target=spec)
     if draw.chance(30):
-        tables["target"]["sizes"] = "[]"
+        tables["target"]["labels"] = "[]"
     if draw.chance(80):  # alone, so that what can be read is also learned
         for table in ("sources.near", "pretraining", "methods.fine-tune", "methods.linear-probe"):
             del tables[table]

@@ -37,7 +37,7 @@ class Material:
         """A small valid study; values are texts of TOML."""
         return {
             "": {"name": f'"{name}"', "seeds": "2", "store": json.dumps(store)},
-            "target": {"data": json.dumps(target or f"npz:{self.path('target.npz')}"), "sizes": "[9, 18]"},
+            "target": {"data": json.dumps(target or f"npz:{self.path('target.npz')}"), "labels": "[9, 18]"},
             "sources.near": {"data": json.dumps(f"npz:{self.path('source.npz')}")},
             "network": {"name": '"mlp"', "widths": "[6]"},
             "pretraining": {"steps": "3", "lr": "0.05"},

@@ -69,14 +69,25 @@ def test_an_empty_database_is_no_store_to_read(tmp_path: Path) -> None:
     assert message_of(where) == f"{where} is an empty database; give the path of a transferscope store"
 
 
-def test_a_store_of_a_newer_version_is_refused(path: Path) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE meta SET value = '99' WHERE name = 'format'",
+        "UPDATE meta SET value = '2', name = 'schema' WHERE name = 'format'",  # as before the first release
+    ],
+)
+def test_a_store_of_another_format_is_refused_and_left_alone(path: Path, change: str) -> None:
     with closing(sqlite3.connect(path)) as raw, raw:
-        raw.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
+        raw.execute(change)
+        before = list(raw.iterdump())
     raw.close()
-    assert message_of(path, create=True) == (
-        f"{path} was written by a newer transferscope (its format is 99, this version reads up to 2); "
-        "upgrade transferscope, or give another store"
-    )
+    for create in (True, False):
+        assert message_of(path, create=create) == (
+            f"{path} is a store of another format than 1, which this version of transferscope reads; write its numbers "
+            "with `transferscope table --format csv` of the version that made it, or give another store"
+        )
+    with closing(sqlite3.connect(path)) as raw:
+        assert list(raw.iterdump()) == before
 
 
 def test_a_damaged_file_is_said_to_be_damaged(path: Path) -> None:

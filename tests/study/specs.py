@@ -10,7 +10,7 @@ from transferscope.study.spec import StudySpec, parse_spec
 TABLES: dict[str, Any] = {
     "name": "usps",
     "seeds": 2,
-    "target": {"data": "usps", "transforms": ["resize:28"], "sizes": [100, 600]},
+    "target": {"data": "usps", "transforms": ["resize:28"], "labels": [100, 600]},
     "sources": {"fashion": {"data": "fashion-mnist"}},
     "network": {"name": "lenet"},
     "pretraining": {"epochs": 5},

@@ -58,7 +58,7 @@ def test_a_gpu_that_only_imitates_it_does_not_count(
 
 
 def study(path: Path | None = None, **training: Any) -> StudySpec:
-    target = {"data": "digits", "transforms": [], "sizes": [20], "limit": 40, "test_limit": 20}
+    target = {"data": "digits", "transforms": [], "labels": [20], "limit": 40, "test_limit": 20}
     recipe = {"steps": 3, "precision": "auto", **training}
     kept = {} if path is None else {"store": str(path)}
     made = tables(
@@ -113,7 +113,7 @@ def test_the_page_says_what_it_became(machine: Machine, tmp_path: Path) -> None:
 def test_pre_training_is_settled_with_it(machine: Machine) -> None:
     machine("amx_bf16")
     of_both = tables(
-        target={"data": "digits", "transforms": [], "sizes": [20]},
+        target={"data": "digits", "transforms": [], "labels": [20]},
         sources={"fashion": None, "flipped": {"data": "digits", "transforms": ["upside-down"], "limit": 300}},
         network={"name": "mlp"}, pretraining={"precision": "auto"},
     )  # fmt: skip

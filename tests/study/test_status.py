@@ -1,12 +1,8 @@
-import json
-from pathlib import Path
-
 import pytest
 
 from study.plans import small_plan
-from study.specs import spec
-from transferscope.store import Standing, Store, StudyRow
-from transferscope.study.status import Forecast, Kind, edited_plan
+from transferscope.store import Standing
+from transferscope.study.status import Forecast, Kind
 
 CELLS = small_plan(2, sizes=(10, 20)).cells  # per seed: one pretraining, one from scratch, two fine-tunings
 
@@ -49,12 +45,3 @@ def test_failed_cells_are_not_waited_for() -> None:
     forecast.count_done(CELLS[0].key, 5.0)
     assert (forecast.done, forecast.failed, forecast.total) == (1, 7, 8)
     assert forecast.seconds_left({}, workers=1) == 0
-
-
-def test_a_store_that_says_sizes_for_numbers_of_labels_holds_the_same_study(tmp_path: Path) -> None:
-    study = spec()
-    stored = json.loads(json.dumps(study.as_json()))
-    stored["target"]["sizes"] = stored["target"].pop("labels")
-    with Store.open(tmp_path / "s.sqlite") as store:
-        store.plan(StudyRow(study.name, stored, {}, "2025-01-01T00:00:00+00:00"), [])
-        assert edited_plan(study, store) is None

@@ -31,7 +31,7 @@ def tables(folder: Path, **changes: Any) -> dict[str, Any]:
     study = {
         "name": "small",
         "seeds": 1,
-        "target": {"data": f"npz:{folder}/target.npz", "sizes": [12]},
+        "target": {"data": f"npz:{folder}/target.npz", "labels": [12]},
         "sources": {"source": {"data": f"npz:{folder}/source.npz", "held_out": {"same": f"npz:{folder}/source.npz"}}},
         "network": {"name": "mlp", "widths": [8]},
         "pretraining": {"steps": 60, "lr": 0.1},

@@ -1,7 +1,7 @@
 """What an analysis leaves with a study, for the study's page: facts as a JSON document with a format."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -10,7 +10,7 @@ from transferscope.errors import StoreError
 from transferscope.estimate import as_json
 from transferscope.records import FinishedRuns
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import counted, listed
+from transferscope.wording import counted
 
 T = TypeVar("T")
 
@@ -24,14 +24,12 @@ class KeptDocument(Generic[T]):
         format: Number of the present format.
         what: The facts, for messages, as in "the placements of the study"; a plural.
         command: What makes them again, as in "transferscope rank".
-        earlier: For each earlier format what brings its documents into the present one.
     """
 
     adapter: TypeAdapter[T]
     format: int
     what: str
     command: str
-    earlier: Mapping[int, Callable[[Mapping[str, Any]], Mapping[str, Any]]] = field(default_factory=dict)
 
     def to_document(self, facts: T) -> dict[str, Any]:
         """The facts as JSON values; "inf", "-inf" and "nan", which JSON lacks, are text."""
@@ -39,22 +37,20 @@ class KeptDocument(Generic[T]):
         return plain
 
     def from_document(self, document: Mapping[str, Any]) -> T:
-        """The facts of a document of this format or an earlier one.
+        """The facts of a document of this format.
 
         Raises:
-            StoreError: A version of transferscope that is too old or too new wrote it, or it is damaged.
+            StoreError: Another version of transferscope wrote it, or it is damaged.
         """
         found, again = document.get("format"), f"run `{self.command}` again"
-        if found != self.format and found not in self.earlier:
-            formats = [*sorted(self.earlier), self.format]
+        if found != self.format:
             raise StoreError(
-                f"{self.what} are kept in format {found}, and this version of transferscope reads "
-                f"format{'s' if len(formats) > 1 else ''} {listed([str(one) for one in formats])}; {again}"
+                f"{self.what} are kept in format {found}, and this version of transferscope reads format "
+                f"{self.format}; {again}"
             )
         try:
-            migrated = self.earlier[int(str(found))](document) if found in self.earlier else document
-            return self.adapter.validate_python({key: value for key, value in migrated.items() if key != "format"})
-        except (ValidationError, KeyError, TypeError, AttributeError) as error:
+            return self.adapter.validate_python({key: value for key, value in document.items() if key != "format"})
+        except ValidationError as error:
             raise StoreError(f"{self.what} are damaged in the store; {again}") from error
 
 

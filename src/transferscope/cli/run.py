@@ -19,7 +19,6 @@ from transferscope.cli.options import (
 from transferscope.cli.status import status_facts, summary, understood
 
 if TYPE_CHECKING:
-    from transferscope.study.spec import StudySpec
     from transferscope.study.status import StudyStatus
 
 
@@ -63,27 +62,9 @@ def run(
     spec = read_spec(study)
     inputs = inputs_of(study, spec) if as_written else None
     spec = replace(spec, engine=with_options(spec.engine, given))
-    if store is None:
-        _refuse_to_redo(study, spec)
     spec = replace(spec, store=store or spec.store)
     status = execute(spec, retry_failed=retry_failed, quiet=quiet, inputs=inputs)
     _conclude(status, store or str(study), as_json=as_json)
-
-
-def _refuse_to_redo(study: Path, spec: "StudySpec") -> None:
-    """Paths of a study file were relative to the current folder once: results there are not done again unseen."""
-    from transferscope.errors import SettingsError
-
-    given = Path(spec.store)
-    if "://" in spec.store or not given.is_relative_to(study.parent) or given.exists():
-        return
-    earlier = given.relative_to(study.parent)
-    if earlier != given and earlier.is_file():
-        raise SettingsError(
-            f"the results of {study} belong in {given}, as paths in a study file are relative to the file, and there "
-            f"is a {earlier} in the current folder; move that store there with its folder "
-            f"{earlier.with_suffix('.files')}, or say where the results go with --store"
-        )
 
 
 def _conclude(status: "StudyStatus", place: str, *, as_json: bool) -> None:

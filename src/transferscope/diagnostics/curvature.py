@@ -1,6 +1,6 @@
 """Sharpest directions of the loss: the top of the Hessian's spectrum."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import hypot
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
-from transferscope.records import ADDED_LATER, Record
+from transferscope.records import Record
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Curvature:
     batch_size: int = 128
     mode: Mode = "exact"
     seed: int = 0
-    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
+    batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -1,6 +1,6 @@
 """The whole spectrum of the Hessian, as a density."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.numerics.trace import SpectralDensity, rademacher, spectral_density
-from transferscope.records import ADDED_LATER, Record
+from transferscope.records import Record
 
 N_POINTS = 1000
 """Points at which the density is tabulated."""
@@ -50,7 +50,7 @@ class CurvatureDensity:
     batch_size: int = 128
     mode: Mode = "exact"
     seed: int = 0
-    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
+    batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

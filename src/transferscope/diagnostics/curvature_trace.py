@@ -1,6 +1,6 @@
 """Mean curvature of the loss: the trace of the Hessian."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import hypot
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.numerics.trace import estimate_trace, rademacher
-from transferscope.records import ADDED_LATER, Record
+from transferscope.records import Record
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class CurvatureTrace:
     batch_size: int = 128
     mode: Mode = "exact"
     seed: int = 0
-    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
+    batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import isfinite, sqrt
 from typing import ClassVar
@@ -19,7 +19,7 @@ from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError, SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import ADDED_LATER, Record
+from transferscope.records import Record
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class GradientScaling:
 
     n_examples: int = 1000
     batch_size: int = 100
-    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
+    batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -1,6 +1,6 @@
 """How far the loss changes along its gradient."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import ADDED_LATER, Record
+from transferscope.records import Record
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class GradientStability:
     blocks: tuple[str, ...] = ()
     n_examples: int = 1000
     batch_size: int = 100
-    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
+    batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

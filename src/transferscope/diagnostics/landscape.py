@@ -1,6 +1,6 @@
 """The shape of the loss around a point, along directions in the space of the weights."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -17,7 +17,7 @@ from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, lo
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import ADDED_LATER, Record
+from transferscope.records import Record
 
 Biases = Literal["zero", "scale"]
 """What becomes of biases and normalisation parameters: not moved, or scaled like one filter each."""
@@ -141,7 +141,7 @@ class Landscape:
     n_examples: int = 1000
     batch_size: int = 100
     seed: int = 0
-    batch_norm: BatchNorm = field(default="running", metadata=ADDED_LATER)
+    batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -12,7 +12,6 @@ from transferscope.methods.common import Domain, device_of
 from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import FineTuning, other_head
 from transferscope.models.network import Network, TwoLayerHead, seeded
-from transferscope.records import ADDED_LATER
 from transferscope.training import ParameterGroup, TrainingSettings, stream_seed
 
 
@@ -35,9 +34,9 @@ class FineTune(FineTuning):
 
     head: Literal["random", "probe"] = "random"  # in the identity of every cell, as before all of the family had it
     frozen_blocks: int = 0  # likewise
-    layer_decay: float = field(default=1.0, kw_only=True, metadata=ADDED_LATER)
-    unfreeze: float = field(default=0.0, kw_only=True, metadata=ADDED_LATER)
-    hidden_units: int = field(default=0, kw_only=True, metadata=ADDED_LATER)
+    layer_decay: float = field(default=1.0, kw_only=True)
+    unfreeze: float = field(default=0.0, kw_only=True)
+    hidden_units: int = field(default=0, kw_only=True)
 
     name: ClassVar[str] = "fine-tune"
     version: ClassVar[int] = 1

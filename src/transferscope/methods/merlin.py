@@ -1,7 +1,7 @@
 """MeRLin: features on which a target head fitted to one half of the data predicts the other half."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import torch
@@ -26,7 +26,7 @@ from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.target_training import Beginning, check_frozen, check_scales, first_blocks
 from transferscope.models.network import Network
-from transferscope.records import ADDED_LATER, check_choices
+from transferscope.records import check_choices
 from transferscope.training import (
     Batch,
     Draw,
@@ -81,7 +81,7 @@ class Merlin(Method):
     initial: Literal["random", "pretrained"] = "random"
     source_term: bool = True
     lr_scale: float = 1.0
-    frozen_blocks: int = field(default=0, metadata=ADDED_LATER)
+    frozen_blocks: int = 0
 
     name: ClassVar[str] = "merlin"
     version: ClassVar[int] = 2

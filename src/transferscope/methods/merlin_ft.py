@@ -1,7 +1,7 @@
 """MeRLin-ft: MeRLin on target data alone, from a pretrained network, over all of its weights or over adapters."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, Self
 
 import torch
@@ -16,7 +16,7 @@ from transferscope.methods.merlin import Merlin
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.target_training import Beginning, first_blocks, share_of
 from transferscope.models.network import Network, seeded
-from transferscope.records import ADDED_LATER, check_choices
+from transferscope.records import check_choices
 from transferscope.training import TensorSet, TrainingSettings, frozen_features, stream_seed
 
 
@@ -67,10 +67,10 @@ class MerlinFt(Method):
     inner_lr: float | None = None
     target_batch: int | None = None
     lr_scale: float | Literal["auto"] = "auto"
-    frozen_blocks: int = field(default=0, metadata=ADDED_LATER)
-    adapters: Literal["none", "lora", "head"] = field(default="none", metadata=ADDED_LATER)
-    rank: int = field(default=4, metadata=ADDED_LATER)
-    hidden: int = field(default=32, metadata=ADDED_LATER)
+    frozen_blocks: int = 0
+    adapters: Literal["none", "lora", "head"] = "none"
+    rank: int = 4
+    hidden: int = 32
 
     name: ClassVar[str] = "merlin-ft"
     version: ClassVar[int] = 2

@@ -26,7 +26,7 @@ from transferscope.methods.common import (
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.probe_head import probe_of
 from transferscope.models.network import Network
-from transferscope.records import ADDED_LATER, check_choices
+from transferscope.records import check_choices
 from transferscope.training import (
     Batch,
     Draw,
@@ -196,8 +196,8 @@ class FineTuning(TargetTraining):
 
     lr_scale: float | Literal["auto"] = "auto"
     head_lr_scale: float | None = None
-    head: Literal["random", "probe"] = field(default="random", kw_only=True, metadata=ADDED_LATER)
-    frozen_blocks: int = field(default=0, kw_only=True, metadata=ADDED_LATER)
+    head: Literal["random", "probe"] = field(default="random", kw_only=True)
+    frozen_blocks: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the ranges."""

@@ -195,11 +195,7 @@ class NetworkSettings:
             if "config" in module.identity:
                 plain["name"] = "hf"  # a folder by another path is the same network
         known = input_of(self)
-        if known is None:
-            return plain
-        later = ("vocabulary", "resize", "resample")  # keys of networks that say nothing of these stay what they were
-        said = {key: value for key, value in asdict(known).items() if key not in later or value is not None}
-        return {**plain, "input": said}
+        return plain if known is None else {**plain, "input": asdict(known)}
 
     def read_as(self, input_shape: tuple[int, ...]) -> str:
         """The end of a message about weights that do not belong to this network."""

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,7 +29,6 @@ from sqlalchemy import literal_column as sql
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 
 from transferscope.errors import StoreError, TransferscopeError, UnreachableError
-from transferscope.files import written_whole
 from transferscope.store.encoding import DAMAGED
 
 BUSY_SECONDS = 120.0
@@ -126,33 +125,6 @@ class Database:
             raw = connection.connection.dbapi_connection
             assert raw is not None
             raw.cursor().execute("PRAGMA journal_mode = WAL")
-
-    def keep_copy(self, mark: str) -> Path | None:
-        """Copy a SQLite file as it is on the disk, whole, to `NAME.MARK.sqlite` beside it.
-
-        Args:
-            mark: What tells the copy apart; "-2" and so on follows where there is such a file.
-
-        Returns:
-            The copy; None for other databases, which have copies of their own.
-
-        Raises:
-            StoreError: There is no room for it, or it cannot be written.
-        """
-        if self.engine.dialect.name != "sqlite":
-            return None
-        path = Path(str(self.engine.url.database))
-        names = (f"{path.stem}.{mark}{number}{path.suffix}" for number in ("", *(f"-{i}" for i in range(2, 1000))))
-        to = next(path.with_name(name) for name in names if not path.with_name(name).exists())
-        try:
-            with self._explained(), written_whole(to) as unfinished, closing(sqlite3.connect(path)) as source:
-                source.execute("VACUUM INTO ?", (str(unfinished),))
-        except OSError as error:
-            raise StoreError(
-                f"the store {self.place} is of an earlier version, and the copy {to} that is kept of it "
-                f"cannot be written: {error.strerror or error}; free some space or give it to a folder of yours"
-            ) from error
-        return to
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

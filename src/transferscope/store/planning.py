@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from transferscope.errors import StoreError
 from transferscope.store import schema
 from transferscope.store.database import insert_many, without_password
-from transferscope.store.encoding import labels_to_json, table_from_json, to_json
+from transferscope.store.encoding import labels_to_json, to_json
 from transferscope.store.rows import PlannedCell, StudyRow, gc_paused
 
 
@@ -47,19 +47,10 @@ def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedC
     connection.execute(update(schema.studies).where(schema.studies.c.id == study_id).values(plan=digest))
 
 
-def hidden(spec: Mapping[str, Any]) -> dict[str, Any]:
+def _hidden(spec: Mapping[str, Any]) -> dict[str, Any]:
     """A study file without the password of its store."""
     store = spec.get("store")
     return {**spec, "store": without_password(store)} if isinstance(store, str) else dict(spec)
-
-
-def hide_passwords(connection: Connection) -> None:
-    """Take the password out of the studies that an earlier version wrote."""
-    table = schema.studies
-    for row in connection.execute(select(table.c.id, table.c.spec)).all():
-        spec = table_from_json(row.spec)
-        if hidden(spec) != spec:
-            connection.execute(update(table).where(table.c.id == row.id).values(spec=to_json(hidden(spec))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +86,7 @@ def _digest(cells: Sequence[PlannedCell], payloads: Mapping[int, _Payload], labe
 
 def _write_study(connection: Connection, study: StudyRow) -> int:
     table = schema.studies
-    content = {"spec": to_json(hidden(study.spec)), "facts": to_json(study.facts)}
+    content = {"spec": to_json(_hidden(study.spec)), "facts": to_json(study.facts)}
     known = connection.scalar(select(table.c.id).where(table.c.name == study.name))
     if known is not None:
         connection.execute(update(table).where(table.c.id == known).values(content))

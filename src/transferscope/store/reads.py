@@ -12,7 +12,6 @@ from transferscope.estimate import Status
 from transferscope.records import Cost, Failure, FailureKind
 from transferscope.store import schema
 from transferscope.store.encoding import DAMAGED, from_bytes, table_from_json, tables_from_json
-from transferscope.store.planning import hidden
 from transferscope.store.rows import (
     CellState,
     Claim,
@@ -281,7 +280,7 @@ def _needs(connection: Connection, study: int) -> dict[int, tuple[str, ...]]:
 
 def _study(row: Row[Any]) -> StudyRow:
     _require(row.name, str)
-    return StudyRow(row.name, hidden(table_from_json(row.spec)), table_from_json(row.facts), str(row.created))
+    return StudyRow(row.name, table_from_json(row.spec), table_from_json(row.facts), str(row.created))
 
 
 def _state(found: object) -> CellState:

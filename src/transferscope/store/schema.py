@@ -1,7 +1,5 @@
 """The tables of a store. Numbers that a reader may group by are columns; what only workers read is JSON text."""
 
-import re
-
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -16,12 +14,14 @@ from sqlalchemy import (
     Text,
     inspect,
     select,
-    text,
 )
 
 from transferscope.errors import StoreError
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 1
+
+_VERSION_ROW = "format"
+"""The row of the table meta that says the version."""
 
 metadata = MetaData()
 
@@ -62,7 +62,7 @@ cells = Table(
     Column("state", Text, nullable=False),  # planned, running, done or failed
     Column("owner", Text),  # of a running cell
     Column("heartbeat", Float),  # seconds since the epoch, by the database's clock, when the owner last said it lives
-    Column("attempt", Integer, nullable=False, server_default="0"),  # how often it was claimed; since version 2
+    Column("attempt", Integer, nullable=False, server_default="0"),  # how often it was claimed
 )
 
 outcomes = Table(
@@ -137,13 +137,13 @@ study_arrays = Table(
 )
 
 Index("cells_by_state", cells.c.state)
-_BY_NEED = Index("needs_by_need", needs.c.need_id)
+Index("needs_by_need", needs.c.need_id)
 
 
 def create(connection: Connection) -> None:
     """Create the tables of an empty database and write down their version."""
     metadata.create_all(connection)
-    connection.execute(meta.insert().values(name="schema", value=str(SCHEMA_VERSION)))
+    connection.execute(meta.insert().values(name=_VERSION_ROW, value=str(SCHEMA_VERSION)))
 
 
 def is_empty(connection: Connection) -> bool:
@@ -159,41 +159,16 @@ def check(connection: Connection, place: str) -> None:
         place: Where it is, for the message.
 
     Raises:
-        StoreError: It is another kind of database, or a newer transferscope wrote it.
+        StoreError: It is another kind of database, or a store of another format.
     """
-    found = _version(connection) if inspect(connection).has_table("meta") else None
-    if found is None:
+    if not {"meta", "studies", "cells"} <= set(inspect(connection).get_table_names()):
         raise StoreError(
             f"{place} is a database of something else; give the path of a transferscope store or a new file"
         )
-    if found > SCHEMA_VERSION:
+    found = connection.execute(select(meta.c.value).where(meta.c.name == _VERSION_ROW)).scalar()
+    if found != str(SCHEMA_VERSION):
         raise StoreError(
-            f"{place} was written by a newer transferscope (its format is {found}, this version reads up to "
-            f"{SCHEMA_VERSION}); upgrade transferscope, or give another store"
+            f"{place} is a store of another format than {SCHEMA_VERSION}, which this version of transferscope reads; "
+            "write its numbers with `transferscope table --format csv` of the version that made it, or give another "
+            "store"
         )
-
-
-def outdated(connection: Connection) -> int | None:
-    """The version of the tables where it is an earlier one; None where there is nothing to upgrade."""
-    found = _version(connection)
-    return None if found == SCHEMA_VERSION else found
-
-
-def upgrade(connection: Connection) -> None:
-    """Bring a store that an earlier version wrote to this one.
-
-    Reading takes no upgrade: every version of the tables can be read as it is.
-
-    Args:
-        connection: A connection in a writing transaction, to a store that `check` has passed and that is `outdated`.
-    """
-    if not any(column["name"] == "attempt" for column in inspect(connection).get_columns("cells")):
-        connection.execute(text("ALTER TABLE cells ADD COLUMN attempt INTEGER DEFAULT 0 NOT NULL"))
-    _BY_NEED.create(connection, checkfirst=True)
-    connection.execute(meta.update().where(meta.c.name == "schema").values(value=str(SCHEMA_VERSION)))
-
-
-def _version(connection: Connection) -> int | None:
-    """The version of the tables; None when the database says none."""
-    found = connection.execute(select(meta.c.value).where(meta.c.name == "schema")).scalar()
-    return int(found) if isinstance(found, str) and re.fullmatch("[0-9]{1,9}", found) else None

@@ -1,7 +1,6 @@
 """The store: what `study` writes and `report` reads, and the only place where the two meet."""
 
 import json
-import logging
 import platform
 import secrets
 from collections import deque
@@ -40,7 +39,6 @@ from transferscope.store.rows import (
     StudyRow,
 )
 
-_LOG = logging.getLogger(__name__)
 _FILES = "files"
 """Name of the row that says where the trained networks of a database are."""
 
@@ -65,7 +63,6 @@ class Store:
         self.files = files
         self._database = database
         self._ready: dict[int, claims.Queue] = {}  # by the number of the study
-        self._current = False
 
     @classmethod
     def open(cls, url: str | Path, *, create: bool = True, files: Path | None = None) -> Self:
@@ -172,7 +169,6 @@ class Store:
             StoreError: Two cells have one key, a cell needs one outside the plan, or the store cannot be written.
         """
         self._ready.clear()
-        self._upgrade()
         try:
             with self._database.write(alone=True) as connection:
                 planning.write_plan(connection, study, cells)
@@ -214,7 +210,6 @@ class Store:
             The claims, in the order of the plan; fewer when fewer cells are ready.
         """
         now = self._database.now
-        self._upgrade()
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)
             queue = self._ready.get(study_id, deque())
@@ -410,24 +405,6 @@ class Store:
             for name in sorted(map(str, names))
         }
         return {name: document for name, document in found.items() if document is not None}
-
-    def _upgrade(self) -> None:
-        """Bring the tables of an earlier version to this one before anything is written that needs them."""
-        if self._current:
-            return
-        with self._database.write(alone=True) as connection:
-            outdated = schema.outdated(connection) is not None
-            if outdated:
-                planning.hide_passwords(connection)  # on its own, before the copy
-        if outdated:
-            with self._database.write(alone=True) as connection:
-                found = schema.outdated(connection)
-                if found is not None:  # no other process was faster
-                    kept = self._database.keep_copy(f"format{found}")
-                    schema.upgrade(connection)
-                    where = f"; it is kept as it was in {kept}" if kept else ""
-                    _LOG.warning("the store %s is brought to format %d%s", self.place, schema.SCHEMA_VERSION, where)
-        self._current = True
 
     def _put_content(self, study: str, name: str, content: bytes) -> None:
         table = schema.study_arrays

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Self
 
 from transferscope.consent import reading
@@ -26,7 +26,7 @@ class PretrainRecipe:
         network: The network.
         pretraining: Recipe and budget.
         checkpoints: Steps after which the network is kept beside the last one.
-        contents: Fingerprint of "source" as it was planned; empty in cells of earlier versions.
+        contents: Fingerprint of "source" as it was planned; empty to take what is there.
     """
 
     source: DataSettings
@@ -50,13 +50,13 @@ class PretrainRecipe:
     @reading()
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
-        _require(payload, "source", "network", "pretraining")
+        _require(payload, "source", "network", "pretraining", "checkpoints", "contents")
         return cls(
             settings_of(DataSettings, payload["source"]),
             settings_of(NetworkSettings, payload["network"]),
             settings_of(TrainingSettings, payload["pretraining"]),
-            tuple(payload.get("checkpoints", ())),
-            payload.get("contents", {}),
+            tuple(payload["checkpoints"]),
+            payload["contents"],
         )
 
 
@@ -78,15 +78,6 @@ class CellTuning:
     search: Literal["full", "halving"] = "full"
     balanced: bool = False
 
-    def as_json(self) -> dict[str, Any]:
-        """The tuning as JSON values, as it was before there was a setting where that says nothing: keys hold it."""
-        plain = asdict(self)
-        if not self.balanced:
-            del plain["balanced"]
-        if self.search == "full":
-            del plain["search"]
-        return plain
-
 
 @dataclass(frozen=True)
 class MethodRecipe:
@@ -102,7 +93,7 @@ class MethodRecipe:
         tuning: How settings are chosen; None to take them as they are.
         snapshots: Keep the target network at the start, at the end, and every so many steps; None to keep none.
         checksum: SHA-256 of the file of a source that is a network, as it was planned; None for any other source.
-        contents: Fingerprints of "target" and "source" as they were planned; empty in cells of earlier versions.
+        contents: Fingerprints of "target" and "source" as they were planned; empty to take what is there.
     """
 
     target: DataSettings
@@ -123,7 +114,7 @@ class MethodRecipe:
             "network": asdict(self.network),
             "training": asdict(self.training),
             "method": method_as_json(self.method),
-            "tuning": None if self.tuning is None else self.tuning.as_json(),
+            "tuning": None if self.tuning is None else asdict(self.tuning),
             "snapshots": None if self.snapshots is None else list(self.snapshots),
             "checksum": self.checksum,
             "contents": dict(self.contents),
@@ -135,7 +126,8 @@ class MethodRecipe:
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
         _require(payload, "target", "source", "network", "training", "method", "tuning")
-        source, tuning, every = payload["source"], payload["tuning"], payload.get("snapshots")
+        _require(payload, "snapshots", "checksum", "contents")
+        source, tuning, every = payload["source"], payload["tuning"], payload["snapshots"]
         return cls(
             settings_of(DataSettings, payload["target"]),
             None if source is None else settings_of(SourceSettings, source),
@@ -144,8 +136,8 @@ class MethodRecipe:
             _stored_method(payload["method"]),
             None if tuning is None else settings_of(CellTuning, tuning),
             None if every is None else tuple(every),
-            payload.get("checksum"),
-            payload.get("contents", {}),
+            payload["checksum"],
+            payload["contents"],
         )
 
 
@@ -191,8 +183,6 @@ def _code(*parts: Mapping[str, str]) -> dict[str, dict[str, str]]:
 def code_of(cells: Iterable[PlannedCell], kind: str = "") -> dict[str, str]:
     """The code of the user that cells of one study were planned with, for `code_as_planned`.
 
-    What is not known of cells that an earlier version planned is left out.
-
     Args:
         cells: The cells.
         kind: Code of what kind alone matters to what is asked, as in "network"; "" for all.
@@ -237,14 +227,7 @@ def method_as_json(method: Method) -> dict[str, Any]:
     return {"name": METHODS.reference(type(method)), "settings": settings}
 
 
-def identifying(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without those that were added later and have their default; see ADDED_LATER."""
-    later = {item.name: item.default for item in fields(kind) if item.metadata.get("added_later")}
-    return {name: value for name, value in settings.items() if name not in later or value != later[name]}
-
-
 def method_identity(method: Method) -> dict[str, Any]:
     """What of a method can change an answer, as JSON values; a method of another package by its source too."""
     described, origin = method_as_json(method), METHODS.identity(type(method))
-    described["settings"] = identifying(type(method), described["settings"])
     return {**described, "version": method.version} | ({"name": method.name, "origin": origin} if origin else {})

@@ -76,14 +76,12 @@ class DataFacts:
         sources: The sources by name.
         least_momentum: The share of a batch in statistics of batch normalisation that runs from random weights take
             instead of the network's own, which is smaller; None where it is not.
-        of_vectors: Whether inputs are vectors, whose features are scaled in the way that suits them.
     """
 
     target: str
     n_target: int
     sources: Mapping[str, SourceFacts]
     least_momentum: float | None = None
-    of_vectors: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +144,7 @@ class StudyData:
         data = {name: SourceFacts(self._fingerprint(name), len(source.train)) for name, source in self.sources.items()}
         networks = {name: SourceFacts(file.checksum, None) for name, file in self.networks.items()}
         sources = {**data, **networks}
-        of_vectors = self.target.train.inputs.ndim == 2
-        return DataFacts(self.target.fingerprint, len(self.target.train), sources, self.least_momentum, of_vectors)
+        return DataFacts(self.target.fingerprint, len(self.target.train), sources, self.least_momentum)
 
     def _fingerprint(self, source: str) -> str:
         """Of a source and, where it has any, of its further test sets."""

@@ -17,9 +17,6 @@ from transferscope.study.metric import ACCURACY, METRICS, Metric
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
 
-CONTROLS = frozenset({"raw", "random-features", "knn", "do-nothing", "merlin-target-only"})
-"""transferscope's methods that are no transfer but controls, beside training from scratch."""
-
 
 @dataclass(frozen=True)
 class StudyFrames:
@@ -31,7 +28,7 @@ class StudyFrames:
             state, source ("" for none), method, n_target, n_source, seed, pretrain_step (NaN for the end of
             pre-training), diagnostic (its table in the study file, "" for none), headline ("" unless
             it is finished), title and limits (the words of a diagnostic from outside), left_out (names of weights that
-            it could not read), note (what an earlier version said of them), last_step (the training step of its end;
+            it could not read), last_step (the training step of its end;
             NaN for none), stopped_early (whether early stopping ended its training), best_step (the step whose weights
             early stopping kept; NaN without), tuning (what the run noted of its
             search for settings; empty without one), pretrained (key of the pre-training it starts from, "" for none),
@@ -101,8 +98,8 @@ class StudyFrames:
 
     @cached_property
     def controls(self) -> frozenset[str]:
-        """The names under which the study has methods that are controls."""
-        return controls_of(self.study).intersection(self.methods)
+        """The names under which the study has methods that derive from `methods.Control`, as it was planned."""
+        return frozenset(self.study.facts.get("controls", ())).intersection(self.methods)
 
     @property
     def classes(self) -> list[str] | None:
@@ -153,16 +150,6 @@ class StudyFrames:
         )
 
 
-def controls_of(study: StudyRow) -> frozenset[str]:
-    """The names under which a study has controls: what derives from `methods.Control`, as it was planned, and CONTROLS
-    in studies of earlier versions.
-    """
-    tables, noted = study.spec.get("methods", {}), study.facts.get("controls", ())
-    named = tables if isinstance(tables, Mapping) else {}
-    kinds = {name: table.get("name", name) for name, table in named.items() if isinstance(table, Mapping)}
-    return frozenset(map(str, noted)) | {str(name) for name, kind in kinds.items() if kind in CONTROLS}
-
-
 def read_study(store: Store, name: str) -> StudyFrames:
     """Everything the store holds of one study.
 
@@ -200,7 +187,7 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
         **{name: [int(of.get(name) or 0) for of in labels] for name in ("n_target", "n_source", "seed")},
         "pretrain_step": _numbers(labels, "pretrain_step"),
         "diagnostic": _texts(labels, "diagnostic"),
-        **{name: _texts(notes, name) for name in ("headline", "title", "note")},
+        **{name: _texts(notes, name) for name in ("headline", "title")},
         "left_out": [tuple(map(str, of.get("left_out") or ())) for of in notes],
         "limits": _texts(notes, "limits"),
         **{name: _numbers(notes, name) for name in _NUMBER_NOTES},

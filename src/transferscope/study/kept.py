@@ -103,7 +103,7 @@ def tidy(store: Store, study: str) -> int:
     """Delete the networks of finished runs that no study of a store keeps or needs.
 
     Only files that say which run they are of, as `fit_method` writes them, are touched, and only once the study is
-    finished: those of pre-training stay, for further methods, and so do those that an earlier version wrote. What a
+    finished: those of pre-training stay, for further methods. What a
     run that is not done needs, such as a diagnostic, stays too, in whichever study of the store it is. Files that a
     process began to write before it was killed go after ABANDONED seconds.
 

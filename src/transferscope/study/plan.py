@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from itertools import product
 from typing import Any
@@ -21,7 +21,6 @@ from transferscope.study.cell import (
     DiagnoseRecipe,
     MethodRecipe,
     PretrainRecipe,
-    identifying,
     method_identity,
 )
 from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
@@ -251,10 +250,12 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
             "version": PRETRAINING_VERSION,
             "source": data.sources[name].fingerprint,
             "network": spec.network.identity,
-            "pretraining": recipe.identity,
+            "pretraining": asdict(recipe),
+            "checkpoints": spec.checkpoints,
+            "least_momentum": data.least_momentum,
+            **arithmetic,
         }
-        parts |= _momentum(data) | _scaling(data)
-        shared = shared_digest(parts | arithmetic | ({"checkpoints": spec.checkpoints} if spec.checkpoints else {}))
+        shared = shared_digest(parts)
         for n_source in _source_sizes(spec, data, name):
             yield _Stem(shared, payload, "pretrain", name, n_source)
 
@@ -310,11 +311,10 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
             "target": data.target,
             "source": None if source is None else data.sources[source].fingerprint,
             "network": network.identity,
-            "training": spec.training.identity,
-            "tuning": None if tuning is None else tuning.as_json(),
+            "training": asdict(spec.training),
+            "tuning": None if tuning is None else asdict(tuning),
+            "least_momentum": data.least_momentum if method.start == "random" else None,
             **arithmetic,
-            **(_momentum(data) if method.start == "random" else {}),
-            **_scaling(data),
         }
     )
     has_data = origin is not None and origin.data is not None
@@ -343,32 +343,19 @@ def _snapshots(diagnostics: Mapping[str, DiagnosticSettings]) -> tuple[int, ...]
 def _diagnosis(
     recipe: MethodRecipe, name: str, settings: DiagnosticSettings, arithmetic: Mapping[str, Any]
 ) -> _Diagnosis:
-    described = settings.as_json()
-    described["settings"] = identifying(type(settings.diagnostic), described["settings"])
     version = getattr(settings.diagnostic, "version", DIAGNOSE_VERSION)
-    parts = {"role": "diagnose", "version": version, **described}  # the rest is in its needs
+    parts = {"role": "diagnose", "version": version, **settings.as_json()}  # the rest is in its needs
     if origin := DIAGNOSTICS.identity(type(settings.diagnostic)):
         parts |= {"name": settings.diagnostic.name, "origin": origin}
     return _Diagnosis(name, shared_digest(parts), {**DiagnoseRecipe(recipe, settings).as_payload(), **arithmetic})
 
 
 def _arithmetic(spec: StudySpec) -> dict[str, Any]:
-    """What the last digits of a result depend on, beyond one thread on the CPU; see `EngineSettings`.
+    """What the last digits of a result depend on; see `EngineSettings`.
 
     It is part of a cell's key, and in its payload, so that whoever does the cell does it in this way.
     """
-    threads, device = spec.engine.threads, _device_of(spec)
-    return ({"threads": threads} if threads != 1 else {}) | ({"device": device} if device != "cpu" else {})
-
-
-def _momentum(data: DataFacts) -> dict[str, Any]:
-    """Statistics of batch normalisation that follow faster than those of the network itself."""
-    return {} if data.least_momentum is None else {"least_momentum": data.least_momentum}
-
-
-def _scaling(data: DataFacts) -> dict[str, Any]:
-    """That the way to scale features is chosen by leave-one-out error."""
-    return {"scaling": 3} if data.of_vectors else {}
+    return {"threads": spec.engine.threads, "device": _device_of(spec)}
 
 
 def _device_of(spec: StudySpec) -> str:
@@ -383,7 +370,7 @@ def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
         return None
     grid = spec.tuning.grid.get(method, {})
     if not grid:
-        return None  # nothing to choose: the cell is that of a study without tuning
+        return None  # nothing to choose
     balanced = spec.training.class_weights == "balanced"
     return CellTuning(spec.tuning.trials, spec.tuning.folds, grid, spec.tuning.search, balanced)
 

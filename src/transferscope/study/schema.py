@@ -39,8 +39,6 @@ def study_schema() -> dict[str, Any]:
         "sizes": {**sizes, "description": "Pretrain on so many source examples each, for scaling laws; 0 is scratch."},
         "checkpoints": {**sizes, "description": "Transfer from these steps of pre-training too, besides the last."},
     }
-    target = json_schema_of(TargetSettings, definitions)
-    target["properties"]["sizes"] = {**sizes, "description": "The former name of labels.", "deprecated": True}
     methods = _family("method", ((name, METHODS[name]) for name in METHODS), {}, definitions)
     scope = json_schema_of(MeasurementScope, definitions)["properties"]
     measured = _family("diagnostic", ((name, DIAGNOSTICS[name]) for name in DIAGNOSTICS), scope, definitions)
@@ -58,7 +56,7 @@ def study_schema() -> dict[str, Any]:
         },
         "store": {"type": "string", "description": "Path or URL of the store; runs/NAME.sqlite beside the file."},
         "files": {"type": "string", "description": "Folder of the networks of a database, which all machines see."},
-        "target": target,
+        "target": json_schema_of(TargetSettings, definitions),
         "sources": {"type": "object", "additionalProperties": json_schema_of(SourceSettings, definitions)},
         "network": json_schema_of(NetworkSettings, definitions),
         "pretraining": {**training, "properties": {**training["properties"], **further}},

@@ -398,13 +398,13 @@ class DiagnosticSettings:
         kind = type(self.diagnostic)
         settings = {name: getattr(self.diagnostic, name) for name in setting_names(kind)}
         name = DIAGNOSTICS.reference(kind)
-        return {"name": name, "settings": settings, "look": asdict(self.scope)}  # "look", as in the keys of old stores
+        return {"name": name, "settings": settings, "scope": asdict(self.scope)}
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> Self:
         """The settings that `as_json` wrote down."""
         diagnostic = settings_of(DIAGNOSTICS[plain["name"]], plain["settings"])
-        return cls(diagnostic, settings_of(MeasurementScope, plain["look"]))
+        return cls(diagnostic, settings_of(MeasurementScope, plain["scope"]))
 
 
 def read_diagnostics(found: object, mistakes: Mistakes) -> dict[str, DiagnosticSettings]:

@@ -91,16 +91,7 @@ class StudySpec:
         """The study as JSON values, defaults filled in; the store's password is left out."""
         tables: dict[str, Any] = {key: _plain(value) for key, value in vars(self).items()}
         tables["store"] = without_password(self.store)
-        if self.race is None:
-            del tables["race"]
-        if self.files is None:
-            del tables["files"]
-        if self.target.metric is None:
-            del tables["target"]["metric"]
         del tables["track"]  # it belongs to a run of the study, and may hold a password
-        tables["training"] = self.training.identity  # likewise, of settings that were added since
-        if self.pretraining is not None:
-            tables["pretraining"] = self.pretraining.identity
         tables["sources"] = {name: asdict(source) for name, source in self.sources.items()}
         tables["methods"] = {name: method_as_json(method) for name, method in self.methods.items()}
         tables["diagnostics"] = {name: settings.as_json() for name, settings in self.diagnostics.items()}
@@ -197,7 +188,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     mistakes = Mistakes(place)
     tables = with_encodings(with_tokenizers(tables))
     head = _header(tables, mistakes)
-    target = read_table(TargetSettings, with_labels(tables.get("target", {})), "[target]", mistakes)
+    target = read_table(TargetSettings, tables.get("target", {}), "[target]", mistakes)
     network = read_table(NetworkSettings, tables.get("network", {}), "[network]", mistakes)
     training = read_table(TrainingSettings, tables.get("training", {}), "[training]", mistakes)
     diagnostics = read_diagnostics(tables.get("diagnostics", {}), mistakes)
@@ -251,13 +242,6 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         track=track,
         files=_found(head).files,
     )
-
-
-def with_labels(target: object) -> object:
-    """The table [target] with its numbers of labels under "labels"; study files and stores once said "sizes"."""
-    if not isinstance(target, Mapping) or "sizes" not in target or "labels" in target:
-        return target
-    return {"labels" if key == "sizes" else key: value for key, value in target.items()}
 
 
 _TABLES = (

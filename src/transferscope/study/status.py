@@ -98,14 +98,11 @@ def edited_plan(spec: "StudySpec", store: Store | None) -> EditedPlan | None:
 
 def _of_plan(spec: Mapping[str, object]) -> dict[str, object]:
     """What of a stored study says which cells it has."""
-    from transferscope.study.spec import with_labels
-
-    parts = {key: value for key, value in spec.items() if key not in ("engine", "store", "files")}
-    return {**parts, "target": with_labels(spec.get("target"))}
+    return {key: value for key, value in spec.items() if key not in ("engine", "store", "files")}
 
 
 def keep_of(spec: Mapping[str, object]) -> "Keep":
-    """What a stored study keeps; "all" in one of a version that had no such setting, and deleted nothing."""
+    """What a stored study keeps."""
     engine = spec.get("engine")
     found = engine.get("keep") if isinstance(engine, Mapping) else None
     return "winners" if found == "winners" else "none" if found == "none" else "all"

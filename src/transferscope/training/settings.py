@@ -1,12 +1,12 @@
 """How a network is trained: one frozen record for pre-training and every method, and the learning rate of each step."""
 
 import math
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
-from transferscope.records import ADDED_LATER, check_choices
+from transferscope.records import check_choices
 from transferscope.training.stream import batches_per_epoch
 
 LEAST_LR = 1e-12
@@ -69,10 +69,10 @@ class TrainingSettings:
     augment: Literal["none", "flip-crop", "standard"] = "none"
     eval_every: int | None = None
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
-    batch_norm: Literal["train", "source", "target", "auto"] = field(default="train", metadata=ADDED_LATER)
-    early_stopping: int | None = field(default=None, metadata=ADDED_LATER)
-    class_weights: Literal["none", "balanced"] = field(default="none", metadata=ADDED_LATER)
-    mix_up: float = field(default=0.0, metadata=ADDED_LATER)
+    batch_norm: Literal["train", "source", "target", "auto"] = "train"
+    early_stopping: int | None = None
+    class_weights: Literal["none", "balanced"] = "none"
+    mix_up: float = 0.0
 
     def __post_init__(self) -> None:
         """Check every range."""
@@ -96,12 +96,6 @@ class TrainingSettings:
         for name, (expected, fine) in checks.items():
             if not fine:
                 raise SettingsError(f"{name} = {getattr(self, name)} is out of range; expected {expected}")
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What of the settings identifies a cell, as JSON values; see ADDED_LATER."""
-        later = {item.name: item.default for item in fields(self) if item.metadata.get("added_later")}
-        return {name: value for name, value in asdict(self).items() if name not in later or value != later[name]}
 
     def check_data(self, train: LabelledSet) -> None:
         """Refuse what cannot be done with training examples of their kind.

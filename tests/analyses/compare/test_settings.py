@@ -191,6 +191,6 @@ def test_what_a_search_will_take_is_said_before_it_begins(tmp_path: Path) -> Non
     arguments: dict[str, Any] = {"methods": ["linear-probe", "joint"], "budget": QUICK, "folder": tmp_path}
     tables = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments)
     assert tuning_in_words(tables) == (
-        "the first seed of scratch and joint tries 6 settings by cross-validation on its own target labels, which takes "
-        "3.7 times as long as a run; --no-tuning leaves that out"
+        "the first seed of scratch and joint tries 6 settings by cross-validation on its own target labels, which "
+        "takes 3.7 times as long as a run; --no-tuning leaves that out"
     )

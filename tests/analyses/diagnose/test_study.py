@@ -43,11 +43,7 @@ def _study(folder: Path, *, baseline: bool, at_start: float | None) -> Summary:
             records = [Record(diagnostic.headline, Estimate(VALUES[method] * 1.1**seed), "target_train")]
             if at_start is not None:
                 records.append(Record(diagnostic.headline, Estimate(at_start), "target_train", 0))
-            notes = {
-                "headline": diagnostic.headline,
-                "sentence": "one seed's",  # of an earlier version
-                "last_step": 9,
-            }
+            notes = {"headline": diagnostic.headline, "last_step": 9}
             cells.append(look)
             outcomes[look.key] = Outcome(tuple(records), Cost(), notes=notes)
     spec = {"name": "made-up", "methods": {method: {} for method in methods}, "seeds": [0, 1, 2]}

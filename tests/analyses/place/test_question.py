@@ -50,7 +50,7 @@ def regression(folder: Path) -> dict[str, Any]:
         "name": "teachers",
         "seeds": 3,
         "store": str(folder / "teachers.sqlite"),
-        "target": {"data": f"npz:{folder}/target.npz", "sizes": [30, 60]},
+        "target": {"data": f"npz:{folder}/target.npz", "labels": [30, 60]},
         "sources": {"file": {"network": str(folder / "source.safetensors")}},
         "network": NETWORK,
         "training": {"steps": 20},

@@ -185,8 +185,8 @@ def test_placements_of_another_version_leave_the_report_whole(tmp_path: Path) ->
     section = the_section(replace(summary, frames=replace(summary.frames, documents={"placements": {"format": 2}})))
     assert section.blocks == (
         Text(
-            "The placements of the study are kept in format 2, and this version of transferscope reads formats 3 "
-            "and 4; run `transferscope theory place` again.",
+            "The placements of the study are kept in format 2, and this version of transferscope reads format 1; "
+            "run `transferscope theory place` again.",
             "warning",
         ),
     )

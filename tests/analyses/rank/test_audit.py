@@ -35,7 +35,7 @@ def study(folder: Path, name: str, target: str, sources: tuple[str, ...], /, **c
         x[:, shift % 4] += 2 * labels
         if not (folder / f"{data}.npz").exists():
             np.savez(folder / f"{data}.npz", x_train=x[:100], y_train=labels[:100], x_test=x[100:], y_test=labels[100:])
-    found = classification(folder, name=name, target={"data": f"npz:{folder}/{target}.npz", "sizes": [12]})
+    found = classification(folder, name=name, target={"data": f"npz:{folder}/{target}.npz", "labels": [12]})
     found["sources"] = {source: {"data": f"npz:{folder}/{source}.npz"} for source in sources}
     found["pretraining"] = {"steps": 30, "lr": 0.1}
     return {**found, **changes}
@@ -127,7 +127,7 @@ def test_studies_that_do_not_count_are_named(store: Store, tmp_path: Path) -> No
         store,
         *(study(tmp_path, name, name, ("one", "two")) for name in ("x", "y")),
         study(tmp_path, "lone", "z", ("one",)),
-        study(tmp_path, "few", "z", ("one", "two"), target={"data": f"npz:{tmp_path}/z.npz", "sizes": [4]}),
+        study(tmp_path, "few", "z", ("one", "two"), target={"data": f"npz:{tmp_path}/z.npz", "labels": [4]}),
         study(tmp_path, "alone", "z", ("one", "two"), methods={"scratch": {}}),
         study(tmp_path, "inner", "z", ("one", "two"), methods={"scratch": {}, "merlin-ft": {}}),
         study(tmp_path, "probe", "z", ("one", "two"), methods={"scratch": {}, "linear-probe": {}}),

@@ -25,7 +25,7 @@ SCORES = ("h-score", "leep")
 
 def tables(folder: Path, **changes: Any) -> dict[str, Any]:
     """Two sources, one of them with two sizes and an earlier step; two numbers of labels, one of them too small."""
-    study = classification(folder, target={"data": f"npz:{folder}/target.npz", "sizes": [4, 12, 30]})
+    study = classification(folder, target={"data": f"npz:{folder}/target.npz", "labels": [4, 12, 30]})
     study["pretraining"] = {"steps": 60, "lr": 0.1, "sizes": [50, 100], "checkpoints": [5]}
     network = build_network(NetworkSettings("mlp", (8,)), (4,), 3, seed=9)
     save_weights(network, folder / "file.safetensors")
@@ -140,7 +140,7 @@ def test_numbers_are_judged_by_r2(store: Store, tmp_path: Path) -> None:
     for name, y in (("near", x[:, :1] + x[:, 1:2]), ("far", x[:, 2:3] ** 2), ("target", x[:, :1] + 0.9 * x[:, 1:2])):
         np.savez(tmp_path / f"{name}.npz", x_train=x[:100], y_train=y[:100], x_test=x[100:], y_test=y[100:])
     study = classification(_folder(tmp_path), seeds=2) | {
-        "target": {"data": f"npz:{tmp_path}/target.npz", "sizes": [20]},
+        "target": {"data": f"npz:{tmp_path}/target.npz", "labels": [20]},
         "sources": {name: {"data": f"npz:{tmp_path}/{name}.npz"} for name in ("near", "far")},
         "pretraining": {"steps": 100, "lr": 0.05},
         "methods": {"scratch": {}, "linear-probe": {}},
@@ -202,7 +202,7 @@ def test_one_source_is_held_against_random_features_and_none_is_refused(store: S
 
 @pytest.mark.long
 def test_too_few_labels_are_refused(store: Store, tmp_path: Path) -> None:
-    study = tables(tmp_path, target={"data": f"npz:{tmp_path}/target.npz", "sizes": [3, 5]})
+    study = tables(tmp_path, target={"data": f"npz:{tmp_path}/target.npz", "labels": [3, 5]})
     run_study(parse_spec(study), store, work=REMEMBERED)
     with pytest.raises(DataError, match=r"^small has 5 labels at most, too few to rank with; give it 6 or more$"):
         rank_again(store)

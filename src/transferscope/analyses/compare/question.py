@@ -313,7 +313,7 @@ def _whole(name: str, value: Any) -> int:
 
 
 def _check_target(target: object) -> None:
-    """Refuse what is no data: before version 0.4 the source came first."""
+    """Refuse what is no data, such as the source, where the two were given in the other order."""
     if not isinstance(target, str | Dataset) or (isinstance(target, str) and makes_network(target)):
         named = target if isinstance(target, str) else type(target).__name__
         raise SettingsError(

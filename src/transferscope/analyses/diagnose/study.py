@@ -49,7 +49,6 @@ class Diagnosis:
         part: The data it was measured on.
         known: The words of its headline.
         left_out: Names of weights that it could not read.
-        note: What an earlier version left out, as a sentence; empty otherwise.
         readings: One for each method and source that has a value.
         correlation: Spearman's rank correlation of the headline with the risk on the target test set over the networks
             of a seed, as a mean over seeds with its interval; None with fewer than 4 networks.
@@ -60,7 +59,6 @@ class Diagnosis:
     part: str
     known: Implication
     left_out: tuple[str, ...]
-    note: str
     readings: tuple[Reading, ...]
     correlation: Estimate | None
 
@@ -123,7 +121,6 @@ def _diagnosis(
         part=str(rows["part"].iloc[0]),
         known=implication_of(headline, title=str(cells["title"].iloc[0]), limits=str(cells["limits"].iloc[0])),
         left_out=cells["left_out"].iloc[0],
-        note=str(cells["note"].iloc[0]),
         readings=tuple(readings),
         correlation=_correlation(summary, rows),
     )

@@ -209,7 +209,7 @@ def _cell(diagnosis: Diagnosis, method: str, source: str | None) -> Cell:
 
 def _meaning(diagnosis: Diagnosis) -> Folded:
     title = f"{capitalised(diagnosis.title)}: what it means"
-    sentences = (*meaning_of(diagnosis), diagnosis.note or left_out_words(diagnosis.left_out))
+    sentences = (*meaning_of(diagnosis), left_out_words(diagnosis.left_out))
     limits = [Text(f"What it cannot tell: {diagnosis.known.limits}", "note")] if diagnosis.known.limits else []
     said = (_in_words(diagnosis), *sentences)
     return Folded(title, (*(Text(sentence) for sentence in said if sentence), *limits))

@@ -1,13 +1,12 @@
 """Pairs of a study on the diagram of linear transfer, as facts: what the model says and what was measured."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import TypeAdapter
 
 from transferscope.analyses.kept_document import KeptDocument
-from transferscope.estimate import Estimate, with_flat_estimates
+from transferscope.estimate import Estimate
 from transferscope.records import FinishedRuns
 
 DOCUMENT = "placements"
@@ -97,14 +96,5 @@ class Placements:
     runs: FinishedRuns
 
 
-def _with_flat_quantities(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A document of format 3, which held sentences beside the facts."""
-    points = [{**point, **point["quantities"]} for point in document["points"]]
-    flat: Mapping[str, Any] = with_flat_estimates({**document, "points": points})
-    return flat
-
-
-KEPT = KeptDocument(
-    TypeAdapter(Placements), 4, "the placements of the study", "transferscope theory place", {3: _with_flat_quantities}
-)
+KEPT = KeptDocument(TypeAdapter(Placements), 1, "the placements of the study", "transferscope theory place")
 """How placements are kept with a study."""

@@ -1,13 +1,12 @@
 """What scores say of pretrained networks, as facts: rankings, what transfer really gave, and how these are kept."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import TypeAdapter
 
 from transferscope.analyses.kept_document import KeptDocument
-from transferscope.estimate import Estimate, with_flat_estimates
+from transferscope.estimate import Estimate
 from transferscope.records import FinishedRuns
 
 DOCUMENT = "ranking"
@@ -172,27 +171,5 @@ class StudyRanking:
     runs: FinishedRuns
 
 
-def _migrated(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A document of format 2, in which half a sentence said why a score was left out, as one of format 3."""
-    begins: dict[str, Reason] = {
-        "is for labels that are numbers": "for numbers",
-        "is for labels that are classes": "for classes",
-        "is for one class of each example": "for one class each",
-        "reads what a head of source classes says": "no source head",
-        "has too few examples": "too few examples",
-        "is not determined": "not determined",
-    }
-
-    def reason(why: str) -> Reason:
-        return next((found for begin, found in begins.items() if why.startswith(begin)), "no value")
-
-    rankings = [
-        {**one, "left_out": [{"score": out["score"], "reason": reason(out["why"])} for out in one["left_out"]]}
-        for one in document["rankings"]
-    ]
-    migrated: dict[str, Any] = with_flat_estimates({**document, "rankings": rankings})
-    return migrated
-
-
-KEPT = KeptDocument(TypeAdapter(StudyRanking), 3, "the rankings of the study", "transferscope rank", {2: _migrated})
+KEPT = KeptDocument(TypeAdapter(StudyRanking), 1, "the rankings of the study", "transferscope rank")
 """How rankings are kept with a study."""

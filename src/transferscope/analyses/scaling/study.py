@@ -60,8 +60,8 @@ class StudyErrors:
         return replace(analysis, notes=notes, cautions=self.cautions)
 
 
-KEPT = KeptDocument(TypeAdapter(StudyErrors), 2, "the errors that a scaling law was asked of", "transferscope scaling")
-"""How they are kept with a study; format 1 took controls without a source for training without pre-training."""
+KEPT = KeptDocument(TypeAdapter(StudyErrors), 1, "the errors that a scaling law was asked of", "transferscope scaling")
+"""How they are kept with a study."""
 
 
 def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...] = ()) -> StudyErrors:
