@@ -3,8 +3,9 @@
     python -m benchmarks.search_once FOLDER [SEEDS]
 
 Every setting of each method is run with every seed, and every seed chooses one by cross-validation. From these runs
-follow, without another: the accuracy where each seed chooses for itself, that where one of them chooses for all, and how
-often a 95 % t-interval over five seeds, which share the choice of one of them, holds the mean over seeds and choices.
+follow, without another: the accuracy where each seed chooses for itself, that where one of them chooses for all, and
+how often a 95 % t-interval over five seeds, which share the choice of one of them, holds the mean over seeds and
+choices.
 Interrupted, it goes on where it was. Tables: docs/results/decision.md.
 """
 
