@@ -413,6 +413,6 @@ def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_fil
         folder=tmp_path / "runs",
     )
     study = read_spec(write_study(tables, tmp_path / "runs").path)
-    assert [method.name for method in study.methods.values()] == ["scratch", "my-bss"]
+    assert [method.name for method in study.methods.values()] == ["my-bss"]
     assert study.network.name == SMALL_NET
     assert study.target.data == MOONS

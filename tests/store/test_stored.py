@@ -96,7 +96,7 @@ def test_whoever_works_on_it_migrates_it_and_keeps_a_copy(
 
 @pytest.mark.parametrize("number", FORMATS)
 def test_a_study_goes_on_in_it(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one more seed, of which only the cells are done; the data are those that it was made with."""
+    """With one more seed; runs whose numbers would be others today are made again."""
     monkeypatch.chdir(tmp_path)
     generator = np.random.default_rng(0)
     x, y = generator.normal(size=(40, 3)).astype(np.float32), np.arange(40) % 2
@@ -116,10 +116,8 @@ def test_a_study_goes_on_in_it(number: int, tmp_path: Path, monkeypatch: pytest.
     }
     path = restored(tmp_path, number)
     with Store.open(path) as store:
-        made = {cell.cell.key for cell in store.cells("small")}
         status = run_study(parse_spec(tables), store)
         assert (status.counts.done, status.counts.total) == (9, 9)
-        assert made < {cell.cell.key for cell in store.cells("small")}
 
 
 def test_without_room_for_a_copy_nothing_is_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

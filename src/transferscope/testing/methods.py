@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.errors import TransferscopeError
-from transferscope.methods import FitOptions, Fitted, Method
+from transferscope.errors import DataError, TransferscopeError
+from transferscope.methods import FitOptions, Fitted, Method, check_task
 from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.models.texts import sample_tokens
 from transferscope.testing.promises import check_all, has_frozen_settings, require
@@ -71,6 +71,16 @@ class MethodCase:
         """The method, fitted to a task from the network."""
         return self.method.fit(task, self.start(task), options)
 
+    @property
+    def refuses(self) -> str | None:
+        """Why the method learns nothing from such inputs, in its own words; None where it does."""
+        task = self.classification()
+        try:
+            check_task(self.method, task.target, task.source)
+        except DataError as refused:
+            return str(refused)
+        return None
+
     def _as_read(self, task: TransferTask) -> TransferTask:
         known = build_network(self.network, self.input_shape, 2, seed=0).input
         vocabulary = None if known is None else known.vocabulary
@@ -102,7 +112,7 @@ def check_method(
     """Try a method on small problems and networks; takes seconds.
 
     Everything is tried on two linear layers, and what does not depend on how well it learns (`ON_EVERY_NETWORK`) on a
-    convolutional network with batch normalisation and on a transformer as well.
+    convolutional network with batch normalisation and on a transformer as well, where it does not refuse their inputs.
 
     Args:
         method: The method, with settings under which it learns a problem of three classes in 300 steps.
@@ -128,7 +138,9 @@ def check_method(
 def _on(
     promise: Callable[[MethodCase], None], network: NetworkSettings, shape: tuple[int, ...], case: MethodCase
 ) -> None:
-    promise(replace(case, network=network, input_shape=shape))
+    tried = replace(case, network=network, input_shape=shape)
+    if tried.refuses is None:
+        promise(tried)
 
 
 def _frozen(case: MethodCase) -> None:
