@@ -74,7 +74,8 @@ def test_numbers_come_in_units_and_a_class_may_be_called_none(tmp_path: Path) ->
     assert load(f"{name}&label=grade").train.classes == ("Mild", "None")
 
 
-def test_paths_of_a_study_are_seen_from_its_folder(tmp_path: Path) -> None:
+def test_paths_of_a_study_are_seen_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TRANSFERSCOPE_DATA", raising=False)  # its folder may have one of these names
     assert seen_from("folder:photos?labels=own.csv", tmp_path) == (
         f"folder:{tmp_path / 'photos'}?labels={tmp_path / 'own.csv'}"
     )

@@ -196,7 +196,7 @@ def test_runs_that_fail_are_loud_in_python(tmp_path: Path) -> None:
         compare(
             Dataset("target", parts[2], parts[3], {}),
             Dataset("source", parts[0], parts[1], {}),
-            methods=[f"{tmp_path}/broken.py:Broken"],
+            methods=["scratch", f"{tmp_path}/broken.py:Broken"],
             seeds=1,
             tuning=False,
             budget=Budget(steps=2, pretraining_steps=2, workers=0),
