@@ -162,4 +162,7 @@ def test_a_checkpoint_keeps_the_generator_of_the_device(device: str, tmp_path: P
 @pytest.mark.parametrize("network", NETWORKS, ids=lambda network: network.name.rpartition(":")[2])
 @pytest.mark.parametrize("case", CASES)
 def test_a_method_on_a_device_with_every_network_and_its_curve(case: str, device: str, network: Any) -> None:
-    _fit(MethodCase(CASES[case], network=network, input_shape=IMAGE), device, 4, 10)
+    tried = MethodCase(CASES[case], network=network, input_shape=IMAGE)
+    if not tried.takes():
+        pytest.skip("it learns from tables")
+    _fit(tried, device, 4, 10)

@@ -1,8 +1,8 @@
 """What the five analyses say of two small finished studies, number by number, and their pages in words.
 
-The studies lie in `studies.zip` with their stores, as an earlier version left them, so that no training is repeated
-here and a number can only change with the analysis. TRANSFERSCOPE_GOLDEN=write writes the expected files anew; look at
-the difference before it is kept.
+The studies lie in `studies.zip` with their stores, every outcome as it was first measured, so that no training is
+repeated here and a number can only change with the analysis. TRANSFERSCOPE_GOLDEN=write writes the expected files
+anew; look at the difference before it is kept.
 """
 
 import io
