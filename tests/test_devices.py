@@ -66,7 +66,8 @@ def test_a_method_on_a_device(case: str, device: str) -> None:
     assert not waits or device in IN_EVERY_STEP.get(case, set()), waits
     options = FitOptions(TrainingSettings(steps=4, batch_size=8, lr=0.05), seed=7, device="cpu", curve_examples=0)
     on_cpu = weights_of(tried.fit(tried.classification(12), options).network)
-    assert all(torch.allclose(weights[name], on_cpu[name], rtol=1e-4, atol=1e-6) for name in on_cpu)
+    for name, expected in on_cpu.items():  # a closed-form head is as precise as its largest weight
+        assert torch.allclose(weights[name], expected, rtol=1e-4, atol=1e-5 * max(0.1, float(expected.abs().max())))
 
 
 WITHOUT_BATCH_NORM = {"curvature", "curvature-density", "curvature-trace", "gradient-stability", "interpolation",
