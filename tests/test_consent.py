@@ -339,7 +339,7 @@ def test_what_a_person_names_or_trusts_is_run(trap: Trap) -> None:
     asked["sources"] = {"same": {"data": "planted.py:data"}}
     file, store = trap.folder / "small.toml", trap.folder / "small.sqlite"
     file.write_text(tomli_w.dumps(asked), encoding="utf-8")
-    command("run", file, "--yes")()  # in a process of its own, which the consent reaches
+    command("run", file)()  # in a process of its own, which the consent reaches
     assert trap.canary.exists()
     with Store.open(store, create=False) as opened:
         assert opened.counts("small").done == 4, [cell.failure for cell in opened.cells("small")]

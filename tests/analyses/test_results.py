@@ -231,7 +231,7 @@ assert "torch" not in sys.modules and "numpy" not in sys.modules and "pandas" no
 {imports}
 from transferscope import compare, diagnose, place, rank, scaling
 import inspect
-for analysis, first in ((compare, "source"), (diagnose, "checkpoint"), (place, "finished"), (rank, "networks"),
+for analysis, first in ((compare, "target"), (diagnose, "checkpoint"), (place, "finished"), (rank, "networks"),
                         (scaling, "table")):
     assert callable(analysis), analysis
     assert next(iter(inspect.signature(analysis).parameters)) == first

@@ -182,15 +182,12 @@ def test_a_study_from_run_to_prediction(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("command", ["compare npz:data.npz npz:data.npz", "decide npz:data.npz --from npz:data.npz"])
-def test_a_comparison_prints_its_table_and_nothing_else(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_prints_its_table_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     _study(tmp_path)
     quick = "--labels 40 --steps 100 --pretraining-steps 20 --seeds 2 --workers 0 --no-tuning --methods linear-probe"
-    result = ask(*command.split(), *quick.split())
-    assert documented(command.split()[0], result)
+    result = ask("compare", "npz:data.npz", "--from", "npz:data.npz", *quick.split())
+    assert documented("compare", result)
     assert [row["method"] for row in result["rows"]] == ["scratch", "linear-probe"]
     assert result["rows"] == open_result(result["study"]).to_dict()["rows"]
     assert result["run"]["cells"]["failed"] == 0

@@ -38,7 +38,7 @@ def study_file(folder: Path) -> Path:
         seeds = 2
         engine = {{ workers = 0, device = "cpu" }}
         network = {{ name = "mlp", widths = [8] }}
-        target = {{ data = 'npz:{folder}/target.npz', sizes = [12, 30] }}
+        target = {{ data = 'npz:{folder}/target.npz', labels = [12, 30] }}
         sources.source = {{ data = 'npz:{folder}/source.npz' }}
         pretraining = {{ steps = 60, lr = 0.1 }}
         training = {{ steps = 10 }}

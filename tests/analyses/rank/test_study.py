@@ -179,7 +179,8 @@ def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
         match=r"^unknown method with results of sources 'finetune': did you mean 'fine-tune'\? known are fine-tune, ",
     ):
         rank_again(store, against="finetune")
-    next(store.files.glob("*.safetensors")).unlink()
+    for file in store.files.glob("*.safetensors"):
+        file.unlink()
     with pytest.raises(
         DataError, match=r"^the network pretrained on source .* is gone; put the folder of networks back"
     ):
