@@ -4,6 +4,7 @@ TRANSFERSCOPE_FUZZ_EXAMPLES sets the number of inputs of all families together; 
 """
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -146,6 +147,9 @@ def _wrong_answer(ended: Ended) -> str:
     if SECRET in said and not any(SECRET in part and "://" not in part for part in ended.arguments):
         return "the output holds a password"
     if ended.arguments[:1] == ("run",) and ended.code == 0 and "--help" not in ended.arguments:
+        if "--json" in ended.arguments:
+            cells = json.loads(ended.out)["cells"]
+            return "" if cells["done"] == cells["total"] else f"exit code 0 and not all cells are done: {cells}"
         lines = [line for line in ended.out.splitlines() if " cells done" in line]
         words = lines[-1].rpartition(": ")[2].split() if lines else []
         if not words or words[0] != words[2]:
