@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -202,7 +203,8 @@ def fake_device(type: str) -> Iterator[FakeDevice]:
         }.items():
             patch.setattr(torch.cuda, name, stands_for)
         choose = tensors.choose_device
-        for module in [one for one in sys.modules.values() if vars(one).get("choose_device") is choose]:
+        modules = [one for one in sys.modules.values() if isinstance(one, ModuleType)]  # others may stand there
+        for module in [one for one in modules if vars(one).get("choose_device") is choose]:
             patch.setattr(module, "choose_device", lambda name: torch.device("cpu" if name == "cpu" else type, 0))
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         try:

@@ -38,12 +38,14 @@ def study(rng: np.random.Generator) -> Scores:
         unfinished=rng.random(k) < rng.choice([0.0, 0.2]),
         failed=failed & made,
         resolution=float(rng.choice([0.0, 1.0])),
+        bounds=(0.0, 100.0) if rng.random() < 0.5 else (-np.inf, 100.0),
     )
 
 
 def contradictions(scores: Scores, said: Any) -> list[str]:
     """Sentences that a reader of the record could hold against it."""
     arms = {arm.name: arm for arm in said.arms}
+    span = scores.bounds[1] - scores.bounds[0]
     best = max((arm.mean for arm in said.arms if arm.mean is not None and not arm.with_source), default=None)
     rising = any(arm.unfinished and arm.n_seeds for arm in said.arms if not arm.with_source)
     excludes = {
@@ -68,7 +70,14 @@ def contradictions(scores: Scores, said: Any) -> list[str]:
             if a.gain
         ),
         "the interval holds the value": all(
-            a.gain is None or a.gain.low is None or a.gain.low <= a.gain.value <= a.gain.high for a in said.arms
+            (a.gain is None or a.gain.low is None or a.gain.low <= a.gain.value <= a.gain.high)
+            and (a.low is None or a.low <= a.mean <= a.high)
+            for a in said.arms
+        ),
+        "intervals end where scores do": all(
+            (a.gain is None or a.gain.low is None or max(-a.gain.low, a.gain.high) <= span)
+            and (a.low is None or (a.low >= min(scores.bounds[0], a.mean) and a.high <= max(scores.bounds[1], a.mean)))
+            for a in said.arms
         ),
         "gain is over the best without a source": all(
             a.gain is None or a.gain.value == pytest.approx(a.mean - best) for a in said.arms

@@ -40,8 +40,8 @@ def test_the_interval_over_examples_is_a_t_interval_for_squared_error() -> None:
 
 
 def test_no_accuracy_is_above_one() -> None:
-    assert ACCURACY.bounded(Interval(0.97, 1.01)) == Interval(0.97, 1.0)
-    assert SQUARED_ERROR.bounded(Interval(-0.1, 2.0)) == Interval(0.0, 2.0)
+    assert Interval(0.97, 1.01).clipped(*ACCURACY.bounds) == Interval(0.97, 1.0)
+    assert Interval(-0.1, 2.0).clipped(*SQUARED_ERROR.bounds) == Interval(0.0, 2.0)
 
 
 def test_numbers_are_shown_in_the_unit_of_the_reader() -> None:

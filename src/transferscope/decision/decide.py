@@ -48,7 +48,7 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
     best_with, best_without = _best(found, now.ways, now.better), _best(found, now.controls)
     difference = None
     if now.gains is not None and best_with is not None:
-        difference = _difference(now, int(np.flatnonzero(now.ways == best_with)[0]))
+        difference = _difference(scores, now, int(np.flatnonzero(now.ways == best_with)[0]))
     by_gain = np.argsort(-found.mean[now.ways], kind="stable")
     chance = float(chosen.chance[chosen.arm])
 
@@ -90,16 +90,23 @@ def _best(found: Noise, arms: Int[np.ndarray, " _"], first: Bool[np.ndarray, " _
     return int(arms[np.argmax(found.mean[arms])])
 
 
-def _difference(now: Standing, way: int) -> Difference:
+def _difference(scores: Scores, now: Standing, way: int) -> Difference:
     """The gain of an arm with a source; its interval holds 0 where the arm is not called."""
     assert now.gains is not None
     value, low, high, p = (float(getattr(now.gains, name)[way]) for name in ("value", "low", "high", "p"))
     if not np.isfinite(low):
         return Difference(value, None, None, None)
+    span = scores.bounds[1] - scores.bounds[0]
+    low, high = _possible(low, value, high, -span, span)
     if now.better[way] or now.worse[way]:
         return Difference(value, low, high, p)
     able = bool(now.gains.callable[way] and not now.blocked[way])
     return Difference(value, min(low, 0.0), max(high, 0.0), p if able else None)
+
+
+def _possible(low: float, value: float, high: float, least: float, most: float) -> tuple[float, float]:
+    """The ends of an interval where they can be; it holds its value, which seeds that others lack may move outside."""
+    return max(low, min(least, value)), min(high, max(most, value))
 
 
 def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
@@ -116,13 +123,13 @@ def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
         if now.found.df[at] > 0:
             stderr = float(np.sqrt(now.found.variance[at] / now.found.n[at]))
             half = float(special.stdtrit(now.found.df[at], (1 + now.level) / 2)) * stderr
-            low, high = mean - half, mean + half
+            low, high = _possible(mean - half, mean, mean + half, *scores.bounds)
     if scores.with_source[arm]:
         call = "not called"
         why = "too few seeds"
         if now is not None and n and now.gains is not None:
             way = int(np.flatnonzero(now.ways == at)[0])
-            gain = _difference(now, way)
+            gain = _difference(scores, now, way)
             if now.better[way] or now.worse[way]:
                 call, why = "better" if now.better[way] else "worse", ""
             elif now.blocked[way]:

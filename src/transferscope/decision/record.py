@@ -42,6 +42,7 @@ class Scores:
         unfinished: Which arms' training curves were still rising at their end. Shape (A,).
         failed: Runs that were made and gave nothing. Shape (A, S).
         resolution: What one test example is worth, in points; 0 where scores are continuous.
+        bounds: The least and the most that a score can be, in points; intervals end there.
 
     Raises:
         DataError: Shapes do not fit, names repeat, or a number is out of range.
@@ -56,6 +57,7 @@ class Scores:
     unfinished: Bool[np.ndarray, " arms"]
     failed: Bool[np.ndarray, "arms seeds"]
     resolution: float = 0.0
+    bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def __post_init__(self) -> None:
         k = len(self.arms)
@@ -70,6 +72,8 @@ class Scores:
             raise DataError("some scores are infinite; give NaN for a run that is missing")
         if not (np.isnan(self.cost) | (self.cost >= 0)).all() or not 0 <= self.resolution < np.inf:
             raise DataError("costs and the resolution are numbers of at least 0, or NaN for a cost that is not known")
+        if not self.bounds[0] < self.bounds[1]:
+            raise DataError(f"bounds = {self.bounds} was given; expected the least that a score can be, then the most")
         extra = self.example_variance
         if extra is not None and (extra.shape != (k, k) or not (np.isnan(extra) | (extra >= 0)).all()):
             raise DataError(f"example_variance of shape {extra.shape} was given; expected ({k}, {k}), at least 0")

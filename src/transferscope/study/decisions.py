@@ -95,6 +95,7 @@ def scores_of(
         unfinished=np.array([arm in rising for arm in arms]),
         failed=failed,
         resolution=_resolution(metric, frames.test_labels),
+        bounds=metric.points_bounds,
     )
 
 

@@ -52,9 +52,21 @@ class Metric:
         """The values so that more is better and differences are differences of risk: minus an error, others as is."""
         return np.asarray(values if self.higher_is_better else -values, dtype=np.float64)
 
-    def bounded(self, interval: Interval) -> Interval:
-        """The interval within the range that the measure can have."""
-        return interval.clipped(self.least, 1.0 if self.higher_is_better else math.inf)
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the most that a value can be."""
+        return self.least, 1.0 if self.higher_is_better else math.inf
+
+    @property
+    def difference_bounds(self) -> tuple[float, float]:
+        """The least and the most that a difference of two values can be."""
+        span = self.bounds[1] - self.least
+        return -span, span
+
+    @property
+    def points_bounds(self) -> tuple[float, float]:
+        """The least and the most that a score can be in points, as `study.decisions` has it: of R², no least."""
+        return (100 * self.least, 100.0) if self.higher_is_better else (-math.inf, 100.0)
 
     def example_scores(
         self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."]
@@ -117,7 +129,7 @@ class Metric:
         else:
             errors = -np.mean([self.example_scores(predictions, labels) for predictions in runs], axis=0)
             interval = t_interval(errors, level=level).interval
-        return None if interval is None else self.bounded(interval)
+        return None if interval is None else interval.clipped(*self.bounds)
 
     def shown(self, value: float) -> str:
         """A value with its unit."""

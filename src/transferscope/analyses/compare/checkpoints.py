@@ -74,9 +74,8 @@ def _series(summary: Summary, rows: pd.DataFrame) -> CheckpointSeries:
 
 
 def _row(metric: Metric, step: float, values: np.ndarray) -> dict[str, float]:
-    over = t_interval(values)
-    interval = None if over.interval is None else metric.bounded(over.interval)
-    low, high = (np.nan, np.nan) if interval is None else (interval.low, interval.high)
+    over = t_interval(values).clipped(*metric.bounds)
+    low, high = (np.nan, np.nan) if over.interval is None else (over.interval.low, over.interval.high)
     return {"step": step, "n": len(values), "mean": over.value, "low": low, "high": high}
 
 

@@ -1,7 +1,7 @@
 """Every arm of a study at every number of labels: what it reaches, what it costs, and what is decided of it."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -165,7 +165,7 @@ def _comparison(
         method=arm.method,
         n_target=n_target,
         seeds=tuple(int(seed) for seed in rows.index),
-        score=_bounded(metric, t_interval(rows["value"].to_numpy(dtype=np.float64), level=level)),
+        score=t_interval(rows["value"].to_numpy(dtype=np.float64), level=level).clipped(*metric.bounds),
         test_interval=_test_interval(frames, rows, level=level),
         over_scratch=None if scratch is None or is_baseline else _over(metric, rows["value"], scratch["value"], level),
         facts=facts,
@@ -188,7 +188,8 @@ def _over(metric: Metric, own: "pd.Series[float]", scratch: "pd.Series[float]", 
     """The mean paired difference over shared seeds."""
     shared = own.index.intersection(scratch.index)
     better = metric.improvement(own.loc[shared].to_numpy(dtype=np.float64))
-    return _summary(better - metric.improvement(scratch.loc[shared].to_numpy(dtype=np.float64)), level)
+    gained = better - metric.improvement(scratch.loc[shared].to_numpy(dtype=np.float64))
+    return _summary(gained, level, metric.difference_bounds)
 
 
 def _pretraining_seconds(frames: StudyFrames, starts: np.ndarray, source: str) -> float:
@@ -210,13 +211,9 @@ def _forgetting(frames: StudyFrames, places: np.ndarray, starts: np.ndarray, *, 
     metric, started = frames.metric.along, starts >= 0
     measured = frames.final_values(metric.record, "source_test")
     before, after = measured[starts[started]], measured[places[started]]
-    return _summary(metric.improvement(before) - metric.improvement(after), level)
+    return _summary(metric.improvement(before) - metric.improvement(after), level, metric.difference_bounds)
 
 
-def _summary(values: np.ndarray, level: float) -> Estimate | None:
+def _summary(values: np.ndarray, level: float, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Estimate | None:
     measured = values[~np.isnan(values)]
-    return t_interval(measured, level=level) if len(measured) else None
-
-
-def _bounded(metric: Metric, summary: Estimate) -> Estimate:
-    return summary if summary.interval is None else replace(summary, interval=metric.bounded(summary.interval))
+    return t_interval(measured, level=level).clipped(*bounds) if len(measured) else None
