@@ -16,7 +16,7 @@ if not os.environ.get("TRANSFERSCOPE_UNCHECKED"):
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
@@ -77,6 +77,19 @@ def _save_empty(figure: "Figure", file: IO[str] | Path, *, format: str = "pdf", 
     else:
         size = f'width="{width}pt" height="{height}pt" viewBox="0 0 {width} {height}"'
         file.write(f'<?xml version="1.0"?>\n<svg {size}>\n</svg>\n')
+
+
+@pytest.fixture(scope="session")
+def transformers() -> Any:
+    """The package with its tokenizers; what asks for it is left out without."""
+    from transferscope.errors import MissingExtraError
+    from transferscope.models.hubs.huggingface import transformers_package
+
+    pytest.importorskip("tokenizers")
+    try:
+        return transformers_package()
+    except MissingExtraError:
+        pytest.skip("transformers is not installed")
 
 
 @pytest.fixture(scope="session")

@@ -16,8 +16,7 @@ from transferscope import compare
 from transferscope.analyses.compare import Budget
 from transferscope.cli.main import app
 from transferscope.data.unlabelled import read_unlabelled
-from transferscope.errors import MissingExtraError, NetworkError
-from transferscope.models.hubs.huggingface import transformers_package
+from transferscope.errors import NetworkError
 from transferscope.study.export import Exported, export
 from transferscope.trained import load_model
 
@@ -29,15 +28,6 @@ PROCESSOR = {
     "image_mean": [0.5, 0.4, 0.3], "image_std": [0.2, 0.2, 0.1], "size": {"height": 16, "width": 16},
     "image_processor_type": "ViTImageProcessor",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def transformers() -> Any:
-    pytest.importorskip("tokenizers")
-    try:
-        return transformers_package()
-    except MissingExtraError:
-        pytest.skip("transformers is not installed")
 
 
 @pytest.fixture(scope="module")

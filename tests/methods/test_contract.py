@@ -21,6 +21,7 @@ from transferscope.errors import DataError
 from transferscope.methods import FineTune, FitOptions, Fitted, L2Sp, check_task
 from transferscope.models import NetworkSettings, build_network
 from transferscope.testing.methods import IMAGE, METHOD_PROMISES, NETWORKS, ON_EVERY_NETWORK, MethodCase
+from transferscope.training import TrainingSettings
 
 OPTIONS = FitOptions(BUDGET, seed=7, device="cpu")
 
@@ -56,9 +57,12 @@ def test_it_keeps_them_on_networks_with_batch_normalisation_or_attention(
 
 
 def _case_of(case: str) -> MethodCase:
-    return MethodCase(
-        CASES[case], case not in CLASSIFICATION_ONLY, case not in WITHOUT_STEPS, case not in WITHOUT_LABELS
-    )
+    return MethodCase(CASES[case], case not in CLASSIFICATION_ONLY, case not in WITHOUT_LABELS)
+
+
+def test_methods_say_which_of_them_take_no_steps_and_those_have_no_rate() -> None:
+    assert {case for case, method in CASES.items() if not method.takes_steps} == WITHOUT_STEPS
+    assert not any(CASES[case].searched_rates(TrainingSettings(steps=10)) for case in WITHOUT_STEPS)
 
 
 def test_every_method_has_a_case() -> None:

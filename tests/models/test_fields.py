@@ -17,10 +17,9 @@ from torch import Tensor, nn
 from transferscope.data import load
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms
-from transferscope.errors import MissingExtraError, TransferscopeError
+from transferscope.errors import TransferscopeError
 from transferscope.models import NetworkSettings, Pretrained, input_of, open_pretrained
 from transferscope.models.fields import FIELDS, treatment_of
-from transferscope.models.hubs.huggingface import transformers_package
 from transferscope.training import scale_of, to_tensors
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -33,15 +32,6 @@ TEXTS = [
     "the Cat sat on the big old mat", "a DOG ran", "the bird flew under a tree on the small red mat", "red", "old query"
 ]  # fmt: skip
 SIDE = 16
-
-
-@pytest.fixture(scope="module")
-def transformers() -> Any:
-    pytest.importorskip("tokenizers")
-    try:
-        return transformers_package()
-    except MissingExtraError:
-        pytest.skip("transformers is not installed")
 
 
 @pytest.fixture(scope="module")

@@ -30,7 +30,6 @@ from transferscope.models import (
     open_pretrained,
     reinitialise,
 )
-from transferscope.models.hubs.huggingface import transformers_package
 from transferscope.models.hubs.timm import Timm
 from transferscope.models.hubs.torchvision import Torchvision
 from transferscope.models.inputs import read_image_processor
@@ -44,14 +43,6 @@ PROCESSOR = {
     "image_std": [0.2, 0.2, 0.1],
     "size": {"height": 32, "width": 32},
 }
-
-
-@pytest.fixture
-def transformers() -> Any:
-    try:
-        return transformers_package()
-    except MissingExtraError:
-        pytest.skip("transformers is not installed")
 
 
 def vit(transformers: Any, **changes: Any) -> Any:

@@ -17,11 +17,10 @@ from transferscope.data import load
 from transferscope.data.splits import few_shot
 from transferscope.data.task import TransferTask
 from transferscope.data.unlabelled import input_form, read_unlabelled
-from transferscope.errors import DataError, MissingExtraError, NetworkError, SettingsError
+from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.methods import METHODS, FitOptions
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.models import NetworkSettings, Pretrained, adapt, build_network, open_pretrained, reinitialise
-from transferscope.models.hubs.huggingface import transformers_package
 from transferscope.study.facts import load_data
 from transferscope.study.settings import DataSettings
 from transferscope.study.spec import parse_spec
@@ -33,15 +32,6 @@ WORDS = [
     "the", "a", "cat", "dog", "bird", "sat", "ran", "flew", "on", "under", "mat", "tree", "big", "small", "red", "old",
 ]  # fmt: skip
 LONGEST = 12
-
-
-@pytest.fixture(scope="module")
-def transformers() -> Any:
-    pytest.importorskip("tokenizers")
-    try:
-        return transformers_package()
-    except MissingExtraError:
-        pytest.skip("transformers is not installed")
 
 
 @pytest.fixture(scope="module")

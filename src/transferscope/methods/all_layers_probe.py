@@ -16,13 +16,12 @@ from transferscope.errors import SettingsError
 from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
 from transferscope.methods.common import Domain, domain, n_weights, solved, working_copy
 from transferscope.methods.held_out import harm, labels_needed, stratified_folds
-from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value
+from transferscope.methods.method import FitOptions, Fitted, Method, Start
 from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network
 from transferscope.records import check_choices
 from transferscope.training import (
     TensorSet,
-    TrainingSettings,
     example_weights,
     frozen_features,
     outputs_of,
@@ -147,14 +146,6 @@ class AllLayersProbe(Method):
     def keeps_network(self) -> bool:
         """No: its head reads more than the features."""
         return False
-
-    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Nothing: it chooses its fraction and penalties itself."""
-        return {}
-
-    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Nothing: it has no rate."""
-        return {}
 
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:

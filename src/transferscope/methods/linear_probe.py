@@ -45,11 +45,6 @@ class LinearProbe(Method):
             )
 
     @property
-    def takes_steps(self) -> bool:
-        """No, its head is solved for."""
-        return False
-
-    @property
     def start(self) -> Start:
         """The pretrained network."""
         return "pretrained"
@@ -97,10 +92,6 @@ class LinearProbe(Method):
         """Penalties of the logistic solver; ridge chooses its own."""
         factors = (1.0, 0.01, 0.1, 10.0, 100.0, 1000.0)
         return {} if self.solver != "logistic" else {"penalty": tuple(self.penalty * factor for factor in factors)}
-
-    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Nothing: it has no rate."""
-        return {}
 
     @torch.no_grad()
     def _probe(

@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from transferscope.errors import SettingsError
 from transferscope.methods.merlin import Merlin
-from transferscope.methods.method import Control, Value
-from transferscope.training import TrainingSettings
+from transferscope.methods.method import Control
 
 
 @dataclass(frozen=True)
@@ -40,11 +39,3 @@ class MerlinTargetOnly(Control, Merlin):
     def keeps_network(self) -> bool:
         """Unlike other controls."""
         return True
-
-    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """What `Merlin` searches."""
-        return Merlin.searched(self, training)
-
-    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """What `Merlin` searches."""
-        return Merlin.searched_rates(self, training)

@@ -237,7 +237,11 @@ class Method(ABC):
         Args:
             training: The recipe to search around.
         """
-        return {"weight_decay": (training.weight_decay, 20 * training.weight_decay or 0.01)}
+        return (
+            {}
+            if not self.takes_steps
+            else {"weight_decay": (training.weight_decay, 20 * training.weight_decay or 0.01)}
+        )
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """The learning rates that `compare` tries, with its own first: multiples of that of the training settings.
@@ -245,7 +249,7 @@ class Method(ABC):
         Args:
             training: The recipe to search around.
         """
-        return {"lr": _multiples(training.lr, RATES)}
+        return {"lr": _multiples(training.lr, RATES)} if self.takes_steps else {}
 
 
 def searched_shares(lr_scale: float) -> dict[str, tuple[Value, ...]]:
@@ -260,8 +264,7 @@ def _multiples(rate: float, factors: Sequence[float]) -> tuple[float, ...]:
 class Control(Method):
     """Base of the methods that are no way to transfer: what transfer has to beat beside training from scratch.
 
-    Most train no network of their own, have nothing to be searched, and there is nothing in them for a diagnostic of
-    trained networks to measure.
+    Most train no network of their own, and there is nothing in them for a diagnostic of trained networks to measure.
     """
 
     @property
@@ -273,14 +276,6 @@ class Control(Method):
     def keeps_network(self) -> bool:
         """No."""
         return False
-
-    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Nothing."""
-        return {}
-
-    def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Nothing."""
-        return {}
 
 
 def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:

@@ -42,7 +42,6 @@ class MethodCase:
     Attributes:
         method: The method, with settings under which it learns in 300 steps.
         regression: Whether it learns numbers, too.
-        takes_steps: Whether it trains by steps of an optimiser, rather than in closed form.
         learns: Whether it reads the target's labels, rather than predict with what the source has taught.
         network: What it is tried on.
         input_shape: Shape of one input that the network reads.
@@ -50,7 +49,6 @@ class MethodCase:
 
     method: Method
     regression: bool = True
-    takes_steps: bool = True
     learns: bool = True
     network: NetworkSettings = LAYERS
     input_shape: tuple[int, ...] = (5,)
@@ -103,7 +101,6 @@ def check_method(
     method: Method,
     *,
     regression: bool = True,
-    takes_steps: bool = True,
     learns: bool = True,
     network: str | NetworkSettings | None = None,
     input_shape: tuple[int, ...] = IMAGE,
@@ -116,7 +113,6 @@ def check_method(
     Args:
         method: The method, with settings under which it learns a problem of three classes in 300 steps.
         regression: Whether it learns numbers, too.
-        takes_steps: Whether it trains by steps of an optimiser, rather than in closed form.
         learns: Whether it reads the target's labels, rather than predict with what the source has taught.
         network: A further network to try it on, as in "nets.py:mine"; None for none.
         input_shape: Shape of one input that this one reads: (C, H, W) for images, (D,) for vectors or tokens.
@@ -131,7 +127,7 @@ def check_method(
         for one, shape in tried
         for promise in ON_EVERY_NETWORK
     }
-    check_all(promises, MethodCase(method, regression, takes_steps, learns), f"the method {method.name}")
+    check_all(promises, MethodCase(method, regression, learns), f"the method {method.name}")
 
 
 def _on(
@@ -240,7 +236,7 @@ def _few_examples(case: MethodCase) -> None:
 
 
 def _resumes(case: MethodCase) -> None:
-    if not case.takes_steps:
+    if not case.method.takes_steps:
         return
     task = case.classification()
     with TemporaryDirectory() as folder:
@@ -265,7 +261,7 @@ def _resumes(case: MethodCase) -> None:
 
 
 def _says_that_it_diverged(case: MethodCase) -> None:
-    if not case.takes_steps:
+    if not case.method.takes_steps:
         return
     task = case.numbers() if case.regression else case.classification()
     fitted = case.fit(task, replace(OPTIONS, training=replace(BUDGET, steps=100, lr=1e12)))
