@@ -88,7 +88,9 @@ class FakeDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
         target = torch.device(self.type, 0) if moved == self.type else None
         if asked is not None and moved in (self.type, "cpu"):
             kwargs["device"] = torch.device("cpu")
-        if here and moved == "cpu" and self.leaving:
+        if target is not None and name == "_to_copy" and elsewhere and not kwargs.get("non_blocking"):
+            self.waits.append("a copy from the CPU")
+        elif here and moved == "cpu" and self.leaving:
             self.waits.append(f"{name} to the CPU")
         elif here and name == "copy_":
             if not isinstance(args[0], OnDevice):
@@ -188,16 +190,21 @@ def fake_device(type: str) -> Iterator[FakeDevice]:
     overwrite = torch.__future__.get_overwrite_module_params_on_conversion()
     with pytest.MonkeyPatch.context() as patch:
         generator = torch.Generator()
+        begun: list[bool] = []
+
+        def reset_peak_memory_stats(device: Any = None) -> None:
+            assert begun, "torch.cuda.reset_peak_memory_stats before torch.cuda.init: RuntimeError on a real device"
+
         patch.setattr(torch.nn.RNNBase, "flatten_parameters", lambda self: None)
         patch.setattr(torch.mps, "get_rng_state", generator.get_state)
         patch.setattr(torch.mps, "set_rng_state", generator.set_state)
         for name, stands_for in {
-            "_lazy_init": lambda: None,
+            "_lazy_init": lambda: begun.append(True),
             "get_rng_state": lambda device=None: generator.get_state(),
             "set_rng_state": lambda state, device=None: generator.set_state(state),
             "mem_get_info": lambda device=None: (2**33, 2**34),
             "max_memory_allocated": lambda device=None: 2**20,
-            "reset_peak_memory_stats": lambda device=None: None,
+            "reset_peak_memory_stats": reset_peak_memory_stats,
             "synchronize": lambda device=None: None,
             "manual_seed_all": lambda seed: None,
         }.items():

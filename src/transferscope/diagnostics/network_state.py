@@ -1,8 +1,9 @@
 """Reading a network without changing it: modes, random state, and parameters apart from its gradients."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import torch
@@ -69,13 +70,22 @@ def loss_mode(network: nn.Module, batch_norm: BatchNorm, *, n_examples: int, bat
         )
     tracked = [module.track_running_stats for module in by_batch]
     try:
-        with evaluation_mode(network):
+        with evaluation_mode(network), ExitStack() as within:
+            for module in norms:
+                if any(tensor.is_cuda for tensor in module.state_dict().values()):
+                    within.enter_context(replaced_forward(module, partial(_without_cudnn, module.forward)))
             for module in by_batch:
                 module.training, module.track_running_stats = True, False  # reads and writes no running mean
             yield
     finally:
         for module, track in zip(by_batch, tracked, strict=True):
             module.track_running_stats = track
+
+
+def _without_cudnn(forward: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
+    """That of cuDNN asks for the memory order of its input, which vmap does not answer (torch 2.11 on a H100)."""
+    with torch.backends.cudnn.flags(enabled=False):
+        return forward(inputs)
 
 
 def _is_initial(module: _BatchNorm) -> bool:

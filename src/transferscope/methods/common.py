@@ -82,6 +82,7 @@ def domain(dataset: Dataset, options: FitOptions, network: Network | None = None
     """
     device = choose_device(options.device)
     if device.type == "cuda":
+        torch.cuda.init()  # type: ignore[no-untyped-call]  # the next line expects it
         torch.cuda.reset_peak_memory_stats(device)  # what a fit takes is counted from here
     scale = pixel_scale(dataset.train, get_args(Scaled)) if network is None else scale_of(network, dataset.train)
     return Domain(to_tensors(dataset.train, scale, device), to_tensors(dataset.test, scale, device), scale)

@@ -46,7 +46,7 @@ class L2Sp(AnchoredFineTuning):
 
         def regularised(loss: Float[Tensor, ""], features: Float[Tensor, "n m ..."]) -> Float[Tensor, ""]:
             pull = squared_distance(backbone, anchors)
-            decay = squared_distance(head, [torch.zeros(()).to(p) for p in head])
+            decay = squared_distance(head, [p.new_zeros(()) for p in head])
             return loss + 0.5 * self.beta * pull + 0.5 * self.alpha * decay
 
         return regularised

@@ -155,7 +155,9 @@ class FixedBlocks:
                 return plain(*args, **kwargs)
             kept = []
             for outputs, n_tokens in zip(self.outputs, _lengths(batch.inputs, self.apart), strict=True):
-                part = (outputs[:, :n_tokens] if None in self.last.shape else outputs)[index.to(outputs.device)]
+                part = (outputs[:, :n_tokens] if None in self.last.shape else outputs)[
+                    index.to(outputs.device, non_blocking=True)
+                ]
                 kept.append(part.movedim(-1, 1) if self.is_channels_last else part)
             return self.replayed(plain, batch.inputs, kept)
 

@@ -218,7 +218,7 @@ class _Loop:
 
     def _batch(self, name: str, step: int) -> Batch:
         data = self.learner.draws[name].data
-        index = self.streams[name].indices(step).to(self.device)
+        index = self.streams[name].indices(step).to(self.device, non_blocking=True)
         self.state.examples_seen += len(index)
         batch = replace(data.batch(index), weights=self.weights[name])
         if self.settings.augment != "none" and batch.inputs.ndim == 4:
@@ -229,7 +229,7 @@ class _Loop:
             return batch
         seed = stream_seed(self.options.seed, name, "mix")
         share, partners = mix_shares(self.settings.mix_up, seed=seed, step=step, n=len(index))
-        partners = partners.to(self.device)
+        partners = partners.to(self.device, non_blocking=True)
         blended = share * batch.inputs + (1 - share) * batch.inputs[partners]
         return replace(batch, inputs=blended, partners=batch.drawn[partners], share=share)
 

@@ -121,7 +121,9 @@ def flip_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Floa
     padded = F.pad(images, (PADDING,) * 4).permute(0, 2, 3, 1)  # (n, H', W', C)
     device = images.device
     picked = padded[
-        torch.arange(n, device=device)[:, None, None], rows[:, :, None].to(device), columns[:, None].to(device)
+        torch.arange(n, device=device)[:, None, None],
+        rows[:, :, None].to(device, non_blocking=True),
+        columns[:, None].to(device, non_blocking=True),
     ]
     return picked.permute(0, 3, 1, 2)
 
