@@ -15,7 +15,6 @@ import pytest
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.diagnose import diagnose
-from transferscope.analyses.place import place
 from transferscope.analyses.rank import rank
 from transferscope.analyses.result import AnalysisResult
 from transferscope.analyses.scaling import scaling
@@ -25,6 +24,7 @@ from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
+from transferscope_papers.place import place
 
 HOSTILE = "a<b>&c"
 """A name that is markup unless it is escaped."""

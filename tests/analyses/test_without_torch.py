@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from analyses.place.placed import keep, point, ranged
 from fabricate import Fabrication, fabricate
+from papers.place.placed import keep, point, ranged
 
 _SCRIPT = """
 import sys
