@@ -4,26 +4,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from transferscope.cli.as_json import AsJson, print_analysis, print_json
-from transferscope.cli.plugins import refusing
-
-
-class _Theory(TyperGroup):
-    """What exact models say; names of figures are answered with the command that draws them now."""
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        return super().get_command(ctx, cmd_name) or refusing(
-            cmd_name,
-            f"theory has no command {cmd_name!r}: `transferscope theory place STUDY.toml` places a study, "
-            "`transferscope theory bounds` bounds the risk of fine-tuning, and the figures of the papers are drawn by "
-            "`transferscope papers draw PAPER FIGURE` (`transferscope papers list` names them)",
-        )
-
 
 app = typer.Typer(
-    cls=_Theory, help="What exact models say of your own pair of tasks.", no_args_is_help=True, rich_markup_mode=None
+    help="What exact models say of your own pair of tasks.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 
 
@@ -41,17 +29,21 @@ def place(
     Whether that model describes them, what it says, how surely, and how far the measured transferability is from it.
     Writes SVG, PDF and CSV.
     """
+    # here, because they take a second to import
     from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
-    from transferscope_papers.place.question import place as ask  # here, because it takes a second to import
+    from transferscope.report.save import file_name
+    from transferscope_papers.place.figure import draw_diagram
+    from transferscope_papers.place.question import place as ask
 
     out.mkdir(parents=True, exist_ok=True)
     with counted_progress("Estimating from pretrained features", "parts") as on_progress:
         result = ask(finished, examples=examples, input_dimension=directions, study=study, on_progress=on_progress)
-    written = write_files(out, result.figures())
+    diagram = draw_diagram(result.pairs, result.points)
+    written = write_files(out, {f"{file_name(result.study)}-placement": diagram})
     if as_json:
-        print_analysis("theory place", result, written, kept=result.kept)
+        print_analysis("theory place", result, written)
         return
-    typer.echo(f"{as_text(result.answer())}\n\n{in_a_line(written)}\n{result.kept}")
+    typer.echo(f"{as_text(result.answer())}\n\n{in_a_line(written)}")
 
 
 @app.command()
@@ -66,10 +58,10 @@ def bounds(
     out: Annotated[Path | None, typer.Option(help="Write the table to this folder, as bounds.csv.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bound the risk of fine-tuning from each source (Shachaf et al. 2021, Theorems 4.2 and 6.1, Corollary 6.3).
+    """Bound the risk of fine-tuning from each source.
 
-    The bounds are loose as numbers; they are for ranking sources. Teachers, covariance and pre-trained network are
-    estimated from the data.
+    The bounds (Shachaf et al. 2021, Theorems 4.2 and 6.1, Corollary 6.3) are loose as numbers; they are for ranking
+    sources. Teachers, covariance and pre-trained network are estimated from the data.
     """
     # here, because it takes a second to import
     import pandas as pd

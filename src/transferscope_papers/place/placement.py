@@ -1,16 +1,13 @@
-"""Pairs of a study on the diagram of linear transfer, as facts: what the model says and what was measured."""
+"""A pair of a study on the diagram of linear transfer, as facts: what the model says and what was measured."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import TypeAdapter
+import pandas as pd
 
-from transferscope.analyses.kept_document import KeptDocument
 from transferscope.estimate import Estimate
-from transferscope.records import FinishedRuns
-
-DOCUMENT = "placements"
-"""Name of the JSON document that is kept with a study."""
 
 Signs = Literal["same", "opposite", "open"]
 """Of the model's and the measured transferability; open where one of them is not known."""
@@ -81,20 +78,28 @@ class Placement:
         return {name: value for name, value in vars(self).items() if isinstance(value, Estimate)}
 
 
-@dataclass(frozen=True)
-class Placements:
-    """All placements of a study.
+def placement_rows(points: Sequence[Placement]) -> pd.DataFrame:
+    """One row for each quantity of each point.
 
-    Attributes:
-        points: In the order of the study.
-        input_dimension: d, if it was given by hand; None when it was estimated.
-        runs: What was done of the study when it was placed.
+    Returns:
+        Columns source, method ("" when nothing was measured), n_target, name (a field of `Placement`), value, low,
+        high, stderr (NaN when there is none), n and status.
     """
-
-    points: tuple[Placement, ...]
-    input_dimension: float | None
-    runs: FinishedRuns
-
-
-KEPT = KeptDocument(TypeAdapter(Placements), 1, "the placements of the study", "transferscope theory place")
-"""How placements are kept with a study."""
+    return pd.DataFrame(
+        [
+            {
+                "source": point.name,
+                "method": point.method,
+                "n_target": point.n_target,
+                "name": name,
+                "value": found.value,
+                "low": found.interval.low if found.interval else math.nan,
+                "high": found.interval.high if found.interval else math.nan,
+                "stderr": math.nan if found.stderr is None else found.stderr,
+                "n": found.n,
+                "status": found.status,
+            }
+            for point in points
+            for name, found in point.quantities.items()
+        ]
+    )

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 
-from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.finished_study import (
     Origin,
     StudyNetworks,
@@ -18,12 +17,11 @@ from transferscope.data.task import Dataset
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import code_as_planned, code_of
 from transferscope.study.context import no_progress
 from transferscope.study.facts import as_read
-from transferscope.study.places import keep_for_report, one_study, open_existing
+from transferscope.study.places import one_study, open_existing
 from transferscope_papers.place.estimates import (
     LEAST_EXAMPLES,
     PairEstimate,
@@ -43,7 +41,7 @@ from transferscope_papers.place.measured import (
     over_seeds,
     squared_errors,
 )
-from transferscope_papers.place.placement import DOCUMENT, KEPT, Placement, Placements
+from transferscope_papers.place.placement import Placement
 from transferscope_papers.place.result import PlacementResult
 from transferscope_papers.theory.effective_dimension import DimensionBand, dimension_band, given_dimension
 from transferscope_papers.theory.parameters import at_least
@@ -72,8 +70,6 @@ def place(
     (training and test part together; the pretraining saw none of them), each with an interval that is carried through
     to what the model says, together with the error of the model. Measured is what the study's linear probes gained over
     training from scratch; whether the model describes the pair is told from the error of training from scratch.
-
-    The placements are kept with the study, whose report shows them from then on; they replace those of an earlier time.
 
     Args:
         finished: A finished study: its file, or the path or URL of its store, with its folder of networks.
@@ -104,13 +100,9 @@ def place(
         name = one_study(store, address, study)
         cells = finished_cells(store, name, before="it is placed")
         with code_as_planned(code_of((stored.cell for stored in cells), "network")):
-            placements, pairs = _place_study(
+            return _place_study(
                 store, name, cells, examples=examples, input_dimension=input_dimension, on_progress=on_progress
             )
-        kept = keep_for_report(
-            store, address, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(placements))
-        )
-        return PlacementResult(placements, pairs, summarise(store, name), kept)
 
 
 def _place_study(
@@ -121,8 +113,7 @@ def _place_study(
     examples: int,
     input_dimension: float | None,
     on_progress: Callable[[int, int], None],
-) -> tuple[Placements, dict[str, Pair]]:
-    """The placements of a study, and the parameters of each pair by its title."""
+) -> PlacementResult:
     pretrained = pretrained_of(
         [stored for stored in cells if stored.cell.labels.get("pretrain_step") is None],
         store.files,
@@ -169,8 +160,7 @@ def _place_study(
         pairs[title] = pair.best
         gains = measured_transfer(cells, errors, source=origin.source, n_source=origin.n_source)
         points += [_placement(title, origin, pair, measured, data.train.kind) for measured in gains]
-    runs = FinishedRuns.of(stored.cell.key for stored in cells if stored.cell.role == "method")
-    return Placements(tuple(points), input_dimension, runs), pairs
+    return PlacementResult(name, tuple(points), pairs)
 
 
 def _estimate(

@@ -59,7 +59,7 @@ class ReluFigure(TheoryFigure):
     """tahir2024 Fig. 4: what the ablated source cannot express, the risk from scratch, where transfer turns negative.
 
     Risks are in units of the target's squared norm. Heads are N(head_mean, head_std^2); the paper's are not given, and
-    heads of 1 give its numbers (see `data.problems.relu_teacher`).
+    heads of 1 give its numbers (see `problems.relu_teacher`).
 
     Attributes:
         d: Number of inputs.

@@ -60,7 +60,7 @@ class LinearPair:
 
     @staticmethod
     def of(problem: LinearTransfer) -> "LinearPair":
-        """The pair of a problem of `data.problems`, as `teachers_at_angle` and `teachers_apart` make them."""
+        """The pair of a problem of `problems`, as `teachers_at_angle` and `teachers_apart` make them."""
         target = problem.target
         return LinearPair(problem.source.weights, target.weights, target.sigma, target.covariance)
 

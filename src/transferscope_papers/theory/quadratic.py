@@ -1,6 +1,6 @@
 """Two-layer quadratic networks: what pre-training, joint training and MeRLin can find (merlin2020, sec. 5 and App. B).
 
-f(x) = sum_i theta_i (phi_i'x)^2 = x'Ax on `data.problems.QuadraticProblem`, which has the population loss in closed
+f(x) = sum_i theta_i (phi_i'x)^2 = x'Ax on `problems.QuadraticProblem`, which has the population loss in closed
 form. With the penalty lambda (||theta||^2 + ||phi||_F^2) a source solution is one neuron on one entry, A = mu e_j e_j',
 for any of the first k entries; only e_1 also solves the target.
 

@@ -1,12 +1,9 @@
-"""Placements made up for tests, kept with a study as `transferscope theory place` keeps them."""
+"""Placements made up for tests."""
 
 import math
-from collections.abc import Sequence
 
 from transferscope.estimate import Estimate, Interval
-from transferscope.records import FinishedRuns
-from transferscope.store import Store
-from transferscope_papers.place.placement import DOCUMENT, KEPT, Placement, Placements
+from transferscope_papers.place.placement import Placement
 
 NOT_MEASURED = Estimate(math.nan, None, 0, "undefined")
 
@@ -51,16 +48,3 @@ def point(
         measured=measured,
         gap=gap,
     )
-
-
-def keep(
-    store: Store,
-    study: str,
-    points: Sequence[Placement],
-    *,
-    input_dimension: float | None = None,
-) -> None:
-    """Keep points with a study as it stands."""
-    done = [one.cell.key for one in store.cells(study) if one.state == "done" and one.cell.role == "method"]
-    kept = Placements(tuple(points), input_dimension, FinishedRuns.of(done))
-    store.put_study_document(study, DOCUMENT, KEPT.to_document(kept))

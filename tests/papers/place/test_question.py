@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
 from transferscope_papers.place import place
-from transferscope_papers.place.placement import KEPT, Placement, Placements
+from transferscope_papers.place.placement import Placement
 from transferscope_papers.problems import teachers_at_angle
 
 D, THETA, SIGMA = 8, math.pi / 4, 0.5
@@ -63,7 +62,7 @@ def placed(tables: Mapping[str, Any], folder: Path, **options: Any) -> tuple[Pla
     spec = parse_spec(tables)
     with Store.open(folder / "store.sqlite") as store:
         run_study(spec, store, work=REMEMBERED)
-    return place(folder / "store.sqlite", **options).placements.points
+    return place(folder / "store.sqlite", **options).points
 
 
 @pytest.mark.long
@@ -169,27 +168,3 @@ def test_a_study_without_pretrained_networks_is_refused(tmp_path: Path) -> None:
         "no method of small starts from a pretrained network, so there are no features to place; add "
         "[methods.linear-probe] to its file and run it again"
     )
-
-
-@pytest.mark.long
-def test_what_was_placed_is_kept_and_stays_until_it_is_placed_again(tmp_path: Path) -> None:
-    spec = parse_spec(classification(tmp_path))
-
-    def kept(store: Store) -> Placements:
-        document = store.study_document("small", "placements")
-        assert document is not None
-        return KEPT.from_document(document)
-
-    with Store.open(tmp_path / "store.sqlite") as store:
-        run_study(spec, store, work=REMEMBERED)
-        assert store.study_document("small", "placements") is None
-        placements = place(store.place).placements
-        run_study(spec, store, work=REMEMBERED)  # plans again and finds everything done
-        assert repr(kept(store)) == repr(placements)
-        assert placements.runs.count == 2 + 2 * 2 * 2  # scratch; two methods from two sizes of the source; two seeds
-        run_study(replace(spec, seeds=(0, 1, 2)), store, work=REMEMBERED)
-        assert repr(kept(store)) == repr(placements)
-        place(store.place, input_dimension=100.0)
-        again = kept(store)
-    assert (again.input_dimension, again.runs.count) == (100.0, 15)
-    assert again.points[0].examples_per_dimension.value == 0.12

@@ -1,6 +1,6 @@
 """Pairs whose gain from linear transfer is known by drawing it: what the linear-transfer model is held against.
 
-Targets come from `data.problems`; both learners are ridge regressions that choose their ridge by leave-one-out, which
+Targets come from `problems`; both learners are ridge regressions that choose their ridge by leave-one-out, which
 is what users have, and their risks are means over target samples on fresh noiseless examples.
 """
 

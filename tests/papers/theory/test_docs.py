@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "theory").glob("*.md"))
+PAGES = sorted((Path(__file__).parents[3] / "docs" / "theory").glob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
