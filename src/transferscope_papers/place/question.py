@@ -22,6 +22,7 @@ from transferscope.study.cell import code_as_planned, code_of
 from transferscope.study.context import no_progress
 from transferscope.study.facts import as_read
 from transferscope.study.places import one_study, open_existing
+from transferscope_papers.parameters import at_least
 from transferscope_papers.place.estimates import (
     LEAST_EXAMPLES,
     PairEstimate,
@@ -44,7 +45,6 @@ from transferscope_papers.place.measured import (
 from transferscope_papers.place.placement import Placement
 from transferscope_papers.place.result import PlacementResult
 from transferscope_papers.theory.effective_dimension import DimensionBand, dimension_band, given_dimension
-from transferscope_papers.theory.parameters import at_least
 from transferscope_papers.theory.placement import (
     Pair,
     critical_share,

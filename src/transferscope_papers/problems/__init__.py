@@ -4,7 +4,7 @@ Each has `.sample(n, generator) -> Sample` (NumPy float64 arrays `inputs` (n, d)
 risk in closed form. A transfer problem has a `.source` and a `.target`, each such a problem, and samples its target.
 
     linear.py       linear teachers at an angle, or a given vector apart (tahir2024 section 3, shachaf2021 sec. 4, 5),
-                    the spectrum of their Gaussian inputs, small and balanced weights of deep linear networks
+                    the spectrum of their Gaussian inputs
     relu.py         two-layer ReLU teachers and ablated sources (tahir2024 section 4)
     quadratic.py    the distributions of quadratic networks (merlin2020 section 5)
     power_law.py    functions with a power-law spectrum (mikami2021 Appendix E)
@@ -14,11 +14,8 @@ from transferscope_papers.problems.linear import (
     Covariance,
     LinearTeacher,
     LinearTransfer,
-    balanced_layers,
-    end_to_end,
     isotropic,
     power_law_covariance,
-    small_layers,
     teachers_apart,
     teachers_at_angle,
     two_level,
@@ -44,13 +41,10 @@ __all__ = [
     "ReluNetwork",
     "Sample",
     "ablate",
-    "balanced_layers",
-    "end_to_end",
     "isotropic",
     "power_law_covariance",
     "power_law_transfer",
     "relu_teacher",
-    "small_layers",
     "smooth_coefficients",
     "teachers_apart",
     "teachers_at_angle",

@@ -1,9 +1,8 @@
-"""Linear teachers, their Gaussian inputs, and deep linear networks that learn them.
+"""Linear teachers and their Gaussian inputs.
 
 As in tahir2024 (section 3) and shachaf2021 (sections 4 and 5).
 """
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -11,7 +10,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.errors import SettingsError
-from transferscope_papers.problems.sample import Sample, check_at_least, check_size
+from transferscope_papers.parameters import at_least
+from transferscope_papers.problems.sample import Sample, check_size
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Covariance:
 
 def isotropic(d: int) -> Covariance:
     """The identity in d >= 1 dimensions."""
-    check_at_least("d", d, 1)
+    at_least("d", d, 1)
     return Covariance(np.ones(d))
 
 
@@ -82,8 +82,8 @@ def two_level(d: int, *, n_top: int, top: float = 1.5, bottom: float = 0.3) -> C
 
 def power_law_covariance(d: int, *, exponent: float) -> Covariance:
     """Eigenvalues i^-exponent for i = 1..d, with exponent >= 0."""
-    check_at_least("d", d, 1)
-    check_at_least("exponent", exponent, 0)
+    at_least("d", d, 1)
+    at_least("exponent", exponent, 0)
     return Covariance(np.arange(1, d + 1, dtype=np.float64) ** -exponent)
 
 
@@ -106,7 +106,7 @@ class LinearTeacher:
 
     def __post_init__(self) -> None:
         """Check that the parts belong together."""
-        check_at_least("sigma", self.sigma, 0)
+        at_least("sigma", self.sigma, 0)
         if self.covariance.d != len(self.weights):
             raise SettingsError(
                 f"the teacher has {len(self.weights)} weights and the covariance {self.covariance.d} dimensions; "
@@ -210,9 +210,9 @@ def teachers_at_angle(
     Raises:
         SettingsError: A value is out of its range.
     """
-    check_at_least("d", d, 2)
-    check_at_least("source_norm", source_norm, 0)
-    check_at_least("target_norm", target_norm, 0)
+    at_least("d", d, 2)
+    at_least("source_norm", source_norm, 0)
+    at_least("target_norm", target_norm, 0)
     if not 0 <= theta <= math.pi:
         raise SettingsError(f"theta = {theta} is out of range; the angle between two teachers lies in [0, pi] radians")
     plane = np.eye(d, 2) if generator is None else np.linalg.qr(generator.standard_normal((d, 2))).Q
@@ -242,58 +242,3 @@ def teachers_apart(
     """
     target = LinearTeacher(source + difference, sigma, covariance)
     return LinearTransfer(LinearTeacher(source, 0.0, covariance), target)
-
-
-def small_layers(
-    d: int, *, depth: int, scale: float, generator: np.random.Generator
-) -> tuple[Float64[np.ndarray, "d _"], ...]:
-    """Layers W_1..W_L of independent N(0, scale^2/d) entries: the near-zero start of tahir2024 and shachaf2021.
-
-    Args:
-        d: Number of inputs and width of every hidden layer, at least 1.
-        depth: Number of layers L, at least 1.
-        scale: The alpha of tahir2024; the theorems are about scale -> 0.
-        generator: Source of randomness.
-
-    Returns:
-        L arrays: (d, d) for all but the last, which is (d, 1). The network is f(x) = x'W_1...W_L.
-    """
-    _check_shape(d, depth)
-    shapes = [(d, d)] * (depth - 1) + [(d, 1)]
-    return tuple(generator.standard_normal(shape) * (scale / np.sqrt(d)) for shape in shapes)
-
-
-def balanced_layers(
-    weights: Float64[np.ndarray, " d"], *, depth: int, generator: np.random.Generator
-) -> tuple[Float64[np.ndarray, "d _"], ...]:
-    """The 0-balanced rank-one layers whose product is `weights` (shachaf2021, Def. 5.1; limit of tahir2024, Thm. 3.4).
-
-    W_l = ||w||^(1/L) u_l u_{l+1}' with unit vectors u_1 = w/||w||, u_2..u_L random and u_{L+1} = 1.
-
-    Args:
-        weights: End-to-end weights w, shape (d,), not zero.
-        depth: Number of layers L, at least 1.
-        generator: Draws u_2..u_L.
-
-    Returns:
-        L arrays: (d, d) for all but the last, which is (d, 1).
-    """
-    d = len(weights)
-    _check_shape(d, depth)
-    size = float(np.linalg.norm(weights))
-    inner = generator.standard_normal((depth - 1, d))
-    units = [weights / size, *(inner / np.linalg.norm(inner, axis=1, keepdims=True)), np.ones(1)]
-    return tuple(size ** (1 / depth) * np.outer(u, v) for u, v in itertools.pairwise(units))
-
-
-def end_to_end(layers: tuple[Float64[np.ndarray, "d _"], ...]) -> Float64[np.ndarray, " d"]:
-    """The linear map W_1...W_L of a network, shape (d,)."""
-    product = layers[-1]
-    for layer in reversed(layers[:-1]):
-        product = layer @ product
-    return product[:, 0]
-
-
-def _check_shape(d: int, depth: int) -> None:
-    check_at_least("d", d, 1)
-    check_at_least("depth", depth, 1)

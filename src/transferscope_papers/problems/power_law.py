@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.errors import SettingsError
-from transferscope_papers.problems.sample import Sample, check_at_least, check_size
+from transferscope_papers.parameters import at_least
+from transferscope_papers.problems.sample import Sample, check_size
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class PowerLawTarget:
 
     def __post_init__(self) -> None:
         """Check the decay."""
-        check_at_least("d", len(self.coefficients), 1)
+        at_least("d", len(self.coefficients), 1)
         if not self.xi > 1:
             raise SettingsError(
                 f"xi = {self.xi} is out of range; the eigenvalues s^-xi need xi > 1 (mikami2021, Assumption A4)"
@@ -96,7 +97,7 @@ def smooth_coefficients(d: int, *, r: float, xi: float, size: float = 1.0) -> Fl
     Returns:
         Coefficients, shape (d,).
     """
-    check_at_least("d", d, 1)
+    at_least("d", d, 1)
     shape = np.arange(1, d + 1, dtype=np.float64) ** -(xi * r + 0.5)
     return shape * (size / np.linalg.norm(shape))
 

@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from transferscope.errors import SettingsError
-from transferscope_papers.problems.sample import Sample, check_at_least, check_size
+from transferscope_papers.parameters import at_least
+from transferscope_papers.problems.sample import Sample, check_size
 
 
 def cosines(left: Float64[np.ndarray, "m d"], right: Float64[np.ndarray, "k d"]) -> Float64[np.ndarray, "m k"]:
@@ -53,8 +54,8 @@ class ReluNetwork:
 
     def __post_init__(self) -> None:
         """Check the sizes."""
-        check_at_least("the number of neurons", len(self.heads), 1)
-        check_at_least("sigma", self.sigma, 0)
+        at_least("the number of neurons", len(self.heads), 1)
+        at_least("sigma", self.sigma, 0)
 
     @property
     def d(self) -> int:
@@ -136,9 +137,9 @@ def relu_teacher(
         head_std: Their standard deviation, at least 0.
         sigma: Label noise, at least 0.
     """
-    check_at_least("d", d, 1)
-    check_at_least("n_neurons", n_neurons, 1)
-    check_at_least("head_std", head_std, 0)
+    at_least("d", d, 1)
+    at_least("n_neurons", n_neurons, 1)
+    at_least("head_std", head_std, 0)
     directions = generator.standard_normal((n_neurons, d))
     neurons = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     return ReluNetwork(neurons, head_mean + head_std * generator.standard_normal(n_neurons), sigma)

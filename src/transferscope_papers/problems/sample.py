@@ -28,9 +28,3 @@ def check_size(n: int) -> None:
     """Raise a SettingsError unless a sample of `n` examples can be drawn."""
     if n < 1:
         raise SettingsError(f"a sample of n = {n} examples was asked for; n must be at least 1")
-
-
-def check_at_least(name: str, value: float, lower: float) -> None:
-    """Raise a SettingsError unless the setting `name` is a number of at least `lower`."""
-    if not value >= lower:
-        raise SettingsError(f"{name} = {value} is out of range; {name} must be at least {lower:g}")

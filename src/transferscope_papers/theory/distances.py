@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transferscope_papers.theory.parameters import Array, Numbers, angle, at_least
+from transferscope_papers.parameters import Array, Numbers, angle, at_least
 
 _MEAN_ABSOLUTE = np.sqrt(2 / np.pi)
 _GRID = 12

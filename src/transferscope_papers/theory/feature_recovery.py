@@ -26,7 +26,7 @@ from scipy import stats
 from scipy.special import gammaln
 
 from transferscope.errors import SettingsError
-from transferscope_papers.theory.parameters import Array, Numbers, at_least, counts
+from transferscope_papers.parameters import Array, Numbers, at_least, counts
 
 _ONE = 2 / 3
 """Share of y = 1, and of x_j^2 = 1 among entries that do not tell y."""

@@ -34,8 +34,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.estimate import Estimate
+from transferscope_papers.parameters import Array, Numbers, above, angle, at_least
 from transferscope_papers.theory.linear_scratch import scratch_risk_finite, variance_finite, variance_limit
-from transferscope_papers.theory.parameters import Array, Numbers, above, angle, at_least
 
 
 @dataclass(frozen=True)

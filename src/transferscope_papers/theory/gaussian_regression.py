@@ -25,8 +25,8 @@ import numpy as np
 from jaxtyping import Bool, Float64
 from scipy import optimize
 
+from transferscope_papers.parameters import Array, Numbers, at_least, counts
 from transferscope_papers.theory.linear_scratch import variance_finite
-from transferscope_papers.theory.parameters import Array, Numbers, at_least, counts
 from transferscope_papers.theory.ridge import optimal_ridge, ridge_risk
 
 _GRID = 200

@@ -32,10 +32,10 @@ from jaxtyping import Bool, Float64
 from scipy import stats
 
 from transferscope.errors import SettingsError
+from transferscope_papers.parameters import Array, Numbers, at_least, counts
 from transferscope_papers.theory.fine_tuning import fine_tuned_weights, fine_tuning_average
 from transferscope_papers.theory.gaussian_regression import GaussianRegression
 from transferscope_papers.theory.linear_pair import LinearPair
-from transferscope_papers.theory.parameters import Array, Numbers, at_least, counts
 
 Ridge: TypeAlias = float | str
 """lambda of (1/2n) ||error||^2 + (lambda/2) ||weights||^2; "best" is the one of the least mean risk at each n."""

@@ -7,7 +7,7 @@ whatever its depth.
 
 import numpy as np
 
-from transferscope_papers.theory.parameters import Array, Numbers, above, at_least
+from transferscope_papers.parameters import Array, Numbers, above, at_least
 
 
 def scratch_risk(gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope_papers.parameters import Array, Numbers, above, angle, between
 from transferscope_papers.problems import Covariance
 from transferscope_papers.theory.gaussian_regression import GaussianRegression
-from transferscope_papers.theory.parameters import Array, Numbers, above, angle, between
 
 
 def outside_rows(inputs: Float64[np.ndarray, "n d"], vector: Float64[np.ndarray, " d"]) -> Float64[np.ndarray, " d"]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from transferscope_papers.parameters import Array, Numbers, angle, at_least
 from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite
-from transferscope_papers.theory.parameters import Array, Numbers, angle, at_least
 
 
 def linear_transfer_risk(theta: Numbers, n: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:

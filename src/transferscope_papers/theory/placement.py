@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
+from transferscope_papers.parameters import Array, Numbers, at_least, between
 from transferscope_papers.theory.linear_scratch import scratch_risk_ridged
-from transferscope_papers.theory.parameters import Array, Numbers, at_least, between
 
 MODEL_ERROR = 0.4
 """Standard deviation of the logarithm of a risk about the model's, given the pair; see `risk_draws`."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope_papers.theory.parameters import Array, Numbers, at_least
+from transferscope_papers.parameters import Array, Numbers, at_least
 
 SPARSEST_PENALTY = 3 * 2 ** (-2 / 3)
 """min of theta^2 + ||phi||^2 over one neuron with |theta| ||phi||^2 = 1; it grows as |mu|^(2/3)."""

@@ -19,8 +19,8 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from transferscope.errors import SettingsError
+from transferscope_papers.parameters import Array, Numbers, above, at_least, between
 from transferscope_papers.problems import PowerLawTransfer
-from transferscope_papers.theory.parameters import Array, Numbers, above, at_least, between
 
 
 @dataclass(frozen=True)

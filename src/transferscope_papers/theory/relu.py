@@ -13,9 +13,9 @@ from jaxtyping import Float64
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate, Status
+from transferscope_papers.parameters import Array, Numbers, above, at_least
 from transferscope_papers.problems import ReluNetwork
 from transferscope_papers.problems.relu import relu_overlap
-from transferscope_papers.theory.parameters import Array, Numbers, above, at_least
 
 RTOL = 1e-8
 """Eigenvalues of the features' Gram matrix below this share of the largest count as 0."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transferscope_papers.parameters import Array, Numbers, above, angle, at_least
 from transferscope_papers.theory.linear_transfer import unlearnable
-from transferscope_papers.theory.parameters import Array, Numbers, above, angle, at_least
 
 _NODES = 513
 

@@ -18,8 +18,8 @@ import numpy as np
 from jaxtyping import Float64
 from scipy import optimize
 
+from transferscope_papers.parameters import Array, Numbers, above, angle, at_least
 from transferscope_papers.theory.linear_scratch import variance_finite
-from transferscope_papers.theory.parameters import Array, Numbers, above, angle, at_least
 
 
 def remaining_features(

@@ -9,6 +9,7 @@ import pytest
 from papers.place.truths import FAMILIES, Truth, drawn_truth
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
+from transferscope_papers.parameters import Numbers
 from transferscope_papers.place.estimates import (
     N_DRAWS,
     PairEstimate,
@@ -20,7 +21,6 @@ from transferscope_papers.place.estimates import (
 )
 from transferscope_papers.problems import teachers_at_angle
 from transferscope_papers.theory.effective_dimension import DimensionBand, dimension_band, given_dimension
-from transferscope_papers.theory.parameters import Numbers
 from transferscope_papers.theory.placement import Pair, critical_share, modelled_transferability, risk_draws
 
 D, THETA, SIGMA, N_LABELS = 12, math.pi / 4, 0.5, 6

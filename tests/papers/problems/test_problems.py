@@ -1,6 +1,5 @@
 """Every problem's population quantities against the average over its own samples."""
 
-import itertools
 import math
 from collections.abc import Callable
 
@@ -13,13 +12,10 @@ from transferscope_papers.problems import (
     QuadraticProblem,
     ReluNetwork,
     ablate,
-    balanced_layers,
-    end_to_end,
     isotropic,
     power_law_covariance,
     power_law_transfer,
     relu_teacher,
-    small_layers,
     smooth_coefficients,
     teachers_apart,
     teachers_at_angle,
@@ -76,21 +72,6 @@ def test_teachers_apart_differ_by_the_vector_that_was_given() -> None:
     pair = teachers_apart(difference, source=np.ones(3), covariance=isotropic(3))
     np.testing.assert_allclose(pair.target.weights - pair.source.weights, difference)
     assert float(pair.target.risk(pair.source.weights)) == pytest.approx(5.0)
-
-
-@pytest.mark.parametrize("depth", [1, 2, 5])
-def test_balanced_layers_are_balanced_and_multiply_to_the_weights(depth: int) -> None:
-    weights = np.array([1.0, -2.0, 0.5])
-    layers = balanced_layers(weights, depth=depth, generator=np.random.default_rng(5))
-    np.testing.assert_allclose(end_to_end(layers), weights, atol=1e-12)
-    for left, right in itertools.pairwise(layers):
-        np.testing.assert_allclose(left.T @ left, right @ right.T, atol=1e-12)
-
-
-def test_small_layers_have_the_scale_that_was_asked_for() -> None:
-    layers = small_layers(200, depth=3, scale=1e-3, generator=np.random.default_rng(6))
-    assert [layer.shape for layer in layers] == [(200, 200), (200, 200), (200, 1)]
-    assert layers[0].std() * math.sqrt(200) == pytest.approx(1e-3, rel=0.02)
 
 
 def test_relu_overlaps_have_their_golden_values() -> None:
@@ -185,7 +166,7 @@ def test_impossible_settings_are_answered_in_a_sentence() -> None:
             teachers_at_angle(3, theta=4.0)
         ),
         "d = 1 is out of range; d must be at least 2": lambda: teachers_at_angle(1, theta=0.0),
-        "sigma = -1.0 is out of range; sigma must be at least 0": lambda: teachers_at_angle(3, theta=0.0, sigma=-1.0),
+        "sigma = -1 is out of range; sigma must be at least 0": lambda: teachers_at_angle(3, theta=0.0, sigma=-1.0),
         "a sample of n = 0 examples was asked for; n must be at least 1": lambda: QuadraticProblem(d=2, k=1).sample(
             0, generator
         ),

@@ -1,15 +1,17 @@
 """Fine-tuning: golden values, the scalar equation against Brent's method, solutions on given examples, averages."""
 
+import itertools
 import math
 import time
 from collections.abc import Callable
+from functools import reduce
 
 import numpy as np
 import pytest
 from scipy import optimize
 
 from transferscope.errors import SettingsError
-from transferscope_papers.problems import balanced_layers, end_to_end, isotropic, teachers_at_angle, two_level
+from transferscope_papers.problems import isotropic, teachers_at_angle, two_level
 from transferscope_papers.theory.fine_tuning import (
     balanced_root,
     critical_angle,
@@ -114,21 +116,24 @@ def test_gradient_descent_from_a_balanced_start_ends_there(depth: int) -> None:
     generator = np.random.default_rng(2)
     pair = teachers_at_angle(12, theta=1.0, source_norm=2.5, sigma=0.7, generator=generator)
     sample = pair.sample(6, generator)
-    layers = [layer.copy() for layer in balanced_layers(pair.source.weights, depth=depth, generator=generator)]
+    root = np.linalg.norm(pair.source.weights) ** (1 / depth)
+    inner = generator.standard_normal((depth - 1, 12))
+    units = [pair.source.weights / root**depth, *(inner / np.linalg.norm(inner, axis=1, keepdims=True)), np.ones(1)]
+    layers = [root * np.outer(u, v) for u, v in itertools.pairwise(units)]  # shachaf2021, Definition 5.1
     for _ in range(6_000):
-        residual = sample.inputs.T @ (sample.inputs @ end_to_end(tuple(layers)) - sample.targets) / 6
+        residual = sample.inputs.T @ (sample.inputs @ np.linalg.multi_dot(layers)[:, 0] - sample.targets) / 6
         gradients = []
         for i in range(depth):
             before = residual[None, :]
             for layer in layers[:i]:
                 before = before @ layer
-            after = np.ones((1, 1)) if i == depth - 1 else end_to_end(tuple(layers[i + 1 :]))[:, None]
+            after = np.ones((1, 1)) if i == depth - 1 else reduce(np.matmul, layers[i + 1 :])
             gradients.append(before.T @ after.T)
         for layer, gradient in zip(layers, gradients, strict=True):
             layer -= 3e-3 * gradient
     truth = fine_tuned_weights(sample.inputs, sample.targets, pair.source.weights, depth=depth)
     plain = fine_tuned_weights(sample.inputs, sample.targets, pair.source.weights, depth=1)
-    reached = end_to_end(tuple(layers))
+    reached = np.linalg.multi_dot(layers)[:, 0]
     size = np.linalg.norm(truth.weights)
     assert np.linalg.norm(reached - truth.weights) / size < 5e-3  # the step size is not 0
     assert np.linalg.norm(reached - plain.weights) / size > 5e-2  # what tahir2024 prints

@@ -9,7 +9,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from transferscope.errors import SettingsError
-from transferscope_papers.problems import small_layers, teachers_at_angle
+from transferscope_papers.problems import teachers_at_angle
 from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite
 from transferscope_papers.theory.linear_transfer import (
     head_on_features,
@@ -130,7 +130,7 @@ def test_an_exact_pseudo_inverse_leaves_the_model_and_a_truncated_one_does_not()
     generator = np.random.default_rng(3)
     pair = teachers_at_angle(30, theta=math.pi / 4, generator=generator)
     sample = pair.sample(20, generator)
-    first, second, _ = small_layers(30, depth=3, scale=0.03, generator=generator)
+    first, second = generator.standard_normal((2, 30, 30)) * 0.03 / math.sqrt(30)
     u, v = pair.source.weights, np.eye(30)[0]
     features_of = np.outer(u, v) + first @ second  # the learnt direction and what a small start leaves beside it
     features = sample.inputs @ features_of
