@@ -71,8 +71,8 @@ class PlacementResult(AnalysisResult):
 
     def sections(self) -> list[Section]:
         """The diagram, the table and limits."""
-        blocks = (draw_diagram(self.pairs, self.points), *self.shown_tables(), Text(self.limits, "note"))
-        return [Section("What it rests on", "placements", blocks)]
+        diagram, limits = draw_diagram(self.pairs, self.points), Text(self.limits, "note")
+        return [Section("What it rests on", "placements", (diagram, *self.shown_tables(), limits))]
 
     def answer(self) -> tuple[Block, ...]:
         """What the command prints: the verdict, the table and limits."""
