@@ -124,9 +124,6 @@ def unexplained(
         codes: Label codes, shape (N, C).
         what: What the features are, for messages.
 
-    Returns:
-        Both, in units of the labels' variance.
-
     Raises:
         DataError: There are fewer than 8 examples, labels do not vary, or features are not finite.
     """
@@ -148,9 +145,6 @@ def unexplainable(inputs: Float64[np.ndarray, "N D"], codes: Float64[np.ndarray,
     Args:
         inputs: Standardised inputs, shape (N, D).
         codes: Label codes, shape (N, C).
-
-    Returns:
-        The smaller of the two.
     """
     generator = np.random.default_rng(0)
     weights = generator.standard_normal((inputs.shape[1], _RANDOM_FEATURES)) / math.sqrt(inputs.shape[1])
@@ -195,9 +189,6 @@ def estimate_pair(
         input_dimension: Effective dimensions of the inputs.
         n_examples: Target examples that all of it rests on.
         seed: Of the draws.
-
-    Returns:
-        Point estimates and draws.
     """
     generator = np.random.default_rng(seed)
     of_features = _mean(missed_by_features)

@@ -25,10 +25,6 @@ def squared_errors(store: Store, study: str) -> dict[str, Estimate]:
     Class labels count as codes e_c: a wrong prediction is off by |e_a - e_b|^2 = 2, and the variance of the labels is
     1 - sum_c p_c^2. Regression outputs count by their squared error.
 
-    Args:
-        store: The store.
-        study: Name of the study.
-
     Returns:
         Errors in units of the variance of the test labels, with standard errors over test examples; empty when the
         study keeps no test labels or they do not vary.
@@ -53,7 +49,7 @@ def best_trained(cells: Sequence[StoredCell], errors: Mapping[str, Estimate]) ->
     """What the best method of a study leaves unexplained with its most labels: an upper bound of the noise.
 
     Args:
-        cells: Cells of the study that are done.
+        cells: Those of the study that are done.
         errors: From `squared_errors`.
 
     Returns:
@@ -117,7 +113,7 @@ def minus_model(values: Float64[np.ndarray, " S"], modelled: float, draws: Float
         draws: Its possible values, shape (N_DRAWS,).
 
     Returns:
-        The difference; "undefined" where either has no finite value, "too_few" without interval for one seed.
+        "undefined" where either has no finite value, "too_few" without interval for one seed.
     """
     s = len(values)
     if s == 0 or not math.isfinite(modelled):
@@ -138,10 +134,10 @@ def measured_transfer(
     The noise of the labels is in both risks, so that their difference is the difference of excess risks.
 
     Args:
-        cells: Cells of the study that are done.
+        cells: Those of the study that are done.
         errors: From `squared_errors`.
         source: Name of the source.
-        n_source: Number of source examples; None for a network from a file.
+        n_source: Source examples; None for a network from a file.
 
     Returns:
         One for each linear transfer and number of labels, ascending; without a linear transfer or training from

@@ -2,7 +2,8 @@
 
 Two linear teachers over x ~ N(0, I_d) with label noise sigma. The d - 2 directions of x outside their plane couple
 trivially, so every distance below equals that of the three-dimensional Gaussians of (x in the plane, y), whose
-covariance is S_b = [[I, b], [b', b'b + sigma^2]].
+covariance is S_b = [[I, b], [b', b'b + sigma^2]]. Everywhere `theta` is the angle between the teachers in [0, pi], and
+`sigma` (of both tasks), `source_norm` s and `target_norm` tau are at least 0; results are broadcast.
 
 Corrections. tahir2024 Theorem 2.2 claims a Dudley distance above any bound; it is at most 2 (eq. 28 turns an inequality
 round). Its Figure 5b has an axis of W1 from 526 to 529, where W1 is at most sqrt(2/pi) ||beta_s - beta_t|| < 1.6: what
@@ -34,33 +35,15 @@ class Bracket:
 
 
 def teacher_distance(theta: Numbers, *, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Array:
-    """||beta_s - beta_t||, without cancellation for nearly equal teachers.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        source_norm: s, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The distance, broadcast.
-    """
+    """||beta_s - beta_t||, without cancellation for nearly equal teachers."""
     s, tau = at_least("source_norm", source_norm, 0), at_least("target_norm", target_norm, 0)
     return np.asarray(np.sqrt((s - tau) ** 2 + 4 * s * tau * np.sin(angle(theta) / 2) ** 2))
 
 
 def kl_divergence(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Array:
-    """KL(p_s || p_t) = ||beta_s - beta_t||^2 / (2 sigma^2) (tahir2024, eq. 34).
+    """KL(p_s || p_t) = ||beta_s - beta_t||^2 / (2 sigma^2), in nats (tahir2024, eq. 34).
 
     Without noise it is infinite, unless the teachers are equal.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        sigma: Label noise of both tasks, at least 0.
-        source_norm: s, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The divergence in nats, broadcast.
     """
     squared = teacher_distance(theta, source_norm=source_norm, target_norm=target_norm) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -73,15 +56,6 @@ def wasserstein_2(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0,
         W2^2 = tr S_0 + tr S_1 - 2 tr (S_0^(1/2) S_1 S_0^(1/2))^(1/2)
 
     With S_b = F_b F_b' and F_b = [[I, 0], [b', sigma]] the last trace is the sum of the singular values of F_1'F_0.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        sigma: Label noise of both tasks, at least 0.
-        source_norm: s, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The distance, broadcast.
     """
     plane = _Plane(theta, sigma, source_norm, target_norm)
     first, second = _factor(plane.source, plane.sigma), _factor(plane.target, plane.sigma)
@@ -97,15 +71,6 @@ def wasserstein_1(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0,
 
     Below: |a'(x, y)| is 1-Lipschitz for every unit vector a; the maximum is sought on a grid that is then refined, and
     whatever it finds is a valid bound. Above: both tasks share x and the noise.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        sigma: Label noise of both tasks, at least 0.
-        source_norm: s, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The bracket, broadcast.
     """
     plane = _Plane(theta, sigma, source_norm, target_norm)
     distance = teacher_distance(theta, source_norm=source_norm, target_norm=target_norm)
@@ -122,15 +87,6 @@ def dudley(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target
         (e^(-sigma^2/2)/2) |e^(-s^2/2) - e^(-tau^2/2)|  <=  Dudley  <=  min( 2, W1 )
 
     The lower bound is 0 for equal norms and never reaches 1/2.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        sigma: Label noise of both tasks, at least 0.
-        source_norm: s, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The bracket, broadcast.
     """
     s, tau, noise = (np.asarray(value, dtype=np.float64) for value in (source_norm, target_norm, sigma))
     lower = np.exp(-(noise**2) / 2) / 2 * np.abs(np.exp(-(s**2) / 2) - np.exp(-(tau**2) / 2))
