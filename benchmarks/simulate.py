@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transferscope.data.problems import LinearTransfer, teachers_at_angle
+from transferscope_papers.problems import LinearTransfer, teachers_at_angle
 from transferscope_papers.simulate.descent import DescentSettings
 from transferscope_papers.simulate.linear_transfer import draw, fine_tuning, perfectly_pretrained, slices
 from transferscope_papers.simulate.seeds import generator

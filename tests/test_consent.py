@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 
 from remembered import REMEMBERED
 from study.test_work import tables
-from transferscope import consent, export, load_model, open_result, place, rank
+from transferscope import consent, export, load_model, open_result, rank
 from transferscope.analyses.diagnose.weight_map import map_study
 from transferscope.analyses.rank import audit
 from transferscope.cli.main import app
@@ -38,6 +38,7 @@ from transferscope.store import Store
 from transferscope.study.run import run_study, work_on
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import parse_spec
+from transferscope_papers.place import place
 
 CODE = """
 from dataclasses import dataclass

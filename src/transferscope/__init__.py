@@ -2,9 +2,9 @@
 
 From Python:
 
-    from transferscope import compare, diagnose, place, plan, rank, scaling
+    from transferscope import compare, diagnose, plan, rank, scaling
 
-and `transferscope --help` from the command line. Each of the six answers one question, and what it returns answers
+and `transferscope --help` from the command line. Each of the five answers one question, and what it returns answers
 `.verdict`, `.table()`, `.report(path)`, `.to_json()`, `.to_latex()` and `.to_markdown()`, and shows itself in a
 notebook. `open_result` gives the answer of a study that has been run, `export` writes the network of a run to a folder,
 and `load_model` opens it. Importing this package imports nothing else but what notes when Python looks for modules of
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from transferscope.analyses.compare import Budget as Budget
     from transferscope.analyses.compare import compare as compare
     from transferscope.analyses.diagnose import diagnose as diagnose
-    from transferscope.analyses.place import place as place
     from transferscope.analyses.plan import plan as plan
     from transferscope.analyses.rank import rank as rank
     from transferscope.analyses.scaling import scaling as scaling
@@ -39,7 +38,6 @@ _PUBLIC = {
     "export": "transferscope.study.export",
     "load_model": "transferscope.trained",
     "open_result": "transferscope.analyses.stored",
-    "place": "transferscope.analyses.place",
     "plan": "transferscope.analyses.plan",
     "rank": "transferscope.analyses.rank",
     "scaling": "transferscope.analyses.scaling",
@@ -53,7 +51,6 @@ __all__ = [
     "export",
     "load_model",
     "open_result",
-    "place",
     "plan",
     "rank",
     "scaling",

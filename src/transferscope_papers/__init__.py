@@ -1,4 +1,4 @@
-"""The figures of five papers on transfer learning, computed and simulated again.
+"""Five papers on transfer learning: their solvable models, and their figures computed and simulated again.
 
     figure.py       what a figure is: settings in two profiles, lines, simulated points, agreement, claims of the paper
     make.py         simulate what is missing (study.py keeps it in a store), draw (draw.py), write, say what holds
@@ -9,7 +9,11 @@
     shachaf2021/    Shachaf et al. 2021, A Theoretical Analysis of Fine-tuning with Linear Teachers
     mikami2021/     Mikami et al. 2021, A Scaling Law for Syn2real Transfer: theory, and the authors' published rows
     merlin2020/     Liu et al. 2020, Meta-learning Transferable Representations with a Single Target Domain (MeRLin)
-    simulate/       the solvable models of these papers, trained; linear_teachers.py is for figures of the linear ones
+    problems/       the solvable models of these papers: what is drawn from them
+    theory/         their closed forms, bounds and rates, each naming its theorem
+    simulate/       the same, trained; linear_teachers.py is for figures of the linear ones
+    place/          the pairs of a user's finished study on the diagram of linear transfer; theory_command.py asks it
 
-The library `transferscope` does not know this package: its command, `transferscope papers`, joins by an entry point.
+The library `transferscope` does not know this package: `transferscope papers` and `transferscope theory` join by entry
+points.
 """

@@ -11,7 +11,10 @@ from transferscope.errors import SettingsError
 from transferscope_papers.catalogue import PAPERS, Listed, listed
 
 app = typer.Typer(
-    help="Draw the figures of five papers on transfer learning again.", no_args_is_help=True, rich_markup_mode=None
+    help="Draw the figures of five papers on transfer learning again.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 
 

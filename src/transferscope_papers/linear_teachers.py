@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
-from transferscope.data.problems import LinearTransfer
 from transferscope.estimate import Estimate
-from transferscope.theory.fine_tuning import AveragedFineTuning, fine_tuning_average
 from transferscope_papers.figure import SEEDS, D, Point, TheoryFigure, setting
+from transferscope_papers.problems import LinearTransfer
 from transferscope_papers.simulate.linear_transfer import draw, fine_tuning, from_scratch, perfectly_pretrained
 from transferscope_papers.simulate.outcomes import Outcomes
+from transferscope_papers.theory.fine_tuning import AveragedFineTuning, fine_tuning_average
 
 ON_LINES = 4_000
 """Draws for a point of a line: a tenth of the width of a line."""

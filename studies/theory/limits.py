@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from studies.theory.networks import kernel_gap
 
-from transferscope.data.problems import QuadraticProblem, teachers_at_angle
-from transferscope.theory.fine_tuning import fine_tuned_weights
-from transferscope.theory.quadratic import source_minimum
+from transferscope_papers.problems import QuadraticProblem, teachers_at_angle
 from transferscope_papers.simulate.deep_linear import end_to_end, train
 from transferscope_papers.simulate.descent import DescentSettings
 from transferscope_papers.simulate.linear_transfer import draw, perfectly_pretrained
 from transferscope_papers.simulate.quadratic import QuadraticSettings, draw_targets, merlin, noisy_start
 from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.fine_tuning import fine_tuned_weights
+from transferscope_papers.theory.quadratic import source_minimum
 
 PENALTY = 0.03
 """At .01 random starts seldom become sparse."""

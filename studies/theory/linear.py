@@ -8,12 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from studies.theory.profiles import Profile
 
-from transferscope.data.problems import LinearTransfer, teachers_at_angle
 from transferscope.estimate import Estimate
-from transferscope.theory.fine_tuning import fine_tuned_weights, fine_tuning_average, printed_transferability
-from transferscope.theory.linear_scratch import scratch_risk_finite
-from transferscope.theory.linear_transfer import linear_transfer_risk
-from transferscope.theory.ridge import ridge_risk
+from transferscope_papers.problems import LinearTransfer, teachers_at_angle
 from transferscope_papers.simulate.agreement import Agreement, agreement, z_score
 from transferscope_papers.simulate.deep_linear import end_to_end, train
 from transferscope_papers.simulate.descent import DescentSettings
@@ -28,6 +24,10 @@ from transferscope_papers.simulate.linear_transfer import (
 )
 from transferscope_papers.simulate.outcomes import Outcomes
 from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.fine_tuning import fine_tuned_weights, fine_tuning_average, printed_transferability
+from transferscope_papers.theory.linear_scratch import scratch_risk_finite
+from transferscope_papers.theory.linear_transfer import linear_transfer_risk
+from transferscope_papers.theory.ridge import ridge_risk
 
 SETTINGS = DescentSettings(tolerance=1e-5)
 SCRATCH = DescentSettings(tolerance=1e-5, movement=0.05)

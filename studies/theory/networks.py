@@ -6,11 +6,9 @@ import numpy as np
 import torch
 from studies.theory.profiles import Profile
 
-from transferscope.data.problems import QuadraticProblem, power_law_transfer
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import kernel_examples, kernel_transfer
-from transferscope.theory.quadratic import source_minimum
-from transferscope.theory.rates import fine_tuning_rates
+from transferscope_papers.problems import QuadraticProblem, power_law_transfer
 from transferscope_papers.simulate.averaged_sgd import OnlineSettings, averaged_sgd
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.quadratic import (
@@ -22,6 +20,8 @@ from transferscope_papers.simulate.quadratic import (
     start_at_feature,
 )
 from transferscope_papers.simulate.wide_relu import Labelled, wide_transfer
+from transferscope_papers.theory.quadratic import source_minimum
+from transferscope_papers.theory.rates import fine_tuning_rates
 
 N_TASKS = 3
 RATE_CASES = ((1.0, 0.5, 2.0, 0.0), (0.75, 0.75, 3.0, 0.0), (1.0, 0.5, 2.0, 0.5), (0.75, 0.75, 3.0, 0.45))

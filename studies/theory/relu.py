@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transferscope.data.problems import AblatedTeachers, ReluNetwork, ablate, relu_teacher
 from transferscope.estimate import Estimate
-from transferscope.theory.relu import feature_split, kernel_alignment
+from transferscope_papers.problems import AblatedTeachers, ReluNetwork, ablate, relu_teacher
 from transferscope_papers.simulate.agreement import agreement, z_score
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.relu_student import Students, pretrain, random_students, refit_heads, risks
 from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.relu import feature_split, kernel_alignment
 
 HEADS = {"N(0, 1)": (0.0, 1.0), "1": (1.0, 0.0)}
 """Mean and standard deviation of the teachers' heads."""

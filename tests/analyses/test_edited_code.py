@@ -8,7 +8,6 @@ import pytest
 from analyses.small_study import classification
 from transferscope.analyses.diagnose import diagnose
 from transferscope.analyses.diagnose.weight_map import map_weights
-from transferscope.analyses.place import place
 from transferscope.analyses.rank import audit, rank
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.methods import METHODS
@@ -17,6 +16,7 @@ from transferscope.models.build import NetworkSettings
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
+from transferscope_papers.place import place
 
 NETS = "from torch import nn\n\ndef net(input_shape):\n    return nn.Sequential(nn.Linear(4, 8), nn.Tanh())\n"
 DATA = """

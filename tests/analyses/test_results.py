@@ -15,7 +15,6 @@ import pytest
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.diagnose import diagnose
-from transferscope.analyses.place import place
 from transferscope.analyses.rank import rank
 from transferscope.analyses.result import AnalysisResult
 from transferscope.analyses.scaling import scaling
@@ -25,6 +24,7 @@ from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
+from transferscope_papers.place import place
 
 HOSTILE = "a<b>&c"
 """A name that is markup unless it is escaped."""
@@ -195,11 +195,10 @@ def test_the_page_is_one_file_that_says_the_verdict_and_escapes_names(result: An
 
 @pytest.mark.long
 def test_what_an_analysis_of_a_study_found_is_in_its_report_from_then_on(folder: Path, tmp_path: Path) -> None:
-    ranked, placed = _ranked_study(folder), _placed(folder)
+    ranked = _ranked_study(folder)
     page = _compared(folder).report(tmp_path / "study.html").html.read_text(encoding="utf-8")
     text = "".join(_Tags(page).text.replace("\u00a0", " "))
     assert ranked.verdict.headline in text
-    assert placed.verdict.headline in text
 
 
 @pytest.mark.long
@@ -208,9 +207,9 @@ def test_an_answer_is_not_lost_where_the_study_cannot_be_written(folder: Path, m
         raise StoreError("the store is read-only")
 
     monkeypatch.setattr(Store, "put_study_document", refuse)
-    for made in (rank(folder / "small.sqlite", scores=["logme"], device="cpu"), place(folder / "small.sqlite")):
-        assert made.kept == "The report will not show this: the store is read-only"
-        assert len(made.table())
+    made = rank(folder / "small.sqlite", scores=["logme"], device="cpu")
+    assert made.kept == "The report will not show this: the store is read-only"
+    assert len(made.table())
 
 
 def test_mistakes_are_one_sentence(folder: Path) -> None:
@@ -229,10 +228,9 @@ IN_A_NEW_PROCESS = """
 import sys, transferscope
 assert "torch" not in sys.modules and "numpy" not in sys.modules and "pandas" not in sys.modules
 {imports}
-from transferscope import compare, diagnose, place, rank, scaling
+from transferscope import compare, diagnose, rank, scaling
 import inspect
-for analysis, first in ((compare, "target"), (diagnose, "checkpoint"), (place, "finished"), (rank, "networks"),
-                        (scaling, "table")):
+for analysis, first in ((compare, "target"), (diagnose, "checkpoint"), (rank, "networks"), (scaling, "table")):
     assert callable(analysis), analysis
     assert next(iter(inspect.signature(analysis).parameters)) == first
 from transferscope.scaling import fit_law

@@ -63,7 +63,6 @@ def test_four_questions_are_the_headings_and_their_answers_are_on_the_first_scre
     assert set(linked) <= set(re.findall(r'<section id="([\w-]+)"', page))
     why = page[page.index('<section id="why">') :]
     assert "[diagnostics.weights]" in why
-    assert "transferscope theory place STUDY.toml" in why
 
 
 @pytest.mark.long

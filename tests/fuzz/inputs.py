@@ -38,6 +38,7 @@ from transferscope.study.tables import setting_names
 from transferscope.training import TrainingSettings
 from transferscope_papers.catalogue import PAPERS
 from transferscope_papers.command import app as papers
+from transferscope_papers.theory_command import app as theory
 
 T = TypeVar("T")
 
@@ -374,7 +375,7 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     (folder / "study.toml").write_text(as_toml(material.study(name="study", store="study.sqlite")))
     shutil.copy(material.path("table.csv"), folder / "table.csv")
     commands: dict[str, Any] = {**vars(typer.main.get_command(app))["commands"]}
-    commands["theory"] = vars(commands["theory"])["commands"]["place"]
+    commands["theory"] = vars(typer.main.get_command(theory))["commands"]["place"]
     commands["show"] = vars(commands["show"])["commands"]["network"]
     commands["history"] = vars(commands["history"])["commands"][draw.one(["add", "propose"])]
     commands["papers"] = vars(typer.main.get_command(papers))["commands"]["draw"]

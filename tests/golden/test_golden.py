@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from transferscope import diagnose, place, rank, scaling
+from transferscope import diagnose, rank, scaling
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.result import AnalysisResult
@@ -26,6 +26,7 @@ from transferscope.models import NetworkSettings
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import read_spec
+from transferscope_papers.place import place
 
 HERE = Path(__file__).parent
 EXPECTED = HERE / "expected"

@@ -22,6 +22,7 @@ from transferscope_papers.catalogue import FIGURES, PAPERS, found_at
 from transferscope_papers.command import app
 from transferscope_papers.figure import Point, TheoryFigure
 from transferscope_papers.tahir2024.linear_transfer import RidgeFigure
+from transferscope_papers.theory_command import app as theory
 
 SLOW_TO_IMPORT = {"torch", "numpy", "pandas", "scipy", "sqlalchemy", "matplotlib"}  # typer imports pydantic itself
 JSON_PAGE = Path(__file__).resolve().parents[2] / "docs" / "json.md"
@@ -72,10 +73,11 @@ def test_everything_that_is_listed_is_there_under_its_name() -> None:
                 assert made.name == f"{paper}-{name}"
 
 
-def test_the_command_joins_by_an_entry_point_of_the_distribution() -> None:
+def test_the_commands_join_by_entry_points_of_the_distribution() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    module, _, name = project["entry-points"]["transferscope.commands"]["papers"].partition(":")
-    assert getattr(import_module(module), name) is app
+    named = {name: place.partition(":") for name, place in project["entry-points"]["transferscope.commands"].items()}
+    found = {name: getattr(import_module(module), attribute) for name, (module, _, attribute) in named.items()}
+    assert found == {"papers": app, "theory": theory}
 
 
 def test_a_figure_is_written_with_its_numbers_and_a_sentence(tmp_path: Path) -> None:

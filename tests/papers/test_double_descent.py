@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from transferscope.data.problems import teachers_at_angle
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.figure import Simulated
+from transferscope_papers.problems import teachers_at_angle
 from transferscope_papers.simulate.linear_transfer import draw, from_scratch
 from transferscope_papers.simulate.seeds import generator
 

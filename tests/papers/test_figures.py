@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 
 from transferscope.errors import SettingsError, UnknownNameError
 from transferscope.estimate import Estimate
-from transferscope.theory.fine_tuning import printed_transferability
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import Point, Simulated, TheoryFigure
 from transferscope_papers.make import numbers_of
 from transferscope_papers.tahir2024.fine_tuning import DecidingFigure
 from transferscope_papers.tahir2024.relu import ReluFigure
+from transferscope_papers.theory.fine_tuning import printed_transferability
 
 NAMES = sorted(FIGURES)
 

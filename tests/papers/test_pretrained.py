@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from transferscope.estimate import Estimate
-from transferscope.theory.sparsification import remaining_features
 from transferscope_papers.figure import Simulated
 from transferscope_papers.make import numbers_of
 from transferscope_papers.tahir2024.pretrained import PretrainedFigure
+from transferscope_papers.theory.sparsification import remaining_features
 
 FIGURE = PretrainedFigure(d=10, seeds=2, targets=2)
 

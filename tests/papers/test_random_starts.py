@@ -9,11 +9,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
 from transferscope.estimate import Estimate
-from transferscope.theory.feature_recovery import recovery_probability
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import Point, Simulated
 from transferscope_papers.merlin2020.random_starts import _share, _shared_feature_told
+from transferscope_papers.theory.feature_recovery import recovery_probability
 
 FIGURE = FIGURES["merlin2020-random-starts"].configured(quick=True, changes={})
 

@@ -4,10 +4,10 @@ import numpy as np
 from matplotlib.collections import QuadMesh
 from matplotlib.figure import Figure
 
-from transferscope.data.problems.relu import relu_overlap
 from transferscope.estimate import Estimate
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import Point, Simulated
+from transferscope_papers.problems.relu import relu_overlap
 from transferscope_papers.tahir2024.relu_kernels import KernelFigure
 
 SMALL = KernelFigure(d=6, n_teacher=4, width=40, n=5, seeds=2)

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-from transferscope.data.problems import power_law_covariance, teachers_at_angle
 from transferscope.errors import MissingExtraError, SettingsError
-from transferscope.theory.distances import wasserstein_1
+from transferscope_papers.problems import power_law_covariance, teachers_at_angle
 from transferscope_papers.tahir2024.sampled_distance import reduced, sampled_distance
+from transferscope_papers.theory.distances import wasserstein_1
 
 
 @pytest.mark.long

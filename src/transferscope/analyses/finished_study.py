@@ -22,7 +22,7 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
     Args:
         store: The store of the study.
         study: Its name.
-        before: What is about to happen, for the message, as in "it is placed".
+        before: What is about to happen, for the message, as in "it is rated".
 
     Raises:
         UnknownNameError: There is no such study.

@@ -22,7 +22,7 @@ class KeptDocument(Generic[T]):
     Attributes:
         adapter: Of the facts, a frozen dataclass.
         format: Number of the present format.
-        what: The facts, for messages, as in "the placements of the study"; a plural.
+        what: The facts, for messages, as in "the ratings of the study"; a plural.
         command: What makes them again, as in "transferscope rank".
     """
 
@@ -60,8 +60,8 @@ def change_in_words(frames: StudyFrames, then: FinishedRuns, *, since: str, agai
     Args:
         frames: The study now.
         then: What was done of it.
-        since: What happened then, as in "it was placed".
-        again: The command that does it again, as in "theory place".
+        since: What happened then, as in "it was rated".
+        again: The command that does it again, as in "rank".
     """
     now = frames.finished_runs
     if now == then:

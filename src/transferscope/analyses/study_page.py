@@ -12,7 +12,6 @@ from transferscope.analyses.compare.statements import completeness, outcomes_in_
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
-from transferscope.analyses.place.result import study_part as place_part
 from transferscope.analyses.plan.result import study_part as plan_part
 from transferscope.analyses.rank.result import study_part as rank_part
 from transferscope.analyses.scaling.study import DOCUMENT as SCALING
@@ -26,7 +25,7 @@ _UNANSWERED: dict[Question, str] = {
     "which": "`transferscope rank STUDY.toml` rates what there is to transfer from.",
     "why": (
         "Add tables such as `[diagnostics.weights]` to the study file and run it again for what changed in the "
-        "networks, or `transferscope theory place STUDY.toml` for what an exact model says of the study."
+        "networks."
     ),
 }
 """What to do for an answer, by question; how much is two questions, see `_sizes_to_try`."""
@@ -75,7 +74,6 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
         rank_part(summary),
         scaling_part(summary),
         diagnostics_part(summary),
-        place_part(summary),
     ]
     parts = [part for part in found if part is not None]
     answers, questions = [], []

@@ -36,7 +36,6 @@ from transferscope.cli import (
     status,
     submit,
     table,
-    theory,
     work,
 )
 from transferscope.cli.plugins import TRUST_CODE, CommandsWithPlugins
@@ -83,7 +82,6 @@ app.command()(table.table)
 app.command()(data.data)
 app.add_typer(show.app, name="show")
 app.command()(demo.demo)
-app.add_typer(theory.app, name="theory")
 app.command()(scaling.scaling)
 app.command()(plan.plan)
 app.add_typer(history.app, name="history")

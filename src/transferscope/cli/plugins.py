@@ -62,7 +62,7 @@ class CommandsWithPlugins(TyperGroup):
         try:
             found = offered[cmd_name]
         except SettingsError as error:
-            return refusing(cmd_name, str(error))
+            return _refusing(cmd_name, str(error))
         command = get_command(found)
         command.name = cmd_name
         return command
@@ -83,7 +83,7 @@ def _refuse_repeats(parameters: Iterable[Any], words: Sequence[str]) -> None:
         seen |= {name} if name is not None else set()
 
 
-def refusing(name: str, sentence: str) -> Any:
+def _refusing(name: str, sentence: str) -> Any:
     """A command that takes whatever it is given and answers with a sentence and exit code 2."""
 
     def refuse() -> None:

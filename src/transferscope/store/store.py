@@ -367,7 +367,7 @@ class Store:
         return None if content is None else from_bytes(content)
 
     def put_study_document(self, study: str, name: str, document: Mapping[str, Any]) -> None:
-        """Keep a JSON document with a study, such as "placements"; one of the same name is replaced.
+        """Keep a JSON document with a study, such as "ranking"; one of the same name is replaced.
 
         It stays when the study is planned again or resumed. An array may have the same name.
 

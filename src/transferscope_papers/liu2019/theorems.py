@@ -10,7 +10,6 @@ from jaxtyping import Float64
 
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import KernelTransfer, kernel_examples, kernel_transfer, relu_gram
-from transferscope.theory.ntk import Convergence, convergence
 from transferscope_papers.figure import (
     Claim,
     Conclusion,
@@ -25,6 +24,7 @@ from transferscope_papers.figure import (
 )
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.wide_relu import Labelled, error_curves, wide_transfer
+from transferscope_papers.theory.ntk import Convergence, convergence
 
 _N_SOURCE, _N_TARGET, _D = 12, 8, 10
 _TASKS = ("similar", "unrelated")

@@ -8,10 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import QuadraticProblem
 from transferscope.estimate import Estimate
-from transferscope.theory.feature_recovery import examples_needed, recovery_probability, sufficient_examples
-from transferscope.theory.quadratic import source_minimum
 from transferscope_papers.figure import (
     Claim,
     Conclusion,
@@ -25,8 +22,11 @@ from transferscope_papers.figure import (
     TheoryFigure,
     setting,
 )
+from transferscope_papers.problems import QuadraticProblem
 from transferscope_papers.simulate.quadratic import QuadraticSettings, draw_targets, merlin, noisy_start, pretrain
 from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.feature_recovery import examples_needed, recovery_probability, sufficient_examples
+from transferscope_papers.theory.quadratic import source_minimum
 
 _PENALTY = 0.03
 """At .01 random starts seldom become sparse."""

@@ -7,10 +7,9 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from transferscope.data.problems import QuadraticProblem
 from transferscope.estimate import Estimate
-from transferscope.theory.quadratic import WRONG_FEATURE_LOSS, source_minimum
 from transferscope_papers.figure import Claim, Curve, Drawn, Panel, Point, Range, Theory, TheoryFigure, setting
+from transferscope_papers.problems import QuadraticProblem
 from transferscope_papers.simulate.descent import Weights
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.quadratic import (
@@ -23,6 +22,7 @@ from transferscope_papers.simulate.quadratic import (
     pretrain,
     start_at_feature,
 )
+from transferscope_papers.theory.quadratic import WRONG_FEATURE_LOSS, source_minimum
 
 _N_SIGNAL = 4
 _WIDTH = 8

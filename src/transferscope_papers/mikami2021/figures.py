@@ -18,7 +18,7 @@ from transferscope.analyses.scaling.axes import (
     new_panels,
     series_styles,
 )
-from transferscope.analyses.scaling.figures import draw_landscapes, draw_surface, parameter_figure
+from transferscope.analyses.scaling.figures import draw_surface, landscape, parameter_figure
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import MarkStyle
@@ -134,9 +134,7 @@ def figure_12(errors: pd.DataFrame) -> PaperFigure:
 def figure_13(errors: pd.DataFrame) -> PaperFigure:
     """The landscape of objdet to objdet, and the common-D procedure of the same appendix."""
     curve = {"objdet to objdet": task_panels(errors)[0].curves["objdet"]}
-    return PaperFigure(
-        (restyled(draw_landscapes(curve, name="mikami2021-fig13")),), {"common D": common_d_table(errors)}
-    )
+    return PaperFigure((draw_landscapes(curve, name="mikami2021-fig13"),), {"common D": common_d_table(errors)})
 
 
 def figure_14(errors: pd.DataFrame) -> PaperFigure:
@@ -144,7 +142,7 @@ def figure_14(errors: pd.DataFrame) -> PaperFigure:
     curves = {
         f"{series} to {panel.title}": data for panel in task_panels(errors) for series, data in panel.curves.items()
     }
-    return PaperFigure((restyled(draw_landscapes(curves, name="mikami2021-fig14")),))
+    return PaperFigure((draw_landscapes(curves, name="mikami2021-fig14"),))
 
 
 @dataclass(frozen=True)
@@ -254,6 +252,32 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
         raise DataError("no series of these rows has a rate or a transfer gap with a standard error; give more sizes")
     caption = f"Rates and transfer gaps with D = {PUBLISHED_D} held; bars are two standard errors given that D."
     return restyled(parameter_figure(pd.DataFrame(rows), name=name, caption=caption))
+
+
+ALPHAS, DS = np.linspace(0.02, 1.0, 80), np.linspace(0.02, 2.0, 80)
+
+
+def draw_landscapes(curves: dict[str, Observations], *, name: str) -> Figure:
+    """One landscape for each curve (Figures 13 right and 14); dark is a good fit."""
+    alphas, ds = np.meshgrid(ALPHAS, DS, indexing="ij")
+    rows = []
+    with drawing():
+        canvas, panels = new_panels(len(curves))
+        for axes, (series, data) in zip(panels, curves.items(), strict=True):
+            loss = landscape(data, ALPHAS, DS)
+            axes.contourf(ALPHAS, DS, np.log10(loss.T), levels=14, cmap="viridis")
+            least = loss.argmin()
+            best = alphas.flat[least], ds.flat[least]
+            axes.plot(*best, "x", color="white", markersize=6, markeredgewidth=1.6, clip_on=False)
+            axes.set_title(series)
+            axes.set(xlabel="alpha", ylabel="D")
+            numbers = {"alpha": alphas.ravel().round(5), "D": ds.ravel().round(5), "rmse": loss.ravel().round(7)}
+            rows.append(pd.DataFrame({"series": series, **numbers}))
+    caption = (
+        "Root mean square residual (log scale, dark is small) over alpha and D, with the best C for each. Cross: the "
+        "smallest. Along the dark valley the data tell alpha and D apart by little."
+    )
+    return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
 
 
 def draw_gap_over_models(panels: tuple[Panel, ...], n_parameters: dict[str, float], *, name: str) -> Figure:

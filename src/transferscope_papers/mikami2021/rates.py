@@ -8,9 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import PowerLawTransfer, power_law_transfer
 from transferscope.estimate import Estimate
-from transferscope.theory.rates import Rates, fine_tuning_rates
 from transferscope_papers.figure import (
     Claim,
     Conclusion,
@@ -24,7 +22,9 @@ from transferscope_papers.figure import (
     TheoryFigure,
     setting,
 )
+from transferscope_papers.problems import PowerLawTransfer, power_law_transfer
 from transferscope_papers.simulate.averaged_sgd import OnlineSettings, averaged_sgd
+from transferscope_papers.theory.rates import Rates, fine_tuning_rates
 
 _PRETRAINING, _FINE_TUNING = 500, 501
 _ERRORS = 2

@@ -9,15 +9,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import LinearTransfer, teachers_apart, teachers_at_angle, two_level
 from transferscope.estimate import Estimate
-from transferscope.theory.fine_tuning import fine_tuning_finite
-from transferscope.theory.fine_tuning_bounds import BoundOverM, deviation_bound, fine_tuning_bound
-from transferscope.theory.linear_scratch import scratch_risk_finite
-from transferscope.theory.linear_teachers import mean_fine_tuned_risk
-from transferscope.theory.linear_transfer import linear_transfer_risk
 from transferscope_papers.figure import DEPTH, SEEDS, Claim, Curve, D, Drawn, Panel, Point, Range, Theory, setting
 from transferscope_papers.linear_teachers import ON_LINES, LinearTeachersFigure, Training, Way, fine_tuned_average
+from transferscope_papers.problems import LinearTransfer, teachers_apart, teachers_at_angle, two_level
+from transferscope_papers.theory.fine_tuning import fine_tuning_finite
+from transferscope_papers.theory.fine_tuning_bounds import BoundOverM, deviation_bound, fine_tuning_bound
+from transferscope_papers.theory.linear_scratch import scratch_risk_finite
+from transferscope_papers.theory.linear_teachers import mean_fine_tuned_risk
+from transferscope_papers.theory.linear_transfer import linear_transfer_risk
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Simulators: the solvable models of `data/problems`, trained many at a time, to check the closed forms of `theory`.
+"""Simulators: the solvable models of `problems`, trained many at a time, to check the closed forms of `theory`.
 
     linear_transfer.py  linear teachers: from scratch, fine-tuning, frozen layers, ridge heads (tahir2024, shachaf2021)
     deep_linear.py      deep linear networks of any depth; least_squares.py holds their data

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from transferscope.data.problems import PowerLawTarget
 from transferscope.errors import SettingsError
+from transferscope_papers.problems import PowerLawTarget
 from transferscope_papers.simulate.outcomes import Outcomes
 from transferscope_papers.simulate.seeds import SAMPLE, generator
 

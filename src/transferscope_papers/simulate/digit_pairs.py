@@ -20,16 +20,16 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-from transferscope.data.problems import Covariance
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
-from transferscope.theory.fine_tuning_bounds import (
+from transferscope_papers.problems import Covariance
+from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.fine_tuning_bounds import (
     benign_overfitting_bound,
     deviation_bound,
     distance_bound,
     fine_tuning_bound,
 )
-from transferscope_papers.simulate.seeds import generator
 
 PAIRS, SAMPLES, START = 500, 501, 502
 """Random streams of the tasks, of target samples and of initial weights."""

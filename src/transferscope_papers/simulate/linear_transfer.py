@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.data.problems import LinearTransfer
 from transferscope.errors import DataError
+from transferscope_papers.problems import LinearTransfer
 from transferscope_papers.simulate.deep_linear import balanced_start, end_to_end, train
 from transferscope_papers.simulate.descent import DescentSettings, Weights
 from transferscope_papers.simulate.least_squares import LeastSquares, from_moments

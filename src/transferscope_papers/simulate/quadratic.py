@@ -20,12 +20,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transferscope.data.problems import QuadraticProblem
 from transferscope.errors import DataError
-from transferscope.theory.quadratic import source_minimum
+from transferscope_papers.problems import QuadraticProblem
 from transferscope_papers.simulate.descent import Weights, refuse_out_of_range, times
 from transferscope_papers.simulate.outcomes import StatusArray
 from transferscope_papers.simulate.seeds import SAMPLE, generator, normal
+from transferscope_papers.theory.quadratic import source_minimum
 
 FEATURES, HALVES = 400, 401
 """Random streams of the initial features and of the half-splits."""

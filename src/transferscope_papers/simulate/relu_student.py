@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transferscope.data.problems import ReluNetwork, Sample
 from transferscope.errors import DataError
-from transferscope.theory.linear_transfer import head_on_features
+from transferscope_papers.problems import ReluNetwork, Sample
 from transferscope_papers.simulate.descent import Descent, DescentSettings, Slope, Weights, descend, lengths, times
 from transferscope_papers.simulate.outcomes import Outcomes, StatusArray
 from transferscope_papers.simulate.seeds import normal
+from transferscope_papers.theory.linear_transfer import head_on_features
 
 STUDENT_NEURONS, STUDENT_HEADS = 300, 301
 """Random streams of a student's initial neurons and heads."""

@@ -9,12 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import Covariance, power_law_covariance, teachers_at_angle
 from transferscope.estimate import Estimate
-from transferscope.theory.learners import Learner, Scratch
-from transferscope.theory.linear_pair import LinearPair
-from transferscope.theory.linear_scratch import scratch_risk, scratch_risk_finite, scratch_risk_ridged
-from transferscope.theory.linear_transfer import linear_transfer_risk
 from transferscope_papers.figure import (
     SIGMA,
     Claim,
@@ -28,8 +23,13 @@ from transferscope_papers.figure import (
     setting,
 )
 from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way
+from transferscope_papers.problems import Covariance, power_law_covariance, teachers_at_angle
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.learners import Learner, Scratch
+from transferscope_papers.theory.linear_pair import LinearPair
+from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite, scratch_risk_ridged
+from transferscope_papers.theory.linear_transfer import linear_transfer_risk
 
 _SCRATCH, _RIDGED, _TRANSFER = "from scratch", "from scratch, best ridge", "linear transfer"
 _LEARNERS: dict[str, Learner] = {_SCRATCH: Scratch(), _RIDGED: Scratch(ridge="best")}

@@ -6,10 +6,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import LinearTransfer, teachers_at_angle
-from transferscope.theory.fine_tuning import fine_tuning, fine_tuning_finite, printed_transferability
-from transferscope.theory.learners import FineTuning, Learner
-from transferscope.theory.linear_scratch import scratch_risk_ridged
 from transferscope_papers.figure import (
     NORM,
     SEEDS,
@@ -27,7 +23,11 @@ from transferscope_papers.figure import (
     setting,
 )
 from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way, fine_tuned_average
+from transferscope_papers.problems import LinearTransfer, teachers_at_angle
 from transferscope_papers.tahir2024.linear_transfer import ANGLES, AXES, RIDGED, SlicedDiagram
+from transferscope_papers.theory.fine_tuning import fine_tuning, fine_tuning_finite, printed_transferability
+from transferscope_papers.theory.learners import FineTuning, Learner
+from transferscope_papers.theory.linear_scratch import scratch_risk_ridged
 
 _DEPTHS = Range(1, 5)
 

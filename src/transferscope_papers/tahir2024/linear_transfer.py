@@ -9,15 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import LinearTransfer as Teachers
-from transferscope.data.problems import teachers_at_angle
 from transferscope.estimate import Estimate
-from transferscope.theory.distances import kl_divergence, wasserstein_1
-from transferscope.theory.learners import Learner, LinearTransfer, Scratch
-from transferscope.theory.linear_pair import LinearPair
-from transferscope.theory.linear_scratch import scratch_risk_ridged
-from transferscope.theory.linear_transfer import linear_transferability, linear_transferability_finite
-from transferscope.theory.ridge import optimal_ridge, ridge_risk, ridge_risk_limit
 from transferscope_papers.figure import (
     SEEDS,
     SIGMA,
@@ -33,9 +25,17 @@ from transferscope_papers.figure import (
     setting,
 )
 from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way
+from transferscope_papers.problems import LinearTransfer as Teachers
+from transferscope_papers.problems import teachers_at_angle
 from transferscope_papers.simulate.linear_transfer import draw, perfectly_pretrained, ridge_transfer
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.distances import kl_divergence, wasserstein_1
+from transferscope_papers.theory.learners import Learner, LinearTransfer, Scratch
+from transferscope_papers.theory.linear_pair import LinearPair
+from transferscope_papers.theory.linear_scratch import scratch_risk_ridged
+from transferscope_papers.theory.linear_transfer import linear_transferability, linear_transferability_finite
+from transferscope_papers.theory.ridge import optimal_ridge, ridge_risk, ridge_risk_limit
 
 ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * math.pi / 8}
 """The slices of tahir2024's diagrams."""

@@ -8,13 +8,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from transferscope.data.problems import LinearTeacher, Sample, isotropic
 from transferscope.estimate import Estimate
-from transferscope.theory.learners import regression_on_features
-from transferscope.theory.linear_pair import LinearPair
-from transferscope.theory.linear_scratch import scratch_risk_finite
-from transferscope.theory.linear_transfer import linear_transfer_risk
-from transferscope.theory.sparsification import estimated_source_outside, leftover_features, remaining_features
 from transferscope_papers.figure import (
     SIGMA,
     Claim,
@@ -29,11 +23,17 @@ from transferscope_papers.figure import (
     TheoryFigure,
     setting,
 )
+from transferscope_papers.problems import LinearTeacher, Sample, isotropic
 from transferscope_papers.simulate.deep_linear import random_start, train
 from transferscope_papers.simulate.descent import Descent, DescentSettings
 from transferscope_papers.simulate.least_squares import LeastSquares, from_moments, isotropic_population
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.learners import regression_on_features
+from transferscope_papers.theory.linear_pair import LinearPair
+from transferscope_papers.theory.linear_scratch import scratch_risk_finite
+from transferscope_papers.theory.linear_transfer import linear_transfer_risk
+from transferscope_papers.theory.sparsification import estimated_source_outside, leftover_features, remaining_features
 
 _DEPTHS = {2: (0.001, 0.003, 0.01, 0.03, 0.1, 0.3), 3: (0.001, 0.003, 0.01, 0.03, 0.1), 4: (0.001, 0.003, 0.01, 0.03)}
 """Depths with the scales of the start: up to where the start is no longer small against what is learnt."""

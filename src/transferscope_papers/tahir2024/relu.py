@@ -6,10 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import AblatedTeachers, ablate, relu_teacher
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.theory.relu import PowerLaw, feature_split, fit_power_law, kernel_alignment, negative_transfer_size
 from transferscope_papers.figure import (
     SEEDS,
     Claim,
@@ -25,6 +23,7 @@ from transferscope_papers.figure import (
     TheoryFigure,
     setting,
 )
+from transferscope_papers.problems import AblatedTeachers, ablate, relu_teacher
 from transferscope_papers.simulate.descent import Weights
 from transferscope_papers.simulate.outcomes import mean_estimate, mean_of_all
 from transferscope_papers.simulate.relu_student import (
@@ -36,6 +35,13 @@ from transferscope_papers.simulate.relu_student import (
     train_from_scratch,
 )
 from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.relu import (
+    PowerLaw,
+    feature_split,
+    fit_power_law,
+    kernel_alignment,
+    negative_transfer_size,
+)
 
 _TEACHER, _ON_STUDENTS, _ON_SOURCE = 600, 601, 610
 """Random streams of teachers, and of samples for new heads; the last is the first of `_SAMPLES`."""
@@ -53,7 +59,7 @@ class ReluFigure(TheoryFigure):
     """tahir2024 Fig. 4: what the ablated source cannot express, the risk from scratch, where transfer turns negative.
 
     Risks are in units of the target's squared norm. Heads are N(head_mean, head_std^2); the paper's are not given, and
-    heads of 1 give its numbers (see `data.problems.relu_teacher`).
+    heads of 1 give its numbers (see `problems.relu_teacher`).
 
     Attributes:
         d: Number of inputs.

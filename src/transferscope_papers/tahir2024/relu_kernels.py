@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferscope.data.problems import AblatedTeachers, ablate, relu_teacher
 from transferscope.estimate import Estimate
 from transferscope_papers.figure import (
     Claim,
@@ -24,6 +23,7 @@ from transferscope_papers.figure import (
     TheoryFigure,
     setting,
 )
+from transferscope_papers.problems import AblatedTeachers, ablate, relu_teacher
 from transferscope_papers.simulate.outcomes import mean_of_all
 from transferscope_papers.simulate.relu_student import pretrain, random_students
 from transferscope_papers.simulate.seeds import generator

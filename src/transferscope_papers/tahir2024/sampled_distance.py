@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.data.problems import LinearTeacher, LinearTransfer, isotropic
 from transferscope.errors import SettingsError, missing_extra
 from transferscope.estimate import Estimate
+from transferscope_papers.problems import LinearTeacher, LinearTransfer, isotropic
 
 
 @dataclass(frozen=True)

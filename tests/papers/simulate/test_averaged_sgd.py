@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from transferscope.data.problems import power_law_transfer
 from transferscope.errors import SettingsError
-from transferscope.theory.rates import fine_tuning_rates
+from transferscope_papers.problems import power_law_transfer
 from transferscope_papers.simulate.averaged_sgd import BLOCK, OnlineSettings, averaged_sgd
 from transferscope_papers.simulate.seeds import SAMPLE, generator
+from transferscope_papers.theory.rates import fine_tuning_rates
 
 
 def test_the_batch_follows_the_recursion_of_each_run() -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transferscope.data.problems import Covariance
 from transferscope.errors import DataError
-from transferscope.theory.fine_tuning_bounds import deviation_bound, fine_tuning_bound
+from transferscope_papers.problems import Covariance
 from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, Task, bound_table, draw_pairs
+from transferscope_papers.theory.fine_tuning_bounds import deviation_bound, fine_tuning_bound
 
 QUICK = TableSettings(n_pairs=4, n_samples=3, n_repeats=2, sizes=(5, 8), pretraining_steps=50)
 

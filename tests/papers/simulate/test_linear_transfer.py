@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from transferscope.data.problems import LinearTransfer, teachers_at_angle
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
-from transferscope.theory.fine_tuning import fine_tuned_weights, fine_tuning_finite
-from transferscope.theory.linear_scratch import scratch_risk_finite
-from transferscope.theory.linear_transfer import linear_transfer_risk
-from transferscope.theory.ridge import ridge_risk
+from transferscope_papers.problems import LinearTransfer, teachers_at_angle
 from transferscope_papers.simulate.agreement import z_score
 from transferscope_papers.simulate.deep_linear import end_to_end, random_start, train
 from transferscope_papers.simulate.descent import DescentSettings
@@ -25,6 +21,10 @@ from transferscope_papers.simulate.linear_transfer import (
     slices,
 )
 from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.fine_tuning import fine_tuned_weights, fine_tuning_finite
+from transferscope_papers.theory.linear_scratch import scratch_risk_finite
+from transferscope_papers.theory.linear_transfer import linear_transfer_risk
+from transferscope_papers.theory.ridge import ridge_risk
 
 QUICK = DescentSettings(tolerance=1e-5, movement=0.02)
 

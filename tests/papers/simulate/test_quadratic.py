@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from transferscope.data.problems import QuadraticProblem
 from transferscope.errors import DataError, SettingsError
-from transferscope.theory.quadratic import OVERFITTING_BELOW, WRONG_FEATURE_LOSS, source_minimum
-from transferscope.theory.quadratic import joint_training as joint_condition
+from transferscope_papers.problems import QuadraticProblem
 from transferscope_papers.simulate.descent import Weights
 from transferscope_papers.simulate.quadratic import (
     Halves,
@@ -24,6 +22,8 @@ from transferscope_papers.simulate.quadratic import (
     start_at_feature,
     validation_loss,
 )
+from transferscope_papers.theory.quadratic import OVERFITTING_BELOW, WRONG_FEATURE_LOSS, source_minimum
+from transferscope_papers.theory.quadratic import joint_training as joint_condition
 
 SETTINGS = QuadraticSettings(steps=500, lr=0.004, n_splits=2)
 D = 30

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from transferscope.data.problems import ReluNetwork, Sample, ablate, relu_teacher
 from transferscope.errors import DataError
-from transferscope.theory.relu import feature_split, kernel_alignment
+from transferscope_papers.problems import ReluNetwork, Sample, ablate, relu_teacher
 from transferscope_papers.simulate.descent import DescentSettings, Weights
 from transferscope_papers.simulate.relu_student import (
     RULE,
@@ -16,6 +15,7 @@ from transferscope_papers.simulate.relu_student import (
     train_from_scratch,
 )
 from transferscope_papers.simulate.seeds import generator
+from transferscope_papers.theory.relu import feature_split, kernel_alignment
 
 ONE_STEP = DescentSettings(max_steps=1, stability=1e-3, movement=float("inf"), tolerance=1e-12)
 

@@ -4,9 +4,9 @@ import torch
 
 from transferscope.errors import SettingsError
 from transferscope.numerics.ntk import kernel_examples, kernel_transfer, relu_gram
-from transferscope.theory.ntk import convergence
 from transferscope_papers.simulate.descent import DescentSettings
 from transferscope_papers.simulate.wide_relu import Labelled, error_curves, paired_start, wide_transfer
+from transferscope_papers.theory.ntk import convergence
 
 
 def unit_rows(rng: np.random.Generator, n_elements: int, n: int, d: int) -> np.ndarray:

@@ -1,0 +1,52 @@
+"""Solvable problems: frozen dataclasses that can be sampled and know their population quantities.
+
+Each has `.sample(n, generator) -> Sample` (NumPy float64 arrays `inputs` (n, d) and `targets` (n,)) and a population
+risk in closed form. A transfer problem has a `.source` and a `.target`, each such a problem, and samples its target.
+
+    linear.py       linear teachers at an angle, or a given vector apart (tahir2024 section 3, shachaf2021 sec. 4, 5),
+                    the spectrum of their Gaussian inputs
+    relu.py         two-layer ReLU teachers and ablated sources (tahir2024 section 4)
+    quadratic.py    the distributions of quadratic networks (merlin2020 section 5)
+    power_law.py    functions with a power-law spectrum (mikami2021 Appendix E)
+"""
+
+from transferscope_papers.problems.linear import (
+    Covariance,
+    LinearTeacher,
+    LinearTransfer,
+    isotropic,
+    power_law_covariance,
+    teachers_apart,
+    teachers_at_angle,
+    two_level,
+)
+from transferscope_papers.problems.power_law import (
+    PowerLawTarget,
+    PowerLawTransfer,
+    power_law_transfer,
+    smooth_coefficients,
+)
+from transferscope_papers.problems.quadratic import QuadraticProblem
+from transferscope_papers.problems.relu import AblatedTeachers, ReluNetwork, ablate, relu_teacher
+from transferscope_papers.problems.sample import Sample
+
+__all__ = [
+    "AblatedTeachers",
+    "Covariance",
+    "LinearTeacher",
+    "LinearTransfer",
+    "PowerLawTarget",
+    "PowerLawTransfer",
+    "QuadraticProblem",
+    "ReluNetwork",
+    "Sample",
+    "ablate",
+    "isotropic",
+    "power_law_covariance",
+    "power_law_transfer",
+    "relu_teacher",
+    "smooth_coefficients",
+    "teachers_apart",
+    "teachers_at_angle",
+    "two_level",
+]

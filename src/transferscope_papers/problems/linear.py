@@ -1,0 +1,244 @@
+"""Linear teachers and their Gaussian inputs.
+
+As in tahir2024 (section 3) and shachaf2021 (sections 4 and 5).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from transferscope.errors import SettingsError
+from transferscope_papers.parameters import at_least
+from transferscope_papers.problems.sample import Sample, check_size
+
+
+@dataclass(frozen=True)
+class Covariance:
+    """A covariance matrix Sigma = V diag(lambda) V' in d dimensions.
+
+    Attributes:
+        eigenvalues: lambda, shape (d,), decreasing, none negative.
+        eigenvectors: V, shape (d, d), orthonormal columns in the order of `eigenvalues`; None for the identity.
+
+    Raises:
+        SettingsError: The eigenvalues are empty, increasing or negative, or V is not orthonormal.
+    """
+
+    eigenvalues: Float64[np.ndarray, "d"]
+    eigenvectors: Float64[np.ndarray, "d d"] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the spectrum and the basis."""
+        lam = self.eigenvalues
+        if len(lam) == 0 or not np.isfinite(lam).all() or lam[-1] < 0 or (np.diff(lam) > 0).any():
+            raise SettingsError("the eigenvalues of a covariance must be finite, decreasing and not negative")
+        basis = self.eigenvectors
+        if basis is not None and not np.allclose(basis.T @ basis, np.eye(len(lam)), atol=1e-8):
+            raise SettingsError("the eigenvectors of a covariance must be orthonormal columns; use numpy.linalg.eigh")
+
+    @property
+    def d(self) -> int:
+        """Number of dimensions."""
+        return len(self.eigenvalues)
+
+    def to_eigenbasis(self, vectors: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k d"]:
+        """Coordinates V'v of each vector v, shape (*k, d)."""
+        return vectors if self.eigenvectors is None else vectors @ self.eigenvectors
+
+    def from_eigenbasis(self, coordinates: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k d"]:
+        """Vectors V z with coordinates z, shape (*k, d)."""
+        return coordinates if self.eigenvectors is None else coordinates @ self.eigenvectors.T
+
+    def squared_norm(self, vectors: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k"]:
+        """v' Sigma v of each vector v: the mean square of v'x."""
+        return np.asarray(np.sum(self.eigenvalues * self.to_eigenbasis(vectors) ** 2, axis=-1))
+
+    def sample(self, n: int, generator: np.random.Generator) -> Float64[np.ndarray, "n d"]:
+        """Draw n vectors from N(0, Sigma)."""
+        return self.from_eigenbasis(generator.standard_normal((n, self.d)) * np.sqrt(self.eigenvalues))
+
+
+def isotropic(d: int) -> Covariance:
+    """The identity in d >= 1 dimensions."""
+    at_least("d", d, 1)
+    return Covariance(np.ones(d))
+
+
+def two_level(d: int, *, n_top: int, top: float = 1.5, bottom: float = 0.3) -> Covariance:
+    """n_top eigenvalues of size `top` above d - n_top of size `bottom` (shachaf2021: 50 of 1000 at 1.5, the rest 0.3).
+
+    Args:
+        d: Number of dimensions.
+        n_top: How many large eigenvalues, in 0..d.
+        top: The large eigenvalue.
+        bottom: The small eigenvalue, in [0, top].
+    """
+    if not 0 <= n_top <= d:
+        raise SettingsError(f"n_top = {n_top} is out of range; it must be between 0 and d = {d}")
+    return Covariance(np.concatenate([np.full(n_top, float(top)), np.full(d - n_top, float(bottom))]))
+
+
+def power_law_covariance(d: int, *, exponent: float) -> Covariance:
+    """Eigenvalues i^-exponent for i = 1..d, with exponent >= 0."""
+    at_least("d", d, 1)
+    at_least("exponent", exponent, 0)
+    return Covariance(np.arange(1, d + 1, dtype=np.float64) ** -exponent)
+
+
+@dataclass(frozen=True)
+class LinearTeacher:
+    """Targets y = x'w + eps with x ~ N(0, Sigma) and eps ~ N(0, sigma^2).
+
+    Attributes:
+        weights: The teacher w, shape (d,).
+        sigma: Standard deviation of the label noise, at least 0.
+        covariance: Sigma; the identity in both papers' main results.
+
+    Raises:
+        SettingsError: Sigma has another dimension than w, or sigma is negative.
+    """
+
+    weights: Float64[np.ndarray, "d"]
+    sigma: float
+    covariance: Covariance
+
+    def __post_init__(self) -> None:
+        """Check that the parts belong together."""
+        at_least("sigma", self.sigma, 0)
+        if self.covariance.d != len(self.weights):
+            raise SettingsError(
+                f"the teacher has {len(self.weights)} weights and the covariance {self.covariance.d} dimensions; "
+                "give both the same"
+            )
+
+    @property
+    def d(self) -> int:
+        """Number of inputs."""
+        return len(self.weights)
+
+    @property
+    def norm(self) -> float:
+        """Euclidean norm of the weights."""
+        return float(np.linalg.norm(self.weights))
+
+    def sample(self, n: int, generator: np.random.Generator) -> Sample:
+        """Draw n examples with noisy targets.
+
+        Args:
+            n: How many, at least 1.
+            generator: Source of randomness.
+
+        Returns:
+            Inputs (n, d) and targets (n,).
+
+        Raises:
+            SettingsError: n is below 1.
+        """
+        check_size(n)
+        inputs = self.covariance.sample(n, generator)
+        noise = self.sigma * generator.standard_normal(n)
+        return Sample(inputs, inputs @ self.weights + noise)
+
+    def risk(self, weights: Float64[np.ndarray, "*k d"]) -> Float64[np.ndarray, "*k"]:
+        """Excess population risk E (x'v - x'w)^2 = (v - w)' Sigma (v - w) of each linear model v, shape (*k,).
+
+        The floor sigma^2 of noisy labels is left out, as in both papers.
+        """
+        return self.covariance.squared_norm(weights - self.weights)
+
+
+@dataclass(frozen=True)
+class LinearTransfer:
+    """A source and a target teacher over the same inputs.
+
+    Attributes:
+        source: What is learnt first, on the population.
+        target: What a finite sample is drawn from.
+
+    Raises:
+        SettingsError: The teachers have different numbers of inputs.
+    """
+
+    source: LinearTeacher
+    target: LinearTeacher
+
+    def __post_init__(self) -> None:
+        """Check that one network can read both."""
+        if self.source.d != self.target.d:
+            raise SettingsError(
+                f"the source has {self.source.d} inputs and the target {self.target.d}; give both the same"
+            )
+
+    @property
+    def theta(self) -> float:
+        """Angle between the two teachers in radians, in [0, pi]; NaN if one is zero."""
+        s, t = self.source.weights, self.target.weights
+        size = self.source.norm * self.target.norm
+        return math.acos(float(np.clip(s @ t / size, -1.0, 1.0))) if size > 0 else math.nan
+
+    def sample(self, n: int, generator: np.random.Generator) -> Sample:
+        """Draw n examples of the target."""
+        return self.target.sample(n, generator)
+
+
+def teachers_at_angle(
+    d: int,
+    *,
+    theta: float,
+    sigma: float = 0.0,
+    source_norm: float = 1.0,
+    target_norm: float = 1.0,
+    covariance: Covariance | None = None,
+    generator: np.random.Generator | None = None,
+) -> LinearTransfer:
+    """Two linear teachers at a given angle (tahir2024, Assumptions 3.1 and 3.2).
+
+    Args:
+        d: Number of inputs, at least 2.
+        theta: Angle between the teachers in radians, in [0, pi].
+        sigma: Label noise of the target, at least 0; the source is noiseless (it is learnt on the population).
+        source_norm: Norm of the source teacher, at least 0.
+        target_norm: Norm of the target teacher, at least 0.
+        covariance: Of the inputs; None for the identity.
+        generator: Draws the plane of the teachers uniformly; None for the plane of the first two axes.
+
+    Returns:
+        The pair.
+
+    Raises:
+        SettingsError: A value is out of its range.
+    """
+    at_least("d", d, 2)
+    at_least("source_norm", source_norm, 0)
+    at_least("target_norm", target_norm, 0)
+    if not 0 <= theta <= math.pi:
+        raise SettingsError(f"theta = {theta} is out of range; the angle between two teachers lies in [0, pi] radians")
+    plane = np.eye(d, 2) if generator is None else np.linalg.qr(generator.standard_normal((d, 2))).Q
+    source = source_norm * plane[:, 0]
+    target = target_norm * (math.cos(theta) * plane[:, 0] + math.sin(theta) * plane[:, 1])
+    inputs = isotropic(d) if covariance is None else covariance
+    return LinearTransfer(LinearTeacher(source, 0.0, inputs), LinearTeacher(target, sigma, inputs))
+
+
+def teachers_apart(
+    difference: Float64[np.ndarray, " d"],
+    *,
+    source: Float64[np.ndarray, " d"],
+    covariance: Covariance,
+    sigma: float = 0.0,
+) -> LinearTransfer:
+    """A target that differs from a source by a given vector (shachaf2021, section 4.2).
+
+    Args:
+        difference: theta_T - theta_S, shape (d,).
+        source: theta_S, shape (d,).
+        covariance: Of the inputs.
+        sigma: Label noise of the target, at least 0.
+
+    Returns:
+        The pair.
+    """
+    target = LinearTeacher(source + difference, sigma, covariance)
+    return LinearTransfer(LinearTeacher(source, 0.0, covariance), target)

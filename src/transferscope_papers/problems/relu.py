@@ -1,0 +1,167 @@
+"""Two-layer ReLU teachers over Gaussian inputs, and what is left of them after ablation (tahir2024, section 4)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int
+
+from transferscope.errors import SettingsError
+from transferscope_papers.parameters import at_least
+from transferscope_papers.problems.sample import Sample, check_size
+
+
+def cosines(left: Float64[np.ndarray, "m d"], right: Float64[np.ndarray, "k d"]) -> Float64[np.ndarray, "m k"]:
+    """Cosine of the angle between every row of `left` and every row of `right`, within [-1, 1]; 0 for a zero row."""
+    sizes = np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
+    inner = left @ right.T
+    u = np.divide(inner, sizes, out=np.zeros_like(inner), where=sizes > 0)
+    return np.asarray(np.clip(u, -1.0, 1.0))
+
+
+def relu_overlap(left: Float64[np.ndarray, "m d"], right: Float64[np.ndarray, "k d"]) -> Float64[np.ndarray, "m k"]:
+    """E relu(w'x) relu(v'x) for x ~ N(0, I): the arc-cosine kernel of degree 1 (Cho and Saul 2009).
+
+    ||w|| ||v|| / (2 pi) [ sqrt(1 - u^2) + u (pi - arccos u) ] with u the cosine between w and v.
+
+    Args:
+        left: Vectors w, shape (m, d).
+        right: Vectors v, shape (k, d).
+
+    Returns:
+        The overlaps, shape (m, k); symmetric and positive semi-definite when both are the same.
+    """
+    u = cosines(left, right)
+    sizes = np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
+    return np.asarray(sizes / (2 * np.pi) * (np.sqrt(1 - u**2) + u * (np.pi - np.arccos(u))))
+
+
+@dataclass(frozen=True)
+class ReluNetwork:
+    """f(x) = (1/m) sum_i c_i relu(w_i'x) for x ~ N(0, I_d): a teacher, or a trained student.
+
+    Attributes:
+        neurons: w, shape (m, d); unit rows in tahir2024, any rows here.
+        heads: c, shape (m,).
+        sigma: Standard deviation of the label noise, at least 0.
+
+    Raises:
+        SettingsError: There is no neuron, or sigma is negative.
+    """
+
+    neurons: Float64[np.ndarray, "m d"]
+    heads: Float64[np.ndarray, " m"]
+    sigma: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        at_least("the number of neurons", len(self.heads), 1)
+        at_least("sigma", self.sigma, 0)
+
+    @property
+    def d(self) -> int:
+        """Number of inputs."""
+        return int(self.neurons.shape[1])
+
+    def features(self, inputs: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, "n m"]:
+        """relu(w_i'x), shape (n, m)."""
+        return np.asarray(np.maximum(inputs @ self.neurons.T, 0.0))
+
+    def predict(self, inputs: Float64[np.ndarray, "n d"]) -> Float64[np.ndarray, " n"]:
+        """f(x) without noise, shape (n,)."""
+        return np.asarray(self.features(inputs) @ self.heads / len(self.heads))
+
+    def sample(self, n: int, generator: np.random.Generator) -> Sample:
+        """Draw n inputs from N(0, I) with noisy targets.
+
+        Raises:
+            SettingsError: n is below 1.
+        """
+        check_size(n)
+        inputs = generator.standard_normal((n, self.d))
+        return Sample(inputs, self.predict(inputs) + self.sigma * generator.standard_normal(n))
+
+    def squared_norm(self) -> float:
+        """E f(x)^2 in closed form (tahir2024, Appendix C)."""
+        gram = relu_overlap(self.neurons, self.neurons)
+        return float(self.heads @ gram @ self.heads) / len(self.heads) ** 2
+
+    def risk(self, student: "ReluNetwork") -> float:
+        """Population risk E (f_student(x) - f(x))^2 in closed form, clipped at 0; the noise floor is left out."""
+        cross = relu_overlap(student.neurons, self.neurons)
+        inner = float(student.heads @ cross @ self.heads) / (len(student.heads) * len(self.heads))
+        return max(student.squared_norm() - 2 * inner + self.squared_norm(), 0.0)
+
+    def keep(self, index: Int[np.ndarray, " k"]) -> "ReluNetwork":
+        """The network of the neurons at `index` alone: f = (1/k) sum over those kept (tahir2024, eq. 20)."""
+        return ReluNetwork(self.neurons[index], self.heads[index], self.sigma)
+
+
+@dataclass(frozen=True)
+class AblatedTeachers:
+    """A target teacher, and the source that lacks a share of its neurons.
+
+    Attributes:
+        source: What is learnt first, on the population: the neurons that are left.
+        target: The full teacher.
+        ablated: Share mu of the target's neurons that the source lacks, in [0, 1).
+    """
+
+    source: ReluNetwork
+    target: ReluNetwork
+    ablated: float
+
+    def sample(self, n: int, generator: np.random.Generator) -> Sample:
+        """Draw n examples of the target."""
+        return self.target.sample(n, generator)
+
+
+def relu_teacher(
+    d: int,
+    n_neurons: int,
+    generator: np.random.Generator,
+    *,
+    head_mean: float = 0.0,
+    head_std: float = 1.0,
+    sigma: float = 0.0,
+) -> ReluNetwork:
+    """A random teacher: neurons uniform on the unit sphere, heads N(head_mean, head_std^2) (tahir2024, section 4).
+
+    The paper does not say how its heads are drawn. Its Figure 4 (risks from scratch of 1e-2 to 1e-3 that fall as
+    n^-1.18, shares outside the features up to 0.04) comes out with heads of 1, and does not with heads of mean 0.
+
+    Args:
+        d: Number of inputs, at least 1.
+        n_neurons: Number of neurons m*, at least 1.
+        generator: Source of randomness.
+        head_mean: Mean of the heads.
+        head_std: Their standard deviation, at least 0.
+        sigma: Label noise, at least 0.
+    """
+    at_least("d", d, 1)
+    at_least("n_neurons", n_neurons, 1)
+    at_least("head_std", head_std, 0)
+    directions = generator.standard_normal((n_neurons, d))
+    neurons = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    return ReluNetwork(neurons, head_mean + head_std * generator.standard_normal(n_neurons), sigma)
+
+
+def ablate(target: ReluNetwork, mu: float, generator: np.random.Generator) -> AblatedTeachers:
+    """Remove a random share of the target's neurons to make the source.
+
+    Args:
+        target: The full teacher.
+        mu: Share to remove, in [0, 1); round(mu m*) neurons go, and at least one stays.
+        generator: Chooses which.
+
+    Returns:
+        The pair, with the share that was in fact removed.
+
+    Raises:
+        SettingsError: mu is out of range.
+    """
+    if not 0 <= mu < 1:
+        raise SettingsError(f"mu = {mu} is out of range; the share of ablated neurons lies in [0, 1)")
+    m = len(target.heads)
+    n_gone = min(round(mu * m), m - 1)
+    left = np.sort(generator.permutation(m)[n_gone:])
+    return AblatedTeachers(target.keep(left), target, n_gone / m)

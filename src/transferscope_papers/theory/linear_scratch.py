@@ -1,0 +1,116 @@
+"""Training a linear network from scratch: minimum-norm least squares (tahir2024, Theorem 3.6).
+
+x ~ N(0, I_d), y = x'theta_T + eps with eps ~ N(0, sigma^2), n examples. The risk is ||beta - theta_T||^2 on average
+over the examples, without the floor sigma^2. A deep linear network that starts near zero reaches the same solution,
+whatever its depth.
+"""
+
+import numpy as np
+
+from transferscope_papers.parameters import Array, Numbers, above, at_least
+
+
+def scratch_risk(gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
+    """Risk from scratch in the limit n, d -> infinity at n/d = gamma (tahir2024, Theorem 3.6, eq. 10).
+
+        gamma < 1:  tau^2 (1 - gamma) + sigma^2 gamma / (1 - gamma)
+        gamma > 1:  sigma^2 / (gamma - 1)
+
+    At gamma = 1 it is infinite, and 0 without noise.
+
+    Args:
+        gamma: n/d, at least 0.
+        sigma: Label noise, at least 0.
+        target_norm: tau, at least 0.
+
+    Returns:
+        The risk, broadcast; see `scratch_risk_finite` when comparing with a simulation.
+
+    Raises:
+        SettingsError: A parameter is out of range.
+    """
+    gamma, sigma, tau = (
+        at_least("gamma", gamma, 0),
+        at_least("sigma", sigma, 0),
+        at_least("target_norm", target_norm, 0),
+    )
+    return np.asarray(tau**2 * np.maximum(1 - gamma, 0) + variance_limit(gamma, sigma))
+
+
+def scratch_risk_finite(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
+    """Risk from scratch, exact for every n and d.
+
+        n < d - 1:  tau^2 (1 - n/d) + sigma^2 n / (d - n - 1)
+        n > d + 1:  sigma^2 d / (n - d - 1)
+
+    For d - 1 <= n <= d + 1 it is infinite (the mean of an inverse Wishart matrix), unless there is no noise.
+
+    Args:
+        n: Number of examples, at least 0.
+        d: Number of inputs, at least 1.
+        sigma: Label noise, at least 0.
+        target_norm: tau, at least 0.
+
+    Returns:
+        The risk, broadcast.
+
+    Raises:
+        SettingsError: A parameter is out of range.
+    """
+    n, d = at_least("n", n, 0), at_least("d", d, 1)
+    sigma, tau = at_least("sigma", sigma, 0), at_least("target_norm", target_norm, 0)
+    return np.asarray(tau**2 * np.maximum(1 - n / d, 0) + variance_finite(n, d, sigma))
+
+
+def scratch_risk_ridged(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
+    """Risk from scratch with the best ridge, lambda = sigma^2 d / (n tau^2) on the mean of squares.
+
+        R = (sqrt(a^2 + 4 gamma^2 sigma^2 tau^2) - a) / (2 gamma)
+        a = tau^2 (1 - gamma) + sigma^2 gamma,    gamma = d/n
+
+    The limit n, d -> infinity of Dobriban and Wager 2018 (Theorem 2.1): sigma^2 gamma m(-lambda) with m the Stieltjes
+    transform of the Marchenko-Pastur law. It is the least risk of any learner when the teacher's direction is uniform.
+    Unlike least squares it has no peak at n = d: it falls with n, is at most tau^2 and at most sigma^2 d/n. At finite
+    sizes it is off by O(1/d).
+
+    Args:
+        n: Number of examples, above 0.
+        d: Number of inputs, above 0; it need not be whole.
+        sigma: Label noise, at least 0.
+        target_norm: tau, at least 0.
+
+    Returns:
+        The risk, broadcast.
+
+    Raises:
+        SettingsError: A parameter is out of range.
+    """
+    gamma = np.asarray(above("d", d, 0) / above("n", n, 0))
+    noise, signal = at_least("sigma", sigma, 0) ** 2, at_least("target_norm", target_norm, 0) ** 2
+    a = signal * (1 - gamma) + noise * gamma
+    product = 4 * gamma**2 * noise * signal
+    root = np.sqrt(a**2 + product)
+    with np.errstate(invalid="ignore", divide="ignore"):  # without cancellation on either side of a = 0
+        risk = np.where(a > 0, product / (root + a), root - a) / (2 * gamma)
+    return np.asarray(risk)
+
+
+def variance_limit(gamma: Numbers, sigma: Numbers) -> Array:
+    """E ||X^+ eps||^2 for n, d -> infinity: sigma^2 gamma/(1 - gamma) below gamma = 1, sigma^2/(gamma - 1) above."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inflation = np.minimum(gamma, 1) / np.abs(1 - gamma)
+    return _noise(sigma, inflation)
+
+
+def variance_finite(n: Numbers, d: Numbers, sigma: Numbers) -> Array:
+    """E ||X^+ eps||^2 for n examples of N(0, I_d), exact: sigma^2 min(n, d) / (|n - d| - 1)."""
+    excess = np.abs(n - d) - 1
+    with np.errstate(divide="ignore"):
+        inflation = np.where(excess > 0, np.minimum(n, d) / excess, np.inf)
+    return _noise(sigma, inflation)
+
+
+def _noise(sigma: Numbers, inflation: Numbers) -> Array:
+    """sigma^2 times its inflation, with 0 times infinity taken as 0: no noise, no variance."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(sigma == 0, 0.0, sigma**2 * inflation))

@@ -1,0 +1,168 @@
+"""Linear transfer: the features of the source are frozen and only the head is trained (tahir2024, Thm. 3.7 and eq. 13).
+
+A deep linear network that starts small and has learnt the source on the population keeps one feature, the direction of
+theta_S (Theorem 3.4), so the head has one number to learn. `sin` is that of the angle theta between the teachers.
+
+Where it stops holding: real features have tiny further singular values, O(alpha^(L-1)) for an initialisation of scale
+alpha. An exact pseudo-inverse uses them and leaves the model; see `head_on_features`.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from transferscope_papers.parameters import Array, Numbers, angle, at_least
+from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite
+
+
+def linear_transfer_risk(theta: Numbers, n: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
+    """Risk of linear transfer, exact for every number of inputs (tahir2024, Theorem 3.7).
+
+        tau^2 sin^2 + (tau^2 sin^2 + sigma^2) / (n - 2)
+
+    For n <= 2 it is infinite, unless the target is a multiple of the source and without noise.
+
+    Args:
+        theta: Angle between the teachers in radians, in [0, pi].
+        n: Number of target examples, at least 1; infinity gives tau^2 sin^2.
+        sigma: Label noise, at least 0.
+        target_norm: tau, at least 0.
+
+    Returns:
+        The risk, broadcast.
+
+    Raises:
+        SettingsError: A parameter is out of range.
+    """
+    n, sigma = at_least("n", n, 1), at_least("sigma", sigma, 0)
+    outside = unlearnable(theta, target_norm)
+    return np.asarray(outside + _over(outside + sigma**2, n - 2))
+
+
+def linear_transferability(theta: Numbers, gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
+    """Risk from scratch minus risk of linear transfer for n, d -> infinity at n/d = gamma (tahir2024, eq. 13).
+
+    Positive is good. It is plus infinity at gamma = 1 with noise, where training from scratch fails.
+
+    Args:
+        theta: Angle between the teachers in radians, in [0, pi].
+        gamma: n/d, at least 0.
+        sigma: Label noise, at least 0.
+        target_norm: tau, at least 0.
+
+    Returns:
+        The transferability, broadcast.
+    """
+    return np.asarray(scratch_risk(gamma, sigma=sigma, target_norm=target_norm) - unlearnable(theta, target_norm))
+
+
+def linear_transferability_finite(
+    theta: Numbers, n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0
+) -> Array:
+    """Risk from scratch minus risk of linear transfer, exact for every n and d.
+
+    Where both are infinite (n <= 2 and d - 1 <= n <= d + 1 with noise) it is minus infinity: neither can be used.
+
+    Args:
+        theta: Angle between the teachers in radians, in [0, pi].
+        n: Number of target examples, at least 1.
+        d: Number of inputs, at least 1.
+        sigma: Label noise, at least 0.
+        target_norm: tau, at least 0.
+
+    Returns:
+        The transferability, broadcast.
+    """
+    transfer = linear_transfer_risk(theta, n, sigma=sigma, target_norm=target_norm)
+    scratch = scratch_risk_finite(n, d, sigma=sigma, target_norm=target_norm)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(np.isinf(transfer), -np.inf, scratch - transfer))
+
+
+@dataclass(frozen=True)
+class NegativeTransfer:
+    """Where linear transfer is worse than training from scratch, as sets of gamma.
+
+    Attributes:
+        lower: gamma_-, the lower end of the region below 1; infinity where there is none.
+        upper: gamma_+, its upper end; minus infinity where there is none.
+        from_above: Transfer is negative for every gamma above this one, which is at least 1; infinity for never.
+        exists: Whether there is a region below 1.
+    """
+
+    lower: Array
+    upper: Array
+    from_above: Array
+    exists: Bool[np.ndarray, "..."]
+
+
+def negative_transfer(theta: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> NegativeTransfer:
+    """The boundaries of eq. 13 in gamma (tahir2024, section 3.3).
+
+    With c = cos(theta), sigma in units of tau and b = 1 + c^2 - sigma^2, transfer is negative for
+
+        gamma < 1:  gamma_- < gamma < gamma_+ = (b + sqrt(b^2 - 4 c^2)) / 2, gamma_- = c^2/gamma_+, if |c| <= 1 - sigma
+        gamma > 1:  gamma > 1 + sigma^2 / sin^2(theta)
+
+    gamma_- is taken from the product of the roots, which loses no digits when c is small.
+
+    Args:
+        theta: Angle between the teachers in radians, in [0, pi].
+        sigma: Label noise, at least 0.
+        target_norm: tau, above 0.
+
+    Returns:
+        The boundaries, broadcast.
+    """
+    sigma = at_least("sigma", sigma, 0) / at_least("target_norm", target_norm, 0)
+    theta, sigma = np.broadcast_arrays(angle(theta), sigma)
+    c = np.cos(theta)
+    b = 1 + c**2 - sigma**2
+    exists = np.asarray((np.abs(c) < 1 - sigma) & (unlearnable(theta, 1.0) > 0))
+    upper = (b + np.sqrt(np.maximum(b**2 - 4 * c**2, 0))) / 2
+    lower = np.divide(c**2, upper, out=np.zeros_like(upper), where=upper > 0)
+    return NegativeTransfer(
+        lower=np.asarray(np.where(exists, lower, np.inf)),
+        upper=np.asarray(np.where(exists, upper, -np.inf)),
+        from_above=_from_above(sigma, unlearnable(theta, 1.0)),
+        exists=exists,
+    )
+
+
+def unlearnable(theta: Numbers, target_norm: Numbers) -> Array:
+    """tau^2 sin^2(theta): the part of the target outside the source's feature; exactly 0 for theta of 0 or pi."""
+    sine = np.sin(angle(theta))
+    return np.asarray(at_least("target_norm", target_norm, 0) ** 2 * np.where(sine < 1e-15, 0.0, sine) ** 2)
+
+
+def head_on_features(
+    features: Float64[np.ndarray, "n k"], targets: Float64[np.ndarray, " n"], *, rcond: float = 1e-3
+) -> Float64[np.ndarray, " k"]:
+    """The least-squares head on frozen features, of minimum norm, with small singular values cut off.
+
+    "Initialisation to zero" and "minimum-norm head" do not commute: after pre-training at scale alpha the features of a
+    deep linear network have singular values of relative size O(alpha^(L-1)) besides the one that the theory knows, and
+    an exact pseudo-inverse fits the target with those. tahir2024 Thm. 3.7 and shachaf2021 Thm. 5.5 need them cut off.
+
+    Args:
+        features: Shape (n, k).
+        targets: Shape (n,).
+        rcond: Singular values below rcond times the largest are taken as 0; about ten times the second over the first.
+
+    Returns:
+        The head, shape (k,).
+    """
+    return np.asarray(np.linalg.lstsq(features, targets, rcond=rcond)[0])
+
+
+def _over(numerator: Numbers, denominator: Numbers) -> Array:
+    """numerator/denominator, infinite for a denominator of 0 or less, and 0 for a numerator of 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(denominator > 0, numerator / denominator, np.inf)
+        return np.asarray(np.where(numerator == 0, 0.0, ratio))
+
+
+def _from_above(sigma: Numbers, sine_squared: Numbers) -> Array:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(sine_squared > 0, 1 + sigma**2 / sine_squared, np.inf))

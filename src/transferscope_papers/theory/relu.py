@@ -1,0 +1,151 @@
+"""Linear transfer of two-layer ReLU networks: what of the target the pre-trained features can express (tahir2024,
+section 4).
+
+Pre-training on the population leaves the source's own neurons as features. The risk of a new head on them then tends to
+the squared norm of the target's part outside their span, and negative transfer sets in where the risk from scratch
+falls below that. All norms are closed forms in the overlaps of neurons (tahir2024, Appendix C).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from transferscope.errors import SettingsError
+from transferscope.estimate import Estimate, Status
+from transferscope_papers.parameters import Array, Numbers, above, at_least
+from transferscope_papers.problems import ReluNetwork
+from transferscope_papers.problems.relu import relu_overlap
+
+RTOL = 1e-8
+"""Eigenvalues of the features' Gram matrix below this share of the largest count as 0."""
+
+CHECK_RTOLS = (1e-6, 1e-10)
+"""The answer is also computed at these, to see whether it depends on the choice."""
+
+TOLERATED_CHANGE = 1e-3
+"""Change between those, as a share of the target's squared norm, above which the split counts as not identified."""
+
+
+@dataclass(frozen=True)
+class FeatureSplit:
+    """The target's squared norm, divided between the span of the features and the rest.
+
+    Attributes:
+        total: E f*(x)^2.
+        inside: Squared norm of its projection on the span.
+        outside: What is left: the risk of linear transfer with unlimited target data.
+        effective_rank: Number of independent directions among the features.
+    """
+
+    total: Estimate
+    inside: Estimate
+    outside: Estimate
+    effective_rank: int
+
+
+def feature_split(neurons: Float64[np.ndarray, "m d"], target: ReluNetwork, *, rtol: float = RTOL) -> FeatureSplit:
+    """Split the target between the span of ReLU features and its complement (tahir2024, Appendix C, eq. 155).
+
+        ||P f*||^2 = c' Gt' G^+ Gt c / m*^2
+
+    with G the overlaps of the features, Gt those of features with target neurons. Near-duplicate neurons make G nearly
+    singular: directions that are differences of almost equal neurons are in the span but of no use, so they are cut off
+    at `rtol`. If the answer moves between the tolerances 1e-6 and 1e-10 the status is "not_identified".
+
+    Args:
+        neurons: The features' weights, shape (m, d), m >= 1. Scale and duplicates do not matter, only the span does.
+        target: The teacher f*.
+        rtol: Relative cut-off of eigenvalues, in (0, 1).
+
+    Returns:
+        The split, exact (stderr 0, n 0).
+
+    Raises:
+        SettingsError: The tolerance is out of range.
+    """
+    if not 0 < rtol < 1:
+        raise SettingsError(f"rtol = {rtol} is out of range; it must be between 0 and 1")
+    eigenvalues, vectors = np.linalg.eigh(relu_overlap(neurons, neurons))
+    b = vectors.T @ (relu_overlap(neurons, target.neurons) @ target.heads) / len(target.heads)
+    total = target.squared_norm()
+    inside, low, high = (_projected(eigenvalues, b, tolerance) for tolerance in (rtol, *CHECK_RTOLS))
+    status: Status = "ok" if abs(high - low) <= TOLERATED_CHANGE * total else "not_identified"
+    return FeatureSplit(
+        total=Estimate(total, 0.0, 0),
+        inside=Estimate(inside, 0.0, 0, status),
+        outside=Estimate(max(total - inside, 0.0), 0.0, 0, status),
+        effective_rank=int((eigenvalues > rtol * eigenvalues[-1]).sum()),
+    )
+
+
+def kernel_alignment(neurons: Float64[np.ndarray, "m d"], others: Float64[np.ndarray, "k d"]) -> float:
+    """Cosine between the kernels of two sets of ReLU features, in L2 over pairs of inputs (tahir2024, Fig. 4a-b).
+
+    For k(x, x') = (1/m) sum_i relu(w_i'x) relu(w_i'x') and x, x' ~ N(0, I), the mean product of the kernels of w and v
+    is the mean over i and j of <w_i, v_j>^2, with the overlap <w, v> = E relu(w'x) relu(v'x).
+
+    Args:
+        neurons: Weights of one set, shape (m, d), m >= 1 and not all 0.
+        others: Weights of the other, shape (k, d).
+
+    Returns:
+        Between 0 and 1; 1 only if the kernels are the same up to a factor.
+    """
+    cross, own, other = (
+        np.square(relu_overlap(left, right)).mean()
+        for left, right in ((neurons, others), (neurons, neurons), (others, others))
+    )
+    return float(cross / np.sqrt(own * other))
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """risk = amplitude * n^-exponent.
+
+    Attributes:
+        amplitude: A, above 0.
+        exponent: nu.
+    """
+
+    amplitude: float
+    exponent: float
+
+
+def fit_power_law(n: Float64[np.ndarray, " k"], risk: Float64[np.ndarray, " k"]) -> PowerLaw:
+    """Least squares of log risk on log n (tahir2024, Figure 4c; the paper finds nu = 1.18 from scratch).
+
+    Args:
+        n: Sample sizes, shape (k,), at least two different ones.
+        risk: Risks, shape (k,), above 0.
+
+    Returns:
+        The law.
+
+    Raises:
+        SettingsError: Fewer than two sizes, or a value is not above 0.
+    """
+    if len(np.unique(n)) < 2 or (n <= 0).any() or (risk <= 0).any():
+        raise SettingsError("a power law needs risks above 0 at two sample sizes or more")
+    slope, intercept = np.polyfit(np.log(n), np.log(risk), 1)
+    return PowerLaw(float(np.exp(intercept)), float(-slope))
+
+
+def negative_transfer_size(outside: Numbers, scratch: PowerLaw) -> Array:
+    """The sample size beyond which training from scratch wins: A n^-nu = ||P_perp f*||^2 (tahir2024, sec. 4, Fig. 4e).
+
+    Args:
+        outside: The target's squared norm outside the features, at least 0; 0 gives infinity.
+        scratch: The power law of the risk from scratch, with an exponent above 0.
+
+    Returns:
+        n, broadcast. It leaves out the part of the transfer risk that depends on n, so it is too large at small n.
+    """
+    outside, nu = at_least("outside", outside, 0), above("exponent", scratch.exponent, 0)
+    with np.errstate(divide="ignore"):
+        return np.asarray((scratch.amplitude / outside) ** (1 / nu))
+
+
+def _projected(eigenvalues: Float64[np.ndarray, " m"], b: Float64[np.ndarray, " m"], rtol: float) -> float:
+    kept = eigenvalues > rtol * eigenvalues[-1]
+    return float(np.sum(b[kept] ** 2 / eigenvalues[kept]))

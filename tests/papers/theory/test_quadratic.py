@@ -1,0 +1,88 @@
+"""Quadratic networks: golden constants against minimisation of the penalised population loss."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from transferscope.errors import SettingsError
+from transferscope_papers.problems import QuadraticProblem
+from transferscope_papers.theory.quadratic import (
+    NONZERO_BELOW,
+    OVERFITTING_BELOW,
+    SPARSEST_PENALTY,
+    WRONG_FEATURE_LOSS,
+    joint_training,
+    source_minimum,
+)
+
+
+def test_constants_have_their_golden_values() -> None:
+    assert pytest.approx(1.889882, abs=1e-6) == SPARSEST_PENALTY
+    assert pytest.approx(0.370370, abs=1e-6) == WRONG_FEATURE_LOSS
+    assert pytest.approx(0.36402, abs=1e-5) == OVERFITTING_BELOW
+    assert pytest.approx(0.41997, abs=1e-5) == NONZERO_BELOW
+
+
+def test_the_source_minimum_has_its_golden_values() -> None:
+    result = source_minimum(np.array([0.01, 0.03]))
+    np.testing.assert_allclose(result.value, [0.0188391, 0.0561555], atol=1e-7)
+    np.testing.assert_allclose(result.mu, [0.99052, 0.97138], atol=1e-5)
+    assert result.head[0] == pytest.approx(0.79118, abs=1e-5)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.05, 0.2, 0.41, 0.43, 2.0])
+def test_the_source_minimum_is_that_of_one_neuron(penalty: float) -> None:
+    problem = QuadraticProblem(d=3, k=2)
+
+    def objective(x: np.ndarray) -> float:
+        loss = problem.population_loss(np.diag([x[0] * x[1] ** 2, 0, 0]))
+        return float(loss) + penalty * float(x @ x)
+
+    starts = (np.zeros(2), np.array([0.8, 1.1]), np.array([0.65, 0.9]))
+    found = min(float(optimize.minimize(objective, x, tol=1e-12).fun) for x in starts)
+    assert float(source_minimum(penalty).value) == pytest.approx(found, abs=1e-9)
+
+
+def test_the_minimum_vanishes_at_its_threshold() -> None:
+    edge = source_minimum(np.array([NONZERO_BELOW - 1e-9, NONZERO_BELOW + 1e-9]))
+    assert edge.mu[0] == pytest.approx(0.5, abs=1e-4)
+    assert edge.mu[1] == 0
+    np.testing.assert_allclose(edge.value, 2 / 3, atol=1e-8)
+
+
+@pytest.mark.long
+def test_a_second_neuron_or_entry_does_not_help() -> None:
+    problem, penalty = QuadraticProblem(d=3, k=2), 0.05
+
+    def objective(x: np.ndarray) -> float:
+        heads, features = x[:2], x[2:].reshape(3, 2)
+        loss = problem.population_loss(features @ np.diag(heads) @ features.T)
+        return float(loss) + penalty * float(x @ x)
+
+    generator = np.random.default_rng(0)
+    found = min(float(optimize.minimize(objective, generator.standard_normal(8)).fun) for _ in range(15))
+    assert found == pytest.approx(float(source_minimum(penalty).value), abs=1e-6)
+
+
+@pytest.mark.parametrize(("d", "n", "overfits"), [(200, 10, True), (50, 30, False)])
+def test_joint_training_overfits_with_few_examples_for_its_inputs(d: int, n: int, overfits: bool) -> None:
+    inputs = QuadraticProblem(d=d, k=1).sample(n, np.random.default_rng(1)).inputs
+    result = joint_training(inputs)
+    assert result.overfits is overfits
+    first = np.eye(d)[0]
+    assert result.visible == pytest.approx(np.linalg.norm(np.linalg.pinv(inputs) @ inputs @ first))
+
+
+def test_the_threshold_is_where_both_kinds_of_solution_cost_the_same() -> None:
+    shared = SPARSEST_PENALTY + (1 / 2) ** (2 / 3)  # one feature, and a second head on it: theta^2 of mu = 1
+    own = 2 * SPARSEST_PENALTY  # one feature each, if the target's could be had at full visibility
+    assert shared < own
+    assert math.isclose(OVERFITTING_BELOW ** (4 / 3), 2 ** (1 / 3) - 1)
+
+
+def test_a_negative_penalty_is_answered_in_a_sentence() -> None:
+    with pytest.raises(SettingsError) as caught:
+        source_minimum(-1.0)
+    assert str(caught.value) == "penalty = -1 is out of range; penalty must be at least 0"
