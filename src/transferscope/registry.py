@@ -156,7 +156,9 @@ class Registry(Mapping[str, T], Generic[T]):
         for name, known in self._own.items():
             if known is entry:
                 return name
-        found = next((name for name, of in self._loaded.items() if any(one.entry is entry for one in of.values())), None)
+        found = next(
+            (name for name, of in self._loaded.items() if any(one.entry is entry for one in of.values())), None
+        )
         if found is None:
             kind = defined(entry)
             found = f"{kind.__module__}:{kind.__qualname__}"

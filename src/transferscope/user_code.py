@@ -1,12 +1,12 @@
 """The code that a reference leads to, and its digest: that of its file and of the user's files that it imports.
 
-What a file imports is read from its `import` statements, in functions too; nothing is run for it. A module is the user's
-if it lies where the file does (beside the package that the file is in) or in another folder that Python imports from,
-and not in one of Python or of installed packages. An installed package that a reference leads to has its own files.
-What is imported by a name that is made up while the code runs is not seen.
+What a file imports is read from its `import` statements, in functions too; nothing is run for it. A module is the
+user's if it lies where the file does (beside the package that the file is in) or in another folder that Python imports
+from, and not in one of Python or of installed packages. An installed package that a reference leads to has its own
+files. What is imported by a name that is made up while the code runs is not seen.
 
-The file of a reference "path/to/file.py:name" is run anew when its code has changed. A module that Python imports by its
-name stays as it was until the process ends, so that a change of its file, once it was seen here, is an error.
+The file of a reference "path/to/file.py:name" is run anew when its code has changed. A module that Python imports by
+its name stays as it was until the process ends, so that a change of its file, once it was seen here, is an error.
 """
 
 import ast
