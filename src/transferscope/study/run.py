@@ -39,7 +39,6 @@ from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.places import check_place
 from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.race import Race
-from transferscope.study.run_times import expected_by_kind
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import Forecast, StudyStatus, study_status
@@ -632,9 +631,7 @@ class _Runner:
         """How far the study is; the store is asked, for as long as it takes, where `standings` is not given."""
         if standings is None:
             standings = self._ask(partial(self._store.standings, self._name))
-        found = list(standings)
-        seconds = {one.key: one.seconds for one in found if one.seconds is not None}
-        return Forecast(self._plan.cells, found, expected_by_kind(self._plan.cells, seconds))
+        return Forecast(self._plan.cells, standings)
 
     def _claim(self, at_most: int) -> list[Claim]:
         """Claim cells; those that a lost connection has claimed unheard are given back first."""
