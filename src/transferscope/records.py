@@ -2,41 +2,83 @@
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, Gt, Le, Lt
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 
 
-def check_choices(settings: object) -> None:
-    """Refuse settings that are none of their choices, and numbers that are NaN, as reading a study file does.
+def check_settings(settings: object) -> None:
+    """Refuse settings that are not what their fields declare, as reading a study file does.
 
     Args:
-        settings: A dataclass; a field whose type holds `Literal` texts takes no other text.
+        settings: A dataclass; a field whose type holds `Literal` texts takes no other text, and one of
+            `Annotated[int, Ge(1)]` no smaller number, nor `tuple[Annotated[int, Ge(1)], ...]` a smaller one among its.
 
     Raises:
-        SettingsError: A text is none of the choices, or a number is NaN.
+        SettingsError: A text is none of the choices, or a number is NaN or out of its range; all that are wrong.
     """
-    for name, choices in _choices(type(settings)).items():  # type: ignore[arg-type]
+    wrong = []
+    for name, (choices, bounds) in _declared(type(settings)).items():  # type: ignore[arg-type]
         value = getattr(settings, name)
         if isinstance(value, str) and choices and value not in choices:
-            raise SettingsError(f"{name} = {value!r} is unknown; expected {', '.join(map(repr, choices))}")
-        if isinstance(value, float) and math.isnan(value):
-            raise SettingsError(f"{name} = nan is no number")
+            wrong.append(f"{name} = {value!r} is unknown; expected {', '.join(map(repr, choices))}")
+        for number in value if isinstance(value, tuple) else (value,):
+            if not isinstance(number, int | float) or isinstance(number, bool):
+                continue
+            if math.isnan(number):
+                wrong.append(f"{name} = nan is no number")
+            elif bounds and not (math.isfinite(number) and all(holds(number) for _, holds in bounds)):
+                is_one = number is value
+                seen = f"{name} = {number} is out of range" if is_one else f"{name} holds {number}"
+                wrong.append(f"{seen}; expected {range_in_words(type(settings), name)}")
+    if wrong:
+        raise SettingsError("; ".join(dict.fromkeys(wrong)))
+
+
+def range_in_words(kind: type, name: str) -> str:
+    """What a number of a field must be, as in "at least 1 and at most 9"; empty where nothing is declared."""
+    return " and ".join(words for words, _ in _declared(kind)[name][1])
+
+
+_Bound = tuple[str, Callable[[float], bool]]
 
 
 @lru_cache
-def _choices(kind: type[Any]) -> Mapping[str, tuple[str, ...]]:
-    """The texts that each field of a dataclass may be; none for one without `Literal` texts."""
-    hints, found = get_type_hints(kind), {}
+def _declared(kind: type[Any]) -> Mapping[str, tuple[tuple[str, ...], tuple[_Bound, ...]]]:
+    """The texts that each field of a dataclass may be, where it has any, and the bounds of its numbers."""
+    hints, found = get_type_hints(kind, include_extras=True), {}
     for name in (item.name for item in fields(kind)):
-        hint = hints[name]
-        literals = [one for one in (hint, *get_args(hint)) if get_origin(one) is Literal]
-        found[name] = tuple(str(value) for one in literals for value in get_args(one) if isinstance(value, str))
+        choices: list[str] = []
+        bounds: list[_Bound] = []
+        waiting = [hints[name]]
+        while waiting:
+            hint = waiting.pop()
+            if get_origin(hint) is Literal:
+                choices += [value for value in get_args(hint) if isinstance(value, str)]
+                continue
+            bounds += [bound for one in getattr(hint, "__metadata__", ()) if (bound := _bound(one)) is not None]
+            waiting += get_args(hint)
+        found[name] = tuple(choices), tuple(bounds)
     return found
+
+
+def _bound(declared: object) -> _Bound | None:
+    match declared:
+        case Ge(ge=least):
+            return f"at least {least}", lambda number: number >= least
+        case Gt(gt=below):
+            return f"above {below}", lambda number: number > below
+        case Le(le=most):
+            return f"at most {most}", lambda number: number <= most
+        case Lt(lt=above):
+            return f"below {above}", lambda number: number < above
+    return None
 
 
 HEADLINES = ("balanced_accuracy", "macro_f1", "matthews", "accuracy", "average_precision", "r2")

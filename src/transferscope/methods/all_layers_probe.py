@@ -19,7 +19,7 @@ from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Method, Start
 from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network
-from transferscope.records import check_choices
+from transferscope.records import check_settings
 from transferscope.training import (
     TensorSet,
     example_weights,
@@ -125,7 +125,7 @@ class AllLayersProbe(Method):
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        check_choices(self)
+        check_settings(self)
         if (self.fraction != "auto" and not 0 <= self.fraction <= 1) or self.pool < 1:
             raise SettingsError(
                 f'fraction = {self.fraction} and pool = {self.pool}; expected a share from 0 to 1, or "auto", and a '

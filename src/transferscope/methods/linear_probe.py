@@ -13,7 +13,7 @@ from transferscope.methods.common import Domain, domain, n_weights, solved, work
 from transferscope.methods.method import FitOptions, Fitted, Method, Snapshots, Start, Value
 from transferscope.methods.probe_head import ProbeFit, best_probe, logistic_probe, probe_of
 from transferscope.models.network import Network
-from transferscope.records import check_choices
+from transferscope.records import check_settings
 from transferscope.training import TrainingSettings, frozen_features, stream_seed
 
 
@@ -37,7 +37,7 @@ class LinearProbe(Method):
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        check_choices(self)
+        check_settings(self)
         if self.penalty <= 0 or self.max_iterations < 1:
             raise SettingsError(
                 f"penalty = {self.penalty} and max_iterations = {self.max_iterations}; expected a penalty above 0 and "

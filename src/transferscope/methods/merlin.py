@@ -26,7 +26,7 @@ from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.target_training import Beginning, check_frozen, check_scales, first_blocks
 from transferscope.models.network import Network
-from transferscope.records import check_choices
+from transferscope.records import check_settings
 from transferscope.training import (
     Batch,
     Draw,
@@ -88,7 +88,7 @@ class Merlin(Method):
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        check_choices(self)
+        check_settings(self)
         check_scales(self.lr_scale)
         check_frozen(self.frozen_blocks)
         if self.frozen_blocks and self.initial == "random":

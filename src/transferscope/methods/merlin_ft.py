@@ -16,7 +16,7 @@ from transferscope.methods.merlin import Merlin
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.target_training import Beginning, first_blocks, share_of
 from transferscope.models.network import Network, seeded
-from transferscope.records import check_choices
+from transferscope.records import check_settings
 from transferscope.training import TensorSet, TrainingSettings, frozen_features, stream_seed
 
 
@@ -77,7 +77,7 @@ class MerlinFt(Method):
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        check_choices(self)
+        check_settings(self)
         self._merlin()
         if self.rank < 1 or self.hidden < 1:
             raise SettingsError(f"rank = {self.rank} and hidden = {self.hidden}; expected both to be at least 1")

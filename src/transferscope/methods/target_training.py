@@ -26,7 +26,7 @@ from transferscope.methods.common import (
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.probe_head import probe_of
 from transferscope.models.network import Network
-from transferscope.records import check_choices
+from transferscope.records import check_settings
 from transferscope.training import (
     Batch,
     Draw,
@@ -201,7 +201,7 @@ class FineTuning(TargetTraining):
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        check_choices(self)
+        check_settings(self)
         check_scales(*self.rate_shares.values())
         check_frozen(self.frozen_blocks)
 

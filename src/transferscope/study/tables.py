@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from transferscope.errors import SettingsError, unknown_name
+from transferscope.records import range_in_words
 
 T = TypeVar("T")
 
@@ -23,6 +24,8 @@ _EXPECTED = {
     "list_type": "a list in [ ]",
     "dict_type": "a table",
 }
+
+_OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,7 @@ def _model(kind: type) -> type[BaseModel]:
 
 
 def _make_model(kind: type) -> type[BaseModel]:
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     columns: dict[str, Any] = {item.name: (hints[item.name], _default(item)) for item in _settings(kind)}
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
     return create_model(kind.__name__, __config__=config, **columns)
@@ -215,6 +218,9 @@ def _sentences(error: ValidationError, kind: type, where: str) -> list[str]:
             others.append(str(unknown_name("key", key, valid)) if valid else f"has the key {key!r}; it takes none")
         elif item["type"] == "missing":
             others.append(f"lacks the key {key!r}")
+        elif item["type"] in _OUT_OF_RANGE:
+            of = f"{key} = {seen} is out of range" if item["loc"][1:] == () else f"{key} holds {seen}"
+            others.append(f"{of}; expected {range_in_words(kind, key)}")
         elif item["type"] == "literal_error":
             others.append(f"{key} = {seen} is unknown; expected {item['ctx']['expected']}")
         else:
