@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from transferscope.analyses.compare import Budget as Budget
     from transferscope.analyses.compare import compare as compare
     from transferscope.analyses.diagnose import diagnose as diagnose
     from transferscope.analyses.place import place as place
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     __version__: str
 
 _PUBLIC = {
-    "Budget": "transferscope.analyses.compare",
     "compare": "transferscope.analyses.compare",
     "diagnose": "transferscope.analyses.diagnose",
     "export": "transferscope.study.export",
@@ -43,7 +41,6 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Budget",
     "__version__",
     "compare",
     "diagnose",
