@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from transferscope import consent
 from transferscope.errors import CorruptDataError, SettingsError, unknown_name
@@ -178,7 +178,7 @@ class Registry(Mapping[str, T], Generic[T]):
             return {}
         loaded = (one for known in self._loaded.values() for one in reversed(known.values()) if one.entry is entry)
         if (found := next(loaded, None)) is None:
-            found = _Loaded(entry, defined(entry).__qualname__, digest_of(entry))
+            found = _Loaded(cast(T, entry), defined(entry).__qualname__, digest_of(entry))
         if not found.digest:
             raise SettingsError(
                 f"the {self.kind} {found.path} has no source file, so a change of it could not be seen; define it in a "
