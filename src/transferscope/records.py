@@ -103,7 +103,9 @@ class Record:
     step: int | None = None
 
 
-FailureKind = Literal["exception", "non_finite", "out_of_memory", "disk_full", "timeout", "lost", "bad_input"]
+FailureKind = Literal[
+    "exception", "non_finite", "out_of_memory", "disk_full", "timeout", "lost", "bad_input", "missing", "untrusted"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,8 @@ class Failure:
 
     Attributes:
         kind: "exception", "non_finite" (the loss stopped being a number), "out_of_memory", "disk_full", "timeout" (it
-            took longer than a cell may), "lost" (its process died), or "bad_input" (the data or settings of this one
-            cell cannot be used).
+            took longer than a cell may), "lost" (its process died), "bad_input" (the data or settings of this one cell
+            cannot be used), "missing" (the machine lacks data or a package) or "untrusted" (it may not run the code).
         message: One sentence for the reader.
         details: The traceback, for whoever mends it; may be empty.
     """
