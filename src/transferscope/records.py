@@ -5,12 +5,17 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
 
 from annotated_types import Ge, Gt, Le, Lt
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
+
+Count = Annotated[int, Ge(1)]
+Positive = Annotated[float, Gt(0)]
+NotNegative = Annotated[float, Ge(0)]
+Share = Annotated[float, Ge(0), Le(1)]
 
 
 def check_settings(settings: object) -> None:
@@ -34,9 +39,9 @@ def check_settings(settings: object) -> None:
             if math.isnan(number):
                 wrong.append(f"{name} = nan is no number")
             elif bounds and not (math.isfinite(number) and all(holds(number) for _, holds in bounds)):
-                is_one = number is value
-                seen = f"{name} = {number} is out of range" if is_one else f"{name} holds {number}"
-                wrong.append(f"{seen}; expected {range_in_words(type(settings), name)}")
+                holds_it = "" if number is value else f"{name} holds {number}, which"
+                wanted = " or ".join([range_in_words(type(settings), name), *map(repr, choices)])
+                wrong.append(f"{holds_it or f'{name} = {number}'} is out of range; expected {wanted}")
     if wrong:
         raise SettingsError("; ".join(dict.fromkeys(wrong)))
 

@@ -7,20 +7,17 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Le
 
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 from transferscope.models.build import Option, is_network_name
-from transferscope.records import check_settings
+from transferscope.records import Count, Positive, check_settings
 from transferscope.store import Role
 from transferscope.study.tables import Mistakes, read_table, setting_names, settings_of
 
 Value = bool | int | float | str
-
-Size = Annotated[int, Ge(1)]
-Amount = Annotated[float, Gt(0)]
 
 MOST_PROCESSES = 1024
 """More workers or threads than this are a slip of the hand, and would bring the machine down."""
@@ -39,8 +36,8 @@ class DataSettings:
 
     data: str
     transforms: tuple[str, ...] = ()
-    limit: Size | None = None
-    test_limit: Size | None = None
+    limit: Count | None = None
+    test_limit: Count | None = None
 
     def __post_init__(self) -> None:
         """Check the limits."""
@@ -65,9 +62,9 @@ class TargetSettings:
 
     data: str
     transforms: tuple[str, ...] = ()
-    limit: Size | None = None
-    test_limit: Size | None = None
-    labels: tuple[Size, ...] = ()
+    limit: Count | None = None
+    test_limit: Count | None = None
+    labels: tuple[Count, ...] = ()
     metric: Literal["balanced-accuracy", "macro-f1", "matthews"] | None = None
 
     def __post_init__(self) -> None:
@@ -107,8 +104,8 @@ class SourceSettings:
 
     data: str | None = None
     transforms: tuple[str, ...] = ()
-    limit: Size | None = None
-    test_limit: Size | None = None
+    limit: Count | None = None
+    test_limit: Count | None = None
     network: str | None = None
     weights: str | None = None
     options: dict[str, Option] = field(default_factory=dict)
@@ -193,7 +190,7 @@ class TuningSettings:
             "each": every seed chooses its own.
     """
 
-    trials: Size
+    trials: Count
     folds: Annotated[int, Ge(2)] = 5
     grid: dict[str, dict[str, tuple[Value, ...]]] = field(default_factory=dict)
     search: Literal["full", "halving"] = "full"
@@ -229,10 +226,10 @@ class RaceSettings:
     """
 
     question: Literal["which", "whether"] = "which"
-    margin: Amount = 1.0
+    margin: Positive = 1.0
     runs: Annotated[int, Ge(2)] | None = None
-    minutes: Amount | None = None
-    run_minutes: Amount | None = None
+    minutes: Positive | None = None
+    run_minutes: Positive | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -267,7 +264,7 @@ class EngineSettings:
     workers: Annotated[int, Ge(0), Le(MOST_PROCESSES)] | None = None
     threads: Annotated[int, Ge(1), Le(MOST_PROCESSES)] = 1
     device: str = "auto"
-    cell_minutes: Amount = 1440.0
+    cell_minutes: Positive = 1440.0
     keep: Keep = "winners"
     backend: Literal["local", "inline", "ray"] = "local"
     address: str | None = None
@@ -356,8 +353,8 @@ class MeasurementScope:
     """
 
     at: tuple[Moment, ...] = ("end",)
-    every: Size | None = None
-    examples: Size = 600
+    every: Count | None = None
+    examples: Count = 600
     part: Literal["target_train", "target_test"] = "target_train"
 
     def __post_init__(self) -> None:

@@ -208,24 +208,27 @@ def _default(item: Field[Any]) -> Any:
 
 def _sentences(error: ValidationError, kind: type, where: str) -> list[str]:
     valid = setting_names(kind)
-    expected: dict[str, list[str]] = {}  # what was seen, and all that would have been accepted there
+    expected: dict[str, list[tuple[str, str]]] = {}  # what was seen; why each thing that there may be does not fit, it
     others: list[str] = []
     for item in error.errors(include_url=False):
-        key, seen = str(item["loc"][0]), _shown(item["input"])
-        if item["type"] in _EXPECTED:
-            expected.setdefault(f"{key} = {seen}", []).append(_EXPECTED[item["type"]])
-        elif item["type"] == "extra_forbidden":
+        key, seen, why = str(item["loc"][0]), _shown(item["input"]), item["type"]
+        seen = f"{key} holds {seen}, which" if any(isinstance(at, int) for at in item["loc"]) else f"{key} = {seen}"
+        if why in _EXPECTED:
+            expected.setdefault(seen, []).append(("of the wrong type", _EXPECTED[why]))
+        elif why in _OUT_OF_RANGE:
+            expected.setdefault(seen, []).append(("out of range", range_in_words(kind, key)))
+        elif why == "literal_error":
+            expected.setdefault(seen, []).append(("unknown", str(item["ctx"]["expected"])))
+        elif why == "extra_forbidden":
             others.append(str(unknown_name("key", key, valid)) if valid else f"has the key {key!r}; it takes none")
-        elif item["type"] == "missing":
+        elif why == "missing":
             others.append(f"lacks the key {key!r}")
-        elif item["type"] in _OUT_OF_RANGE:
-            of = f"{key} = {seen} is out of range" if item["loc"][1:] == () else f"{key} holds {seen}"
-            others.append(f"{of}; expected {range_in_words(kind, key)}")
-        elif item["type"] == "literal_error":
-            others.append(f"{key} = {seen} is unknown; expected {item['ctx']['expected']}")
         else:
-            others.append(f"{key} = {seen}: {item['msg']}")
-    wrong = [f"{seen} is of the wrong type; expected {' or '.join(dict.fromkeys(x))}" for seen, x in expected.items()]
+            others.append(f"{seen}: {item['msg']}")
+    wrong = [
+        f"{seen} is {min(why for why, _ in all_)}; expected {' or '.join(dict.fromkeys(words for _, words in all_))}"
+        for seen, all_ in expected.items()
+    ]
     return [f"{where} {sentence}".strip() for sentence in (*others, *wrong)]
 
 

@@ -8,7 +8,7 @@ from annotated_types import Ge, Gt, Le, Lt
 
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
-from transferscope.records import check_settings
+from transferscope.records import Count, NotNegative, Positive, check_settings
 from transferscope.training.stream import batches_per_epoch
 
 LEAST_LR = 1e-12
@@ -58,23 +58,23 @@ class TrainingSettings:
         SettingsError: A value is out of its range, or not exactly one of `steps` and `epochs` is given.
     """
 
-    steps: Annotated[int, Ge(1)] | None = None
-    epochs: Annotated[float, Gt(0)] | None = None
-    batch_size: Annotated[int, Ge(1)] = 64
+    steps: Count | None = None
+    epochs: Positive | None = None
+    batch_size: Count = 64
     optimiser: Literal["sgd", "adamw"] = "sgd"
     lr: Annotated[float, Ge(LEAST_LR)] = 0.01
     momentum: Annotated[float, Ge(0), Lt(1)] = 0.9
-    weight_decay: Annotated[float, Ge(0)] = 5e-4
+    weight_decay: NotNegative = 5e-4
     schedule: Literal["constant", "step", "cosine"] = "cosine"
     decay: Annotated[float, Gt(0), Le(1)] = 0.1
     warmup: Annotated[float, Ge(0), Lt(1)] = 0.0
     augment: Literal["none", "flip-crop", "standard"] = "none"
-    eval_every: Annotated[int, Ge(1)] | None = None
+    eval_every: Count | None = None
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
     batch_norm: Literal["train", "source", "target", "auto"] = "train"
-    early_stopping: Annotated[int, Ge(1)] | None = None
+    early_stopping: Count | None = None
     class_weights: Literal["none", "balanced"] = "none"
-    mix_up: Annotated[float, Ge(0)] = 0.0
+    mix_up: NotNegative = 0.0
 
     def __post_init__(self) -> None:
         """Check choices, ranges, and that it has one length."""

@@ -177,7 +177,7 @@ def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None
     (tmp_path / "digits-to-glyphs.toml").write_text("# edited by hand")
     with pytest.raises(SettingsError) as refused:
         compare("glyphs?n_train=20&n_test=5&size=8", "digits", labels=[0], methods=["fine-tune"], folder=tmp_path)
-    assert str(refused.value) == "the comparison: [target] labels holds 0; expected at least 1"
+    assert str(refused.value) == "the comparison: [target] labels holds 0, which is out of range; expected at least 1"
     assert (tmp_path / "digits-to-glyphs.toml").read_text() == "# edited by hand"
 
 
