@@ -15,7 +15,7 @@ from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
-from transferscope.records import Record
+from transferscope.records import Count, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -68,21 +68,18 @@ class Curvature:
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"
 
-    k: int = 20
+    k: Count = 20
     blocks: tuple[str, ...] = ()
     tolerance: float = 1e-3
-    max_products: int = 1000
-    batch_size: int = 128
+    max_products: Count = 1000
+    batch_size: Count = 128
     mode: Mode = "exact"
     seed: int = 0
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if min(self.k, self.max_products, self.batch_size) < 1:
-            raise SettingsError(
-                f"k = {self.k}, max_products = {self.max_products}, batch_size = {self.batch_size}; expected at least 1"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def spectrum(self, subject: Subject) -> Spectrum:
         """The eigenpairs themselves.

@@ -9,9 +9,8 @@ from jaxtyping import Float
 from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.features import feature_array, features_cost, label_codes
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Count, Positive, Record, check_settings
 
 
 def feature_label_alignment(
@@ -62,13 +61,12 @@ class FeatureAlignment:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 
-    ridge: float = 0.1
-    batch_size: int = 512
+    ridge: Positive = 0.1
+    batch_size: Count = 512
 
     def __post_init__(self) -> None:
-        """Check the range."""
-        if self.ridge <= 0:
-            raise SettingsError(f"ridge = {self.ridge}; expected a number above 0, such as 0.1")
+        """Check choices and ranges."""
+        check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:
         """Record "feature_label_alignment"; "undefined" when all features are zero."""

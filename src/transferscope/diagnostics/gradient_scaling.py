@@ -17,9 +17,9 @@ from transferscope.diagnostics.diagnostic import CostEstimate, Findings
 from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Examples, Subject
-from transferscope.errors import NetworkError, SettingsError
+from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Count, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -145,14 +145,13 @@ class GradientScaling:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 
-    n_examples: int = 1000
-    batch_size: int = 100
+    n_examples: Count = 1000
+    batch_size: Count = 100
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if min(self.n_examples, self.batch_size) < 1:
-            raise SettingsError(f"n_examples = {self.n_examples}, batch_size = {self.batch_size}; expected at least 1")
+        """Check choices and ranges."""
+        check_settings(self)
 
     def layers(self, subject: Subject) -> Mapping[str, LayerScaling]:
         """Gradients at every weighted layer that is called once, in the order of the forward pass.

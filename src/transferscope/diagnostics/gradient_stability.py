@@ -13,9 +13,8 @@ from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Count, Positive, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -61,20 +60,16 @@ class GradientStability:
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"
 
-    steps: int = 100
-    scale: float = 0.01
+    steps: Count = 100
+    scale: Positive = 0.01
     blocks: tuple[str, ...] = ()
-    n_examples: int = 1000
-    batch_size: int = 100
+    n_examples: Count = 1000
+    batch_size: Count = 100
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if min(self.steps, self.n_examples, self.batch_size) < 1 or self.scale <= 0:
-            raise SettingsError(
-                f"steps = {self.steps}, scale = {self.scale}, n_examples = {self.n_examples}, batch_size = "
-                f"{self.batch_size}; expected numbers of at least 1 and a positive scale"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def curves(self, subject: Subject) -> DescentCurves:
         """Losses along the negative gradient in both protocols."""

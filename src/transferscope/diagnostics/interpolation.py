@@ -1,10 +1,11 @@
 """The loss on the straight line between two networks."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from jaxtyping import Float
 
 from transferscope.diagnostics.cost import peak_bytes, seconds_of
@@ -13,8 +14,7 @@ from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
-from transferscope.records import Record
+from transferscope.records import Count, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,13 @@ class Interpolation:
     needs_start: ClassVar[bool] = True
     errors_over: ClassVar[str] = "batches"
 
-    resolution: int = 21
-    n_examples: int = 1000
-    batch_size: int = 100
+    resolution: Annotated[int, Ge(3)] = 21
+    n_examples: Count = 1000
+    batch_size: Count = 100
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.resolution < 3 or min(self.n_examples, self.batch_size) < 1:
-            raise SettingsError(
-                f"resolution = {self.resolution}, n_examples = {self.n_examples}, batch_size = {self.batch_size}; "
-                "expected at least 3 points and at least 1 example"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def losses(self, subject: Subject) -> Float[np.ndarray, "B G"]:
         """Mean loss of each batch at each point of the line, from the subject's network on.

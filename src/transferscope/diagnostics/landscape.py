@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from jaxtyping import Float
 from torch import Tensor
 
@@ -17,7 +18,7 @@ from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, lo
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Record
+from transferscope.records import Count, Positive, Record, check_settings
 
 Biases = Literal["zero", "scale"]
 """What becomes of biases and normalisation parameters: not moved, or scaled like one filter each."""
@@ -132,24 +133,20 @@ class Landscape:
     errors_over: ClassVar[str] = "batches"
 
     dimensions: Literal[1, 2] = 2
-    resolution: int = 25
-    radius: float = 0.5
+    resolution: Annotated[int, Ge(2)] = 25
+    radius: Positive = 0.5
     centre: Literal["end", "start"] = "end"
     directions: Literal["random", "eigenvectors"] = "random"
     blocks: tuple[str, ...] = ()
     biases: Biases = "zero"
-    n_examples: int = 1000
-    batch_size: int = 100
+    n_examples: Count = 1000
+    batch_size: Count = 100
     seed: int = 0
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.resolution < 2 or self.radius <= 0 or min(self.n_examples, self.batch_size) < 1:
-            raise SettingsError(
-                f"resolution = {self.resolution}, radius = {self.radius}, n_examples = {self.n_examples}, batch_size = "
-                f"{self.batch_size}; expected at least 2 points, a positive radius and at least 1 example"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def losses(
         self, subject: Subject, *, file: Path | None = None, progress: Progress | None = None

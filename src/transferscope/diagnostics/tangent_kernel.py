@@ -16,9 +16,9 @@ from transferscope.diagnostics.features import label_codes
 from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import NetworkError, SettingsError
+from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Count, Record, check_settings
 
 MEMORY = 3 * 2**28
 """Bytes of gradients that are kept at a time, by default."""
@@ -126,18 +126,14 @@ class TangentKernel:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 
-    n_examples: int = 200
+    n_examples: Count = 200
     blocks: tuple[str, ...] = ()
-    memory: int = MEMORY
-    batch_size: int = 32
+    memory: Count = MEMORY
+    batch_size: Count = 32
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if min(self.n_examples, self.memory, self.batch_size) < 1:
-            raise SettingsError(
-                f"n_examples = {self.n_examples}, memory = {self.memory}, batch_size = {self.batch_size}; expected at "
-                "least 1"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:
         """The kernel between the first `n_examples` examples."""
