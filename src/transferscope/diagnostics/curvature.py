@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.hessian import HessianOperator, Mode, hessian_operator, product_cost
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.hessian import HessianOperator, Mode, hessian_operator
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
@@ -109,15 +109,6 @@ class Curvature:
             for i, estimate in enumerate(spectrum.eigenvalues, start=1)
         )
         return Findings(records, {"hessian_residuals": spectrum.residuals})
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one product on one batch; expects 4 k + 20 products and as many vectors."""
-        unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
-        products = min(self.max_products, 4 * self.k + 20) + self.k
-        basis = max(2 * self.k + 20, 60)
-        restarted = self.k + (basis - self.k) // 2 if products - self.k > basis else 0
-        memory = unit.graph_bytes + (basis + 1 + max(self.k, restarted)) * unit.vector_bytes
-        return CostEstimate(unit.seconds * products, memory, products)
 
     def _operator(self, subject: Subject) -> HessianOperator:
         operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import torch
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.hessian import Mode, hessian_operator, product_cost
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.hessian import Mode, hessian_operator
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.trace import SpectralDensity, rademacher, spectral_density
@@ -94,10 +94,3 @@ class CurvatureDensity:
         }
         records = tuple(Record(name, share, subject.part, subject.step) for name, share in shares.items())
         return Findings(records, arrays)
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one product on one batch."""
-        unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
-        products = self.n_probes * self.steps
-        memory = unit.graph_bytes + (self.steps + 2) * unit.vector_bytes
-        return CostEstimate(unit.seconds * products, memory, products)

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 import torch
 from annotated_types import Ge
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.hessian import Mode, hessian_operator, product_cost
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.hessian import Mode, hessian_operator
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.trace import estimate_trace, rademacher
@@ -67,9 +67,3 @@ class CurvatureTrace:
             stderr = hypot(trace.stderr or 0.0, error)
             trace = replace(trace, stderr=stderr, status=trace.status if agree else "not_identified")
         return Findings((Record("hessian_trace", trace, subject.part, subject.step),))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one product on one batch; says what the whole budget of probes takes."""
-        unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
-        memory = unit.graph_bytes + unit.vector_bytes
-        return CostEstimate(unit.seconds * self.max_probes, memory, self.max_probes)

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.features import feature_array, features_cost, label_codes
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
 from transferscope.records import Count, Positive, Record, check_settings
@@ -78,7 +78,3 @@ class FeatureAlignment:
             codes = label_codes(subject.examples)
             estimate = feature_label_alignment(features / scale, codes, ridge=self.ridge)
         return Findings((Record("feature_label_alignment", estimate, subject.part, subject.step),))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """One forward pass."""
-        return features_cost(subject, self.batch_size)

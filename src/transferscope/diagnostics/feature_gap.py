@@ -7,8 +7,8 @@ import numpy as np
 from annotated_types import Ge
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.features import feature_array, features_cost, label_codes
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
 from transferscope.records import Count, Record, check_settings
@@ -97,7 +97,3 @@ class FeatureGap:
         codes = label_codes(subject.examples)
         share = unexplained_share(features, codes, n_folds=self.n_folds, seed=self.seed)
         return Findings((Record("unexplained_share", share, subject.part, subject.step),))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """One forward pass."""
-        return features_cost(subject, self.batch_size)

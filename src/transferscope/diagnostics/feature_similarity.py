@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.features import feature_array, features_cost
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.features import feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import jackknife
@@ -123,10 +123,6 @@ class FeatureSimilarity:
         }
         records = tuple(Record(name, value, subject.part, subject.step) for name, value in named.items())
         return Findings(records, {"principal_angles": angles})
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Two forward passes."""
-        return features_cost(subject, self.batch_size, n_networks=2)
 
     def _angle(self, value: float | None, n: int) -> Estimate:
         if value is None:

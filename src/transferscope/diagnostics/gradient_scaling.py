@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, sqrt
 from typing import ClassVar
@@ -12,8 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Examples, Subject
@@ -206,13 +205,6 @@ class GradientScaling:
         matrices = [name for name, parameter in subject.network.named_parameters() if parameter.dim() >= 2]
         left_out = (name for name in matrices if not any(name.startswith(f"{layer}.") for layer in layers))
         return Findings(records, arrays, tuple(left_out))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one batch."""
-        small = replace(self, n_examples=self.batch_size)
-        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
-        memory = peak_bytes(lambda: replace(small, n_examples=2 * self.batch_size).layers(subject))
-        return CostEstimate(seconds_of(lambda: small.layers(subject)) * n_batches, memory, 1.0)
 
 
 def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor, "m U"]:

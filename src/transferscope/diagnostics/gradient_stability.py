@@ -7,8 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
@@ -107,15 +106,6 @@ class GradientStability:
             "descent_fixed_step": shares @ curves.fixed_steps,
         }
         return Findings(tuple(Record(name, e, subject.part, subject.step) for name, e in named.items()), arrays)
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one gradient and four losses on one batch."""
-        small = replace(self, steps=1, n_examples=self.batch_size)
-        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
-        seconds = seconds_of(lambda: small.curves(subject)) * n_batches * (2 * self.steps + 5) / 7
-        two = replace(small, n_examples=2 * self.batch_size)  # the answers to one batch live until the next has its own
-        memory = peak_bytes(lambda: two.curves(subject)) + 16 * self.steps * n_batches
-        return CostEstimate(seconds, memory, 2 * self.steps + 5)
 
     def _variation(self, losses: Float[np.ndarray, "B T"], n: int) -> Estimate:
         changes = torch.from_numpy(losses - losses[:, :1])

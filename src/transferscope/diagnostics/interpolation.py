@@ -8,8 +8,7 @@ import torch
 from annotated_types import Ge
 from jaxtyping import Float
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import evaluation_mode
@@ -77,15 +76,6 @@ class Interpolation:
         barrier = mean_over_batches(excess[:, highest], weights, n)
         arrays = {"interpolation_t": t.numpy(), "interpolation_loss": (weights @ losses).numpy()}
         return Findings((Record("loss_barrier", barrier, subject.part, subject.step),), arrays)
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times three points on one batch."""
-        small = replace(self, resolution=3, n_examples=self.batch_size)
-        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
-        seconds = seconds_of(lambda: small.losses(subject)) / 3 * self.resolution * n_batches
-        two = replace(small, n_examples=2 * self.batch_size)  # the answers to one batch live until the next has its own
-        memory = peak_bytes(lambda: two.losses(subject)) + 8 * self.resolution * n_batches
-        return CostEstimate(seconds, memory, self.resolution)
 
 
 def _whole_state(surface: LossSurface) -> LossSurface:

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import check_one_class_each
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError
@@ -89,16 +89,6 @@ class KernelDistance:
             "kernel_deviation_scratch": transfer.deviation_scratch,
         }
         return Findings(tuple(Record(name, e, subject.part, subject.step) for name, e in named.items()))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Two Cholesky decompositions and three Gram matrices, at 10^10 operations per second."""
-        n_source = min(self.n_source, len(subject.source or ()))
-        n_target = min(self.n_target, len(subject.examples))
-        width = subject.examples.inputs[0].numel()
-        products = (n_source**2 + n_target**2 + n_source * n_target) * width * 2
-        factors = 2 * (n_source**3 + n_target**3) / 3
-        memory = 8 * 4 * (n_source**2 + n_target**2 + n_source * n_target)
-        return CostEstimate((products + factors) * 1e-10, memory, 0.0)
 
 
 def _in_order(source: Examples, target: Examples) -> Examples:

@@ -10,9 +10,8 @@ from annotated_types import Ge
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.curvature import Curvature
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.grid import Grid, Progress, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
@@ -203,21 +202,6 @@ class Landscape:
         loss = mean.reshape((self.resolution,) * self.dimensions).numpy()
         records = tuple(Record(name, estimate, subject.part, subject.step) for name, estimate in rises.items())
         return Findings(records, {"landscape_axis": axis, "landscape_loss": loss})
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one point on one batch (and the eigenvectors, if they are the directions)."""
-        small = replace(self, n_examples=self.batch_size, resolution=4, dimensions=1, directions="random")
-        centred = self._centred(subject)
-        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
-        n_points = self.resolution**self.dimensions + 1
-        seconds = seconds_of(lambda: small.losses(subject)) / 5 * n_points * n_batches
-        few = replace(small, dimensions=self.dimensions, resolution=2, n_examples=2 * self.batch_size)
-        memory = peak_bytes(lambda: few.losses(subject))
-        cost = CostEstimate(seconds, memory + 8 * n_points * n_batches, n_points)
-        if self.directions == "random":
-            return cost
-        eigen = self._curvature().estimate_cost(centred)
-        return CostEstimate(cost.seconds + eigen.seconds, max(cost.memory, eigen.memory), cost.passes + eigen.passes)
 
     def _centred(self, subject: Subject) -> Subject:
         order = torch.randperm(len(subject.examples), generator=torch.Generator().manual_seed(self.seed))

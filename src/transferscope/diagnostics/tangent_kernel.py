@@ -10,8 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import grad, vmap
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import label_codes
 from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
@@ -159,18 +158,3 @@ class TangentKernel:
         estimates = {name: Estimate.without_error(value, len(gram)) for name, value in values.items()}
         records = tuple(Record(name, e, subject.part, subject.step) for name, e in estimates.items())
         return Findings(records, {"ntk": gram})
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times the kernel of one batch."""
-        n = min(self.n_examples, len(subject.examples))
-        few = min(n, self.batch_size)
-        small = replace(self, n_examples=few)
-        with evaluation_mode(subject.network):
-            row_bytes = loss_surface(subject, self.blocks, outputs_only=True).point.nbytes
-        n_chunks = -(-n * row_bytes // self.memory)
-        n_networks = 1 if subject.start is None else 2
-        passes = n_networks * (n_chunks + 1) / 2
-        seconds = seconds_of(lambda: small.gram(subject)) * n / few * passes
-        rows = max(0, min(self.memory, n * row_bytes) - few * row_bytes)  # kept beyond those of the one batch
-        memory = peak_bytes(lambda: small.gram(subject)) + rows + 4 * 8 * n * n
-        return CostEstimate(seconds, memory, passes)
