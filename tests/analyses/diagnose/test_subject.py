@@ -89,9 +89,6 @@ def test_many_passes_through_a_network_of_others_are_made_where_they_are_named(k
     left_out = {choice.diagnostic.name: choice.left_out for choice in choose((), {}, looked_at, of_others=True)}
     why = "landscape takes many passes through the network; name it in --diagnostics to measure it"
     assert left_out["landscape"] == why
-        left_out["landscape"]
-        == "landscape takes many passes through the network; name it in --diagnostics to measure it"
-    )
     assert left_out["class-separation"] == ""
     assert choose(("landscape",), {}, looked_at, of_others=True)[0].left_out == ""
     changes = {"landscape": {"resolution": 3}}
