@@ -1,11 +1,12 @@
-"""How far an audit of scores can be trusted, and how a forecast by `rank` does on recorded studies.
+"""Scores beside what transfer gave over the studies of a store, and how far that can be trusted.
 
+    python benchmarks/audit.py audit STORE                  every score and plain controls, over all targets
     python benchmarks/audit.py errors                       false leaders and coverage, simulated
     python benchmarks/audit.py forecast STORE FOLDER        transfer or scratch, told from scores, on recorded studies
     python benchmarks/audit.py calibrate STORE FOLDER       whether they give the chance that a source is the best
 
 STORE is that of `race_recorded run` (version 0.3); FOLDER holds what `transferscope rank STORE --study NAME --json`
-printed, as NAME.json. `transferscope rank STORE --audit` is the audit itself.
+printed, as NAME.json.
 """
 
 import argparse
@@ -19,16 +20,41 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from audit_agreement import AuditCase, audit_cases, with_static_list
+from audit_cases import cases_of
 from scipy import stats
 
-from transferscope.analyses.rank.agreement import AuditCase, audit_cases, with_static_list
 from transferscope.analyses.rank.hindsight import resampled_mean
+from transferscope.estimate import Estimate
 from transferscope.store import Store
 
 SPLIT = Path(__file__).with_name("audit_split.toml")
 N_AUDITS = 60
 N_COVERAGE = 1000
 N_SCORES = 8
+
+
+def show_audit(store: Store, against: str) -> None:
+    """Print how every score and control agrees with what a method gave, the closest first, and which leads."""
+    cases = cases_of(store, against, n_draws=3)
+    if len({case.target for case in cases}) < 2:
+        raise SystemExit("an audit takes finished studies of two targets or more, each of two sources or more")
+    found = audit_cases(with_static_list(cases))
+    print(f"{'':20} {'Spearman':>22} {'weighted tau':>22} {'points lost':>22} {'saved':>22}      p  cases")
+    for one in found.agreements:
+        lost, saved = (_shown(each, 100.0) for each in (one.lost, one.saved))
+        columns = (_shown(one.spearman), _shown(one.weighted_tau), lost, saved)
+        print(f"{one.score:20} {' '.join(f'{text:>22}' for text in columns)} {one.p_value:6.3f} {one.n_cases:6}")
+    print(f"leader: {found.leader}")
+    for control, more in found.beside.items():
+        print(f"  the {control} loses {_shown(more, 100.0)} points more")
+
+
+def _shown(number: Estimate | None, scale: float = 1.0) -> str:
+    if number is None:
+        return ""
+    ends = "" if (found := number.interval) is None else f" ({scale * found.low:.2f} to {scale * found.high:.2f})"
+    return f"{scale * number.value:.2f}{ends}"
 
 
 def false_leaders(rng: np.random.Generator, n_targets: int, n_sources: int) -> float:
@@ -43,8 +69,8 @@ def false_leaders(rng: np.random.Generator, n_targets: int, n_sources: int) -> f
                 noisy = {name: row + 0.3 * rng.normal(size=(3, n_sources)) for name, row in rows.items()}
                 measured = gave + 0.3 * rng.normal(size=n_sources)
                 names = tuple(map(str, range(n_sources)))
-                cases.append(AuditCase(str(target), n, ("made up",), names, measured, 5, noisy))
-        leads += audit_cases("made up", "accuracy", with_static_list(cases)).leader is not None
+                cases.append(AuditCase(str(target), n, names, measured, noisy))
+        leads += audit_cases(with_static_list(cases)).leader is not None
     return leads / N_AUDITS
 
 
@@ -224,9 +250,10 @@ def show_calibration(told: list[Ranking], split: dict[str, list[str]]) -> None:
 def main() -> int:
     """Simulate, or read what was recorded."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("do", choices=("errors", "forecast", "calibrate"))
+    parser.add_argument("do", choices=("audit", "errors", "forecast", "calibrate"))
     parser.add_argument("store", nargs="?")
     parser.add_argument("folder", nargs="?", type=Path)
+    parser.add_argument("--against", default="fine-tune", help="the method whose results count in `audit`")
     asked = parser.parse_args()
     if asked.do == "errors":
         rng = np.random.default_rng(0)
@@ -235,6 +262,10 @@ def main() -> int:
             print(f"{n_targets} targets, {n_sources} sources: a false leader in {found:.3f} of {N_AUDITS}", flush=True)
         for n_targets in (3, 4, 8, 20):
             print(n_targets, "targets, coverage:", coverage(rng, n_targets), flush=True)
+        return 0
+    if asked.do == "audit" and asked.store is not None:
+        with Store.open(asked.store, create=False) as store:
+            show_audit(store, asked.against)
         return 0
     if asked.store is None or asked.folder is None:
         parser.error(f"{asked.do} needs STORE and FOLDER")

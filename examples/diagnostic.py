@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import torch
 
-from transferscope.diagnostics import CostEstimate, Findings, Subject
+from transferscope.diagnostics import Findings, Subject
 from transferscope.estimate import Estimate
 from transferscope.records import Record
 
@@ -45,10 +45,6 @@ class StableRank:
         named = {"stable_rank": sum(ranks.values()) / len(ranks) if ranks else float("nan")} | ranks
         n = len(subject.examples)
         return Findings(tuple(Record(name, _estimate(v, n), subject.part, subject.step) for name, v in named.items()))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Next to nothing: one singular value decomposition of each layer."""
-        return CostEstimate(seconds=0.1, memory=8 * max(p.numel() for p in subject.network.parameters()), passes=0.0)
 
 
 def _rank(weight: torch.Tensor) -> float:

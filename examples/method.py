@@ -15,9 +15,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from transferscope.errors import SettingsError
 from transferscope.methods import FineTune, Regulariser
 from transferscope.models import Network
+from transferscope.records import Count, NotNegative
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,11 @@ class BatchSpectralShrinkage(FineTune):
         k: How many singular values, at least 1.
     """
 
-    eta: float = 0.001
-    k: int = 1
+    eta: NotNegative = 0.001  # what lies outside of its range is refused before anything runs
+    k: Count = 1
 
     name: ClassVar[str] = "my-bss"
     version: ClassVar[int] = 1  # raise it when the same settings give other results than before
-
-    def __post_init__(self) -> None:
-        """Check the ranges: a setting that means nothing is refused before anything runs."""
-        super().__post_init__()
-        if self.eta < 0 or self.k < 1:
-            raise SettingsError(f"eta = {self.eta} and k = {self.k}; expected eta of 0 or more and k of at least 1")
 
     def regulariser(self, own: Network) -> Regulariser:
         """The penalty on the smallest singular values."""

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from study.specs import spec
-from transferscope.analyses.compare.study_file import Budget, study_tables
+from transferscope.analyses.compare.study_file import study_tables
 from transferscope.analyses.diagnose.choice import make_diagnostics, read_changes
 from transferscope.analyses.plan.measurements import LabelColumns, find_columns
 from transferscope.cli.main import app
@@ -65,7 +65,6 @@ def _tables(methods: list[str], folder: Path) -> dict[str, dict[str, object]]:
         methods=methods,
         diagnostics=[],
         seeds=1,
-        budget=Budget(),
         folder=folder,
     )
 

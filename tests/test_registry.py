@@ -12,7 +12,6 @@ import torch
 
 from cases_of_methods import BUDGET, classification_task, network_for
 from transferscope.analyses.compare.study_file import (
-    Budget,
     study_tables,
     write_study,
 )
@@ -409,7 +408,7 @@ def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_fil
         methods=["method.py:BatchSpectralShrinkage"],
         diagnostics=[],
         seeds=1,
-        budget=Budget(network="network.py:small_net"),
+        network="network.py:small_net",
         folder=tmp_path / "runs",
     )
     study = read_spec(write_study(tables, tmp_path / "runs").path)

@@ -12,7 +12,6 @@ from transferscope.wording import (
     large_count,
     listed,
     memory,
-    p_words,
     probability_words,
     rough_duration,
     signed,
@@ -43,11 +42,6 @@ def test_counts_carry_their_noun() -> None:
 
 def test_a_minus_is_a_minus() -> None:
     assert [signed(-1.26, 1), signed(0.5, 2)] == ["−1.3", "+0.50"]
-
-
-@pytest.mark.parametrize(("p", "text"), [(0.0123, "0.012"), (0.0004, "< 0.001"), (math.nan, "–")])
-def test_p_values(p: float, text: str) -> None:
-    assert p_words(p) == text
 
 
 @pytest.mark.parametrize(("p", "text"), [(1.0, "> 99 %"), (0.0, "< 1 %"), (0.42, "42 %"), (math.nan, "–")])

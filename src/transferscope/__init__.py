@@ -7,8 +7,7 @@ From Python:
 and `transferscope --help` from the command line. Each of the five answers one question, and what it returns answers
 `.verdict`, `.table()`, `.report(path)`, `.to_json()`, `.to_latex()` and `.to_markdown()`, and shows itself in a
 notebook. `open_result` gives the answer of a study that has been run, `export` writes the network of a run to a folder,
-and `load_model` opens it. Importing this package imports nothing else but what notes when Python looks for modules of
-yours: each name is loaded when it is first used.
+and `load_model` opens it. Importing this package imports nothing else: each name is loaded when it is first used.
 """
 
 import sys
@@ -16,10 +15,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from transferscope import import_times as import_times
-
 if TYPE_CHECKING:
-    from transferscope.analyses.compare import Budget as Budget
     from transferscope.analyses.compare import compare as compare
     from transferscope.analyses.diagnose import diagnose as diagnose
     from transferscope.analyses.plan import plan as plan
@@ -32,7 +28,6 @@ if TYPE_CHECKING:
     __version__: str
 
 _PUBLIC = {
-    "Budget": "transferscope.analyses.compare",
     "compare": "transferscope.analyses.compare",
     "diagnose": "transferscope.analyses.diagnose",
     "export": "transferscope.study.export",
@@ -44,7 +39,6 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Budget",
     "__version__",
     "compare",
     "diagnose",

@@ -2,41 +2,88 @@
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
+
+from annotated_types import Ge, Gt, Le, Lt
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 
+Count = Annotated[int, Ge(1)]
+Positive = Annotated[float, Gt(0)]
+NotNegative = Annotated[float, Ge(0)]
+Share = Annotated[float, Ge(0), Le(1)]
 
-def check_choices(settings: object) -> None:
-    """Refuse settings that are none of their choices, and numbers that are NaN, as reading a study file does.
+
+def check_settings(settings: object) -> None:
+    """Refuse settings that are not what their fields declare, as reading a study file does.
 
     Args:
-        settings: A dataclass; a field whose type holds `Literal` texts takes no other text.
+        settings: A dataclass; a field whose type holds `Literal` texts takes no other text, and one of
+            `Annotated[int, Ge(1)]` no smaller number, nor `tuple[Annotated[int, Ge(1)], ...]` a smaller one among its.
 
     Raises:
-        SettingsError: A text is none of the choices, or a number is NaN.
+        SettingsError: A text is none of the choices, or a number is NaN or out of its range; all that are wrong.
     """
-    for name, choices in _choices(type(settings)).items():  # type: ignore[arg-type]
+    wrong = []
+    for name, (choices, bounds) in _declared(type(settings)).items():  # type: ignore[arg-type]
         value = getattr(settings, name)
         if isinstance(value, str) and choices and value not in choices:
-            raise SettingsError(f"{name} = {value!r} is unknown; expected {', '.join(map(repr, choices))}")
-        if isinstance(value, float) and math.isnan(value):
-            raise SettingsError(f"{name} = nan is no number")
+            wrong.append(f"{name} = {value!r} is unknown; expected {', '.join(map(repr, choices))}")
+        for number in value if isinstance(value, tuple) else (value,):
+            if not isinstance(number, int | float) or isinstance(number, bool):
+                continue
+            if math.isnan(number):
+                wrong.append(f"{name} = nan is no number")
+            elif bounds and not (math.isfinite(number) and all(holds(number) for _, holds in bounds)):
+                holds_it = "" if number is value else f"{name} holds {number}, which"
+                wanted = " or ".join([range_in_words(type(settings), name), *map(repr, choices)])
+                wrong.append(f"{holds_it or f'{name} = {number}'} is out of range; expected {wanted}")
+    if wrong:
+        raise SettingsError("; ".join(dict.fromkeys(wrong)))
+
+
+def range_in_words(kind: type, name: str) -> str:
+    """What a number of a field must be, as in "at least 1 and at most 9"; empty where nothing is declared."""
+    return " and ".join(words for words, _ in _declared(kind)[name][1])
+
+
+_Bound = tuple[str, Callable[[float], bool]]
 
 
 @lru_cache
-def _choices(kind: type[Any]) -> Mapping[str, tuple[str, ...]]:
-    """The texts that each field of a dataclass may be; none for one without `Literal` texts."""
-    hints, found = get_type_hints(kind), {}
+def _declared(kind: type[Any]) -> Mapping[str, tuple[tuple[str, ...], tuple[_Bound, ...]]]:
+    """The texts that each field of a dataclass may be, where it has any, and the bounds of its numbers."""
+    hints, found = get_type_hints(kind, include_extras=True), {}
     for name in (item.name for item in fields(kind)):
-        hint = hints[name]
-        literals = [one for one in (hint, *get_args(hint)) if get_origin(one) is Literal]
-        found[name] = tuple(str(value) for one in literals for value in get_args(one) if isinstance(value, str))
+        choices: list[str] = []
+        bounds: list[_Bound] = []
+        waiting = [hints[name]]
+        while waiting:
+            hint = waiting.pop()
+            if get_origin(hint) is Literal:
+                choices += [value for value in get_args(hint) if isinstance(value, str)]
+                continue
+            bounds += [bound for one in getattr(hint, "__metadata__", ()) if (bound := _bound(one)) is not None]
+            waiting += get_args(hint)
+        found[name] = tuple(choices), tuple(bounds)
     return found
+
+
+def _bound(declared: object) -> _Bound | None:
+    match declared:
+        case Ge(ge=least):
+            return f"at least {least}", lambda number: number >= least
+        case Gt(gt=below):
+            return f"above {below}", lambda number: number > below
+        case Le(le=most):
+            return f"at most {most}", lambda number: number <= most
+        case Lt(lt=above):
+            return f"below {above}", lambda number: number < above
+    return None
 
 
 HEADLINES = ("balanced_accuracy", "macro_f1", "matthews", "accuracy", "average_precision", "r2")
@@ -61,7 +108,9 @@ class Record:
     step: int | None = None
 
 
-FailureKind = Literal["exception", "non_finite", "out_of_memory", "disk_full", "timeout", "lost", "bad_input"]
+FailureKind = Literal[
+    "exception", "non_finite", "out_of_memory", "disk_full", "timeout", "lost", "bad_input", "missing", "untrusted"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +119,8 @@ class Failure:
 
     Attributes:
         kind: "exception", "non_finite" (the loss stopped being a number), "out_of_memory", "disk_full", "timeout" (it
-            took longer than a cell may), "lost" (its process died), or "bad_input" (the data or settings of this one
-            cell cannot be used).
+            took longer than a cell may), "lost" (its process died), "bad_input" (the data or settings of this one cell
+            cannot be used), "missing" (the machine lacks data or a package) or "untrusted" (it may not run the code).
         message: One sentence for the reader.
         details: The traceback, for whoever mends it; may be empty.
     """

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from transferscope import consent
 from transferscope.errors import CorruptDataError, SettingsError, unknown_name
-from transferscope.user_code import ChangedCodeError, Code, code_of, defined, file_module, load
+from transferscope.user_code import ChangedCodeError, defined, digest_of, file_module, load
 
 T = TypeVar("T")
 
@@ -73,12 +73,12 @@ class _Loaded(Generic[T]):
     Attributes:
         entry: The entry.
         path: What it is called in its module, as in "Class".
-        code: What it is made of.
+        digest: That of its code; "" where no file defines it.
     """
 
     entry: T
     path: str
-    code: Code
+    digest: str
 
 
 class Registry(Mapping[str, T], Generic[T]):
@@ -94,7 +94,7 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def __init__(self, kind: str, group: str, own: Mapping[str, T], check: Callable[[object], T]) -> None:
         self.kind, self.group, self._own, self._check = kind, group, dict(own), check
-        self._loaded: dict[str, list[_Loaded[T]]] = {}  # what a name led to before its code changed comes first
+        self._loaded: dict[str, dict[str, _Loaded[T]]] = {}  # by name and digest; what it led to last comes last
 
     @cached_property
     def _offered(self) -> dict[str, EntryPoint]:
@@ -119,19 +119,19 @@ class Registry(Mapping[str, T], Generic[T]):
             return self._own[name]
         if name not in self._offered and is_reference(name):
             consent.require(self.kind, name)
-        known, asked = self._loaded.setdefault(name, []), _PLANNED.get(None)
+        known, asked = self._loaded.setdefault(name, {}), _PLANNED.get(None)
         planned = None if asked is None else asked.code.get(f"{self.kind} {name}")
-        for one in known if planned is not None else ():
-            if one.code.digest == planned:
-                return one.entry
-        if not known or known[-1].code.has_changed or _means_another_file(name, known[-1].code):
-            known.append(self._load(name))
-        if asked is not None and planned not in (None, known[-1].code.digest):
+        if planned in known:
+            return known[planned].entry
+        found = self._load(name)
+        known.pop(found.digest, None)
+        known[found.digest] = found
+        if asked is not None and planned not in (None, found.digest):
             raise CorruptDataError(
                 f"the code of the {self.kind} {name} has changed since {asked.since}; put the earlier code back, or "
                 f"{asked.remedy}"
             )
-        return known[-1].entry
+        return found.entry
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._own, *self._offered)))
@@ -156,7 +156,9 @@ class Registry(Mapping[str, T], Generic[T]):
         for name, known in self._own.items():
             if known is entry:
                 return name
-        found = next((name for name, of in self._loaded.items() if any(one.entry is entry for one in of)), None)
+        found = next(
+            (name for name, of in self._loaded.items() if any(one.entry is entry for one in of.values())), None
+        )
         if found is None:
             kind = defined(entry)
             found = f"{kind.__module__}:{kind.__qualname__}"
@@ -174,14 +176,15 @@ class Registry(Mapping[str, T], Generic[T]):
         """
         if any(known is entry for known in self._own.values()):
             return {}
-        found = next((one for known in self._loaded.values() for one in reversed(known) if one.entry is entry), None)
-        path, code = (defined(entry).__qualname__, code_of(entry)) if found is None else (found.path, found.code)
-        if not code.files:
+        loaded = (one for known in self._loaded.values() for one in reversed(known.values()) if one.entry is entry)
+        if (found := next(loaded, None)) is None:
+            found = _Loaded(cast(T, entry), defined(entry).__qualname__, digest_of(entry))
+        if not found.digest:
             raise SettingsError(
-                f"the {self.kind} {path} has no source file, so a change of it could not be seen; define it in a "
+                f"the {self.kind} {found.path} has no source file, so a change of it could not be seen; define it in a "
                 "module or a .py file"
             )
-        return {"class": path, "source": code.digest}
+        return {"class": found.path, "source": found.digest}
 
     def code(self, entry: object) -> dict[str, str]:
         """The digest of an entry's code by kind and name, for `planned_code`; empty for transferscope's own."""
@@ -197,8 +200,8 @@ class Registry(Mapping[str, T], Generic[T]):
             raise unknown_name(self.kind, name, self)
         where, _, path = what.rpartition(":")
         try:
-            found, code = load(where, path)
-            return _Loaded(self._check(found), path, code)
+            found, digest = load(where, path)
+            return _Loaded(self._check(found), path, digest)
         except ChangedCodeError:
             raise
         except TypeError as error:
@@ -225,14 +228,6 @@ def seen_from(name: str, folder: Path) -> str:
     if not where.endswith(".py"):
         return name
     return f"{folder.absolute() / Path(where).expanduser()}:{what}"
-
-
-def _means_another_file(name: str, code: Code) -> bool:
-    """Whether a reference with a relative path means another file now, in another working directory."""
-    where = Path(name.rpartition(":")[0])
-    if where.suffix != ".py" or where.is_absolute():
-        return False
-    return code.files[0].path != where.expanduser().resolve()
 
 
 def _is_module(found: object, where: str) -> bool:

@@ -1,13 +1,12 @@
-"""The code that a reference leads to: its files as Python read them, and a digest of them.
+"""The code that a reference leads to, and its digest: that of its file and of the user's files that it imports.
 
-The files are that of the module, those of the modules that it imports, wherever an `import` stands, and so on, as far
-as they are the user's: not those of Python, of transferscope, or of installed packages. Of an installed package that
-the reference itself leads to, they are all of its own. What is imported by a name that is made up while the code runs
-is not seen.
+What a file imports is read from its `import` statements, in functions too; nothing is run for it. A module is the
+user's if it lies where the file does (beside the package that the file is in) or in another folder that Python imports
+from, and not in one of Python or of installed packages. An installed package that a reference leads to has its own
+files. What is imported by a name that is made up while the code runs is not seen.
 
-A digest is that of the code in memory. The file of a reference "path/to/file.py:name" is run anew when it has changed;
-a module that Python imports by its name stays as it was until the process ends, so that a change of its file is an
-error, and never another digest.
+The file of a reference "path/to/file.py:name" is run anew when its code has changed. A module that Python imports by
+its name stays as it was until the process ends, so that a change of its file, once it was seen here, is an error.
 """
 
 import ast
@@ -16,24 +15,17 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
-import json
 import os
 import sys
-import time
 import warnings
-from collections.abc import Collection
+from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from importlib.machinery import ModuleSpec, PathFinder
+from functools import lru_cache
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
-import psutil
-
 from transferscope.errors import SettingsError
-from transferscope.import_times import IN_MEMORY, LOADED_AGAIN, LOOKED_FOR
 
 _RELEASED = frozenset(
     (
@@ -41,105 +33,48 @@ _RELEASED = frozenset(
         *("numpy", "scipy", "sklearn", "pandas"),
     )
 )
-"""Packages that their versions tell of, also where their files lie outside of site-packages."""
+"""Packages that their versions tell of, wherever they lie: of them the named file alone counts."""
 
-_SETTLED = 2.0
-"""Seconds for which a file must have been left alone: within the clock of a file system a change may leave no trace."""
+_PYTHON = Path(os.__file__).parent
+
+_SEEN: dict[Path, str] = {}
+"""Digests of the files of modules in memory, when they were first seen."""
 
 
 class ChangedCodeError(SettingsError):
-    """Python may hold another code in memory than there is in the file."""
+    """Python holds other code in memory than there is in a file."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeFile:
-    """A file of code as it was read.
-
-    Attributes:
-        module: The name that Python imports it by; "" for the file that a reference names by its path.
-        path: Where it is.
-        digest: SHA-256 of its content.
-        stamp: Inode number, size, and times of the last change of content and entry; empty where it had been changed so
-            shortly before that a further change might leave the same.
-        imports: Names that may be modules, of all its `import` statements, in functions too.
-    """
-
-    module: str
-    path: Path
-    digest: str
-    stamp: tuple[int, ...]
-    imports: tuple[str, ...] = ()
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether its content is another one now, or it is gone."""
-        try:
-            return _stamp(self.path) != self.stamp and _digest(self.path.read_bytes()) != self.digest
-        except OSError:
-            return True
-
-
-@dataclass(frozen=True)
-class Code:
-    """The code that a reference leads to.
-
-    Attributes:
-        files: Its files; none for what no file defines.
-    """
-
-    files: tuple[CodeFile, ...]
-
-    @cached_property
-    def digest(self) -> str:
-        """That of its file where it is one, else one of all; where they lie does not count."""
-        if len(self.files) == 1:
-            return self.files[0].digest
-        return _digest(json.dumps({file.module: file.digest for file in self.files}, sort_keys=True).encode())
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether a file is another one now than this code was made of."""
-        return any(file.has_changed for file in self.files)
-
-
-def load(where: str, path: str) -> tuple[object, Code]:
-    """What a reference leads to, imported or, if it is a file that has changed, run anew.
+def load(where: str, path: str) -> tuple[object, str]:
+    """What a reference leads to, with the digest of its code.
 
     Args:
         where: A module by its name, or the path of a file, which ends in ".py".
         path: What to take of it, as in "Class" or "Class.method".
 
+    Returns:
+        What is there, and a digest; "" for what no file defines.
+
     Raises:
-        ChangedCodeError: A module that belongs to the code has changed, or may have, since it was imported.
+        ChangedCodeError: A module that belongs to the code has changed since it was first seen.
         Exception: Whatever the code raises; FileNotFoundError and AttributeError where there is nothing.
     """
-    began, before = time.time(), frozenset(sys.modules)
-    script = _read("", Path(where).expanduser().resolve(strict=True)) if where.endswith(".py") else None
-    expected = _files(where, script)
-    _check(expected)
-    try:
-        module = importlib.import_module(where) if script is None else _run(script, Code(expected).digest)
-    finally:
-        for name in sys.modules.keys() - before:  # another finder may have come first
-            LOOKED_FOR.setdefault(name, began)
-    entry: object = module
+    module = _run(Path(where).expanduser().resolve(strict=True)) if where.endswith(".py") else None
+    entry: object = module or importlib.import_module(where)
+    named = entry
     for part in path.split("."):
         entry = getattr(entry, part)
-    defining = _module_of(entry)
-    files = _files(where, script, *([] if defining == module.__name__ else [defining]))  # again: paths may be new
-    _check(files)
-    return entry, Code(files)
+    defining = sys.modules.get(defined(entry).__module__ or "")
+    return entry, _digest_of(named, *([] if defining is named or _is_installed(_file_of(defining)) else [defining]))
 
 
-def code_of(entry: object) -> Code:
-    """The code of a class, function or object that is in memory.
+def digest_of(entry: object) -> str:
+    """The digest of the code of a class, function or object that is in memory; "" where no file defines it.
 
     Raises:
-        ChangedCodeError: It has changed, or may have, since it was imported.
+        ChangedCodeError: It has changed since it was first seen.
     """
-    files = _files(_module_of(entry))
-    _check(files)
-    return Code(files)
+    return _digest_of(sys.modules.get(defined(entry).__module__ or ""))
 
 
 def defined(entry: object) -> Any:
@@ -157,210 +92,125 @@ def defined(entry: object) -> Any:
     return entry if isinstance(entry, type | FunctionType) else type(entry)
 
 
-def _module_of(entry: object) -> str:
-    return str(defined(entry).__module__ or "")
-
-
-def is_module(name: str) -> bool:
-    """Whether Python would find a module of this name; nothing is imported."""
-    return all(part.isidentifier() for part in name.split(".")) and (name in sys.modules or _spec_of(name) is not None)
-
-
 def file_module(path: Path) -> str:
-    """How the names begin under which the file of a reference is run; what it is made of follows."""
-    return f"transferscope_file_{_digest(str(path).encode())[:16]}_"
+    """How the names begin under which the file of a reference is run; the digest of its code follows."""
+    return f"transferscope_file_{_sha256(str(path).encode())[:16]}_"
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """A file of code with its content."""
-
-    file: CodeFile
-    content: bytes
-
-
-@lru_cache(maxsize=4096)
-def _imports(content: bytes) -> list[tuple[int, str, list[str]]]:
-    """The `import` statements of a file: dots before the module, the module, and what is taken of it."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python says the same when it runs the file
-            waiting: list[ast.AST] = [ast.parse(content)]
-    except (SyntaxError, ValueError, RecursionError):  # nothing that Python could import
-        return []
-    found: list[tuple[int, str, list[str]]] = []
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.Import):
-            found += [(0, alias.name, []) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            found.append((node.level, node.module or "", [alias.name for alias in node.names]))
-        for part in ("body", "orelse", "finalbody", "handlers", "cases"):  # statements within statements
-            waiting += getattr(node, part, [])
-    return found
-
-
-def _files(where: str, script: _Source | None = None, *further: str) -> tuple[CodeFile, ...]:
-    """The files of a module or script, and of `further` modules, with those that they import."""
-    if script is None and (path := _path_of(where)) is not None and _is_installed(path) and not _is_released(where):
-        return _of_package(where, path)
-    found = [] if script is None else [script.file]
-    waiting = [*further, *([where] if script is None else script.file.imports)]
-    named = {where, *(name for name in further if name.partition(".")[0] == where.partition(".")[0])}
-    seen = set()
-    while waiting:
-        name = waiting.pop()
-        if not name or name in seen:
-            continue
-        seen.add(name)
-        path = _path_of(name)
-        is_users = path is not None and not _is_released(name) and not _is_installed(path)
-        if path is None or not (is_users or name in named):
-            continue
-        try:
-            source = _read(name, path)
-        except OSError:  # in an archive
-            continue
-        if source.content.strip():  # an empty __init__.py says nothing
-            found.append(source.file)
-        waiting += [name.rpartition(".")[0], *(source.file.imports if is_users else [])]
-    return tuple(found)
-
-
-def _of_package(where: str, path: Path) -> tuple[CodeFile, ...]:
-    """All files of the installed package that a module is in, which change together; of one in none, its own."""
-    top, above = None, path.parent
-    while (above / "__init__.py").is_file():
-        top, above = above, above.parent
-    found = []
-    for file in [path] if top is None else sorted({path, *top.rglob("*.py")}):
-        parts = file.relative_to(above).with_suffix("").parts
-        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        stamp, content = _settled_stamp(file), file.read_bytes()
-        if content.strip():
-            found.append(CodeFile(where if top is None else name, file, _digest(content), stamp))
-    return tuple(found)
-
-
-def _path_of(name: str) -> Path | None:
-    """The file of a module, whether it is in memory or would be imported; None where there is none."""
-    if name in sys.modules:
-        file = getattr(sys.modules[name], "__file__", None)
-    else:
-        spec = _spec_of(name)
-        file = spec.origin if spec is not None and spec.has_location else None
-    return Path(file) if isinstance(file, str) else None
-
-
-def _spec_of(name: str) -> ModuleSpec | None:
-    """What Python would import by a name, without importing the packages that it is in."""
-    parent = name.rpartition(".")[0]
-    try:
-        if not parent:
-            return importlib.util.find_spec(name)
-        if parent in sys.modules:
-            places = getattr(sys.modules[parent], "__path__", None)
-        else:
-            above = _spec_of(parent)
-            places = None if above is None else above.submodule_search_locations
-        return None if places is None else PathFinder.find_spec(name, places)
-    except (ImportError, ValueError, TypeError, AttributeError):  # finders of other packages
-        return None
-
-
-def _is_released(name: str) -> bool:
-    return name.partition(".")[0] in _RELEASED
-
-
-def _is_installed(path: Path) -> bool:
-    """Whether a file came with Python or with a package, and changes with a release of it alone."""
-    return not {"site-packages", "dist-packages"}.isdisjoint(path.parts) or path.is_relative_to(_PYTHON)
-
-
-_PYTHON = Path(os.__file__).parent
-
-
-def _check(files: Collection[CodeFile]) -> None:
-    """Refuse files, as they are now, that may be others than those of the modules in memory.
-
-    Raises:
-        ChangedCodeError: One has changed since Python looked for its module, or since this process began if nobody saw
-            it look; or a module that it imports was loaded again since.
-    """
-    for file in files:
-        name = file.module
-        if not name or name not in sys.modules or _is_released(name):  # it was run, or will be imported, as it is
-            continue
-        known, looked_for = IN_MEMORY.get(name), LOOKED_FOR.get(name)
-        is_new = known is None and looked_for is None and _is_installed(file.path)
-        is_own = is_new or known == file.digest or _changed_at(file.path) <= (looked_for or _BEGAN)
-        if not is_own or any(LOADED_AGAIN.get(other, 0) > (looked_for or _BEGAN) for other in file.imports):
-            what = file.path if not is_own else f"what {file.path} imports"
-            raise ChangedCodeError(
-                f"{what} has changed since this Python process began, which may hold the earlier code of {name} in "
-                "memory; start Python anew"
-            )
-        IN_MEMORY[name] = file.digest
-
-
-def _run(script: _Source, digest: str) -> ModuleType:
-    """A file as a module whose name says its code, so that another code is another module."""
-    path = script.file.path
-    name = f"{file_module(path)}{digest[:16]}"
+def _run(path: Path) -> ModuleType:
+    """A file as a module whose name says its code, so that other code is another module."""
+    files = _files(path, path.parent)
+    _check(files, but=path)
+    name = f"{file_module(path)}{_joined(files.values())[:16]}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, path)
         assert spec is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[name], IN_MEMORY[name] = module, script.file.digest  # dataclasses look their module up
+        sys.modules[name] = module  # dataclasses look their module up
         try:
-            exec(compile(script.content, str(path), "exec", dont_inherit=True), module.__dict__)
+            exec(compile(path.read_bytes(), str(path), "exec", dont_inherit=True), module.__dict__)
         except BaseException:
             del sys.modules[name]
             raise
     return sys.modules[name]
 
 
-def _read(module: str, path: Path) -> _Source:
-    """A file with what it imports."""
-    stamp, content, names = _settled_stamp(path), path.read_bytes(), []
-    package = module if path.stem == "__init__" else module.rpartition(".")[0]
-    for level, of, parts in _imports(content) if path.suffix == ".py" else ():
-        above = package.rsplit(".", level - 1)[0] if level else ""
-        base = ".".join(part for part in (above, of) if part)
-        names += [".".join(part for part in (base, part) if part) for part in ("", *parts)]
-    return _Source(CodeFile(module, path, _digest(content), stamp, tuple(names)), content)
+def _digest_of(*modules: object) -> str:
+    found: dict[Path, str] = {}
+    for module in modules:
+        if (path := _file_of(module)) is None:
+            continue
+        name = getattr(module, "__name__", "")
+        is_reference = name.startswith(file_module(path))
+        depth = 0 if is_reference or name == "__main__" else name.count(".") + (path.stem == "__init__")
+        files = _files(path, path.parents[depth])
+        _check(files, but=path if is_reference else None)
+        found |= files
+    return _joined(found.values()) if found else ""
 
 
-def _settled_stamp(path: Path) -> tuple[int, ...]:
-    """As `CodeFile.stamp`; to be taken before the content is read."""
-    return () if time.time() - _changed_at(path) < _SETTLED else _stamp(path)
+def _file_of(module: object) -> Path | None:
+    """The file of a module; None for one of a notebook or of Python itself."""
+    file = getattr(module, "__file__", None)
+    return Path(file).resolve() if isinstance(file, str) and Path(file).is_file() else None
 
 
-def _stamp(path: Path) -> tuple[int, ...]:
-    stat = path.stat()
-    return (stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+def _check(files: dict[Path, str], *, but: Path | None) -> None:
+    """Refuse modules whose files have changed since they were first seen; `but` is run anew.
 
-
-def _changed_at(path: Path) -> float:
-    """When content or entry of a file were changed last, in seconds since 1970."""
-    stat = path.stat()
-    return max(stat.st_mtime, stat.st_ctime)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _process_began() -> float:
-    """When this process had begun, in seconds since 1970; psutil is up to a second early on Linux.
-
-    The system counts in ticks of a hundredth of a second and cuts them off; Python reads no file of a user so early.
+    Raises:
+        ChangedCodeError: One has changed.
     """
+    for path, digest in files.items():
+        if path != but and _SEEN.setdefault(path, digest) != digest:
+            raise ChangedCodeError(
+                f"{path} has changed since this Python process imported it, which holds the earlier code in memory; "
+                "start Python anew"
+            )
+
+
+def _files(path: Path, folder: Path) -> dict[Path, str]:
+    """The digests of a file and of those of the user that it imports, of the latter's too.
+
+    Args:
+        path: The file.
+        folder: Where Python found its package or, if it is in none, the file.
+    """
+    found: dict[Path, str] = {}
+    places = [place for place in (folder, *map(Path, sys.path)) if not _is_installed(place.resolve())]
+    own = path.relative_to(folder).parts[0].removesuffix(".py")
+    waiting = [path, *(above / "__init__.py" for above in path.parents if above.is_relative_to(folder / own))]
+    while waiting:
+        file = waiting.pop()
+        if file in found or not file.is_file():
+            continue
+        content = file.read_bytes()
+        found[file] = _sha256(content)
+        for level, names in _imports(content) if file.suffix == ".py" and own not in _RELEASED else ():
+            if level:
+                waiting += _modules(file.parents[level - 1], names)
+            elif names[0] == own:
+                waiting += _modules(folder, names)
+            elif names[0] not in _RELEASED:
+                waiting += next(filter(None, (_modules(place, names) for place in places)), [])
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _imports(content: bytes) -> list[tuple[int, tuple[str, ...]]]:
+    """What a file imports: dots before each name, and its parts, of which the last may be no module."""
     try:
-        ticks = 1 + int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
-    except (OSError, AttributeError, ValueError, IndexError):
-        return float(psutil.Process().create_time())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Python says the same when it runs the file
+            tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError):  # nothing that Python could import
+        return []
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(0, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            found += [(node.level, f"{node.module or ''}.{alias.name}".lstrip(".")) for alias in node.names]
+    return [(level, tuple(name.split("."))) for level, name in found]
 
 
-_BEGAN = _process_began()
+def _modules(place: Path, names: tuple[str, ...]) -> list[Path]:
+    """The files in a folder that an import of a name reads: those of its packages and its own."""
+    starts = [place.joinpath(*names[:depth]) for depth in range(1, len(names) + 1)]
+    return [path for start in starts for path in (start / "__init__.py", Path(f"{start}.py")) if path.is_file()]
+
+
+def _is_installed(path: Path | None) -> bool:
+    """Whether a file or folder came with Python or with a package, and changes with a release of it alone."""
+    return path is not None and (
+        not {"site-packages", "dist-packages"}.isdisjoint(path.parts) or path.is_relative_to(_PYTHON)
+    )
+
+
+def _joined(digests: Iterable[str]) -> str:
+    """One digest of files; where they lie does not count."""
+    return _sha256("".join(sorted(digests)).encode())
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -104,13 +104,6 @@ def signed(value: float, digits: int) -> str:
     return f"{value:+.{digits}f}".replace("-", "−")
 
 
-def p_words(p: float) -> str:
-    """A p-value: three decimals, or the bound below which nobody cares."""
-    if math.isnan(p):
-        return "–"
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def probability_words(p: float) -> str:
     """A probability from a few thousand draws, never written as certain."""
     if math.isnan(p):

@@ -154,7 +154,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a setting out of range": (
         ("--set", "landscape.radius=-1.0"),
-        "--set: [landscape] resolution = 15, radius = -1.0, n_examples = 300, batch_size = 100; expected at least 2 ",
+        "--set: [landscape] radius = -1.0 is out of range; expected above 0\n",
     ),
     "a setting that is none": (
         ("--set", "k=5"),

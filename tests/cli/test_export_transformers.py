@@ -13,7 +13,6 @@ from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from transferscope import compare
-from transferscope.analyses.compare import Budget
 from transferscope.cli.main import app
 from transferscope.data.unlabelled import read_unlabelled
 from transferscope.errors import NetworkError
@@ -83,7 +82,7 @@ def compared(source: Path, target: str, folder: Path) -> Exported:
     """A comparison of a few steps with the folder as its source, and the network of its fine-tuning."""
     result = compare(
         target, f"hf:{source}", methods=["fine-tune"], seeds=1, tuning=False, folder=folder,
-        budget=Budget(steps=2, workers=0),
+        training={"steps": 2}, engine={"workers": 0},
     )  # fmt: skip
     found = export(result.store, folder / "best", method="fine-tune")
     source.rename(source.with_name("gone"))  # what is exported needs nothing of it

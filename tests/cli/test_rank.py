@@ -105,23 +105,3 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
         match=r"^x\.toml says which networks, labels and seeds to use, and --data was given too; leave it out$",
     ):
         run("x.toml", "--data", "usps")
-
-
-@pytest.mark.long
-def test_an_audit_needs_a_store_and_takes_all_of_it(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"^--audit needs a store of studies, as in `transferscope rank runs/all"):
-        run("--audit")
-    with pytest.raises(SettingsError, match=r"^--audit is about all studies of a store, and --study was given too"):
-        run("runs/all.sqlite", "--audit", "--study", "one")
-    study = classification(tmp_path, store=str(tmp_path / "small.sqlite"))
-    (tmp_path / "other").mkdir()
-    other = classification(tmp_path / "other", name="other")
-    other["target"]["data"] = study["sources"]["source"]["data"]
-    with Store.open(study["store"]) as store:
-        for one in (study, other):
-            run_study(parse_spec(one), store, work=REMEMBERED)
-    typed = [study["store"], "--audit", "--scores", "logme"]
-    said = run(*typed, "--out", str(tmp_path / "out"))
-    assert "2 targets cannot support any score" in said
-    assert said.endswith(f"written: {tmp_path}/out/audit.svg, audit.pdf, audit.csv, audit-cases.csv, audit.html\n")
-    assert json.loads(run(*typed, "--json"))["result"]["analysis"] == "rank --audit"

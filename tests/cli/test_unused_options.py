@@ -25,8 +25,7 @@ JOB = {"--slurm", "--local", "--time", "--gpus", "--workers", "--threads", "--de
 USED: dict[str, set[str]] = {
     "rank --data x --checkpoint a.safetensors": FILES | ARCHITECTURE,
     "rank --data x --checkpoint hf:folder": FILES,
-    "rank s.toml": {"--scores", "--against", "--study", "--device", "--audit"},
-    "rank s.sqlite --audit": {"--scores", "--against", "--seeds", "--device", "--audit"},
+    "rank s.toml": {"--scores", "--against", "--study", "--device"},
     "scaling n.csv": COLUMNS | ASKED,
     "scaling s.toml": {"--by", "--study"} | ASKED,
     "plan labels.csv": OF_PLAN

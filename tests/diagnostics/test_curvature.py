@@ -64,9 +64,3 @@ def test_more_eigenvalues_than_parameters_are_refused() -> None:
     message = "25 eigenvalues were asked for and there are 24 parameters; ask for fewer"
     with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
         Curvature(k=25, blocks=("head",)).measure(mlp_subject())
-
-
-def test_settings_below_one_are_refused() -> None:
-    message = "k = 0, max_products = 1000, batch_size = 128; expected at least 1"
-    with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
-        Curvature(k=0)

@@ -66,5 +66,5 @@ def test_classes_are_told_by_their_names() -> None:
     assert target.first(3).classes == target.take(torch.tensor([1])).classes == ("a", "b", "c")
     wrong = KernelDistance()
     object.__setattr__(wrong, "classes", "order")  # past the run-time types of the tests
-    with pytest.raises(SettingsError, match="expected 'name' or 'index'"):
+    with pytest.raises(SettingsError, match="expected 'name', 'index'"):
         wrong.__post_init__()

@@ -80,15 +80,6 @@ def test_standard_error_comes_from_batches_of_the_sample() -> None:
     assert estimate.stderr == pytest.approx(rises.std(ddof=1) / np.sqrt(3))
 
 
-def test_settings_out_of_range_are_refused() -> None:
-    message = (
-        "resolution = 1, radius = 0.5, n_examples = 1000, batch_size = 100; expected at least 2 points, a positive "
-        "radius and at least 1 example"
-    )
-    with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):
-        Landscape(resolution=1)
-
-
 def test_the_sentence_says_along_what_the_weights_move() -> None:
     records = [Record("landscape_rise", Estimate(2.0))]
     along_filters = explain(Landscape(radius=0.1), records)

@@ -1198,7 +1198,7 @@ def store_of_code(draw: Draw, material: Material, folder: Path) -> list[Command]
             connection.execute("UPDATE cells SET state = 'planned'")
     place = draw.one(["study.sqlite", "study.sqlite", "study.toml"])
     commands: list[Command] = [
-        *(["status", place], ["report", place], ["table", place], ["rank", place], ["rank", place, "--audit"]),
+        *(["status", place], ["report", place], ["table", place], ["rank", place]),
         *(["scaling", place], ["plan", place], ["theory", "place", place], ["diagnose", "--map", place]),
         *(["export", place, "--out", "net"], ["history", "add", place], ["work", place, "--workers", "0"]),
         *(["run", "study.toml", "--yes"], ["work", place, "--workers", "0"], ["export", place, "--out", "net"]),

@@ -136,7 +136,7 @@ def test_with_numbers_and_what_is_kept() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"rank": 0}, "rank = 0 and hidden = 32; expected both to be at least 1"),
+        ({"rank": 0}, "rank = 0 is out of range; expected at least 1"),
         ({"adapters": "head", "frozen_blocks": 1}, "with which all blocks stay as they are; give one of the two"),
     ],
 )

@@ -95,7 +95,7 @@ def test_a_head_of_two_layers_takes_its_first_step_on_a_backbone_that_stays() ->
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ({"hidden_units": -1}, "hidden_units = -1 is out of range; expected 0 or more"),
+        ({"hidden_units": -1}, "hidden_units = -1 is out of range; expected at least 0"),
         (
             {"hidden_units": 8, "head": "probe"},
             'hidden_units = 8 with head = "probe": a probe is linear; give head = "random", or 0 hidden units',
@@ -242,7 +242,7 @@ def test_outputs_that_the_last_step_made_infinite_are_no_finished_run() -> None:
 
 @pytest.mark.parametrize("ridge", [0.0, -1.0])
 def test_a_ridge_that_is_neither_a_number_nor_automatic_is_refused(ridge: float) -> None:
-    with pytest.raises(ValueError, match=rf'^ridge = {ridge} is out of range; expected above 0, or "auto"$'):
+    with pytest.raises(ValueError, match=rf"^ridge = {ridge} is out of range; expected above 0 or 'auto'$"):
         Merlin(ridge=ridge)
 
 

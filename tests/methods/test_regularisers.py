@@ -416,9 +416,9 @@ def test_distillation_pulls_features_to_those_of_the_teacher(initial: Any) -> No
 @pytest.mark.parametrize(
     ("kind", "setting", "said"),
     [
-        (Bss, {"k": 0}, "expected eta of 0 or more and k of at least 1"),
-        (Delta, {"beta": -1.0}, "expected both to be 0 or more"),
-        (CoTuning, {"trade_off": -1.0}, "^trade_off = -1.0 is out of range; expected 0 or more$"),
+        (Bss, {"k": 0}, "k = 0 is out of range; expected at least 1"),
+        (Delta, {"beta": -1.0}, "beta = -1.0 is out of range; expected at least 0"),
+        (CoTuning, {"trade_off": -1.0}, "^trade_off = -1.0 is out of range; expected at least 0$"),
         (Distill, {"beta": -1.0}, "^beta = -1.0 is out of range"),
         (Distill, {"initial": "random", "frozen_blocks": 1}, "would keep what belongs to other weights; give head"),
     ],

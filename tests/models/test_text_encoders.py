@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from transferscope import compare, rank
-from transferscope.analyses.compare import Budget
 from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.data import load
 from transferscope.data.splits import few_shot
@@ -228,9 +227,9 @@ def test_a_comparison_takes_the_tokenizer_of_its_network_and_predicts(
         labels=[40],
         methods=["linear-probe", "fine-tune", "raw"],
         seeds=2,
-        budget=Budget(steps=4, workers=0),
+        training={"steps": 4, "lr": 0.01},
+        engine={"workers": 0},
         tuning=False,
-        lr=0.01,
         folder=tmp_path,
     )
     assert f"tokenizer={folder}" in result.study.read_text()

@@ -8,7 +8,6 @@ from scipy.stats import norm
 from sklearn.decomposition import PCA
 
 from scores.views import classes_view
-from transferscope.errors import SettingsError
 from transferscope.scores import Bhattacharyya, TargetView
 from transferscope.scores.bhattacharyya import coefficients
 
@@ -60,12 +59,3 @@ def test_a_class_with_one_example_is_too_few() -> None:
     estimate = Bhattacharyya().value(replace(view, labels=np.r_[9, view.labels[1:]]))
     assert (estimate.status, estimate.n) == ("too_few", 60)
     assert np.isnan(estimate.value)
-
-
-def test_settings_out_of_range() -> None:
-    with pytest.raises(SettingsError) as refused:
-        Bhattacharyya(components=0)
-    assert str(refused.value) == (
-        "covariance = 'spherical', components = 0 were given; expected 'spherical' or 'diagonal' and at least 1 "
-        "component"
-    )

@@ -4,7 +4,6 @@ from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from scores.views import classes_view, regression_view
-from transferscope.errors import SettingsError
 from transferscope.scores import Neighbours
 from transferscope.scores.neighbours import accuracy, neighbour_means
 
@@ -54,9 +53,3 @@ def test_votes_that_tie_favour_no_class() -> None:
 def test_as_many_neighbours_as_examples_are_too_few() -> None:
     assert Neighbours(6).value(classes_view(6)).status == "too_few"
     assert Neighbours(5).value(classes_view(6)).status == "ok"
-
-
-def test_k_out_of_range() -> None:
-    with pytest.raises(SettingsError) as refused:
-        Neighbours(0)
-    assert str(refused.value) == "k = 0 was given; expected at least 1 neighbour"

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from scores.views import classes_view
-from transferscope.errors import SettingsError
 from transferscope.scores import TargetView, TransRate
 
 
@@ -42,9 +41,3 @@ def test_classes_count_by_their_size() -> None:
 def test_status_tells_of_classes_narrower_than_the_features() -> None:
     assert TransRate().value(classes_view(60, 8)).status == "ok"
     assert TransRate().value(classes_view(60, 20)).status == "not_identified"
-
-
-def test_epsilon_out_of_range() -> None:
-    with pytest.raises(SettingsError) as refused:
-        TransRate(epsilon=0)
-    assert str(refused.value) == "epsilon = 0 was given; expected a number above 0"

@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner
 
 from transferscope.analyses.compare.study_file import (
-    Budget,
     study_tables,
 )
 from transferscope.analyses.compare.summary import summarise
@@ -101,7 +100,7 @@ def test_what_cannot_be_done_on_a_grid_is_said_at_planning() -> None:
 
 
 def test_a_comparison_of_masks_takes_a_network_and_methods_that_learn_them(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {"labels": [20], "diagnostics": [], "seeds": 2, "budget": Budget(), "folder": tmp_path}
+    asked: dict[str, Any] = {"labels": [20], "diagnostics": [], "seeds": 2, "folder": tmp_path}
     made = study_tables([f"{SCENES}class"], f"{SCENES}segmentation", methods=None, **asked)
     assert made["network"] == {"name": "resnet20"}
     assert set(made["methods"]) == {"scratch", "fine-tune", "l2-sp"}

@@ -13,12 +13,11 @@ from transferscope.errors import SettingsError
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
-from transferscope.study.not_begun import RaceState, race_state
 from transferscope.study.plan import plan_study
 from transferscope.study.run import Event, StudyProgress, run_study
-from transferscope.study.run_times import RunTimes, expected_by_kind
+from transferscope.study.run_times import RunTimes
 from transferscope.study.spec import StudySpec, parse_spec
-from transferscope.study.status import Kind
+from transferscope.study.status import RaceState, race_state
 
 WAYS = ("scratch", "linear-probe", "fine-tune", "l2-sp")
 
@@ -247,12 +246,6 @@ def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Pat
     assert times.expected(first("fine-tune", "bad")) == pytest.approx(6.0)
     assert times.expected(first("joint", "bad")) == pytest.approx(12.0)
     assert times.expected(first("", "good", "pretrain")) == pytest.approx(6.0 * 60 / 20)
-    kinds = expected_by_kind(cells, {scratch.key: 6.0})
-    assert kinds == {
-        Kind("method", "fine-tune"): pytest.approx(6.0),
-        Kind("method", "joint"): pytest.approx(12.0),
-        Kind("pretrain", "pretrain"): pytest.approx(18.0),
-    }
 
 
 def _source(data: Path, name: str) -> dict[str, str]:

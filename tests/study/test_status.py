@@ -2,7 +2,7 @@ import pytest
 
 from study.plans import small_plan
 from transferscope.store import Standing
-from transferscope.study.status import Forecast, Kind
+from transferscope.study.status import Forecast
 
 CELLS = small_plan(2, sizes=(10, 20)).cells  # per seed: one pretraining, one from scratch, two fine-tunings
 
@@ -26,17 +26,6 @@ def test_each_kind_counts_with_what_it_took_and_unseen_kinds_with_the_average() 
     forecast.count_done(by_method("fine-tune")[0], 1.0)
     assert forecast.seconds_left({}, workers=2) == pytest.approx((100 + 10 + 3 * 1) / 2)
     assert forecast.seconds_left({by_method("pretrain")[1]: 0.75}, workers=1) == pytest.approx(25 + 10 + 3)
-
-
-def test_a_kind_that_is_not_done_yet_takes_what_was_expected_of_it() -> None:
-    expected = {Kind("pretrain", "pretrain"): 40.0, Kind("method", "scratch"): 7.0, Kind("method", "fine-tune"): 3.0}
-    assert {Kind.of(cell) for cell in CELLS} == expected.keys()
-    forecast = Forecast(CELLS, [], expected)
-    assert forecast.seconds_left({}, workers=1) == pytest.approx(2 * 40 + 2 * 7 + 4 * 3)  # before any is done
-    forecast.count_done(by_method("scratch")[0], 1.0)
-    assert forecast.seconds_left({}, workers=1) == pytest.approx(2 * 40 + 1 + 4 * 3)  # what it took, not the 7 expected
-    part = Forecast(CELLS, [], {Kind("method", "scratch"): 7.0})
-    assert part.seconds_left({}, workers=1) is None
 
 
 def test_failed_cells_are_not_waited_for() -> None:

@@ -33,7 +33,9 @@ def test_lists_become_tuples_and_defaults_are_filled_in() -> None:
 def test_types_are_strict() -> None:
     assert mistakes_of({"share": "0.5"}) == ['[part] share = "0.5" is of the wrong type; expected a number']
     assert mistakes_of({"share": True}) == ["[part] share = true is of the wrong type; expected a number"]
-    assert mistakes_of({"widths": [1.5]}) == ["[part] widths = 1.5 is of the wrong type; expected a whole number"]
+    assert mistakes_of({"widths": [1.5]}) == [
+        "[part] widths holds 1.5, which is of the wrong type; expected a whole number"
+    ]
     assert mistakes_of({"share": float("inf")}) == [
         "[part] share = Infinity is of the wrong type; expected a finite number"
     ]

@@ -11,7 +11,6 @@ import torch
 from torch import nn
 
 from transferscope import compare
-from transferscope.analyses.compare import Budget
 from transferscope.data import Dataset, DataSpec, LabelledSet
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS, Scratch
@@ -199,6 +198,8 @@ def test_runs_that_fail_are_loud_in_python(tmp_path: Path) -> None:
             methods=["scratch", f"{tmp_path}/broken.py:Broken"],
             seeds=1,
             tuning=False,
-            budget=Budget(steps=2, pretraining_steps=2, workers=0),
+            training={"steps": 2},
+            pretraining={"steps": 2},
+            engine={"workers": 0},
             folder=tmp_path,
         )

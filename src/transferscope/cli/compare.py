@@ -75,7 +75,7 @@ def compare(
     budget: Annotated[
         str | None, typer.Option(help="How long it may take, as in 20m, 90s or 2h; what would not fit is not begun.")
     ] = None,
-    runs: Annotated[int | None, typer.Option(min=2, help="Most runs in all.")] = None,
+    runs: Annotated[int | None, typer.Option(help="Most runs in all, at least 2.")] = None,
     question: Annotated[
         Question, typer.Option(help="What is settled: which way is best, or whether a source helps.")
     ] = (Question.WHICH),
@@ -83,11 +83,10 @@ def compare(
     steps: Annotated[
         int | None,
         typer.Option(
-            min=1,
             help="Training steps of every method. [1500, doubled until scratch is finished; 200 with others' networks]",
         ),
     ] = None,
-    pretraining_steps: Annotated[int, typer.Option(min=1, help="Training steps on the source.")] = 3000,
+    pretraining_steps: Annotated[int | None, typer.Option(help="Training steps on the source. [3000]")] = None,
     network: Annotated[
         str | None,
         typer.Option(
@@ -110,11 +109,11 @@ def compare(
     metric: MetricOption = None,
     batch_norm: BatchNormOption = None,
     early_stopping: EarlyStoppingOption = None,
-    class_weights: ClassWeightsOption = "none",
-    mix_up: MixUpOption = 0.0,
-    optimiser: OptimiserOption = "sgd",
-    precision: PrecisionOption = "float32",
-    workers: Annotated[int | None, typer.Option(min=0, help="Processes. [by machine]")] = None,
+    class_weights: ClassWeightsOption = None,
+    mix_up: MixUpOption = None,
+    optimiser: OptimiserOption = None,
+    precision: PrecisionOption = None,
+    workers: Annotated[int | None, typer.Option(help="Processes. [by machine]")] = None,
     keep: KeepOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Write the page anew as runs end.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
@@ -127,9 +126,8 @@ def compare(
     edited and run again with `transferscope run`.
     """
     from transferscope.analyses.compare.question import answer, ask
-    from transferscope.analyses.compare.study_file import Budget, tuning_in_words
+    from transferscope.analyses.compare.study_file import tuning_in_words
     from transferscope.cli.execute import execute, report_on
-    from transferscope.study.settings import RaceSettings
 
     if rest or not source:
         given = [target, *(rest or [])]
@@ -148,13 +146,11 @@ def compare(
         methods=methods,
         diagnostics=diagnostics or [],
         seeds=seeds,
-        race=RaceSettings(question.value, margin, runs, minutes) if is_race else None,
-        budget=Budget(
-            steps,
-            pretraining_steps,
-            network,
-            workers=workers,
-            keep=keep,
+        race={"question": question.value, "margin": margin, "runs": runs, "minutes": minutes} if is_race else None,
+        network=network,
+        training=_given(
+            steps=steps,
+            lr=lr,
             batch_norm=batch_norm,
             early_stopping=early_stopping,
             class_weights=class_weights,
@@ -162,8 +158,9 @@ def compare(
             optimiser=optimiser,
             precision=precision,
         ),
+        pretraining=_given(steps=pretraining_steps),
+        engine=_given(workers=workers, keep=keep),
         tuning=tuning,
-        lr=lr,
         metric=metric,
         folder=out,
     )
@@ -176,6 +173,11 @@ def compare(
     page = asked.path.with_suffix(".html")
     status = answer(asked, lambda spec: execute(spec, page=page if watch else None), typer.echo)
     report_on(asked.path, status, json_of="compare" if as_json else None)
+
+
+def _given(**options: int | float | str | None) -> dict[str, int | float | str]:
+    """The options that were given, as settings of a table of the study file."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def decide(context: typer.Context) -> None:

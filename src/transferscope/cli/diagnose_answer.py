@@ -1,4 +1,4 @@
-"""What `transferscope diagnose --checkpoint` shows as it measures: files, costs, progress, each diagnostic."""
+"""What `transferscope diagnose --checkpoint` shows as it measures: files, progress, each diagnostic."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -10,16 +10,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from transferscope.analyses.diagnose.choice import Choice, choose, make_diagnostics, read_changes
-from transferscope.analyses.diagnose.question import Refused, measure_all
+from transferscope.analyses.diagnose.question import Refused, measure_all, without_progress
 from transferscope.analyses.diagnose.result import Measured, in_digits, scale_in_words
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
 from transferscope.analyses.diagnose.words import left_out_words
 from transferscope.cli.answer import in_a_line
 from transferscope.cli.as_json import print_analysis
 from transferscope.diagnostics.grid import Progress as Report
-from transferscope.wording import rough_duration
-
-_A_WHILE = 5.0  # estimated seconds from which a diagnostic is announced
 
 
 def answer(
@@ -36,7 +33,7 @@ def answer(
 
     Args:
         question: Network and data.
-        names: Diagnostics by name; empty for all that apply and take little time.
+        names: Diagnostics by name; empty for those of `choose`.
         changes: Settings as in "curvature.k=5".
         out: Folder for tables, arrays and figures, made if it does not exist; None to write nothing.
         feature_map: Whether to draw a map of the features.
@@ -52,8 +49,9 @@ def answer(
     make_diagnostics(names, changed)  # mistakes in settings are said before anything is read
     looked_at = subject_of(question)
     say(_introduction(question, looked_at))
-    choices = choose(names, changed, looked_at)
-    say(f"\n{_costs(choices)}\n")
+    choices = choose(names, changed, looked_at, of_others=":" in question.network.name)
+    left_out = [f"left out: {one.left_out}\n" for one in choices if one.left_out]
+    say("\n" + "".join(left_out))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
     result = measure_all(
@@ -94,21 +92,6 @@ def _introduction(question: FileQuestion, looked_at: FileSubject) -> str:
     return "\n".join(lines)
 
 
-def _costs(choices: Sequence[Choice]) -> str:
-    width = max(len(choice.diagnostic.name) for choice in choices)
-    lines = ["estimated time and memory:"]
-    for choice in choices:
-        words = f"  {choice.diagnostic.name:{width}}  "
-        if choice.cost is not None:
-            words += f"{_short(choice.cost.seconds):>12}  {_bytes(choice.cost.memory):>9}"
-        lines.append(f"{words}  left out: {choice.left_out}" if choice.left_out else words)
-    chosen = [choice.cost for choice in choices if choice.cost is not None and not choice.left_out]
-    total = sum(cost.seconds for cost in chosen)
-    if len(chosen) > 1:
-        lines.append(f"  {'in all':{width}}  {_short(total):>12}  {_bytes(max(cost.memory for cost in chosen)):>9}")
-    return "\n".join(lines)
-
-
 def _said(measured: Measured | Refused) -> str:
     if isinstance(measured, Refused):
         return f"{measured.choice.diagnostic.name} cannot be measured: {measured.error}"
@@ -125,53 +108,26 @@ def _said(measured: Measured | Refused) -> str:
     )
 
 
-def _short(seconds: float) -> str:
-    return "under 1 s" if seconds < 1 else rough_duration(seconds)
-
-
-def _bytes(n: int) -> str:
-    mebibytes = n / 2**20
-    if mebibytes < 1:
-        return "under 1 MiB"
-    return f"{mebibytes:.0f} MiB" if mebibytes < 1024 else f"{mebibytes / 1024:.1f} GiB"
-
-
 def _measuring(choices: Sequence[Choice], *, quiet: bool) -> Iterator[tuple[Choice, Report | None]]:
     """Go through diagnostics while their progress is shown on the standard error stream.
 
     Args:
-        choices: What will be measured, with costs.
+        choices: What will be measured.
         quiet: Show nothing.
 
     Yields:
         Each choice, and what its measurement may call with the values done and to do.
     """
     if quiet or not sys.stderr.isatty():
-        for choice in choices:
-            if not quiet and _seconds(choice) >= _A_WHILE:
-                print(_words(choice), file=sys.stderr, flush=True)
-            yield choice, None
+        yield from without_progress(choices)
         return
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=sys.stdout.isatty()) as bar:
-        task = bar.add_task("", total=sum(map(_seconds, choices)))
-        done = 0.0
-        for choice in choices:
-            bar.update(task, description=_words(choice), completed=done)
-            yield choice, _reporting(bar, task, done, _seconds(choice))
-            done += _seconds(choice)
+        task = bar.add_task("", total=len(choices))
+        for done, choice in enumerate(choices):
+            bar.update(task, description=choice.diagnostic.name, completed=done)
+            yield choice, partial(_report, bar, task, done)
 
 
-def _reporting(bar: Progress, task: TaskID, done: float, seconds: float) -> Report:
-    def report(values: int, of: int) -> None:
-        bar.update(task, completed=done + seconds * values / max(1, of))
-
-    return report
-
-
-def _seconds(choice: Choice) -> float:
-    return 0.0 if choice.cost is None else choice.cost.seconds
-
-
-def _words(choice: Choice) -> str:
-    return f"{choice.diagnostic.name}, about {rough_duration(_seconds(choice))}"
+def _report(bar: Progress, task: TaskID, done: int, values: int, of: int) -> None:
+    bar.update(task, completed=done + values / max(1, of))

@@ -9,8 +9,8 @@ from transferscope.errors import TransferscopeError
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
-from transferscope.study.not_begun import NotBegun, race_state
 from transferscope.study.places import find_study
+from transferscope.study.status import NotBegun, race_state
 from transferscope.wording import candidate_words, listed, method_words, rough_duration
 
 

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 WorkersOption = Annotated[
-    int | None, typer.Option("--workers", min=0, help="Cells at a time; 0 for this process. [default: by machine]")
+    int | None, typer.Option("--workers", help="Cells at a time; 0 for this process. [default: by machine]")
 ]
-ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="Threads of each process. [default: 1]")]
+ThreadsOption = Annotated[int | None, typer.Option("--threads", help="Threads of each process. [default: 1]")]
 DeviceOption = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps. [default: auto]")]
 BackendOption = Annotated[
     str | None, typer.Option("--backend", help="Where cells are done: local, inline or ray. [default: local]")
@@ -31,17 +31,24 @@ BatchNormOption = Annotated[
 ]
 EarlyStoppingOption = Annotated[
     int | None,
-    typer.Option(min=1, help="End training after so many points of its curve without a gain on held-out labels."),
+    typer.Option(help="End training after so many points of its curve without a gain on held-out labels."),
 ]
 MetricOption = Annotated[
     str | None,
     typer.Option(help="balanced-accuracy, macro-f1 or matthews, for rare classes. [accuracy, or what suits labels]"),
 ]
-ClassWeightsOption = Annotated[str, typer.Option(help="Weights of classes in the loss: none or balanced.")]
-MixUpOption = Annotated[float, typer.Option(min=0, help="Blend examples, with alpha, as in --mix-up 0.2.")]
-OptimiserOption = Annotated[str, typer.Option(help="Optimiser of training and pre-training: sgd or adamw.")]
+ClassWeightsOption = Annotated[
+    str | None, typer.Option(help="Weights of classes in the loss: none or balanced. [none]")
+]
+MixUpOption = Annotated[float | None, typer.Option(help="Blend examples, with alpha, as in --mix-up 0.2. [0]")]
+OptimiserOption = Annotated[
+    str | None, typer.Option(help="Optimiser of training and pre-training: sgd or adamw. [sgd]")
+]
 PrecisionOption = Annotated[
-    str, typer.Option(help="Of training: float32, bfloat16, or auto for bfloat16 where this machine computes in it.")
+    str | None,
+    typer.Option(
+        help="Of training: float32, bfloat16, or auto for bfloat16 where this machine computes in it. [float32]"
+    ),
 ]
 KeepOption = Annotated[
     str | None, typer.Option(help="Trained networks that stay on the disk: winners, all or none. [winners]")

@@ -1,6 +1,5 @@
 """`transferscope rank`: what to transfer from, before any training on the target."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -47,10 +46,6 @@ def rank(
         typer.Option(metavar="METHOD", help="With a study: hold the scores against this method. [fine-tune, if any]"),
     ] = None,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
-    audit: Annotated[
-        bool,
-        typer.Option("--audit", help="With a store: hold the scores against what transfer gave in all its studies."),
-    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
     out: Annotated[Path | None, typer.Option(help="Folder for CSV, SVG and PDF.")] = None,
     as_json: AsJson = False,
@@ -58,8 +53,7 @@ def rank(
     """What to transfer from? Rate pretrained networks on a few labelled target examples, without training.
 
     With files: `transferscope rank --data usps --checkpoint a.safetensors b.safetensors`. With a finished study, also
-    how well each score would have chosen, given what transfer really gave; its report shows this from then on. With a
-    store of several studies and --audit: which score to lead with, beside plain controls, over all targets.
+    how well each score would have chosen, given what transfer really gave; its report shows this from then on.
     """
     from_files = {
         "--checkpoint": checkpoints,
@@ -71,14 +65,6 @@ def rank(
         "--input": input,
         "--head": head,
     }
-    if audit:
-        others = {**from_files, "--study": study}
-        if given := [name for name, value in others.items() if value is not None]:
-            raise SettingsError(f"--audit is about all studies of a store, and {given[0]} was given too; leave it out")
-        if place is None:
-            raise SettingsError("--audit needs a store of studies, as in `transferscope rank runs/all.sqlite --audit`")
-        _audit(place, against=against, seeds=seeds, scores=scores or (), device=device, out=out, as_json=as_json)
-        return
     if place is None:
         if not checkpoints or data is None:
             raise SettingsError(
@@ -131,27 +117,3 @@ def rank(
         return
     written = f"written: {in_a_line(files)}" if files else None
     typer.echo("\n\n".join(filter(None, [as_text(result.answer()), written, result.kept])))
-
-
-def _audit(
-    place: str, *, against: str | None, seeds: int, scores: Sequence[str], device: str, out: Path | None, as_json: bool
-) -> None:
-    from transferscope.analyses.rank.audit_question import audit as ask
-    from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
-
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-    try:
-        with counted_progress("Scoring pretrained networks", "networks") as on_progress:
-            result = ask(place, against=against, seeds=seeds, scores=scores, device=device, on_progress=on_progress)
-    except KeyboardInterrupt:
-        typer.echo("transferscope: stopped before everything was scored", err=True)
-        raise typer.Exit(130) from None
-    files = []
-    if out is not None:
-        files = [*write_files(out, result.figures(), result.tables()), result.report(out / "audit.html").html]
-    if as_json:
-        print_analysis("rank", result, files)
-        return
-    written = f"written: {in_a_line(files)}" if files else None
-    typer.echo("\n\n".join(filter(None, [as_text(result.answer()), written])))

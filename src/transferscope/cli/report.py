@@ -32,7 +32,7 @@ def report(
     from transferscope.analyses.study_page import build_report
     from transferscope.report.save import file_name
     from transferscope.store import Store
-    from transferscope.study.judged import metric_in_words
+    from transferscope.study.places import metric_in_words
 
     url, name = _located(study_or_store, study)
     with Store.open(url, create=False) as store:
@@ -54,7 +54,7 @@ def report(
 def _watched(store: "Store", study: str, out: Path) -> "ReportFiles":
     """Write the page whenever the store has changed, and once more for good when the study is complete or at Ctrl-C."""
     from transferscope.analyses.study_page import build_report
-    from transferscope.study.not_begun import race_state
+    from transferscope.study.status import race_state
 
     seen: object = None
     try:

@@ -24,7 +24,7 @@ _RACE = {
     "time": "its time is used",
     "long runs": "what is left are long runs",
 }
-"""By `study.not_begun.End`."""
+"""By `study.status.End`."""
 
 
 def status(
@@ -43,8 +43,7 @@ def status(
                 _show(store, row.name)
         return
     from transferscope.study.inputs import is_as_planned
-    from transferscope.study.judged import metric_in_words
-    from transferscope.study.places import find_study
+    from transferscope.study.places import find_study, metric_in_words
     from transferscope.study.status import StudyStatus, edited_plan
 
     address = find_study(Path(place))
@@ -83,8 +82,7 @@ def status(
 
 
 def _show(store: "Store", name: str) -> None:
-    from transferscope.study.not_begun import race_state
-    from transferscope.study.status import study_status
+    from transferscope.study.status import race_state, study_status
     from transferscope.wording import cell_words, counted, weights_in_words
 
     found = study_status(store, name)

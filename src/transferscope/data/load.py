@@ -2,9 +2,11 @@
 
 import logging
 import os
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote
@@ -21,7 +23,6 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
 from transferscope.errors import DataError, SettingsError, TransferscopeError, UnknownNameError, unknown_name
 from transferscope.files import expanded
-from transferscope.user_code import is_module
 
 _LOG = logging.getLogger(__name__)
 
@@ -276,9 +277,15 @@ def _plugin(spec: DataSpec) -> Reader | CatalogueEntry:
     """
     if not spec.path and spec.kind in DATA_SETS:
         return DATA_SETS[spec.kind]
-    if spec.path and (spec.kind.endswith(".py") or is_module(spec.kind)):
+    if spec.path and (spec.kind.endswith(".py") or _is_module(spec.kind)):
         return DATA_SETS[f"{spec.kind}:{spec.path}"]
     raise _unknown(spec)
+
+
+def _is_module(name: str) -> bool:
+    """Whether Python would find the package or module that a name begins with; nothing is imported."""
+    top = name.partition(".")[0]
+    return top.isidentifier() and (top in sys.modules or find_spec(top) is not None)
 
 
 def _made_by(function: Reader, spec: DataSpec, seed: int) -> Dataset:

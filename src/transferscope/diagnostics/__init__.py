@@ -15,7 +15,7 @@ from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.curvature_density import CurvatureDensity
 from transferscope.diagnostics.curvature_trace import CurvatureTrace
 from transferscope.diagnostics.data_complexity import DataComplexity
-from transferscope.diagnostics.diagnostic import CostEstimate, Diagnostic, Findings, Spread, spread_of
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings, Spread, spread_of
 from transferscope.diagnostics.feature_alignment import FeatureAlignment
 from transferscope.diagnostics.feature_gap import FeatureGap
 from transferscope.diagnostics.feature_rank import FeatureRank
@@ -37,7 +37,7 @@ def _as_diagnostic(found: object) -> Any:
     """What a reference leads to, if it is a class of diagnostics."""
     if not isinstance(found, type) or not is_dataclass(found):
         raise TypeError("is no dataclass")
-    wanted = ("name", "headline", "needs_source", "needs_start", "measure", "estimate_cost")
+    wanted = ("name", "headline", "needs_source", "needs_start", "measure")
     if lacking := [name for name in wanted if not hasattr(found, name)]:
         raise TypeError(f"lacks {', '.join(lacking)}")
     return found
@@ -70,7 +70,6 @@ DIAGNOSTICS: Registry[type[Diagnostic]] = Registry(
 __all__ = [
     "DIAGNOSTICS",
     "ClassSeparation",
-    "CostEstimate",
     "Curvature",
     "CurvatureDensity",
     "CurvatureTrace",

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.features import class_labels, feature_array, features_cost
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.features import class_labels, feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
 from transferscope.records import Record
@@ -65,7 +65,3 @@ class ClassSeparation:
         features = feature_array(subject.network, subject, self.batch_size)
         estimate = jackknife(lambda index: variance_ratio(features[index], labels[index]), len(labels))
         return Findings((Record("variance_ratio", estimate, subject.part, subject.step),))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """One forward pass."""
-        return features_cost(subject, self.batch_size)

@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.hessian import HessianOperator, Mode, hessian_operator, product_cost
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.hessian import HessianOperator, Mode, hessian_operator
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
-from transferscope.records import Record
+from transferscope.records import Count, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -68,21 +68,18 @@ class Curvature:
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"
 
-    k: int = 20
+    k: Count = 20
     blocks: tuple[str, ...] = ()
     tolerance: float = 1e-3
-    max_products: int = 1000
-    batch_size: int = 128
+    max_products: Count = 1000
+    batch_size: Count = 128
     mode: Mode = "exact"
     seed: int = 0
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if min(self.k, self.max_products, self.batch_size) < 1:
-            raise SettingsError(
-                f"k = {self.k}, max_products = {self.max_products}, batch_size = {self.batch_size}; expected at least 1"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def spectrum(self, subject: Subject) -> Spectrum:
         """The eigenpairs themselves.
@@ -112,15 +109,6 @@ class Curvature:
             for i, estimate in enumerate(spectrum.eigenvalues, start=1)
         )
         return Findings(records, {"hessian_residuals": spectrum.residuals})
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one product on one batch; expects 4 k + 20 products and as many vectors."""
-        unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
-        products = min(self.max_products, 4 * self.k + 20) + self.k
-        basis = max(2 * self.k + 20, 60)
-        restarted = self.k + (basis - self.k) // 2 if products - self.k > basis else 0
-        memory = unit.graph_bytes + (basis + 1 + max(self.k, restarted)) * unit.vector_bytes
-        return CostEstimate(unit.seconds * products, memory, products)
 
     def _operator(self, subject: Subject) -> HessianOperator:
         operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)

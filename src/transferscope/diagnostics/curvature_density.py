@@ -6,13 +6,12 @@ from typing import ClassVar
 
 import torch
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.hessian import Mode, hessian_operator, product_cost
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.hessian import Mode, hessian_operator
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
 from transferscope.numerics.trace import SpectralDensity, rademacher, spectral_density
-from transferscope.records import Record
+from transferscope.records import Count, Positive, Record, check_settings
 
 N_POINTS = 1000
 """Points at which the density is tabulated."""
@@ -44,21 +43,17 @@ class CurvatureDensity:
     version: ClassVar[int] = 3
 
     blocks: tuple[str, ...] = ()
-    n_probes: int = 10
-    steps: int = 80
-    width: float = 0.01
-    batch_size: int = 128
+    n_probes: Count = 10
+    steps: Count = 80
+    width: Positive = 0.01
+    batch_size: Count = 128
     mode: Mode = "exact"
     seed: int = 0
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if min(self.n_probes, self.steps, self.batch_size) < 1 or self.width <= 0:
-            raise SettingsError(
-                f"n_probes = {self.n_probes}, steps = {self.steps}, batch_size = {self.batch_size}, "
-                f"width = {self.width}; expected numbers of at least 1 and a positive width"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def density(self, subject: Subject) -> SpectralDensity:
         """The density itself."""
@@ -99,10 +94,3 @@ class CurvatureDensity:
         }
         records = tuple(Record(name, share, subject.part, subject.step) for name, share in shares.items())
         return Findings(records, arrays)
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one product on one batch."""
-        unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
-        products = self.n_probes * self.steps
-        memory = unit.graph_bytes + (self.steps + 2) * unit.vector_bytes
-        return CostEstimate(unit.seconds * products, memory, products)

@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass, replace
 from math import hypot
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
+from annotated_types import Ge
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.hessian import Mode, hessian_operator, product_cost
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.hessian import Mode, hessian_operator
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
 from transferscope.numerics.trace import estimate_trace, rademacher
-from transferscope.records import Record
+from transferscope.records import Count, Positive, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,16 @@ class CurvatureTrace:
     errors_over: ClassVar[str] = "probes"
 
     blocks: tuple[str, ...] = ()
-    tolerance: float = 0.05
-    max_probes: int = 500
-    batch_size: int = 128
+    tolerance: Positive = 0.05
+    max_probes: Annotated[int, Ge(2)] = 500
+    batch_size: Count = 128
     mode: Mode = "exact"
     seed: int = 0
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.tolerance <= 0 or self.max_probes < 2 or self.batch_size < 1:
-            raise SettingsError(
-                f"tolerance = {self.tolerance}, max_probes = {self.max_probes}, batch_size = {self.batch_size}; "
-                "expected a positive tolerance, at least 2 probes and at least 1 example per batch"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:
         """Record "hessian_trace": standard error over probes, n the number of probes.
@@ -71,9 +67,3 @@ class CurvatureTrace:
             stderr = hypot(trace.stderr or 0.0, error)
             trace = replace(trace, stderr=stderr, status=trace.status if agree else "not_identified")
         return Findings((Record("hessian_trace", trace, subject.part, subject.step),))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one product on one batch; says what the whole budget of probes takes."""
-        unit = product_cost(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
-        memory = unit.graph_bytes + unit.vector_bytes
-        return CostEstimate(unit.seconds * self.max_probes, memory, self.max_probes)

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.features import features_cost, features_of
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.features import features_of
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import jackknife
@@ -63,10 +63,6 @@ class DataComplexity:
             named["source_negative_entropy"] = subject.source
         estimates = {name: self._estimate(subject, examples) for name, examples in named.items()}
         return Findings(tuple(Record(name, value, subject.part, subject.step) for name, value in estimates.items()))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """One forward pass, and a covariance for each group of the jackknife."""
-        return features_cost(subject, self.batch_size)
 
     def _estimate(self, subject: Subject, examples: Examples) -> Estimate:
         backbone = subject.start or subject.network

@@ -32,21 +32,6 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class CostEstimate:
-    """What a measurement will take, said before it starts.
-
-    Attributes:
-        seconds: Wall-clock seconds, from timing one unit of the work on one batch; right within a factor of about 2.
-        memory: Bytes on top of the network and the data.
-        passes: Forward or forward-and-backward passes over the examples.
-    """
-
-    seconds: float
-    memory: int
-    passes: float
-
-
-@dataclass(frozen=True, slots=True)
 class Spread:
     """What a standard error was taken over, and the interval that this many samples allow.
 
@@ -94,10 +79,6 @@ class Diagnostic(Protocol):
 
     def measure(self, subject: Subject) -> Findings:
         """Look at `subject`."""
-        ...
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """What `measure` will take."""
         ...
 
 

@@ -6,12 +6,11 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.features import feature_array, features_cost, label_codes
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Count, Positive, Record, check_settings
 
 
 def feature_label_alignment(
@@ -62,13 +61,12 @@ class FeatureAlignment:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 
-    ridge: float = 0.1
-    batch_size: int = 512
+    ridge: Positive = 0.1
+    batch_size: Count = 512
 
     def __post_init__(self) -> None:
-        """Check the range."""
-        if self.ridge <= 0:
-            raise SettingsError(f"ridge = {self.ridge}; expected a number above 0, such as 0.1")
+        """Check choices and ranges."""
+        check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:
         """Record "feature_label_alignment"; "undefined" when all features are zero."""
@@ -80,7 +78,3 @@ class FeatureAlignment:
             codes = label_codes(subject.examples)
             estimate = feature_label_alignment(features / scale, codes, ridge=self.ridge)
         return Findings((Record("feature_label_alignment", estimate, subject.part, subject.step),))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """One forward pass."""
-        return features_cost(subject, self.batch_size)

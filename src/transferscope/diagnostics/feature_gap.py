@@ -1,17 +1,17 @@
 """How much of the target function lies outside the feature space."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import Ge
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.features import feature_array, features_cost, label_codes
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Count, Record, check_settings
 
 RIDGES = tuple(float(ridge) for ridge in np.logspace(-6, 3, 19))
 """Ridges that cross-validation chooses from, relative to the mean squared norm of the features times their number."""
@@ -83,14 +83,13 @@ class FeatureGap:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 
-    n_folds: int = 5
+    n_folds: Annotated[int, Ge(2)] = 5
     seed: int = 0
-    batch_size: int = 512
+    batch_size: Count = 512
 
     def __post_init__(self) -> None:
-        """Check the range."""
-        if self.n_folds < 2:
-            raise SettingsError(f"n_folds = {self.n_folds}; expected at least 2")
+        """Check choices and ranges."""
+        check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:
         """Record "unexplained_share"."""
@@ -98,7 +97,3 @@ class FeatureGap:
         codes = label_codes(subject.examples)
         share = unexplained_share(features, codes, n_folds=self.n_folds, seed=self.seed)
         return Findings((Record("unexplained_share", share, subject.part, subject.step),))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """One forward pass."""
-        return features_cost(subject, self.batch_size)

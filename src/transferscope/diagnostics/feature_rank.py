@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.features import feature_array, features_cost
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.features import feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
 from transferscope.records import Record
@@ -78,10 +78,6 @@ class FeatureRank:
         share = jackknife(lambda index: leading_share(self._centred(features[index])), len(features))
         named = {"effective_rank": rank, "leading_share": share}
         return Findings(tuple(Record(name, value, subject.part, subject.step) for name, value in named.items()))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """One forward pass."""
-        return features_cost(subject, self.batch_size)
 
     def _centred(self, features: np.ndarray) -> np.ndarray:
         centred: np.ndarray = features - features.mean(axis=0) if self.centre else features

@@ -6,13 +6,12 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
-from transferscope.diagnostics.features import feature_array, features_cost
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.features import feature_array
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Record
+from transferscope.records import Count, Record, check_settings
 
 
 def linear_cka(features: Float[np.ndarray, "N D"], others: Float[np.ndarray, "N E"]) -> float:
@@ -96,13 +95,12 @@ class FeatureSimilarity:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
 
-    n_components: int = 10
-    batch_size: int = 512
+    n_components: Count = 10
+    batch_size: Count = 512
 
     def __post_init__(self) -> None:
-        """Check the range."""
-        if self.n_components < 1:
-            raise SettingsError(f"n_components = {self.n_components}; expected at least 1")
+        """Check choices and ranges."""
+        check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:
         """Records "cka", "mean_principal_angle" and "largest_principal_angle" (radians).
@@ -125,10 +123,6 @@ class FeatureSimilarity:
         }
         records = tuple(Record(name, value, subject.part, subject.step) for name, value in named.items())
         return Findings(records, {"principal_angles": angles})
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Two forward passes."""
-        return features_cost(subject, self.batch_size, n_networks=2)
 
     def _angle(self, value: float | None, n: int) -> Estimate:
         if value is None:

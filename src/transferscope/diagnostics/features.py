@@ -1,15 +1,11 @@
 """Features: what the head of a network reads."""
 
-from dataclasses import replace
-
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
-from transferscope.diagnostics.diagnostic import CostEstimate
 from transferscope.diagnostics.network_state import evaluation_mode, first_outputs, frozen_state
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError, NetworkError, unknown_name
@@ -140,16 +136,3 @@ def label_codes(examples: Examples) -> Float[np.ndarray, "N C"]:
     classes, index = np.unique(examples.labels.cpu().numpy(), return_inverse=True)
     codes: np.ndarray = np.eye(len(classes))[index] - 1 / len(classes)
     return codes
-
-
-def features_cost(subject: Subject, batch_size: int, *, n_networks: int = 1) -> CostEstimate:
-    """Cost of the features of all examples, by timing the first batch."""
-    first = replace(subject, examples=subject.examples.first(batch_size))
-    seconds = seconds_of(lambda: feature_array(first.network, first, batch_size))
-    n_features = feature_array(first.network, replace(first, examples=first.examples.first(1)), 1).shape[1]
-    n_batches = -(-len(subject.examples) // batch_size)
-    memory = (
-        peak_bytes(lambda: feature_array(first.network, first, batch_size))
-        + 4 * 8 * len(subject.examples) * n_features * n_networks
-    )
-    return CostEstimate(seconds * n_batches * n_networks, memory, n_networks)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, sqrt
 from typing import ClassVar
@@ -12,14 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Examples, Subject
-from transferscope.errors import NetworkError, SettingsError
+from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Count, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -145,14 +144,13 @@ class GradientScaling:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 
-    n_examples: int = 1000
-    batch_size: int = 100
+    n_examples: Count = 1000
+    batch_size: Count = 100
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if min(self.n_examples, self.batch_size) < 1:
-            raise SettingsError(f"n_examples = {self.n_examples}, batch_size = {self.batch_size}; expected at least 1")
+        """Check choices and ranges."""
+        check_settings(self)
 
     def layers(self, subject: Subject) -> Mapping[str, LayerScaling]:
         """Gradients at every weighted layer that is called once, in the order of the forward pass.
@@ -207,13 +205,6 @@ class GradientScaling:
         matrices = [name for name, parameter in subject.network.named_parameters() if parameter.dim() >= 2]
         left_out = (name for name in matrices if not any(name.startswith(f"{layer}.") for layer in layers))
         return Findings(records, arrays, tuple(left_out))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one batch."""
-        small = replace(self, n_examples=self.batch_size)
-        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
-        memory = peak_bytes(lambda: replace(small, n_examples=2 * self.batch_size).layers(subject))
-        return CostEstimate(seconds_of(lambda: small.layers(subject)) * n_batches, memory, 1.0)
 
 
 def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor, "m U"]:

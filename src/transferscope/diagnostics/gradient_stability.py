@@ -7,15 +7,13 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Count, Positive, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -61,20 +59,16 @@ class GradientStability:
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"
 
-    steps: int = 100
-    scale: float = 0.01
+    steps: Count = 100
+    scale: Positive = 0.01
     blocks: tuple[str, ...] = ()
-    n_examples: int = 1000
-    batch_size: int = 100
+    n_examples: Count = 1000
+    batch_size: Count = 100
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if min(self.steps, self.n_examples, self.batch_size) < 1 or self.scale <= 0:
-            raise SettingsError(
-                f"steps = {self.steps}, scale = {self.scale}, n_examples = {self.n_examples}, batch_size = "
-                f"{self.batch_size}; expected numbers of at least 1 and a positive scale"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def curves(self, subject: Subject) -> DescentCurves:
         """Losses along the negative gradient in both protocols."""
@@ -112,15 +106,6 @@ class GradientStability:
             "descent_fixed_step": shares @ curves.fixed_steps,
         }
         return Findings(tuple(Record(name, e, subject.part, subject.step) for name, e in named.items()), arrays)
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one gradient and four losses on one batch."""
-        small = replace(self, steps=1, n_examples=self.batch_size)
-        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
-        seconds = seconds_of(lambda: small.curves(subject)) * n_batches * (2 * self.steps + 5) / 7
-        two = replace(small, n_examples=2 * self.batch_size)  # the answers to one batch live until the next has its own
-        memory = peak_bytes(lambda: two.curves(subject)) + 16 * self.steps * n_batches
-        return CostEstimate(seconds, memory, 2 * self.steps + 5)
 
     def _variation(self, losses: Float[np.ndarray, "B T"], n: int) -> Estimate:
         changes = torch.from_numpy(losses - losses[:, :1])

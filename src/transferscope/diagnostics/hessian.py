@@ -1,8 +1,8 @@
 """Products of the Hessian of the loss with vectors."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from math import prod
 from typing import Literal
 
 import torch
@@ -10,9 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from transferscope.diagnostics.cost import peak_bytes, saved_bytes, seconds_of
 from transferscope.diagnostics.loss_surface import Layout, LossSurface, batch_shares, loss_surface, mean_over_batches
-from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
@@ -123,7 +121,7 @@ class HessianOperator:
 
     def graph_bytes(self) -> int:
         """About how much the differentiated graph of the first batch takes."""
-        return _GRAPH_FACTOR * saved_bytes(self.surface, len(self.batches[0]))
+        return _GRAPH_FACTOR * _saved_bytes(self.surface, len(self.batches[0]))
 
     def _product(self, i: int, vector: Float[Tensor, " P"]) -> tuple[Tensor, float]:
         """H_b v of batch i, and its error relative to ||v||."""
@@ -172,38 +170,17 @@ def hessian_operator(subject: Subject, *, blocks: tuple[str, ...], batch_size: i
     return HessianOperator(loss_surface(subject, blocks), batch_size=batch_size, mode=mode)
 
 
-@dataclass(frozen=True)
-class ProductCost:
-    """What one Hessian-vector product over all examples takes.
+def _saved_bytes(surface: LossSurface, batch_size: int) -> int:
+    """Bytes that the forward pass of one batch keeps for its backward pass; what is saved twice counts twice."""
+    sizes: list[int] = []
 
-    Attributes:
-        seconds: Wall-clock seconds.
-        graph_bytes: Memory of the differentiated graphs, and of what a product makes on the way.
-        vector_bytes: Memory of one vector of parameters.
-    """
+    def note(tensor: Tensor) -> None:
+        sizes.append(tensor.element_size() * prod(tensor.shape))
 
-    seconds: float
-    graph_bytes: int
-    vector_bytes: int
-
-
-def product_cost(subject: Subject, *, blocks: tuple[str, ...], batch_size: int, mode: Mode) -> ProductCost:
-    """Time a product on the first batch and scale it to all of them."""
-    small = replace(subject, examples=subject.examples.first(batch_size))
-    n_batches = -(-len(subject.examples) // batch_size)
-    with evaluation_mode(subject.network):
-        operator = hessian_operator(small, blocks=blocks, batch_size=batch_size, mode=mode)
-        point = operator.surface.point.to(operator.dtype)
-        seconds = seconds_of(partial(operator, point))
-        kept = mode == "exact" and operator.graph_bytes() * n_batches <= GRAPH_MEMORY
-        del operator
-
-        def one_product() -> None:
-            hessian_operator(small, blocks=blocks, batch_size=batch_size, mode=mode)(point)
-
-        graph = peak_bytes(lambda: hessian_operator(small, blocks=blocks, batch_size=batch_size, mode=mode))
-        memory = peak_bytes(one_product) + (graph * (n_batches - 1) if kept else 0)
-    return ProductCost(seconds * n_batches, memory, point.numel() * point.element_size())
+    leaves = {name: tensor.detach().requires_grad_() for name, tensor in surface.moved.items()}
+    with torch.enable_grad(), torch.autograd.graph.saved_tensors_hooks(note, lambda _: torch.empty(0)):
+        surface.value(leaves, surface.examples.first(batch_size))
+    return sum(sizes)
 
 
 def _leaves(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

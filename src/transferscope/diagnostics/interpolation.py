@@ -1,20 +1,19 @@
 """The loss on the straight line between two networks."""
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from jaxtyping import Float
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import SettingsError
-from transferscope.records import Record
+from transferscope.records import Count, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -38,17 +37,13 @@ class Interpolation:
     needs_start: ClassVar[bool] = True
     errors_over: ClassVar[str] = "batches"
 
-    resolution: int = 21
-    n_examples: int = 1000
-    batch_size: int = 100
+    resolution: Annotated[int, Ge(3)] = 21
+    n_examples: Count = 1000
+    batch_size: Count = 100
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.resolution < 3 or min(self.n_examples, self.batch_size) < 1:
-            raise SettingsError(
-                f"resolution = {self.resolution}, n_examples = {self.n_examples}, batch_size = {self.batch_size}; "
-                "expected at least 3 points and at least 1 example"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def losses(self, subject: Subject) -> Float[np.ndarray, "B G"]:
         """Mean loss of each batch at each point of the line, from the subject's network on.
@@ -81,15 +76,6 @@ class Interpolation:
         barrier = mean_over_batches(excess[:, highest], weights, n)
         arrays = {"interpolation_t": t.numpy(), "interpolation_loss": (weights @ losses).numpy()}
         return Findings((Record("loss_barrier", barrier, subject.part, subject.step),), arrays)
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times three points on one batch."""
-        small = replace(self, resolution=3, n_examples=self.batch_size)
-        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
-        seconds = seconds_of(lambda: small.losses(subject)) / 3 * self.resolution * n_batches
-        two = replace(small, n_examples=2 * self.batch_size)  # the answers to one batch live until the next has its own
-        memory = peak_bytes(lambda: two.losses(subject)) + 8 * self.resolution * n_batches
-        return CostEstimate(seconds, memory, self.resolution)
 
 
 def _whole_state(surface: LossSurface) -> LossSurface:

@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import check_one_class_each
 from transferscope.diagnostics.subject import Examples, Subject
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
-from transferscope.records import Record
+from transferscope.records import Count, NotNegative, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -40,19 +40,13 @@ class KernelDistance:
     needs_start: ClassVar[bool] = False
 
     classes: Literal["name", "index"] = "name"
-    n_source: int = 2000
-    n_target: int = 1000
-    ridge: float = RIDGE
+    n_source: Count = 2000
+    n_target: Count = 1000
+    ridge: NotNegative = RIDGE
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.classes not in ("name", "index"):
-            raise SettingsError(f"classes = {self.classes!r}; expected 'name' or 'index'")
-        if min(self.n_source, self.n_target) < 1 or self.ridge < 0:
-            raise SettingsError(
-                f"n_source = {self.n_source}, n_target = {self.n_target}, ridge = {self.ridge}; expected at least 1 "
-                "example each and a ridge of at least 0"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def transfer(self, subject: Subject) -> KernelTransfer:
         """Everything the kernel says.
@@ -95,16 +89,6 @@ class KernelDistance:
             "kernel_deviation_scratch": transfer.deviation_scratch,
         }
         return Findings(tuple(Record(name, e, subject.part, subject.step) for name, e in named.items()))
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Two Cholesky decompositions and three Gram matrices, at 10^10 operations per second."""
-        n_source = min(self.n_source, len(subject.source or ()))
-        n_target = min(self.n_target, len(subject.examples))
-        width = subject.examples.inputs[0].numel()
-        products = (n_source**2 + n_target**2 + n_source * n_target) * width * 2
-        factors = 2 * (n_source**3 + n_target**3) / 3
-        memory = 8 * 4 * (n_source**2 + n_target**2 + n_source * n_target)
-        return CostEstimate((products + factors) * 1e-10, memory, 0.0)
 
 
 def _in_order(source: Examples, target: Examples) -> Examples:

@@ -2,22 +2,22 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
+from annotated_types import Ge
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
 from transferscope.diagnostics.curvature import Curvature
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.grid import Grid, Progress, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Record
+from transferscope.records import Count, Positive, Record, check_settings
 
 Biases = Literal["zero", "scale"]
 """What becomes of biases and normalisation parameters: not moved, or scaled like one filter each."""
@@ -132,24 +132,20 @@ class Landscape:
     errors_over: ClassVar[str] = "batches"
 
     dimensions: Literal[1, 2] = 2
-    resolution: int = 25
-    radius: float = 0.5
+    resolution: Annotated[int, Ge(2)] = 25
+    radius: Positive = 0.5
     centre: Literal["end", "start"] = "end"
     directions: Literal["random", "eigenvectors"] = "random"
     blocks: tuple[str, ...] = ()
     biases: Biases = "zero"
-    n_examples: int = 1000
-    batch_size: int = 100
+    n_examples: Count = 1000
+    batch_size: Count = 100
     seed: int = 0
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.resolution < 2 or self.radius <= 0 or min(self.n_examples, self.batch_size) < 1:
-            raise SettingsError(
-                f"resolution = {self.resolution}, radius = {self.radius}, n_examples = {self.n_examples}, batch_size = "
-                f"{self.batch_size}; expected at least 2 points, a positive radius and at least 1 example"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def losses(
         self, subject: Subject, *, file: Path | None = None, progress: Progress | None = None
@@ -206,21 +202,6 @@ class Landscape:
         loss = mean.reshape((self.resolution,) * self.dimensions).numpy()
         records = tuple(Record(name, estimate, subject.part, subject.step) for name, estimate in rises.items())
         return Findings(records, {"landscape_axis": axis, "landscape_loss": loss})
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times one point on one batch (and the eigenvectors, if they are the directions)."""
-        small = replace(self, n_examples=self.batch_size, resolution=4, dimensions=1, directions="random")
-        centred = self._centred(subject)
-        n_batches = -(-min(self.n_examples, len(subject.examples)) // self.batch_size)
-        n_points = self.resolution**self.dimensions + 1
-        seconds = seconds_of(lambda: small.losses(subject)) / 5 * n_points * n_batches
-        few = replace(small, dimensions=self.dimensions, resolution=2, n_examples=2 * self.batch_size)
-        memory = peak_bytes(lambda: few.losses(subject))
-        cost = CostEstimate(seconds, memory + 8 * n_points * n_batches, n_points)
-        if self.directions == "random":
-            return cost
-        eigen = self._curvature().estimate_cost(centred)
-        return CostEstimate(cost.seconds + eigen.seconds, max(cost.memory, eigen.memory), cost.passes + eigen.passes)
 
     def _centred(self, subject: Subject) -> Subject:
         order = torch.randperm(len(subject.examples), generator=torch.Generator().manual_seed(self.seed))

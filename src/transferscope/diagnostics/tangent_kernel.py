@@ -10,15 +10,14 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import grad, vmap
 
-from transferscope.diagnostics.cost import peak_bytes, seconds_of
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import label_codes
 from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import NetworkError, SettingsError
+from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Count, Record, check_settings
 
 MEMORY = 3 * 2**28
 """Bytes of gradients that are kept at a time, by default."""
@@ -126,18 +125,14 @@ class TangentKernel:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 
-    n_examples: int = 200
+    n_examples: Count = 200
     blocks: tuple[str, ...] = ()
-    memory: int = MEMORY
-    batch_size: int = 32
+    memory: Count = MEMORY
+    batch_size: Count = 32
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
-        if min(self.n_examples, self.memory, self.batch_size) < 1:
-            raise SettingsError(
-                f"n_examples = {self.n_examples}, memory = {self.memory}, batch_size = {self.batch_size}; expected at "
-                "least 1"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:
         """The kernel between the first `n_examples` examples."""
@@ -163,18 +158,3 @@ class TangentKernel:
         estimates = {name: Estimate.without_error(value, len(gram)) for name, value in values.items()}
         records = tuple(Record(name, e, subject.part, subject.step) for name, e in estimates.items())
         return Findings(records, {"ntk": gram})
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Times the kernel of one batch."""
-        n = min(self.n_examples, len(subject.examples))
-        few = min(n, self.batch_size)
-        small = replace(self, n_examples=few)
-        with evaluation_mode(subject.network):
-            row_bytes = loss_surface(subject, self.blocks, outputs_only=True).point.nbytes
-        n_chunks = -(-n * row_bytes // self.memory)
-        n_networks = 1 if subject.start is None else 2
-        passes = n_networks * (n_chunks + 1) / 2
-        seconds = seconds_of(lambda: small.gram(subject)) * n / few * passes
-        rows = max(0, min(self.memory, n * row_bytes) - few * row_bytes)  # kept beyond those of the one batch
-        memory = peak_bytes(lambda: small.gram(subject)) + rows + 4 * 8 * n * n
-        return CostEstimate(seconds, memory, passes)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
-from transferscope.diagnostics.diagnostic import CostEstimate, Findings
+from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
@@ -99,12 +99,6 @@ class Weights:
         return Findings(
             tuple(Record(name, _exact(value), subject.part, subject.step) for name, value in values.items())
         )
-
-    def estimate_cost(self, subject: Subject) -> CostEstimate:
-        """Reads the weights once."""
-        weights = weight_matrices(subject.network).values()
-        largest = max((weight.numel() * weight.element_size() for weight in weights), default=0)
-        return CostEstimate(1e-9 * sum(weight.numel() for weight in weights), largest, 0.0)
 
 
 def _exact(value: float) -> Estimate:

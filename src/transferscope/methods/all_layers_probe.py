@@ -12,14 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
-from transferscope.errors import SettingsError
 from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
 from transferscope.methods.common import Domain, domain, n_weights, solved, working_copy
 from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Method, Start
 from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network
-from transferscope.records import check_choices
+from transferscope.records import Count, Share
 from transferscope.training import (
     TensorSet,
     example_weights,
@@ -117,20 +116,11 @@ class AllLayersProbe(Method):
         pool: Maps are averaged over pool x pool parts, at least 1; tokens over all.
     """
 
-    fraction: float | Literal["auto"] = "auto"
-    pool: int = 2
+    fraction: Share | Literal["auto"] = "auto"
+    pool: Count = 2
 
     name: ClassVar[str] = "all-layers-probe"
     version: ClassVar[int] = 3
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_choices(self)
-        if (self.fraction != "auto" and not 0 <= self.fraction <= 1) or self.pool < 1:
-            raise SettingsError(
-                f'fraction = {self.fraction} and pool = {self.pool}; expected a share from 0 to 1, or "auto", and a '
-                "pool of at least 1"
-            )
 
     @property
     def start(self) -> Start:

@@ -9,6 +9,7 @@ from torch import nn
 from transferscope.errors import SettingsError
 from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import Beginning, FineTuning, other_head
+from transferscope.records import Positive
 from transferscope.training import TrainingSettings
 
 
@@ -25,7 +26,7 @@ class BitFit(FineTuning):
         lr_scale: As in `FineTuning`; few numbers take a larger rate than all weights do.
     """
 
-    lr_scale: float = 1.0
+    lr_scale: Positive = 1.0
 
     name: ClassVar[str] = "bitfit"
     version: ClassVar[int] = 1

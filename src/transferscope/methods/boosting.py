@@ -2,15 +2,16 @@
 
 import time
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import Annotated, ClassVar, get_args
 
 import numpy as np
 import torch
+from annotated_types import Gt, Le
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError
 from transferscope.methods.common import domain, solved
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.methods.probe_head import probe_of
@@ -18,6 +19,7 @@ from transferscope.methods.source_labels import Line
 from transferscope.methods.trees import Trees, boosted
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, Scaled
+from transferscope.records import Count
 from transferscope.training import TrainingSettings, example_weights, pixel_scale, stream_seed, to_tensors, weights_in
 
 AS_THEY_ARE = NetworkInput(mean=0.0, std=1.0)
@@ -35,20 +37,12 @@ class Boosting(Control):
         depth: Questions from the root of a tree to a leaf, at least 1.
     """
 
-    trees: int = 100
-    rate: float = 0.1
-    depth: int = 3
+    trees: Count = 100
+    rate: Annotated[float, Gt(0), Le(1)] = 0.1
+    depth: Count = 3
 
     name: ClassVar[str] = "boosting"
     version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        if self.trees < 1 or self.depth < 1 or not 0 < self.rate <= 1:
-            raise SettingsError(
-                f"trees = {self.trees}, rate = {self.rate} and depth = {self.depth}; expected at least 1 tree, a rate "
-                "above 0 and up to 1, and a depth of at least 1"
-            )
 
     @property
     def start(self) -> Start:

@@ -7,10 +7,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.errors import SettingsError
 from transferscope.methods.method import Value
 from transferscope.methods.target_training import FineTuning, Regulariser
 from transferscope.models.network import Network
+from transferscope.records import Count, NotNegative
 from transferscope.training import TrainingSettings
 
 
@@ -27,17 +27,11 @@ class Bss(FineTuning):
         k: How many singular values, at least 1; all where there are fewer.
     """
 
-    eta: float = 0.001
-    k: int = 1
+    eta: NotNegative = 0.001
+    k: Count = 1
 
     name: ClassVar[str] = "bss"
     version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        super().__post_init__()
-        if self.eta < 0 or self.k < 1:
-            raise SettingsError(f"eta = {self.eta} and k = {self.k}; expected eta of 0 or more and k of at least 1")
 
     def regulariser(self, own: Network) -> Regulariser:
         """The penalty on the smallest singular values."""

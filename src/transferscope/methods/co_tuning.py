@@ -10,10 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.data.task import Dataset, TransferTask
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import Beginning, FineTuning
 from transferscope.models.network import Network
+from transferscope.records import NotNegative
 from transferscope.training import Batch, ParameterGroup, TrainingSettings, batch_loss, outputs_of
 
 
@@ -31,16 +32,10 @@ class CoTuning(FineTuning):
         trade_off: Weight of the source head's loss, at least 0.
     """
 
-    trade_off: float = 1.0
+    trade_off: NotNegative = 1.0
 
     name: ClassVar[str] = "co-tuning"
     version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        super().__post_init__()
-        if self.trade_off < 0:
-            raise SettingsError(f"trade_off = {self.trade_off} is out of range; expected 0 or more")
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
         """Refuse tasks without classes on both sides.

@@ -15,6 +15,7 @@ from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import Beginning, FineTuning
 from transferscope.models.initialise import reinitialise
 from transferscope.models.network import Network
+from transferscope.records import NotNegative
 from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features, stream_seed
 
 
@@ -33,7 +34,7 @@ class Distill(FineTuning):
             from fresh weights, so that the features are all that it gets from the source.
     """
 
-    beta: float = 0.1
+    beta: NotNegative = 0.1
     initial: Literal["pretrained", "random"] = "pretrained"
 
     name: ClassVar[str] = "distill"
@@ -42,8 +43,6 @@ class Distill(FineTuning):
     def __post_init__(self) -> None:
         """Check the ranges."""
         super().__post_init__()
-        if self.beta < 0:
-            raise SettingsError(f"beta = {self.beta} is out of range; expected 0 or more")
         if self.initial == "random" and (self.head == "probe" or self.frozen_blocks):
             raise SettingsError(
                 f'head = "{self.head}" and frozen_blocks = {self.frozen_blocks} with initial = "random" would keep '

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
+from annotated_types import Ge, Lt
 from torch import nn
 
 from transferscope.errors import SettingsError
@@ -12,6 +13,7 @@ from transferscope.methods.common import Domain, device_of
 from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import FineTuning, other_head
 from transferscope.models.network import Network, TwoLayerHead, seeded
+from transferscope.records import Share
 from transferscope.training import ParameterGroup, TrainingSettings, stream_seed
 
 
@@ -33,10 +35,10 @@ class FineTune(FineTuning):
     """
 
     head: Literal["random", "probe"] = "random"  # in the identity of every cell, as before all of the family had it
-    frozen_blocks: int = 0  # likewise
-    layer_decay: float = field(default=1.0, kw_only=True)
-    unfreeze: float = field(default=0.0, kw_only=True)
-    hidden_units: int = field(default=0, kw_only=True)
+    frozen_blocks: Annotated[int, Ge(0)] = 0  # likewise
+    layer_decay: Share = field(default=1.0, kw_only=True)
+    unfreeze: Annotated[float, Ge(0), Lt(1)] = field(default=0.0, kw_only=True)
+    hidden_units: Annotated[int, Ge(0)] = field(default=0, kw_only=True)
 
     name: ClassVar[str] = "fine-tune"
     version: ClassVar[int] = 1
@@ -49,12 +51,6 @@ class FineTune(FineTuning):
     def __post_init__(self) -> None:
         """Check the ranges."""
         super().__post_init__()
-        if not 0 <= self.layer_decay <= 1:
-            raise SettingsError(f"layer_decay = {self.layer_decay} is out of range; expected a factor from 0 to 1")
-        if not 0 <= self.unfreeze < 1:
-            raise SettingsError(f"unfreeze = {self.unfreeze} is out of range; expected a share from 0 and below 1")
-        if self.hidden_units < 0:
-            raise SettingsError(f"hidden_units = {self.hidden_units} is out of range; expected 0 or more")
         if self.hidden_units and self.head == "probe":
             raise SettingsError(
                 f'hidden_units = {self.hidden_units} with head = "probe": a probe is linear; give head = "random", or '

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
+from annotated_types import Gt, Lt
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
-from transferscope.errors import SettingsError
 from transferscope.methods.common import (
     domain,
     fit_learner,
@@ -35,15 +35,10 @@ class Joint(Method):
         alpha: Weight of the target loss, in (0, 1).
     """
 
-    alpha: float = 0.5
+    alpha: Annotated[float, Gt(0), Lt(1)] = 0.5
 
     name: ClassVar[str] = "joint"
     version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        if not 0 < self.alpha < 1:
-            raise SettingsError(f"alpha = {self.alpha} is out of range; expected a number between 0 and 1")
 
     @property
     def start(self) -> Start:

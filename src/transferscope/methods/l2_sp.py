@@ -10,6 +10,7 @@ from torch import Tensor
 from transferscope.methods.method import Value
 from transferscope.methods.target_training import AnchoredFineTuning, Regulariser
 from transferscope.models.network import Network
+from transferscope.records import NotNegative
 from transferscope.training import TrainingSettings
 
 USUAL_PULL = 0.01
@@ -29,7 +30,7 @@ class L2Sp(AnchoredFineTuning):
         alpha: Weight decay of the new head, at least 0.
     """
 
-    beta: float = USUAL_PULL
+    beta: NotNegative = USUAL_PULL
 
     name: ClassVar[str] = "l2-sp"
     version: ClassVar[int] = 1

@@ -8,12 +8,12 @@ from typing import ClassVar, Literal
 import torch
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError
 from transferscope.methods.common import Domain, domain, n_weights, solved, working_copy
 from transferscope.methods.method import FitOptions, Fitted, Method, Snapshots, Start, Value
 from transferscope.methods.probe_head import ProbeFit, best_probe, logistic_probe, probe_of
 from transferscope.models.network import Network
-from transferscope.records import check_choices
+from transferscope.records import Count, Positive
 from transferscope.training import TrainingSettings, frozen_features, stream_seed
 
 
@@ -29,20 +29,11 @@ class LinearProbe(Method):
     """
 
     solver: Literal["auto", "ridge", "logistic"] = "auto"
-    penalty: float = 1.0
-    max_iterations: int = 2000
+    penalty: Positive = 1.0
+    max_iterations: Count = 2000
 
     name: ClassVar[str] = "linear-probe"
     version: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_choices(self)
-        if self.penalty <= 0 or self.max_iterations < 1:
-            raise SettingsError(
-                f"penalty = {self.penalty} and max_iterations = {self.max_iterations}; expected a penalty above 0 and "
-                "at least 1 iteration"
-            )
 
     @property
     def start(self) -> Start:

@@ -15,6 +15,7 @@ from transferscope.methods.bit_fit import is_normalisation
 from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import Beginning, FineTuning
 from transferscope.models.network import Network, seeded
+from transferscope.records import Count, Positive
 from transferscope.training import TrainingSettings, stream_seed
 
 ADAPTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.MultiheadAttention)
@@ -64,20 +65,12 @@ class LoRA(FineTuning):
         alpha: Factor on the change, above 0, divided by the rank.
     """
 
-    lr_scale: float = 1.0
-    rank: int = 4
-    alpha: float = 4.0
+    lr_scale: Positive = 1.0
+    rank: Count = 4
+    alpha: Positive = 4.0
 
     name: ClassVar[str] = "lora"
     version: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        super().__post_init__()
-        if self.rank < 1 or self.alpha <= 0:
-            raise SettingsError(
-                f"rank = {self.rank} and alpha = {self.alpha}; expected a rank of at least 1 and alpha above 0"
-            )
 
     def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:
         """Put the changes in; blocks that are frozen get none.

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
+from annotated_types import Ge
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -24,9 +25,9 @@ from transferscope.methods.common import (
 from transferscope.methods.inner_head import Goal, InnerHead, leave_one_out_head, unrolled_head, weighted_ridge_head
 from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
-from transferscope.methods.target_training import Beginning, check_frozen, check_scales, first_blocks
+from transferscope.methods.target_training import Beginning, first_blocks
 from transferscope.models.network import Network
-from transferscope.records import check_choices
+from transferscope.records import Count, Positive
 from transferscope.training import (
     Batch,
     Draw,
@@ -72,43 +73,28 @@ class Merlin(Method):
         frozen_blocks: How many of the pretrained backbone's blocks, from the input up, keep their weights.
     """
 
-    rho: float = 2.0
+    rho: Positive = 2.0
     inner: Literal["ridge", "unrolled", "none"] = "ridge"
-    ridge: float | Literal["auto"] = "auto"
-    inner_steps: int = 20
-    inner_lr: float | None = None
-    target_batch: int | None = None
+    ridge: Positive | Literal["auto"] = "auto"
+    inner_steps: Count = 20
+    inner_lr: Positive | None = None
+    target_batch: Annotated[int, Ge(4)] | None = None
     initial: Literal["random", "pretrained"] = "random"
     source_term: bool = True
-    lr_scale: float = 1.0
-    frozen_blocks: int = 0
+    lr_scale: Positive = 1.0
+    frozen_blocks: Annotated[int, Ge(0)] = 0
 
     name: ClassVar[str] = "merlin"
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        check_choices(self)
-        check_scales(self.lr_scale)
-        check_frozen(self.frozen_blocks)
+        super().__post_init__()
         if self.frozen_blocks and self.initial == "random":
             raise SettingsError(
                 f'frozen_blocks = {self.frozen_blocks} with initial = "random" would keep random weights; '
                 'give initial = "pretrained", or 0'
             )
-        fine = {
-            "rho": self.rho > 0,
-            "ridge": self.ridge == "auto" or self.ridge > 0,
-            "inner_steps": self.inner_steps >= 1,
-            "inner_lr": self.inner_lr is None or self.inner_lr > 0,
-            "target_batch": self.target_batch is None or self.target_batch >= 4,
-        }
-        least = {"target_batch": "at least 4", "ridge": 'above 0, or "auto"'}
-        for name, holds in fine.items():
-            if not holds:
-                raise SettingsError(
-                    f"{name} = {getattr(self, name)} is out of range; expected {least.get(name, 'above 0')}"
-                )
 
     @property
     def start(self) -> Start:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import torch
+from annotated_types import Ge
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -16,7 +17,7 @@ from transferscope.methods.merlin import Merlin
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.target_training import Beginning, first_blocks, share_of
 from transferscope.models.network import Network, seeded
-from transferscope.records import check_choices
+from transferscope.records import Count, Positive
 from transferscope.training import TensorSet, TrainingSettings, frozen_features, stream_seed
 
 
@@ -62,25 +63,23 @@ class MerlinFt(Method):
     """
 
     inner: Literal["ridge", "unrolled", "none"] = "ridge"
-    ridge: float | Literal["auto"] = "auto"
-    inner_steps: int = 20
-    inner_lr: float | None = None
-    target_batch: int | None = None
-    lr_scale: float | Literal["auto"] = "auto"
-    frozen_blocks: int = 0
+    ridge: Positive | Literal["auto"] = "auto"
+    inner_steps: Count = 20
+    inner_lr: Positive | None = None
+    target_batch: Annotated[int, Ge(4)] | None = None
+    lr_scale: Positive | Literal["auto"] = "auto"
+    frozen_blocks: Annotated[int, Ge(0)] = 0
     adapters: Literal["none", "lora", "head"] = "none"
-    rank: int = 4
-    hidden: int = 32
+    rank: Count = 4
+    hidden: Count = 32
 
     name: ClassVar[str] = "merlin-ft"
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        check_choices(self)
+        super().__post_init__()
         self._merlin()
-        if self.rank < 1 or self.hidden < 1:
-            raise SettingsError(f"rank = {self.rank} and hidden = {self.hidden}; expected both to be at least 1")
         if self.adapters == "head" and self.frozen_blocks:
             raise SettingsError(
                 f'frozen_blocks = {self.frozen_blocks} and adapters = "head", with which all blocks stay as they are; '

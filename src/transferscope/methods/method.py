@@ -14,7 +14,7 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.estimate import Status
 from transferscope.models.network import Network
-from transferscope.records import Cost, Record
+from transferscope.records import Cost, Record, check_settings
 from transferscope.training import PixelScale, TrainingSettings, outputs_of, to_tensors
 
 Start = Literal["random", "pretrained"]
@@ -129,6 +129,10 @@ class Method(ABC):
 
     version: ClassVar[int]
     """Part of a cell's key; raised when the same settings give other results than before."""
+
+    def __post_init__(self) -> None:
+        """Check choices and ranges."""
+        check_settings(self)
 
     @property
     @abstractmethod

@@ -3,15 +3,17 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from annotated_types import Ge, Le
 
 from transferscope.data.task import TransferTask
-from transferscope.errors import SettingsError
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.held_out import blend, forget_runs, harm, held_out_part, one_of_several, total_cost
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import GIVEN_SHARE, Beginning
 from transferscope.models.network import Network
+from transferscope.records import Count, Positive
 from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors, weights_in
 
 FACTORS = (1.0, 5.0, 25.0)
@@ -46,22 +48,13 @@ class Soup(FineTune):
         orders: In how many orders of the examples each of these is trained, at least 1.
     """
 
-    lr_scale: float = GIVEN_SHARE
+    lr_scale: Positive = GIVEN_SHARE
     head: Literal["random", "probe"] = "probe"
-    rates: int = field(default=3, kw_only=True)
-    orders: int = field(default=1, kw_only=True)
+    rates: Annotated[int, Ge(1), Le(len(FACTORS))] = field(default=3, kw_only=True)
+    orders: Count = field(default=1, kw_only=True)
 
     name: ClassVar[str] = "soup"
     version: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        super().__post_init__()
-        if not 1 <= self.rates <= len(FACTORS) or self.orders < 1:
-            raise SettingsError(
-                f"rates = {self.rates} and orders = {self.orders}; expected 1 to {len(FACTORS)} rates and at least 1 "
-                "order"
-            )
 
     @property
     def most_runs(self) -> int:

@@ -8,8 +8,9 @@ features are not enough), and the network that predicts (`predictor`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
+from annotated_types import Ge
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -26,7 +27,7 @@ from transferscope.methods.common import (
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.probe_head import probe_of
 from transferscope.models.network import Network
-from transferscope.records import check_choices
+from transferscope.records import NotNegative, Positive
 from transferscope.training import (
     Batch,
     Draw,
@@ -194,16 +195,10 @@ class FineTuning(TargetTraining):
         frozen_blocks: How many of the backbone's blocks, from the input up, keep their pretrained weights.
     """
 
-    lr_scale: float | Literal["auto"] = "auto"
-    head_lr_scale: float | None = None
+    lr_scale: Positive | Literal["auto"] = "auto"
+    head_lr_scale: Positive | None = None
     head: Literal["random", "probe"] = field(default="random", kw_only=True)
-    frozen_blocks: int = field(default=0, kw_only=True)
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        check_choices(self)
-        check_scales(*self.rate_shares.values())
-        check_frozen(self.frozen_blocks)
+    frozen_blocks: Annotated[int, Ge(0)] = field(default=0, kw_only=True)
 
     @property
     def start(self) -> Start:
@@ -277,39 +272,12 @@ class AnchoredFineTuning(FineTuning):
         alpha: Weight decay of the new head, at least 0.
     """
 
-    beta: float = 0.1
-    alpha: float = 0.01
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        super().__post_init__()
-        if self.beta < 0 or self.alpha < 0:
-            raise SettingsError(f"beta = {self.beta} and alpha = {self.alpha}; expected both to be 0 or more")
+    beta: NotNegative = 0.1
+    alpha: NotNegative = 0.01
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """Backbone and head, without weight decay."""
         return [replace(group, weight_decay=0.0) for group in super().groups(own)]
-
-
-def check_scales(*scales: float) -> None:
-    """Refuse a factor on the learning rate that is not positive.
-
-    Raises:
-        SettingsError: A factor is 0 or negative.
-    """
-    for scale in scales:
-        if scale <= 0:
-            raise SettingsError(f"a learning-rate scale of {scale} is out of range; expected a number above 0")
-
-
-def check_frozen(n_blocks: int) -> None:
-    """Refuse a negative number of frozen blocks.
-
-    Raises:
-        SettingsError: It is negative.
-    """
-    if n_blocks < 0:
-        raise SettingsError(f"frozen_blocks = {n_blocks} is out of range; expected 0 or more")
 
 
 def first_blocks(own: Network, n_blocks: int) -> Sequence[nn.Module]:

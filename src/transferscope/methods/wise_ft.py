@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from transferscope.data.task import TransferTask
-from transferscope.errors import SettingsError
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.held_out import blend, forget_runs, harm, held_out_part, one_of_several, total_cost
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import Beginning
 from transferscope.models.network import Network
+from transferscope.records import Share
 from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors, weights_in
 
 SHARES = tuple(i / 10 for i in range(10, -1, -1))
@@ -36,16 +36,10 @@ class WiseFt(FineTune):
     """
 
     head: Literal["random", "probe"] = "probe"
-    share: float | Literal["auto"] = field(default="auto", kw_only=True)
+    share: Share | Literal["auto"] = field(default="auto", kw_only=True)
 
     name: ClassVar[str] = "wise-ft"
     version: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        super().__post_init__()
-        if self.share != "auto" and not 0 <= self.share <= 1:
-            raise SettingsError(f'share = {self.share} is out of range; expected a share from 0 to 1, or "auto"')
 
     @property
     def most_runs(self) -> int:

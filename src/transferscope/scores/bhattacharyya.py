@@ -16,8 +16,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.data.task import Kind
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
+from transferscope.records import Count, check_settings
 from transferscope.scores.score import Needs, TargetView, indicators, without_value
 from transferscope.scores.spectrum import centred, spectrum
 
@@ -36,7 +36,7 @@ class Bhattacharyya:
     """
 
     covariance: Literal["spherical", "diagonal"] = "spherical"
-    components: int = 64
+    components: Count = 64
     name: ClassVar[str] = "gbc"
     title: ClassVar[str] = "GBC"
     source: ClassVar[str] = "Pandy et al. 2022, section 3"
@@ -44,12 +44,8 @@ class Bhattacharyya:
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
-        """Check the settings."""
-        if self.covariance not in ("spherical", "diagonal") or self.components < 1:
-            raise SettingsError(
-                f"covariance = {self.covariance!r}, components = {self.components} were given; expected 'spherical' or "
-                "'diagonal' and at least 1 component"
-            )
+        """Check choices and ranges."""
+        check_settings(self)
 
     def value(self, view: TargetView) -> Estimate:
         """Negative sum of Bhattacharyya coefficients; see the class."""

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Float64
 
 from transferscope.data.task import Kind
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.average_precision import macro_average_precision
+from transferscope.records import Count, check_settings
 from transferscope.scores.score import Needs, TargetView, outputs, without_value
 from transferscope.scores.spectrum import centred
 
@@ -37,7 +37,7 @@ class Neighbours:
         k: Number of neighbours, at least 1.
     """
 
-    k: int = 5
+    k: Count = 5
     name: ClassVar[str] = "knn"
     title: ClassVar[str] = "nearest neighbours"
     source: ClassVar[str] = "Cover and Hart 1967, leave-one-out"
@@ -45,9 +45,8 @@ class Neighbours:
     kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
     def __post_init__(self) -> None:
-        """Check the settings."""
-        if self.k < 1:
-            raise SettingsError(f"k = {self.k} was given; expected at least 1 neighbour")
+        """Check choices and ranges."""
+        check_settings(self)
 
     def value(self, view: TargetView) -> Estimate:
         """Accuracy, R^2 or average precision, leaving one out; see the class."""

@@ -17,8 +17,8 @@ from jaxtyping import Float64
 from scipy import linalg
 
 from transferscope.data.task import Kind
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
+from transferscope.records import Positive, check_settings
 from transferscope.scores.score import Needs, TargetView, class_indices, varies, without_value
 from transferscope.scores.spectrum import centred
 
@@ -35,7 +35,7 @@ class TransRate:
         epsilon: Squared distortion of the code, above 0; the published value is 1e-4.
     """
 
-    epsilon: float = 1e-4
+    epsilon: Positive = 1e-4
     name: ClassVar[str] = "transrate"
     title: ClassVar[str] = "TransRate"
     source: ClassVar[str] = "Huang et al. 2022, TransRate"
@@ -43,9 +43,8 @@ class TransRate:
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
-        """Check the settings."""
-        if not self.epsilon > 0:
-            raise SettingsError(f"epsilon = {self.epsilon} was given; expected a number above 0")
+        """Check choices and ranges."""
+        check_settings(self)
 
     def value(self, view: TargetView) -> Estimate:
         """Difference of coding rates; see the class."""

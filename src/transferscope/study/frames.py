@@ -1,7 +1,7 @@
 """What the store holds of a study, as tables that figures and statistics read."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from transferscope.numerics.class_measures import class_measure
 from transferscope.records import FinishedRuns
-from transferscope.store import Store, StoredCell, StudyRow
-from transferscope.study.judged import judged_records
+from transferscope.store import RecordColumns, Store, StoredCell, StudyRow
 from transferscope.study.metric import ACCURACY, METRICS, Metric
+from transferscope.study.places import metric_of
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
@@ -165,6 +166,33 @@ def read_study(store: Store, name: str) -> StudyFrames:
         predictions=store.arrays(name, "predictions"),
         test_labels=store.study_array(name, "target_test_labels"),
         documents=store.study_documents(name),
+    )
+
+
+def judged_records(store: Store, study: str) -> RecordColumns:
+    """The records of a study; where it names what it is judged by, that of every run at the end of them.
+
+    Raises:
+        UnknownNameError: There is no such study.
+        StoreError: The store cannot be read.
+    """
+    records = store.records(study)
+    metric = metric_of(store.study(study).spec)
+    labels = None if metric is None else store.study_array(study, "target_test_labels")
+    if metric is None or labels is None:
+        return records
+    found = [(key, class_measure(metric, own, labels)) for key, own in store.arrays(study, "predictions").items()]
+    unknown = float("nan")
+    return replace(
+        records,
+        key=[*records.key, *(key for key, _ in found)],
+        name=[*records.name, *[metric] * len(found)],
+        part=[*records.part, *["target_test"] * len(found)],
+        step=[*records.step, *[None] * len(found)],
+        value=np.append(records.value, [one.value for _, one in found]),
+        stderr=np.append(records.stderr, [unknown if one.stderr is None else one.stderr for _, one in found]),
+        n=np.append(records.n, [one.n for _, one in found]),
+        status=[*records.status, *(one.status for _, one in found)],
     )
 
 

@@ -23,8 +23,7 @@ from transferscope.study.context import CELL_NOTE
 from transferscope.study.decisions import arms_by_key, decisions
 from transferscope.study.facts import DATA_SETS_KEPT, kept_data
 from transferscope.study.fitting import number
-from transferscope.study.frames import read_study
-from transferscope.study.judged import judged_records
+from transferscope.study.frames import judged_records, read_study
 from transferscope.study.settings import DataSettings, Keep
 from transferscope.study.status import keep_of
 

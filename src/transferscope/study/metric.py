@@ -145,13 +145,6 @@ class Metric:
         """A transferability with its sign and without unit."""
         return signed(100 * difference, 1) if self.higher_is_better else f"{difference:+.2g}".replace("-", "−")
 
-    def gain_interval_in_words(self, interval: Interval) -> str:
-        """An interval of a transferability in a sentence: "+1.9 to +3.9 points"."""
-        if self.higher_is_better:
-            return f"{self.shown_difference_interval(interval)} points"
-        low, high = (f"{end:.2g}".replace("-", "−") for end in (interval.low, interval.high))
-        return f"a reduction of {low} to {high}"
-
     def shown_difference_interval(self, interval: Interval) -> str:
         """An interval of a transferability."""
         return f"{self.shown_difference(interval.low)} to {self.shown_difference(interval.high)}"

@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from transferscope import consent
 from transferscope.errors import MissingDataError, SettingsError, StoreError, unknown_name
 from transferscope.files import expanded
+from transferscope.numerics.class_measures import CLASS_MEASURES, ClassMeasure
 from transferscope.store import Store, without_password
 
 NETWORK_DISK = "TRANSFERSCOPE_NETWORK_DISK"
@@ -185,3 +186,25 @@ def one_study(store: Store, place: str, name: str | None = None) -> str:
         shown = without_password(place)
         raise StoreError(f"{shown} holds {len(names)} studies ({', '.join(names)}); choose one with --study")
     return name or names[0]
+
+
+def metric_of(spec: Mapping[str, object]) -> ClassMeasure | None:
+    """The record that a stored study asks to be judged by; None for the one that suits its labels."""
+    target = spec.get("target")
+    asked = target.get("metric") if isinstance(target, Mapping) else None
+    return next((name for name in CLASS_MEASURES if name.replace("_", "-") == asked), None)
+
+
+def metric_in_words(path: Path, stored: Mapping[str, object]) -> str:
+    """What to do where a study file asks for another measure than the stored study is judged by; empty otherwise.
+
+    Args:
+        path: The study file.
+        stored: The study as the store has it, from `StudyRow.spec`.
+    """
+    if metric_of(read_toml(path)) == metric_of(stored):
+        return ""
+    return (
+        f"{path} asks for another metric than this study is judged by: `transferscope run {path}` takes it over, and "
+        "trains nothing again for that"
+    )

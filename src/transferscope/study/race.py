@@ -19,10 +19,10 @@ from transferscope.errors import SettingsError
 from transferscope.store import PlannedCell, Store
 from transferscope.study.decisions import Arm, scores_of
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.study.not_begun import End, NotBegun, RaceState, keep_state
 from transferscope.study.plan import StudyPlan
 from transferscope.study.run_times import RunTimes
 from transferscope.study.settings import RaceSettings
+from transferscope.study.status import End, NotBegun, RaceState, keep_state
 
 _BATCH_SECONDS = 2.0
 """Runs are chosen together as long as they take less than this, for each that can be made at a time."""
@@ -87,7 +87,7 @@ class Race:
     def more(self, store: Store) -> StudyPlan | None:
         """The study with further cells, those that are done included; None where there is nothing to begin now.
 
-        What is left out is kept with the study, as `study.not_begun` says.
+        What is left out is kept with the study, as `study.status.RaceState` says.
         """
         frames = read_study(store, self._name)
         states = dict(zip(frames.cells["key"], frames.cells["state"], strict=True))

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from transferscope.errors import (
     MissingDataError,
-    MissingExtraError,
     SettingsError,
     StoreError,
     UnreachableError,
@@ -39,7 +38,6 @@ from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.places import check_place
 from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.race import Race
-from transferscope.study.run_times import expected_by_kind
 from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import Forecast, StudyStatus, study_status
@@ -417,13 +415,6 @@ def deferred_interrupt() -> Iterator[Interrupt]:
             signal.signal(number, handler)
 
 
-def _is_of_machine(failure: Failure) -> bool:
-    """Whether a cell has failed for want of data or a package, which another machine may have."""
-    last = failure.details.rstrip().rpartition("\n")[2]
-    kinds = (MissingDataError, MissingExtraError, UntrustedCodeError)
-    return last.partition(":")[0].rpartition(".")[2] in {kind.__name__ for kind in kinds}
-
-
 class _Runner:
     """One runner of one study: the only one who writes what its backend has done."""
 
@@ -597,9 +588,10 @@ class _Runner:
             return
         claim = self._running.pop(message.key)
         self._shares.pop(message.key, None)
-        if isinstance(message, Failed) and (self._is_guest or not self._is_here) and _is_of_machine(message.failure):
+        is_elsewhere = self._is_guest or not self._is_here
+        if isinstance(message, Failed) and is_elsewhere and message.failure.kind in ("missing", "untrusted"):
             where = f"the runner on {platform.node()}" if self._is_here else "a node of the Ray cluster"
-            refused = UntrustedCodeError.__name__ in message.failure.details
+            refused = message.failure.kind == "untrusted"
             reason, others = ("does not trust it", "trust it") if refused else ("lacks it", "have it")
             raise (UntrustedCodeError if refused else MissingDataError)(
                 f"{message.failure.message} ({where} {reason}, and the cell is given back, to machines that {others})"
@@ -632,9 +624,7 @@ class _Runner:
         """How far the study is; the store is asked, for as long as it takes, where `standings` is not given."""
         if standings is None:
             standings = self._ask(partial(self._store.standings, self._name))
-        found = list(standings)
-        seconds = {one.key: one.seconds for one in found if one.seconds is not None}
-        return Forecast(self._plan.cells, found, expected_by_kind(self._plan.cells, seconds))
+        return Forecast(self._plan.cells, standings)
 
     def _claim(self, at_most: int) -> list[Claim]:
         """Claim cells; those that a lost connection has claimed unheard are given back first."""

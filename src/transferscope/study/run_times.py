@@ -1,7 +1,7 @@
 """What the cells of a study take: as those that are done, and where none of a kind is, by the examples that pass."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,6 @@ from transferscope.methods.tuning import combinations, runs_of_a_search
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.fitting import number
-from transferscope.study.status import Kind
 from transferscope.training import TrainingSettings
 
 STEP = 3.0
@@ -18,9 +17,6 @@ STEP = 3.0
 
 _GUESSES = ((1.0, 0.0), (10.0, 0.0), (20.0, 1e-4), (100.0, 1e-2))
 """By kind of work, seconds that order what nothing is known of: of a run, and of each example that passes."""
-
-Alike = tuple[str, str, str]
-"""Role, method and source: cells that take about as long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +53,16 @@ class RunTimes:
     def __init__(self, cells: Sequence[PlannedCell], seconds: Mapping[str, float]) -> None:
         self._recipes: dict[int, PretrainRecipe | MethodRecipe] = {}
         self._methods = {cell.key for cell in cells if cell.role == "method"}
-        self._own: dict[Alike, list[float]] = defaultdict(list)
-        others: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        alike: dict[tuple[str, str, str, bool], list[float]] = defaultdict(list)
         paces: dict[tuple[str, bool], list[float]] = defaultdict(list)
         for cell in cells:
             if cell.key not in seconds or cell.role not in ("pretrain", "method"):
                 continue
             taken, work = seconds[cell.key], self.work(cell)
-            self._own[self._alike(cell)].append(taken)
-            others[(*self._alike(cell)[:2], work.network)].append(taken)
+            alike[self._alike(cell, work)].append(taken)
             if work.passes:
                 paces[work.network, work.kind >= 2].append(taken / work.passes)
-        self._others = others
+        self._seconds = {key: float(np.mean(found)) for key, found in alike.items()}
         self._pace = {key: _slow(found) if not key[1] else float(np.mean(found)) for key, found in paces.items()}
 
     def work(self, cell: PlannedCell) -> Work:
@@ -96,47 +90,28 @@ class RunTimes:
         """Whether a run takes its settings over from that of the first seed, rather than to search."""
         return any(need in self._methods for need in cell.needs)
 
-    def _alike(self, cell: PlannedCell) -> Alike:
-        role, method, source = _alike(cell)
-        return role, f"{method}, without a search" if self._takes_over(cell) else method, source
+    def _alike(self, cell: PlannedCell, work: Work) -> tuple[str, str, str, bool]:
+        """Cells of which this is the same take about as long."""
+        return cell.role, str(cell.labels.get("method")), work.network, self._takes_over(cell)
 
     def expected(self, cell: PlannedCell) -> float | None:
         """Seconds of a cell without those that it needs; None where nothing tells.
 
-        As long as the mean of the same method and source, else of the method with the same network; else in proportion
-        to the examples that pass, at the pace of what trained that network, or of what read it slowly.
+        As long as the mean of the same method with the same network, else in proportion to the examples that pass, at
+        the pace of what trained that network, or of what read it slowly.
         """
-        if found := self._own.get(self._alike(cell)):
-            return float(np.mean(found))
         if cell.role not in ("pretrain", "method"):
             return None
         work = self.work(cell)
-        if found := self._others.get((*self._alike(cell)[:2], work.network)):
-            return float(np.mean(found))
+        if (found := self._seconds.get(self._alike(cell, work))) is not None:
+            return found
         pace = self._pace.get((work.network, True), self._pace.get((work.network, False)))
         return work.passes * pace if pace is not None and work.passes else None
-
-
-def expected_by_kind(cells: Iterable[PlannedCell], seconds: Mapping[str, float]) -> dict[Kind, float]:
-    """Seconds of one cell of each kind of which none is done, as far as something tells."""
-    cells = [cell for cell in cells if cell.role in ("pretrain", "method") and "network" in cell.payload]
-    times = RunTimes(cells, seconds)
-    unknown = {_alike(cell): cell for cell in cells if cell.key not in seconds}
-    known = {Kind.of(cell) for cell in cells if cell.key in seconds}
-    found: dict[Kind, list[float]] = defaultdict(list)
-    for cell in unknown.values():
-        if Kind.of(cell) not in known and (expected := times.expected(cell)) is not None:
-            found[Kind.of(cell)].append(expected)
-    return {kind: float(np.mean(each)) for kind, each in found.items()}
 
 
 def _slow(paces: Sequence[float]) -> float:
     """The slowest, for features are kept on the disk; but for the first, which imports what reads the network."""
     return sorted(paces)[-2:][0]
-
-
-def _alike(cell: PlannedCell) -> Alike:
-    return cell.role, str(cell.labels.get("method")), str(cell.labels.get("source"))
 
 
 def _read_in_steps(training: TrainingSettings, n_train: int) -> float:

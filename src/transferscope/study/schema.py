@@ -29,7 +29,7 @@ _REFERENCE = ".:."  # "package.module:Class", "path/to/file.py:Class"
 def study_schema() -> dict[str, Any]:
     """What a study file may hold, as JSON Schema (draft 7), with the methods and diagnostics of installed packages.
 
-    It tells keys, types and choices, and not what `read_spec` checks besides: ranges, and whether what is named exists.
+    It tells keys, types, choices and ranges, and not what `read_spec` checks besides, such as whether a name exists.
     """
     definitions: dict[str, Any] = {}
     training = json_schema_of(TrainingSettings, definitions)

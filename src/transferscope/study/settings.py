@@ -5,12 +5,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
+
+from annotated_types import Ge, Le
 
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 from transferscope.models.build import Option, is_network_name
+from transferscope.records import Count, Positive, check_settings
 from transferscope.store import Role
 from transferscope.study.tables import Mistakes, read_table, setting_names, settings_of
 
@@ -33,12 +36,12 @@ class DataSettings:
 
     data: str
     transforms: tuple[str, ...] = ()
-    limit: int | None = None
-    test_limit: int | None = None
+    limit: Count | None = None
+    test_limit: Count | None = None
 
     def __post_init__(self) -> None:
         """Check the limits."""
-        _check_positive(limit=self.limit, test_limit=self.test_limit)
+        check_settings(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +62,15 @@ class TargetSettings:
 
     data: str
     transforms: tuple[str, ...] = ()
-    limit: int | None = None
-    test_limit: int | None = None
-    labels: tuple[int, ...] = ()
+    limit: Count | None = None
+    test_limit: Count | None = None
+    labels: tuple[Count, ...] = ()
     metric: Literal["balanced-accuracy", "macro-f1", "matthews"] | None = None
 
     def __post_init__(self) -> None:
         """Check the limits and numbers of labels."""
-        _check_positive(limit=self.limit, test_limit=self.test_limit)
-        check_sizes(self.labels, least=1, name="labels")
+        check_settings(self)
+        check_distinct(labels=self.labels)
 
     @property
     def as_data(self) -> DataSettings:
@@ -101,8 +104,8 @@ class SourceSettings:
 
     data: str | None = None
     transforms: tuple[str, ...] = ()
-    limit: int | None = None
-    test_limit: int | None = None
+    limit: Count | None = None
+    test_limit: Count | None = None
     network: str | None = None
     weights: str | None = None
     options: dict[str, Option] = field(default_factory=dict)
@@ -113,7 +116,7 @@ class SourceSettings:
 
     def __post_init__(self) -> None:
         """Check that it is one thing."""
-        _check_positive(limit=self.limit, test_limit=self.test_limit)
+        check_settings(self)
         if (self.data is None) == (not self.is_network):
             seen = "both" if self.data is not None else "neither"
             raise SettingsError(f'gives {seen} of data and network; give exactly one, as in data = "mnist"')
@@ -187,16 +190,15 @@ class TuningSettings:
             "each": every seed chooses its own.
     """
 
-    trials: int
-    folds: int = 5
+    trials: Count
+    folds: Annotated[int, Ge(2)] = 5
     grid: dict[str, dict[str, tuple[Value, ...]]] = field(default_factory=dict)
     search: Literal["full", "halving"] = "full"
     draw: Literal["first", "each"] = "first"
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if self.trials < 1 or self.folds < 2:
-            raise SettingsError(f"trials = {self.trials} and folds = {self.folds}; expected at least 1 and 2")
+        check_settings(self)
 
 
 DEVICES = "auto|cpu|mps|cuda(:[0-9]{1,3})?"
@@ -224,21 +226,14 @@ class RaceSettings:
     """
 
     question: Literal["which", "whether"] = "which"
-    margin: float = 1.0
-    runs: int | None = None
-    minutes: float | None = None
-    run_minutes: float | None = None
+    margin: Positive = 1.0
+    runs: Annotated[int, Ge(2)] | None = None
+    minutes: Positive | None = None
+    run_minutes: Positive | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if not 0 < self.margin < math.inf:
-            raise SettingsError(f"margin = {self.margin} is out of range; expected points above 0")
-        if self.runs is not None and self.runs < 2:
-            raise SettingsError(f"runs = {self.runs} is out of range; expected at least 2 runs")
-        for name in ("minutes", "run_minutes"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise SettingsError(f"{name} = {value} is out of range; expected minutes above 0")
+        check_settings(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,17 +261,18 @@ class EngineSettings:
             "pretrain", "method", "diagnose" and "theory", resources "cpus", "gpus" and "memory" (bytes).
     """
 
-    workers: int | None = None
-    threads: int = 1
+    workers: Annotated[int, Ge(0), Le(MOST_PROCESSES)] | None = None
+    threads: Annotated[int, Ge(1), Le(MOST_PROCESSES)] = 1
     device: str = "auto"
-    cell_minutes: float = 1440.0
+    cell_minutes: Positive = 1440.0
     keep: Keep = "winners"
     backend: Literal["local", "inline", "ray"] = "local"
     address: str | None = None
     resources: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
+        """Check ranges, and what goes together."""
+        check_settings(self)
         if self.backend != "ray" and (self.address is not None or self.resources):
             raise SettingsError(f"address and resources are for backend = 'ray', not for {self.backend!r}; drop them")
         if (self.backend == "inline" and self.workers) or (self.backend == "ray" and self.workers == 0):
@@ -293,16 +289,10 @@ class EngineSettings:
                     raise SettingsError(
                         f"resources.{role}: {name} = {amount:g}; expected at least 0, and whole numbers of GPUs above 1"
                     )
-        if self.workers is not None and not 0 <= self.workers <= MOST_PROCESSES:
-            raise SettingsError(f"workers = {self.workers} is out of range; expected from 0 to {MOST_PROCESSES}")
-        if not 1 <= self.threads <= MOST_PROCESSES:
-            raise SettingsError(f"threads = {self.threads} is out of range; expected from 1 to {MOST_PROCESSES}")
         if not re.fullmatch(DEVICES, self.device):
             raise SettingsError(
                 f'device = "{self.device}" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU, as in "cuda:1"'
             )
-        if not 0 < self.cell_minutes < math.inf:
-            raise SettingsError(f"cell_minutes = {self.cell_minutes} is out of range; expected minutes above 0")
 
     @property
     def is_inline(self) -> bool:
@@ -363,16 +353,15 @@ class MeasurementScope:
     """
 
     at: tuple[Moment, ...] = ("end",)
-    every: int | None = None
-    examples: int = 600
+    every: Count | None = None
+    examples: Count = 600
     part: Literal["target_train", "target_test"] = "target_train"
 
     def __post_init__(self) -> None:
         """Check the ranges."""
+        check_settings(self)
         if not self.at or len(set(self.at)) < len(self.at):
             raise SettingsError(f'at = {list(self.at)}; expected ["start"], ["end"] or ["start", "end"]')
-        if self.examples < 1 or (self.every is not None and self.every < 1):
-            raise SettingsError(f"every = {self.every} and examples = {self.examples}; expected at least 1")
 
     def wants(self, step: int | None) -> bool:
         """Whether to measure the network of a step; 0 is the start and None the end."""
@@ -447,20 +436,12 @@ def _read_one(name: str, table: object, mistakes: Mistakes) -> DiagnosticSetting
     return None if scope is None or diagnostic is None else DiagnosticSettings(diagnostic, scope)
 
 
-def check_sizes(sizes: tuple[int, ...], *, least: int, name: str) -> None:
-    """Check numbers of examples or of steps, given as `name`.
+def check_distinct(**sizes: tuple[int, ...]) -> None:
+    """Check numbers of examples or of steps, by the name of their setting.
 
     Raises:
-        SettingsError: One is below `least`, or occurs twice.
+        SettingsError: One occurs twice.
     """
-    for size in sizes:
-        if size < least:
-            raise SettingsError(f"{name} holds {size}; expected at least {least}")
-    if len(set(sizes)) < len(sizes):
-        raise SettingsError(f"{name} = {list(sizes)} holds the same number twice; give each once")
-
-
-def _check_positive(**values: int | None) -> None:
-    for name, value in values.items():
-        if value is not None and value < 1:
-            raise SettingsError(f"{name} = {value} is out of range; expected at least 1")
+    for name, given in sizes.items():
+        if len(set(given)) < len(given):
+            raise SettingsError(f"{name} = {list(given)} holds the same number twice; give each once")

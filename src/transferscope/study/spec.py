@@ -5,7 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from annotated_types import Ge
 
 from transferscope import registry
 from transferscope.data.load import seen_from
@@ -29,7 +31,7 @@ from transferscope.study.settings import (
     TargetSettings,
     TrackSettings,
     TuningSettings,
-    check_sizes,
+    check_distinct,
     read_diagnostics,
 )
 from transferscope.study.tables import Mistakes, read_table, setting_names
@@ -300,12 +302,11 @@ class _Header:
 class _Further:
     """The keys of [pretraining] that are no training settings."""
 
-    sizes: tuple[int, ...] = ()
-    checkpoints: tuple[int, ...] = ()
+    sizes: tuple[Annotated[int, Ge(0)], ...] = ()
+    checkpoints: tuple[Annotated[int, Ge(1)], ...] = ()
 
     def __post_init__(self) -> None:
-        check_sizes(self.sizes, least=0, name="sizes")
-        check_sizes(self.checkpoints, least=1, name="checkpoints")
+        check_distinct(sizes=self.sizes, checkpoints=self.checkpoints)
 
 
 @dataclass(frozen=True, slots=True)

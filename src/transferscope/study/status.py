@@ -1,11 +1,11 @@
-"""Where a study stands, and how long the rest will take."""
+"""Where a study and its race stand, and how long the rest will take."""
 
 import contextlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from transferscope.store import PlannedCell, Standing, Store, StoredCell, StudyCounts
 
@@ -143,17 +143,53 @@ def kept_networks(store: Store, study: str) -> KeptNetworks:
     return KeptNetworks(keep, len(runs), len(there), sum(there), len(here), sum(here))
 
 
+RACE = "race"
+
+End = Literal["", "settled", "seeds", "runs", "time", "long runs"]
+"""Why a race has ended: the question is settled, the arms have all their seeds, the most runs or the time that it may
+take are used up, or what is left are long runs; "" while it goes on."""
+
+
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """Cells that take about the same time: pretraining longer than fine-tuning, a probe less than either."""
+class NotBegun:
+    """An arm of which a race has made no run.
 
-    role: str
+    Attributes:
+        method: The method's table in the study file.
+        source: Name in the study; "" for an arm without a source.
+        n_target: Number of target labels.
+        seconds: What a run of it is expected to take with the pre-training that it needs; None where nothing tells.
+    """
+
     method: str
+    source: str
+    n_target: int
+    seconds: float | None
 
-    @classmethod
-    def of(cls, cell: PlannedCell) -> Self:
-        """The kind of a cell."""
-        return cls(cell.role, str(cell.labels.get("method")))
+
+@dataclass(frozen=True, slots=True)
+class RaceState:
+    """Where a race stands.
+
+    Attributes:
+        end: See `End`.
+        not_begun: Arms without a run that would not fit the time, or are too long.
+    """
+
+    end: End = ""
+    not_begun: tuple[NotBegun, ...] = ()
+
+
+def keep_state(store: Store, study: str, state: RaceState) -> None:
+    """Keep where a race stands, with its study."""
+    if race_state(store.study_documents(study)) != state:
+        store.put_study_document(study, RACE, asdict(state))
+
+
+def race_state(documents: Mapping[str, Mapping[str, Any]]) -> RaceState | None:
+    """Where a race stands, from the documents of its study; None where it is none, or has made no run."""
+    found = documents.get(RACE)
+    return None if found is None else RaceState(found["end"], tuple(NotBegun(**arm) for arm in found["not_begun"]))
 
 
 @dataclass(slots=True)
@@ -171,7 +207,6 @@ class Forecast:
     Args:
         cells: The cells of the study.
         standings: Where they stand.
-        expected: Seconds that a cell is expected to take, by kind; counts as long as none of the kind is done.
 
     Attributes:
         total: Number of cells.
@@ -179,11 +214,9 @@ class Forecast:
         failed: How many have failed.
     """
 
-    def __init__(
-        self, cells: Iterable[PlannedCell], standings: Iterable[Standing], expected: Mapping[Kind, float] | None = None
-    ) -> None:
-        self._kinds = {cell.key: Kind.of(cell) for cell in cells}
-        self._expected = expected or {}
+    def __init__(self, cells: Iterable[PlannedCell], standings: Iterable[Standing]) -> None:
+        # pretraining takes longer than fine-tuning, a probe less than either
+        self._kinds = {cell.key: (cell.role, str(cell.labels.get("method"))) for cell in cells}
         self._tallies = {kind: _Tally(left=n) for kind, n in Counter(self._kinds.values()).items()}
         self.total = len(self._kinds)
         self.done = 0
@@ -208,25 +241,21 @@ class Forecast:
         self.failed += 1
 
     def seconds_left(self, shares: Mapping[str, float], *, workers: int) -> float | None:
-        """Seconds until everything is done.
+        """Seconds until everything is done: what is left takes as long as what is done of its kind.
 
-        A kind of which none is done yet takes what was expected, and where nothing was, what the average cell took.
+        A kind of which none is done yet takes what the average cell took.
 
         Args:
             shares: How much is done of each cell in work, in [0, 1].
             workers: How many cells are done at a time, at least 1.
 
         Returns:
-            The estimate; None as long as no cell is done and not all were expected to take something.
+            The seconds; None as long as no cell is done.
         """
-        unknown = {kind for kind, tally in self._tallies.items() if tally.left and not tally.done} - set(self._expected)
-        if self.done == 0 and unknown:
+        if not self.done:
             return None
-        average = sum(tally.seconds for tally in self._tallies.values()) / max(self.done, 1)
-        each = {
-            kind: tally.seconds / tally.done if tally.done else self._expected.get(kind, average)
-            for kind, tally in self._tallies.items()
-        }
+        average = sum(tally.seconds for tally in self._tallies.values()) / self.done
+        each = {kind: tally.seconds / tally.done if tally.done else average for kind, tally in self._tallies.items()}
         work = sum(tally.left * each[kind] for kind, tally in self._tallies.items())
         work -= sum(share * each[self._kinds[key]] for key, share in shares.items())
         return max(work, 0.0) / workers

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from transferscope.errors import SettingsError, unknown_name
+from transferscope.records import range_in_words
 
 T = TypeVar("T")
 
@@ -23,6 +24,8 @@ _EXPECTED = {
     "list_type": "a list in [ ]",
     "dict_type": "a table",
 }
+
+_OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
 
 
 @dataclass(frozen=True)
@@ -191,7 +194,7 @@ def _model(kind: type) -> type[BaseModel]:
 
 
 def _make_model(kind: type) -> type[BaseModel]:
-    hints = get_type_hints(kind)
+    hints = get_type_hints(kind, include_extras=True)
     columns: dict[str, Any] = {item.name: (hints[item.name], _default(item)) for item in _settings(kind)}
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())
     return create_model(kind.__name__, __config__=config, **columns)
@@ -205,21 +208,27 @@ def _default(item: Field[Any]) -> Any:
 
 def _sentences(error: ValidationError, kind: type, where: str) -> list[str]:
     valid = setting_names(kind)
-    expected: dict[str, list[str]] = {}  # what was seen, and all that would have been accepted there
+    expected: dict[str, list[tuple[str, str]]] = {}  # what was seen; why each thing that there may be does not fit, it
     others: list[str] = []
     for item in error.errors(include_url=False):
-        key, seen = str(item["loc"][0]), _shown(item["input"])
-        if item["type"] in _EXPECTED:
-            expected.setdefault(f"{key} = {seen}", []).append(_EXPECTED[item["type"]])
-        elif item["type"] == "extra_forbidden":
+        key, seen, why = str(item["loc"][0]), _shown(item["input"]), item["type"]
+        seen = f"{key} holds {seen}, which" if any(isinstance(at, int) for at in item["loc"]) else f"{key} = {seen}"
+        if why in _EXPECTED:
+            expected.setdefault(seen, []).append(("of the wrong type", _EXPECTED[why]))
+        elif why in _OUT_OF_RANGE:
+            expected.setdefault(seen, []).append(("out of range", range_in_words(kind, key)))
+        elif why == "literal_error":
+            expected.setdefault(seen, []).append(("unknown", str(item["ctx"]["expected"])))
+        elif why == "extra_forbidden":
             others.append(str(unknown_name("key", key, valid)) if valid else f"has the key {key!r}; it takes none")
-        elif item["type"] == "missing":
+        elif why == "missing":
             others.append(f"lacks the key {key!r}")
-        elif item["type"] == "literal_error":
-            others.append(f"{key} = {seen} is unknown; expected {item['ctx']['expected']}")
         else:
-            others.append(f"{key} = {seen}: {item['msg']}")
-    wrong = [f"{seen} is of the wrong type; expected {' or '.join(dict.fromkeys(x))}" for seen, x in expected.items()]
+            others.append(f"{seen}: {item['msg']}")
+    wrong = [
+        f"{seen} is {min(why for why, _ in all_)}; expected {' or '.join(dict.fromkeys(words for _, words in all_))}"
+        for seen, all_ in expected.items()
+    ]
     return [f"{where} {sentence}".strip() for sentence in (*others, *wrong)]
 
 

@@ -49,14 +49,6 @@ def _changes_nothing(diagnostic: Diagnostic) -> None:
         require(arrays, "its arrays are no NumPy arrays")
 
 
-def _estimates_its_cost(diagnostic: Diagnostic) -> None:
-    subject = prepared(cnn_subject())
-    before = everything(subject)
-    cost = diagnostic.estimate_cost(subject)
-    require(everything(subject) == before, "estimating its cost changes something")
-    require(cost.seconds >= 0 and cost.memory > 0, f"it estimates {cost}; expected seconds and bytes")
-
-
 def _is_repeatable(diagnostic: Diagnostic) -> None:
     first = _numbers(diagnostic.measure(cnn_subject()))
     torch.rand(1)
@@ -105,7 +97,6 @@ def _says_that_it_compares(diagnostic: Diagnostic) -> None:
 DIAGNOSTIC_PROMISES: dict[str, Callable[[Diagnostic], None]] = {
     "its settings are frozen": _frozen,
     "it changes nothing by looking": _changes_nothing,
-    "it estimates what it costs": _estimates_its_cost,
     "the same settings give the same numbers": _is_repeatable,
     "poor data are answered with a number or a status": _takes_poor_data,
     "a network that diverged is answered with a status": _takes_a_diverged_network,

@@ -2,11 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le, Lt
 
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
-from transferscope.records import check_choices
+from transferscope.records import Count, NotNegative, Positive, check_settings
 from transferscope.training.stream import batches_per_epoch
 
 LEAST_LR = 1e-12
@@ -56,46 +58,30 @@ class TrainingSettings:
         SettingsError: A value is out of its range, or not exactly one of `steps` and `epochs` is given.
     """
 
-    steps: int | None = None
-    epochs: float | None = None
-    batch_size: int = 64
+    steps: Count | None = None
+    epochs: Positive | None = None
+    batch_size: Count = 64
     optimiser: Literal["sgd", "adamw"] = "sgd"
-    lr: float = 0.01
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
+    lr: Annotated[float, Ge(LEAST_LR)] = 0.01
+    momentum: Annotated[float, Ge(0), Lt(1)] = 0.9
+    weight_decay: NotNegative = 5e-4
     schedule: Literal["constant", "step", "cosine"] = "cosine"
-    decay: float = 0.1
-    warmup: float = 0.0
+    decay: Annotated[float, Gt(0), Le(1)] = 0.1
+    warmup: Annotated[float, Ge(0), Lt(1)] = 0.0
     augment: Literal["none", "flip-crop", "standard"] = "none"
-    eval_every: int | None = None
+    eval_every: Count | None = None
     precision: Literal["float32", "bfloat16", "auto"] = "float32"
     batch_norm: Literal["train", "source", "target", "auto"] = "train"
-    early_stopping: int | None = None
+    early_stopping: Count | None = None
     class_weights: Literal["none", "balanced"] = "none"
-    mix_up: float = 0.0
+    mix_up: NotNegative = 0.0
 
     def __post_init__(self) -> None:
-        """Check every range."""
-        check_choices(self)
+        """Check choices, ranges, and that it has one length."""
+        check_settings(self)
         if (self.steps is None) == (self.epochs is None):
             seen = "both" if self.steps is not None else "neither"
             raise SettingsError(f"{seen} of steps and epochs were given; give exactly one, as in steps = 3000")
-        checks = {
-            "steps": ("at least 1", self.steps is None or self.steps >= 1),
-            "epochs": ("above 0", self.epochs is None or 0 < self.epochs < math.inf),
-            "batch_size": ("at least 1", self.batch_size >= 1),
-            "lr": (f"at least {LEAST_LR}", LEAST_LR <= self.lr < math.inf),
-            "momentum": ("at least 0 and below 1", 0 <= self.momentum < 1),
-            "weight_decay": ("at least 0", 0 <= self.weight_decay < math.inf),
-            "decay": ("above 0 and at most 1", 0 < self.decay <= 1),
-            "warmup": ("at least 0 and below 1", 0 <= self.warmup < 1),
-            "eval_every": ("at least 1", self.eval_every is None or self.eval_every >= 1),
-            "early_stopping": ("at least 1", self.early_stopping is None or self.early_stopping >= 1),
-            "mix_up": ("at least 0", 0 <= self.mix_up < math.inf),
-        }
-        for name, (expected, fine) in checks.items():
-            if not fine:
-                raise SettingsError(f"{name} = {getattr(self, name)} is out of range; expected {expected}")
 
     def check_data(self, train: LabelledSet) -> None:
         """Refuse what cannot be done with training examples of their kind.

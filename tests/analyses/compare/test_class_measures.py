@@ -9,7 +9,6 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 
 from transferscope import compare
-from transferscope.analyses.compare import Budget
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.training import nothing_learnt
 from transferscope.analyses.stored import open_result
@@ -40,7 +39,10 @@ def asked(folder: Path, metric: str | None = None) -> ComparisonResult:
         labels=[60],
         methods=["scratch", "fine-tune", "linear-probe"],
         seeds=3,
-        budget=Budget(steps=30, pretraining_steps=30, network="mlp", workers=0),
+        network="mlp",
+        training={"steps": 30},
+        pretraining={"steps": 30},
+        engine={"workers": 0},
         tuning=False,
         metric=metric,
         folder=folder / "runs",

@@ -19,7 +19,6 @@ from transferscope.analyses.compare.question import (
     enough_steps,
 )
 from transferscope.analyses.compare.study_file import (
-    Budget,
     WrittenStudy,
     matching_transforms,
     network_in_words,
@@ -34,7 +33,7 @@ from transferscope.study.decisions import decisions
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
 
-QUICK = Budget(steps=20, pretraining_steps=20, workers=0)
+QUICK: dict[str, Any] = {"training": {"steps": 20}, "pretraining": {"steps": 20}, "engine": {"workers": 0}}
 
 
 @pytest.mark.long
@@ -47,7 +46,7 @@ def test_five_lines_are_enough(tmp_path: Path) -> None:
         labels=[12],
         methods=["scratch", "fine-tune", "merlin"],
         seeds=2,
-        budget=QUICK,
+        **QUICK,
         folder=tmp_path,
     )
     table = result.table()
@@ -69,7 +68,7 @@ def test_diagnostics_are_in_the_page(tmp_path: Path) -> None:
         methods=["fine-tune"],
         diagnostics=["weights"],
         seeds=2,
-        budget=QUICK,
+        **QUICK,
         folder=tmp_path,
         tuning=False,
     )
@@ -84,7 +83,7 @@ def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
     source, target = task.source, task.target
 
     def table(seeds: int) -> dict[tuple[str, int], float]:
-        result = compare(target, source, labels=[12], methods=["joint"], seeds=seeds, budget=QUICK, folder=tmp_path)
+        result = compare(target, source, labels=[12], methods=["joint"], seeds=seeds, **QUICK, folder=tmp_path)
         runs = result.summary.runs
         columns = zip(runs["method"], runs["seed"], runs["value"], strict=True)
         return {(str(method), int(seed)): float(value) for method, seed, value in columns}
@@ -99,9 +98,7 @@ def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
 def test_regression(tmp_path: Path) -> None:
     task = regression_task(n_target=40)
     assert task.source is not None
-    result = compare(
-        task.target, task.source, labels=[20], methods=["linear-probe"], seeds=2, budget=QUICK, folder=tmp_path
-    )
+    result = compare(task.target, task.source, labels=[20], methods=["linear-probe"], seeds=2, **QUICK, folder=tmp_path)
     assert len(result.table()) == 2
     assert np.isfinite(result.table()["mean"]).all()
 
@@ -110,7 +107,7 @@ def test_more_labels_than_there_are(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None
     with pytest.raises(DataError, match="99"):
-        compare(task.target, task.source, labels=[99], seeds=1, budget=QUICK, folder=tmp_path)
+        compare(task.target, task.source, labels=[99], seeds=1, **QUICK, folder=tmp_path)
 
 
 def test_an_unknown_method(tmp_path: Path) -> None:
@@ -124,7 +121,7 @@ def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, mon
 
     monkeypatch.setattr("transferscope.analyses.compare.study_file.load", fetch)
     for wrong, message in (
-        ({"budget": Budget(network="lenett")}, "unknown network 'lenett': did you mean 'lenet'"),
+        ({"network": "lenett"}, "unknown network 'lenett': did you mean 'lenet'"),
         ({"methods": ["finetune"]}, "unknown method 'finetune': did you mean 'fine-tune'"),
         ({"diagnostics": ["weight"]}, "unknown diagnostic 'weight': did you mean 'weights'"),
         ({"seeds": 0}, "seeds = 0; expected"),
@@ -145,7 +142,7 @@ def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from
         np.savez(tmp_path / f"{name}.npz", x_train=data.train.inputs, x_test=data.test.inputs, **labels)
     monkeypatch.chdir(tmp_path)
     result = compare(
-        "npz:target.npz", "npz:source.npz", labels=[12], methods=["joint"], seeds=1, budget=QUICK, folder="runs"
+        "npz:target.npz", "npz:source.npz", labels=[12], methods=["joint"], seeds=1, **QUICK, folder="runs"
     )
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -180,7 +177,7 @@ def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None
     (tmp_path / "digits-to-glyphs.toml").write_text("# edited by hand")
     with pytest.raises(SettingsError) as refused:
         compare("glyphs?n_train=20&n_test=5&size=8", "digits", labels=[0], methods=["fine-tune"], folder=tmp_path)
-    assert str(refused.value) == "the comparison: [target] labels holds 0; expected at least 1"
+    assert str(refused.value) == "the comparison: [target] labels holds 0, which is out of range; expected at least 1"
     assert (tmp_path / "digits-to-glyphs.toml").read_text() == "# edited by hand"
 
 
@@ -230,7 +227,6 @@ def test_the_network_goes_by_the_size_of_the_images_and_says_why(
 ) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (8, 3, side, side)).astype(np.uint8)
     part = LabelledSet(pixels, np.arange(8) % 2, ("a", "b"))
-    budget = Budget(network=named)
     tables = study_tables(
         ["digits"],
         Dataset("photos", part, part),
@@ -238,10 +234,10 @@ def test_the_network_goes_by_the_size_of_the_images_and_says_why(
         methods=["fine-tune"],
         diagnostics=[],
         seeds=2,
-        budget=budget,
+        network=named,
         folder=tmp_path,
     )
-    note = network_in_words(tables, budget)
+    note = network_in_words(tables, named)
     assert (tables["network"], tables["target"]["transforms"]) == ({"name": network}, transforms)
     assert tables["sources"]["digits"]["transforms"] == ["colour", f"resize:{min(side, 64) if not named else side}"]
     assert said in note
@@ -261,7 +257,6 @@ def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
         methods=["fine-tune"],
         diagnostics=["weights"],
         seeds=2,
-        budget=Budget(),
         folder=tmp_path,
     )
     spec = parse_spec(tables)
@@ -282,7 +277,7 @@ def test_adamw_is_searched_around_a_rate_of_its_own(tmp_path: Path) -> None:
     }
 
     def tables(**given: Any) -> dict[str, Any]:
-        return study_tables(["glyphs?n_train=50&n_test=10"], "digits", budget=Budget(**given), **asked)
+        return study_tables(["glyphs?n_train=50&n_test=10"], "digits", training=given, **asked)
 
     found = tables(optimiser="adamw")
     for part in ("training", "pretraining"):
@@ -307,7 +302,9 @@ def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Pat
         methods=["fine-tune"],
         diagnostics=[],
         seeds=2,
-        budget=Budget(steps=3, pretraining_steps=20, workers=0),
+        training={"steps": 3},
+        pretraining={"steps": 20},
+        engine={"workers": 0},
         folder=tmp_path,
         tuning=False,
     )
@@ -343,7 +340,9 @@ def test_steps_end_somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         labels=[40],
         methods=["scratch", "linear-probe"],
         seeds=2,
-        budget=Budget(pretraining_steps=20, lr=1e-4, workers=0),
+        training={"lr": 1e-4},
+        pretraining={"steps": 20},
+        engine={"workers": 0},
         folder=tmp_path,
     )
     assert tomllib.loads(result.study.read_text())["training"]["steps"] == 5

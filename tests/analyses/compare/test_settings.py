@@ -10,7 +10,6 @@ from cases_of_methods import classification_task
 from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.settings import chosen_settings, settings_in_words, settings_section
 from transferscope.analyses.compare.study_file import (
-    Budget,
     study_tables,
     tuning_in_words,
 )
@@ -21,7 +20,7 @@ from transferscope.report.blocks import Table
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 from transferscope.study.frames import StudyFrames, read_study
 
-QUICK = Budget(steps=12, pretraining_steps=20, workers=0)
+QUICK: dict[str, Any] = {"training": {"steps": 12}, "pretraining": {"steps": 20}, "engine": {"workers": 0}}
 RATES = (0.002, 0.01, 0.05)
 
 
@@ -137,7 +136,7 @@ def test_a_comparison_searches_every_method_alike_and_shows_it(tmp_path: Path) -
         labels=[6, 24],
         methods=["scratch", "merlin"],
         seeds=2,
-        budget=QUICK,
+        **QUICK,
         folder=tmp_path,
     )
     arms = chosen_settings(result.summary.frames)
@@ -162,8 +161,12 @@ def test_a_comparison_searches_every_method_alike_and_shows_it(tmp_path: Path) -
     ("options", "lr", "grid"),
     [
         ({"tuning": False}, 0.01, None),
-        ({"tuning": False, "lr": 0.05}, 0.05, None),
-        ({"lr": 0.05}, 0.05, {"scratch": {"weight_decay": [5e-4, 0.01]}, "fine-tune": {"head": ["random", "probe"]}}),
+        ({"tuning": False, "training": {"steps": 12, "lr": 0.05}}, 0.05, None),
+        (
+            {"training": {"steps": 12, "lr": 0.05}},
+            0.05,
+            {"scratch": {"weight_decay": [5e-4, 0.01]}, "fine-tune": {"head": ["random", "probe"]}},
+        ),
     ],
 )
 def test_rates_and_all_settings_can_be_fixed(
@@ -172,8 +175,8 @@ def test_rates_and_all_settings_can_be_fixed(
     task = classification_task(n_target=30)
     assert task.source is not None
     methods = ["linear-probe", "fine-tune"]
-    arguments: dict[str, Any] = {"methods": methods, "budget": QUICK, "folder": tmp_path}
-    tables = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments, **options)
+    arguments: dict[str, Any] = {"methods": methods, **QUICK, "folder": tmp_path}
+    tables = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments | options)
     assert tables["training"]["lr"] == lr
     assert tables["pretraining"]["lr"] == 0.01
     assert tables.get("tuning", {}).get("grid") == grid
@@ -182,13 +185,13 @@ def test_rates_and_all_settings_can_be_fixed(
 
 def test_a_rate_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"\[training\] lr = -1.0 is out of range"):
-        compare("digits", "glyphs?n_train=50&n_test=10", lr=-1.0, folder=tmp_path)
+        compare("digits", "glyphs?n_train=50&n_test=10", training={"lr": -1.0}, folder=tmp_path)
 
 
 def test_what_a_search_will_take_is_said_before_it_begins(tmp_path: Path) -> None:
     task = classification_task(n_target=30)
     assert task.source is not None
-    arguments: dict[str, Any] = {"methods": ["linear-probe", "joint"], "budget": QUICK, "folder": tmp_path}
+    arguments: dict[str, Any] = {"methods": ["linear-probe", "joint"], **QUICK, "folder": tmp_path}
     tables = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments)
     assert tuning_in_words(tables) == (
         "the first seed of scratch and joint tries 6 settings by cross-validation on its own target labels, which "

@@ -9,7 +9,6 @@ from torch import nn
 from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.sources import named_sources
 from transferscope.analyses.compare.study_file import (
-    Budget,
     study_tables,
     write_study,
 )
@@ -48,7 +47,8 @@ def test_a_module_in_memory_is_compared_and_rated_with_its_own_scaling(net: type
         labels=[40],
         methods=["linear-probe"],
         seeds=2,
-        budget=Budget(4, workers=0),
+        training={"steps": 4},
+        engine={"workers": 0},
         tuning=False,
         folder=tmp_path,
     )
@@ -96,7 +96,7 @@ def test_paths_of_a_comparison_hold_in_the_folder_of_its_study_file(
         NetworkSettings("nets.py:Net", options={"width": 7}, input=NetworkInput(mean=0, std=1)), Path("w.pt")
     )
     tables = study_tables(
-        [source], "digits", labels=[20], methods=["fine-tune"], diagnostics=[], seeds=1, budget=Budget(),
+        [source], "digits", labels=[20], methods=["fine-tune"], diagnostics=[], seeds=1,
         folder=Path("r")
     )  # fmt: skip
     monkeypatch.chdir("/")

@@ -9,11 +9,10 @@ import torch
 
 from study.test_work import tables
 from study.test_work_diagnostics import LOOKS
-from transferscope.analyses.diagnose import choice as choices
 from transferscope.analyses.diagnose.choice import CHEAP, choose, make_diagnostics, read_changes
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
 from transferscope.data.load import load
-from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Curvature, Landscape
+from transferscope.diagnostics import DIAGNOSTICS, Curvature, Landscape
 from transferscope.errors import SettingsError, UnknownNameError
 from transferscope.models import NetworkInput, NetworkSettings, build_network
 from transferscope.models.weights import save_weights
@@ -84,17 +83,16 @@ def test_as_many_examples_as_asked_for(kept: Kept) -> None:
     )
 
 
-def test_what_takes_long_is_left_out_unless_it_is_named(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    def long(self: Landscape, subject: object) -> CostEstimate:
-        return CostEstimate(121.0, 1, 1.0)
-
-    monkeypatch.setattr(Landscape, "estimate_cost", long)
+def test_many_passes_through_a_network_of_others_are_made_where_they_are_named(kept: Kept) -> None:
     looked_at = subject_of(kept.question)
-    left_out = {choice.diagnostic.name: choice.left_out for choice in choose((), {}, looked_at)}
-    assert left_out["landscape"] == "it would take long; name it in --diagnostics to measure it"
-    assert left_out["curvature"] == ""
-    assert choose(("landscape",), {}, looked_at)[0].left_out == ""
-    changed = {choice.diagnostic.name: choice for choice in choose((), {"landscape": {"resolution": 3}}, looked_at)}
+    assert {choice.diagnostic.name: choice.left_out for choice in choose((), {}, looked_at)}["landscape"] == ""
+    left_out = {choice.diagnostic.name: choice.left_out for choice in choose((), {}, looked_at, of_others=True)}
+    why = "landscape takes many passes through the network; name it in --diagnostics to measure it"
+    assert left_out["landscape"] == why
+    assert left_out["class-separation"] == ""
+    assert choose(("landscape",), {}, looked_at, of_others=True)[0].left_out == ""
+    changes = {"landscape": {"resolution": 3}}
+    changed = {choice.diagnostic.name: choice for choice in choose((), changes, looked_at, of_others=True)}
     assert changed["landscape"].left_out == ""
     assert changed["landscape"].diagnostic == Landscape(**{**CHEAP["landscape"], "resolution": 3})
 
@@ -128,7 +126,6 @@ def test_a_question_out_of_range_is_refused(kept: Kept) -> None:
     assert str(wrong.value) == (
         "examples = 0, labels = 12 and seed = 0; expected at least 1 example and label, and a seed of at least 0"
     )
-    assert choices.LONGEST == 120.0  # two minutes, as the documentation says
 
 
 def test_a_network_of_a_users_file_is_looked_at_with_its_own_scaling(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info
 
 from study.fake_work import STRANGE
 from study.plans import small_plan
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError, MissingDataError, MissingExtraError, SettingsError, UntrustedCodeError
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
 from transferscope.study.backends.backend import Failed, Finished, attempt, failure_of, find_work
@@ -22,6 +22,9 @@ CELL = small_plan(1).cells[1]
     ("error", "failure"),
     [
         (DataError("one class only"), Failure("bad_input", "one class only")),
+        (MissingDataError("no such file"), Failure("missing", "no such file")),
+        (MissingExtraError("needs timm"), Failure("missing", "needs timm")),
+        (UntrustedCodeError("not yours"), Failure("untrusted", "not yours")),
         (FloatingPointError("overflow"), Failure("non_finite", "overflow")),
         (ValueError("odd\n  number"), Failure("exception", "ValueError: odd number")),
         (KeyError(), Failure("exception", "KeyError: KeyError")),

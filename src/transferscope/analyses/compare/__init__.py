@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from transferscope.analyses.compare.question import compare as compare
     from transferscope.analyses.compare.result import ComparisonResult as ComparisonResult
-    from transferscope.analyses.compare.study_file import Budget as Budget
     from transferscope.analyses.compare.summary import Summary as Summary
     from transferscope.analyses.compare.summary import summarise as summarise
 
 _WHERE = {
-    "Budget": "question",
     "compare": "question",
     "ComparisonResult": "result",
     "Summary": "summary",
     "summarise": "summary",
 }
 
-__all__ = ["Budget", "ComparisonResult", "Summary", "compare", "summarise"]
+__all__ = ["ComparisonResult", "Summary", "compare", "summarise"]
 
 
 def __getattr__(name: str) -> Any:

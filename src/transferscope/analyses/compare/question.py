@@ -2,8 +2,8 @@
 
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import nn
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.sources import Source, named_sources
 from transferscope.analyses.compare.study_file import (
-    Budget,
+    NOTHING,
     first_steps,
     most_steps,
     network_in_words,
@@ -33,7 +33,6 @@ from transferscope.store import Store
 from transferscope.study.frames import read_study
 from transferscope.study.places import open_new
 from transferscope.study.run import Event, ignore, run_study
-from transferscope.study.settings import RaceSettings
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.wording import cell_words, counted
@@ -57,9 +56,11 @@ def compare(
     margin: float = 1.0,
     runs: int | None = None,
     minutes: float | None = None,
-    budget: Budget | None = None,
+    network: str | None = None,
+    training: Mapping[str, Any] = NOTHING,
+    pretraining: Mapping[str, Any] = NOTHING,
+    engine: Mapping[str, Any] = NOTHING,
     tuning: bool = True,
-    lr: float | None = None,
     metric: str | None = None,
     folder: str | Path = "runs",
     on_event: Callable[[Event], None] = ignore,
@@ -73,7 +74,7 @@ def compare(
     Every run first chooses the rate and one further setting of its method by cross-validation on its own target labels;
     the search is equally long for all methods, training from scratch included, and test data take no part in it.
 
-    Unless the budget says how many steps to take, or `minutes` limits the time, the first seed of training from scratch
+    Unless `training` says how many steps to take, or `minutes` limits the time, the first seed of training from scratch
     with one of the own networks is run with more steps until its training is finished, after the arms that take no
     steps, and every method then takes as many.
 
@@ -99,10 +100,16 @@ def compare(
             labels of each input, or of R² for numbers.
         runs: Most runs, at least 2; None for no such limit.
         minutes: How long it may take, above 0: a run that would not fit is not begun. None for no such limit.
-        budget: Length of training and network.
+        network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else a
+            multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
+            which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
+        training: Settings of [training] in the study file, as in {"steps": 500}: fields of `TrainingSettings`. Without
+            steps or epochs they are 1,500 steps, or 200 with a network that is none of the own. A rate that is given,
+            of which methods that start from a pretrained network take their share, is not searched. "optimiser" and
+            "precision" are for pre-training too.
+        pretraining: Settings of [pretraining] likewise; without steps or epochs 3,000 steps.
+        engine: Settings of [engine], as in {"workers": 4, "keep": "all"}: fields of `EngineSettings`.
         tuning: False takes every method's settings as they are.
-        lr: A learning rate for all methods, above 0, which is then not searched; None to search around that of the
-            budget. Methods that start from a pretrained network take their share of it.
         metric: "balanced-accuracy", "macro-f1" or "matthews", for rare classes; None for accuracy, or what suits
             other labels. Changing it trains nothing again.
         folder: Where the study file, the store and data given in memory are kept.
@@ -128,10 +135,12 @@ def compare(
         seeds=seeds,
         race=None
         if seeds is not None and runs is None and minutes is None
-        else RaceSettings(question, margin, runs, minutes),
-        budget=budget or Budget(),
+        else {"question": question, "margin": margin, "runs": runs, "minutes": minutes},
+        network=network,
+        training=training,
+        pretraining=pretraining,
+        engine=engine,
         tuning=tuning,
-        lr=lr,
         metric=metric,
         folder=Path(folder),
     )
@@ -169,14 +178,16 @@ def ask(
     methods: Sequence[str] | None,
     diagnostics: Sequence[str],
     seeds: int | None,
-    race: RaceSettings | None,
-    budget: Budget,
+    race: Mapping[str, Any] | None,
     folder: Path,
+    network: str | None = None,
+    training: Mapping[str, Any] = NOTHING,
+    pretraining: Mapping[str, Any] = NOTHING,
+    engine: Mapping[str, Any] = NOTHING,
     tuning: bool = True,
-    lr: float | None = None,
     metric: str | None = None,
 ) -> Asked:
-    """Write the study file of a comparison; arguments as of `compare`, None as `race` for all runs.
+    """Write the study file of a comparison; arguments as of `compare`, `race` as in a study file or None for all runs.
 
     Raises:
         SettingsError: A setting is out of range, or the target is no data.
@@ -187,8 +198,9 @@ def ask(
         sources = [sources]
     given = named_sources(_listed("sources", sources), folder)
     _check_data(*(one for one in given if not isinstance(one, Pretrained)))
-    if race is not None and methods is None and race.minutes is None and race.run_minutes is None:
-        race = replace(race, run_minutes=LONGEST_RUN)
+    limited = race is not None and race.get("minutes") is not None
+    if race is not None and methods is None and not limited:
+        race = {**race, "run_minutes": LONGEST_RUN}
     if race is not None and seeds is not None and seeds < 2:
         raise SettingsError(f"seeds = {seeds}; until it is settled takes at least 2, to know how much runs differ")
     tables = study_tables(
@@ -198,18 +210,19 @@ def ask(
         methods=None if methods is None else _listed("methods", methods),
         diagnostics=_listed("diagnostics", diagnostics),
         seeds=MOST_SEEDS if seeds is None else _whole("seeds", seeds),
-        race={} if race is None else {name: value for name, value in asdict(race).items() if value is not None},
-        budget=budget,
+        race={name: value for name, value in (race or {}).items() if value is not None},
+        network=network,
+        training=training,
+        pretraining=pretraining,
+        engine=engine,
         tuning=tuning,
-        lr=lr,
         metric=metric,
         folder=folder,
     )
     spec = parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
     trains = any(isinstance(method, Scratch) for method in spec.methods.values())
-    limited = race is not None and race.minutes is not None
-    finds = budget.steps is None and trains and not limited and ":" not in spec.network.name
-    note = network_in_words(tables, budget)
+    finds = not {"steps", "epochs"} & training.keys() and trains and not limited and ":" not in spec.network.name
+    note = network_in_words(tables, network)
     written = write_study(tables, folder, note=note)
     return Asked(written.path, written.aside, tables, note, finds)
 

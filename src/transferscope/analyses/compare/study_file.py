@@ -1,4 +1,4 @@
-"""A comparison as a study file: data, methods and budget become its tables, and these a file."""
+"""A comparison as a study file: data, methods and settings become its tables, and these a file."""
 
 import hashlib
 import itertools
@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -50,48 +51,10 @@ TRIALS, FOLDS = 6, 3
 """Settings that `compare` tries for every method that trains, and folds of target training data."""
 
 
-@dataclass(frozen=True)
-class Budget:
-    """How long a comparison trains, on which network, with how many processes.
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
-    Attributes:
-        steps: Optimiser steps of every method, at least 1; None for 1,500, or for 200 with a network that is none of
-            the own, which `compare` doubles until training from scratch is finished.
-        pretraining_steps: Optimiser steps of pre-training, at least 1.
-        network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else
-            a multi-layer perceptron on vectors, LeNet on images of up to 40 pixels on a side, and conv4 on larger ones,
-            which are brought to 64 pixels at most; ResNet-20 for labels on a grid over each image.
-        lr: Learning rate of pre-training, above 0, and the one around which those of the methods are searched; None
-            for that of the optimiser in RATE_OF.
-        workers: Processes; 0 for the caller's own; None to choose for the machine.
-        keep: Which trained networks stay: "winners", "all" or "none", as in `EngineSettings`; None for the winners.
-        batch_norm: As in `TrainingSettings`, for all methods; None for "auto" where all sources are networks, and
-            "train" elsewhere.
-        early_stopping: Likewise.
-        class_weights: Likewise.
-        mix_up: Likewise.
-        optimiser: Likewise, and for pre-training.
-        precision: Likewise, and for pre-training.
-    """
-
-    steps: int | None = None
-    pretraining_steps: int = 3000
-    network: str | None = None
-    lr: float | None = None
-    workers: int | None = None
-    keep: str | None = None
-    batch_norm: str | None = None
-    early_stopping: int | None = None
-    class_weights: str = "none"
-    mix_up: float = 0.0
-    optimiser: str = "sgd"
-    precision: str = "float32"
-
-    @property
-    def training(self) -> dict[str, Any]:
-        """Further settings of [training] that are not as they are without any."""
-        names = ("batch_norm", "early_stopping", "class_weights", "mix_up", "optimiser", "precision")
-        return {name: value for name in names if (value := getattr(self, name)) != getattr(Budget, name)}
+PRETRAINING_STEPS = 3000
+"""Optimiser steps on a source where none are given."""
 
 
 def study_tables(
@@ -102,12 +65,14 @@ def study_tables(
     methods: Sequence[str] | None,
     diagnostics: Sequence[str],
     seeds: int,
-    budget: Budget,
     folder: Path,
+    network: str | None = None,
+    training: Mapping[str, Any] = NOTHING,
+    pretraining: Mapping[str, Any] = NOTHING,
+    engine: Mapping[str, Any] = NOTHING,
     tuning: bool = True,
-    lr: float | None = None,
     metric: str | None = None,
-    race: Mapping[str, Any] | None = None,
+    race: Mapping[str, Any] = NOTHING,
 ) -> dict[str, Any]:
     """The study file of a comparison, as tables.
 
@@ -121,12 +86,14 @@ def study_tables(
         methods: As in `compare`.
         diagnostics: As in `compare`.
         seeds: As in `compare`.
-        budget: As in `compare`.
         folder: Where the study file will be; data given in memory are written here.
+        network: As in `compare`.
+        training: As in `compare`.
+        pretraining: As in `compare`.
+        engine: As in `compare`.
         tuning: As in `compare`.
-        lr: As in `compare`.
         metric: As in `compare`.
-        race: The table [race]; None or empty for none.
+        race: The table [race]; empty for none.
 
     Returns:
         Tables that `parse_spec` reads. Paths to data are absolute; those of data in memory and of the store are
@@ -142,12 +109,12 @@ def study_tables(
     keys = _keys(names)
     study = f"{'-'.join(keys[:-1])}-to-{_keys(names[-1:])[0]}"
     networks = [one for one in sources if isinstance(one, Pretrained)]
-    network = _network_table(budget, networks)
-    names = _read_by(network, names, networks)
-    if len(networks) == len(sources):
-        longer = budget.pretraining_steps != Budget.pretraining_steps
-        refuse_unused({"a number of pre-training steps": longer}, "every source is a pretrained network")
-    asked = _methods_asked(methods, str(network.get("name", "")), source_data=len(networks) < len(sources))
+    read_with = _network_table(network, networks)
+    names = _read_by(read_with, names, networks)
+    only_networks = len(networks) == len(sources)
+    if only_networks:
+        refuse_unused({"pretraining": bool(pretraining)}, "every source is a pretrained network")
+    asked = _methods_asked(methods, str(read_with.get("name", "")), source_data=len(networks) < len(sources))
     chosen = _method_tables(asked)
     tables: dict[str, Any] = {
         "name": study,
@@ -158,16 +125,16 @@ def study_tables(
             key: source_table(one) if isinstance(one, Pretrained) else {"data": name}
             for key, name, one in zip(keys[:-1], names[:-1], sources, strict=True)
         },
-        "network": network,
-        **_training_tables(budget, network, lr=lr, only_networks=len(networks) == len(sources)),
+        "network": read_with,
+        **_training_tables(training, pretraining, str(read_with.get("name", "")), only_networks=only_networks),
         "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
-        "engine": {name: value for name in ("workers", "keep") if (value := getattr(budget, name)) is not None},
+        "engine": dict(engine),
         **({"race": dict(race)} if race else {}),
     }
     spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
     if tuning:
-        tables["tuning"] = _tuning_table(spec, rates=lr is None)
+        tables["tuning"] = _tuning_table(spec, rates="lr" not in training)
     read = {**tables["sources"], keys[-1]: tables["target"]}
     data = {key: load(seen_from(table["data"], folder)) for key, table in read.items() if "data" in table}
     left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), bool(networks))
@@ -195,10 +162,10 @@ def _needs_source(name: str) -> bool:
         return True
 
 
-def _network_table(budget: Budget, networks: Sequence[Pretrained]) -> dict[str, Any]:
+def _network_table(network: str | None, networks: Sequence[Pretrained]) -> dict[str, Any]:
     """[network], as asked for or as the first pretrained source has it; empty where the data decide."""
-    if budget.network is not None:
-        return {"name": network_seen_from(budget.network, Path.cwd())}
+    if network is not None:
+        return {"name": network_seen_from(network, Path.cwd())}
     if not networks:
         return {}
     first = networks[0].network
@@ -213,23 +180,17 @@ def _read_by(network: Mapping[str, Any], names: Sequence[str], networks: Sequenc
 
 
 def _training_tables(
-    budget: Budget, network: Mapping[str, Any], *, lr: float | None, only_networks: bool
+    training: Mapping[str, Any], pretraining: Mapping[str, Any], network: str, *, only_networks: bool
 ) -> dict[str, dict[str, Any]]:
     """[pretraining] and [training]; where all sources are networks, batch normalisation is as suits them."""
+    lr = RATE_OF.get(training.get("optimiser", "sgd"), RATE_OF["sgd"])
+    steps = {} if "epochs" in training else {"steps": first_steps(network)}
+    longer = {} if "epochs" in pretraining else {"steps": PRETRAINING_STEPS}
     given = {"batch_norm": "auto"} if only_networks else {}
-    rate = RATE_OF.get(budget.optimiser, RATE_OF["sgd"]) if budget.lr is None else budget.lr
+    of_both = {key: training[key] for key in ("optimiser", "precision") if key in training}
     return {
-        "pretraining": {
-            "steps": budget.pretraining_steps,
-            "lr": rate,
-            **{name: value for name, value in budget.training.items() if name in ("optimiser", "precision")},
-        },
-        "training": {
-            "steps": budget.steps or first_steps(str(network.get("name", ""))),
-            "lr": rate if lr is None else lr,
-            **given,
-            **budget.training,
-        },
+        "pretraining": {**longer, "lr": lr, **of_both, **pretraining},
+        "training": {**steps, "lr": lr, **given, **training},
     }
 
 
@@ -398,9 +359,9 @@ def _free_name(path: Path) -> Path:
     return next(name for name in names if not name.exists())
 
 
-def network_in_words(tables: Mapping[str, Any], budget: Budget) -> str:
+def network_in_words(tables: Mapping[str, Any], network: str | None) -> str:
     """Why a comparison that names no network takes conv4, and images of 64 pixels; empty where it does not."""
-    named = budget.network is not None or any("network" in source for source in tables["sources"].values())
+    named = network is not None or any("network" in source for source in tables["sources"].values())
     if named or tables["network"]["name"] != "conv4":
         return ""
     smaller = f"resize:{LARGEST}" in tables["target"]["transforms"] or f"size={LARGEST}" in tables["target"]["data"]

@@ -1,17 +1,14 @@
-"""Which diagnostics to measure on a network from a file, with which settings, and what they will take."""
+"""Which diagnostics to measure on a network from a file, and with which settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from transferscope.analyses.diagnose.subject import FileSubject
-from transferscope.diagnostics import DIAGNOSTICS, CostEstimate, Diagnostic
+from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
 from transferscope.errors import SettingsError, TransferscopeError, each_once
 from transferscope.study.places import parse_toml
 from transferscope.study.tables import Mistakes, read_table
-
-LONGEST = 120.0
-"""Estimated seconds above which a diagnostic that nobody named is left out."""
 
 CHEAP: dict[str, dict[str, Any]] = {
     "curvature": {"k": 3},
@@ -25,6 +22,10 @@ CHEAP: dict[str, dict[str, Any]] = {
 }
 """Settings of diagnostics that nobody named, where their own would take long."""
 
+MANY_PASSES = frozenset(CHEAP) - {"kernel-distance"}
+"""Diagnostics that pass the examples through the network many times: of networks of others, a pass of which takes long,
+they are measured by name."""
+
 Changes = Mapping[str, Mapping[str, Any]]
 """Settings to change, by diagnostic."""
 
@@ -35,16 +36,12 @@ class Choice:
 
     Attributes:
         diagnostic: With its settings.
-        cost: What it will take; None if it cannot look at this network and data.
         left_out: Why it is not measured, as a clause; empty when it is.
-        start_too: Whether there is time to measure the network as training began as well.
         wanted: Whether somebody asked for it, by its name or by one of its settings.
     """
 
     diagnostic: Diagnostic
-    cost: CostEstimate | None
     left_out: str = ""
-    start_too: bool = True
     wanted: bool = False
 
 
@@ -78,14 +75,15 @@ def read_changes(texts: Sequence[str]) -> Changes:
     return changes
 
 
-def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject) -> list[Choice]:
-    """The diagnostics to measure, each with its cost.
+def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of_others: bool = False) -> list[Choice]:
+    """The diagnostics to measure.
 
     Args:
         names: The diagnostics that are asked for, with their own settings; empty for all that apply, with `CHEAP`
-            ones, but for those that would take longer than `LONGEST`.
+            ones, but for those of `MANY_PASSES` where the network is one of others.
         changes: Settings to change. A diagnostic whose settings are changed counts as asked for.
         looked_at: Network and data.
+        of_others: Whether the network is none of the package's own.
 
     Returns:
         One for each, those that are left out included.
@@ -97,7 +95,10 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject) -> li
     """
     made = make_diagnostics(names, changes)
     wanted = {*names, *changes}
-    return [_choice(diagnostic, looked_at, wanted=name in wanted) for name, diagnostic in made.items()]
+    many = MANY_PASSES if of_others else frozenset()
+    return [
+        _choice(diagnostic, looked_at, wanted=name in wanted, is_dear=name in many) for name, diagnostic in made.items()
+    ]
 
 
 def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagnostic]:
@@ -122,17 +123,17 @@ def _settings(name: str, names: Sequence[str], changes: Changes) -> dict[str, An
     return {**cheap, **changes.get(name, {})}
 
 
-def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool) -> Choice:
+def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, is_dear: bool) -> Choice:
     try:
         looked_at.check(diagnostic)
-        cost = diagnostic.estimate_cost(looked_at.subject)
     except TransferscopeError as error:
         if wanted:
             raise
-        return Choice(diagnostic, None, str(error))
-    if not wanted and cost.seconds > LONGEST:
-        return Choice(diagnostic, cost, "it would take long; name it in --diagnostics to measure it")
-    return Choice(diagnostic, cost, start_too=wanted or 2 * cost.seconds <= LONGEST, wanted=wanted)
+        return Choice(diagnostic, str(error))
+    if is_dear and not wanted:
+        why = "takes many passes through the network; name it in --diagnostics to measure it"
+        return Choice(diagnostic, f"{diagnostic.name} {why}")
+    return Choice(diagnostic, wanted=wanted)
 
 
 def _check_known(names: Sequence[str]) -> None:

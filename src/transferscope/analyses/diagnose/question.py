@@ -59,8 +59,8 @@ def diagnose(
         network: The architecture of the weights.
         against: Weights that the training started from.
         source: Source data, for what compares two tasks.
-        diagnostics: By name, with their own settings; empty for all that apply and take under two minutes, with
-            settings that are quick.
+        diagnostics: By name, with their own settings; empty for all that apply, with settings that are quick, but for
+            those of many passes through a network of others.
         changes: Settings to change, as in {"curvature": {"k": 5}}.
         labels: Training examples that the network was trained on, drawn by `seed` as in a study; None for all.
         seed: Seed of that subset; at least 0.
@@ -97,7 +97,9 @@ def diagnose(
     changes = changes or {}
     make_diagnostics(diagnostics, changes)  # mistakes in settings are said before anything is read
     looked_at = subject_of(question)
-    result = measure_all(question, looked_at, choose(diagnostics, changes, looked_at))
+    result = measure_all(
+        question, looked_at, choose(diagnostics, changes, looked_at, of_others=":" in question.network.name)
+    )
     if result.refused is not None:
         raise result.refused
     return result
@@ -146,9 +148,9 @@ def measure_all(
 
 
 def _measure(choice: Choice, looked_at: FileSubject, *, file: Path | None, progress: Progress | None) -> Measured:
-    """A diagnostic at the end of training and, where there is time and a start, at its start."""
+    """A diagnostic at the end of training and, where there is one, at its start."""
     measured = Measured(choice.diagnostic, looked_at.measure(choice.diagnostic, file=file, progress=progress))
-    if not choice.start_too or looked_at.subject.start is None:
+    if looked_at.subject.start is None:
         return measured
     try:
         return replace(measured, at_start=looked_at.measure_start(choice.diagnostic))

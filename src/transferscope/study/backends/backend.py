@@ -14,7 +14,14 @@ from typing import Protocol, Self, runtime_checkable
 from threadpoolctl import threadpool_limits
 
 from transferscope.consent import held
-from transferscope.errors import SettingsError, StoreError, TransferscopeError
+from transferscope.errors import (
+    MissingDataError,
+    MissingExtraError,
+    SettingsError,
+    StoreError,
+    TransferscopeError,
+    UntrustedCodeError,
+)
 from transferscope.records import Failure, FailureKind
 from transferscope.store import Outcome, PlannedCell, check_outcome
 from transferscope.study.context import CellTimeout, Work, WorkContext
@@ -187,8 +194,10 @@ def failure_of(error: BaseException) -> Failure:
 def _kind(error: BaseException, message: str) -> FailureKind:
     if isinstance(error, CellTimeout):
         return "timeout"
+    if isinstance(error, MissingDataError | MissingExtraError):
+        return "missing"
     if isinstance(error, TransferscopeError):
-        return "bad_input"
+        return "untrusted" if isinstance(error, UntrustedCodeError) else "bad_input"
     if isinstance(error, FloatingPointError):
         return "non_finite"
     if isinstance(error, MemoryError) or any(sign in message for sign in _MEMORY_SIGNS):

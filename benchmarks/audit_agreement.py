@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -42,19 +41,15 @@ class AuditCase:
     Attributes:
         target: Its data set; cases of one target are no independent witnesses.
         n_target: Number of labels.
-        studies: Where the results are from.
         sources: Names of the C sources.
         measured: What transfer from each gave, a mean over seeds, shape (C,), as a fraction; higher is better.
-        n_seeds: How many seeds the mean is over.
         scores: Values of each score and control over S draws of labels, shape (S, C); NaN where there is none.
     """
 
     target: str
     n_target: int
-    studies: tuple[str, ...]
     sources: tuple[str, ...]
     measured: Float64[np.ndarray, " C"]
-    n_seeds: int
     scores: Mapping[str, Float64[np.ndarray, "S C"]]
 
 
@@ -84,11 +79,6 @@ class Agreement:
     p_value: float
 
     @property
-    def kind(self) -> Literal["score", "control", "random"]:
-        """What it is."""
-        return "random" if self.score == AT_RANDOM else "control" if self.score in CONTROLS else "score"
-
-    @property
     def agrees(self) -> bool:
         """Whether its order is clearly related to what transfer gave, the right way round."""
         return self.p_value < _ERROR and self.spearman.value > 0
@@ -99,32 +89,15 @@ class Audit:
     """Scores and controls over all targets.
 
     Attributes:
-        method: The method whose results count.
-        measure: "accuracy", "average_precision" or "r2".
-        cases: What was compared.
         agreements: One for each score and control, the highest mean Spearman correlation first, and last `AT_RANDOM`.
         leader: The score or control with the highest correlation of those that clearly agree; None without any.
         beside: For each control but the leader: what it loses minus what the leader loses, paired by target, as a
             fraction; empty without a leader.
-        passed_over: Studies that do not count, each with the reason.
     """
 
-    method: str
-    measure: str
-    cases: tuple[AuditCase, ...]
     agreements: tuple[Agreement, ...]
     leader: str | None
     beside: Mapping[str, Estimate]
-    passed_over: tuple[tuple[str, str], ...]
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The targets, in the order of their cases."""
-        return tuple(dict.fromkeys(case.target for case in self.cases))
-
-    def of(self, score: str) -> Agreement:
-        """What is known of a score, a control or picking at random."""
-        return next(one for one in self.agreements if one.score == score)
 
 
 def with_static_list(cases: Sequence[AuditCase]) -> list[AuditCase]:
@@ -137,9 +110,7 @@ def with_static_list(cases: Sequence[AuditCase]) -> list[AuditCase]:
     return [_listed(case, cases) for case in cases]
 
 
-def audit_cases(
-    method: str, measure: str, cases: Sequence[AuditCase], *, passed_over: Sequence[tuple[str, str]] = ()
-) -> Audit:
+def audit_cases(cases: Sequence[AuditCase]) -> Audit:
     """How each score agrees with what transfer gave.
 
     In a case every draw of labels chooses on its own, and is held against the mean over seeds. Draws are averaged in a
@@ -153,10 +124,7 @@ def audit_cases(
     corrected for the number of scores (Holm).
 
     Args:
-        method: The method whose results count.
-        measure: "accuracy", "average_precision" or "r2".
         cases: Of two targets at least, each with two sources at least, and with all controls that there are.
-        passed_over: Studies that do not count, each with the reason.
 
     Returns:
         The audit.
@@ -198,7 +166,7 @@ def audit_cases(
             for name, difference in differences.items()
             if name != leader and np.isfinite(difference).any()
         }
-    return Audit(method, measure, tuple(cases), (*found, at_random), leader, beside_leader, tuple(passed_over))
+    return Audit((*found, at_random), leader, beside_leader)
 
 
 def _listed(case: AuditCase, cases: Sequence[AuditCase]) -> AuditCase:
@@ -212,8 +180,7 @@ def _listed(case: AuditCase, cases: Sequence[AuditCase]) -> AuditCase:
         -np.mean([np.mean(places) for places in by_target[source].values()]) if source in by_target else math.nan
         for source in case.sources
     ]
-    scores = {**case.scores, STATIC_LIST: np.array([values], dtype=np.float64)}
-    return AuditCase(case.target, case.n_target, case.studies, case.sources, case.measured, case.n_seeds, scores)
+    return replace(case, scores={**case.scores, STATIC_LIST: np.array([values], dtype=np.float64)})
 
 
 def _judged(case: AuditCase, values: Float64[np.ndarray, "S C"] | None) -> list[float]:
