@@ -24,7 +24,7 @@ from transferscope.study.places import check_place, find_study, read_toml
 from transferscope.study.status import StudyStatus, study_status
 
 if TYPE_CHECKING:
-    from transferscope.study.spec import StudySpec
+    from transferscope.study.planners import AnySpec
 
 DOCUMENT = "inputs"
 """Name of the document that is kept with a study."""
@@ -33,7 +33,7 @@ _SETTLED = 2.0
 """Seconds for which a file must have been left alone: within the clock of a file system a change may leave no trace."""
 
 
-def inputs_of(study: Path, spec: "StudySpec") -> dict[str, Any]:
+def inputs_of(study: Path, spec: "AnySpec") -> dict[str, Any]:
     """Stamps of what a plan is made from, taken before it is made.
 
     Args:
@@ -118,12 +118,15 @@ def _of_file(study: Path) -> str:
     return _digest([str(study.absolute()), study.read_bytes().hex(), str(package), code, sorted(packages), machine])
 
 
-def _data_paths(study: Path, spec: "StudySpec") -> list[Path] | None:
+def _data_paths(study: Path, spec: "AnySpec") -> list[Path] | None:
     """Files and folders that the data of a study are read from; None where code or others' libraries give them."""
     from transferscope.data.load import files_of
     from transferscope.data.places import data_folder
     from transferscope.models.build import BACKBONES
+    from transferscope.study.spec import StudySpec
 
+    if not isinstance(spec, StudySpec):  # a command may read anything
+        return None
     diagnostics = [settings.diagnostic for settings in spec.diagnostics.values()]
     own = all(type(one).__module__.startswith("transferscope.") for one in (*spec.methods.values(), *diagnostics))
     named = any(source.names_network for source in spec.sources.values())

@@ -13,6 +13,9 @@ from transferscope.study.fitting import number
 from transferscope.study.status import Kind
 from transferscope.training import TrainingSettings
 
+_TIMED = ("pretrain", "method", "command")
+"""Roles of cells whose time is told by others."""
+
 STEP = 3.0
 """A step of training takes as long as reading its examples so many times: forward, and twice as long backward."""
 
@@ -61,7 +64,7 @@ class RunTimes:
         others: dict[tuple[str, str, str], list[float]] = defaultdict(list)
         paces: dict[tuple[str, bool], list[float]] = defaultdict(list)
         for cell in cells:
-            if cell.key not in seconds or cell.role not in ("pretrain", "method"):
+            if cell.key not in seconds or cell.role not in _TIMED:
                 continue
             taken, work = seconds[cell.key], self.work(cell)
             self._own[self._alike(cell)].append(taken)
@@ -72,7 +75,9 @@ class RunTimes:
         self._pace = {key: _slow(found) if not key[1] else float(np.mean(found)) for key, found in paces.items()}
 
     def work(self, cell: PlannedCell) -> Work:
-        """What a cell of role "pretrain" or "method" does."""
+        """What a cell of role "pretrain", "method" or "command" does; of a command nothing is known beforehand."""
+        if cell.role == "command":
+            return Work(3, "", 0.0)
         recipe = self._recipes.get(id(cell.payload))
         if recipe is None:
             made = PretrainRecipe if cell.role == "pretrain" else MethodRecipe
@@ -108,7 +113,7 @@ class RunTimes:
         """
         if found := self._own.get(self._alike(cell)):
             return float(np.mean(found))
-        if cell.role not in ("pretrain", "method"):
+        if cell.role not in _TIMED:
             return None
         work = self.work(cell)
         if found := self._others.get((*self._alike(cell)[:2], work.network)):
