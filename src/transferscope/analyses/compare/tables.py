@@ -395,7 +395,7 @@ def _failure(row: pd.Series) -> list[Block]:
     kind = str(row["failure_kind"]).replace("_", " ")
     said = Text(f"{_what(row)}, {where} ({kind}): {row['failure_message']}", "warning")
     details = str(row["failure_details"])
-    return [said, Folded("Traceback", (Listing(details),))] if details else [said]
+    return [said, Folded("Details", (Listing(details),))] if details else [said]
 
 
 def _what(row: pd.Series) -> str:

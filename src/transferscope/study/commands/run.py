@@ -68,7 +68,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
         words = job.words(cell.labels, out=str(out))
         ended = run(words, folder=Path(job.folder), log=log, environment=_environment(context), context=context)
         if ended.status:
-            raise RunFailed(f"the command {_how(ended.status)}; {_last(ended.output)} (all it said: {log})")
+            raise RunFailed(f"the command {_how(ended.status)}; {_said(ended.output, log)}")
         took = {"seconds": ended.seconds, "peak": ended.peak_memory}
         try:
             outcome = _outcome(job, out, took)
@@ -76,7 +76,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
             if error.kind is None:  # so that a score that was misnamed needs no second run
                 (out / _ENDED).write_text(json.dumps(took))
                 out.replace(kept)
-            raise RunFailed(f"{error}; {_last(ended.output)} (all it said: {log})", kind=error.kind) from error
+            raise RunFailed(f"{error}; {_said(ended.output, log)}", kind=error.kind) from error
         if KEEP in cell.payload:
             (out / _ENDED).write_text(json.dumps(took))
             out.replace(kept)
@@ -158,7 +158,7 @@ def run(
             if context.seconds is not None and seconds > context.seconds:
                 raise RunFailed(
                     f"the command was stopped after {context.seconds / 60:g} minutes, as cell_minutes in [engine] has "
-                    f"it; {_last(output.end())} (all it said: {log}); raise cell_minutes and run again with "
+                    f"it; {_said(output.end(), log)}; raise cell_minutes and run again with "
                     "--retry-failed",
                     kind="timeout",
                 )
@@ -269,12 +269,12 @@ _NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What colours a terminal."""
 
 
-def _last(output: str) -> str:
-    """The last line that a command printed, in a sentence."""
+def _said(output: str, log: Path) -> str:
+    """The last line that a command printed, and where the others are, in a sentence."""
     lines = [_NOT_TEXT.sub("", line).strip() for line in re.split(r"[\r\n]+", output)]
     said = next((line for line in reversed(lines) if line), "")
     printable = "".join(sign if sign.isprintable() else " " for sign in said)
-    return f"its last line: {printable[:_LONGEST_LINE]}" if said else "it printed nothing"
+    return f"its last line: {printable[:_LONGEST_LINE]} (all of it: {log})" if said else "it printed nothing"
 
 
 def _tail(log: Path) -> str:

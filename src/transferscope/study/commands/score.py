@@ -71,8 +71,10 @@ def _numbers(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, flo
         if isinstance(value, dict):
             yield from _numbers(value, f"{before}{key}.")
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            with_name = f"{before}{key}"
-            yield with_name, float(value) if abs(value) < 1e308 else math.inf
+            try:
+                yield f"{before}{key}", float(value)
+            except OverflowError:  # a whole number of hundreds of digits
+                yield f"{before}{key}", math.inf
 
 
 def _at(table: dict[str, Any], key: str) -> object:
