@@ -55,7 +55,10 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     words = job.words(cell.labels, out="{out}")
     for name in job.named(words):
         if name in job.files and digest_of(Path(job.folder, name)) != job.files[name]:
-            raise CorruptDataError(f"{name} has changed since the study was planned; run the study file again")
+            raise CorruptDataError(
+                f"{name} has changed since the study was planned; run the study file again, and if it is the command that "
+                "writes it, let it write into its folder {out}"
+            )
     kept = context.files / f"{cell.key}.run"
     log = context.files / f"{cell.key}.output.txt"
     if (kept / _ENDED).is_file():  # its score could not be read, or not be stored; now it may be
