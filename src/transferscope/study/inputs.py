@@ -25,6 +25,7 @@ from transferscope.study.status import StudyStatus, study_status
 
 if TYPE_CHECKING:
     from transferscope.study.planners import AnySpec
+    from transferscope.study.spec import StudySpec
 
 DOCUMENT = "inputs"
 """Name of the document that is kept with a study."""
@@ -41,10 +42,15 @@ def inputs_of(study: Path, spec: "AnySpec") -> dict[str, Any]:
         spec: The study in it.
 
     Returns:
-        JSON values: "file", which the settings of the study depend on, and "data", by path, for its data; no "data"
+        JSON values: "file", which the settings of the study depend on, and "data", by path, for its data; nothing of
+        commands, whose files a plan looks at; no "data"
         where they come from code or from a network of another library, which no stamp can be taken of, where a file
         was changed a moment ago, and for a race or a study that a tracker follows.
     """
+    from transferscope.study.spec import StudySpec
+
+    if not isinstance(spec, StudySpec):
+        return {}
     found: dict[str, Any] = {"file": _of_file(study)}
     paths = _data_paths(study, spec)
     if paths is None or (stamps := _stamps(paths, before=time.time() - _SETTLED)) is None:
@@ -118,15 +124,12 @@ def _of_file(study: Path) -> str:
     return _digest([str(study.absolute()), study.read_bytes().hex(), str(package), code, sorted(packages), machine])
 
 
-def _data_paths(study: Path, spec: "AnySpec") -> list[Path] | None:
+def _data_paths(study: Path, spec: "StudySpec") -> list[Path] | None:
     """Files and folders that the data of a study are read from; None where code or others' libraries give them."""
     from transferscope.data.load import files_of
     from transferscope.data.places import data_folder
     from transferscope.models.build import BACKBONES
-    from transferscope.study.spec import StudySpec
 
-    if not isinstance(spec, StudySpec):  # a command may read anything
-        return None
     diagnostics = [settings.diagnostic for settings in spec.diagnostics.values()]
     own = all(type(one).__module__.startswith("transferscope.") for one in (*spec.methods.values(), *diagnostics))
     named = any(source.names_network for source in spec.sources.values())

@@ -6,7 +6,7 @@ HEAD = """
 name = "shells"
 seeds = 4
 [run]
-command = "{command}"
+command = '''{command}'''
 score = "{score}"
 shell = true
 {run}
@@ -25,7 +25,9 @@ base = 68
 without_source = true
 """
 
-SCORES = "echo {source}{base} | sed 's/near/1/;s/far/0/' | awk -v s={seed} '{{print \\\"{{\\\\\\\"a\\\\\\\": \\\" $1+s/4 \\\"}}\\\"}}' > {out}/r.json"
+SCORES = """\
+case "{source}" in near) more=100;; far) more=0;; *) more=0;; esac
+echo {base} $more {seed} | awk '{{print "{{\\"a\\": " $1+$2+$3/4 "}}"}}' > {out}/r.json"""
 """The score of a run: 170 + seed / 4 from near, 70 from far, 68 without."""
 
 

@@ -60,7 +60,9 @@ def start(study: Path) -> "subprocess.Popen[bytes]":
 
 def of_study(folder: Path) -> list[int]:
     """Processes of commands of a study, and what they have started."""
-    return [one.pid for one in psutil.process_iter(["cmdline"]) if f"{folder}/runs" in " ".join(one.info["cmdline"] or ())]
+    return [
+        one.pid for one in psutil.process_iter(["cmdline"]) if f"{folder}/runs" in " ".join(one.info["cmdline"] or ())
+    ]
 
 
 @pytest.mark.long

@@ -15,7 +15,8 @@ RUN = "true {base} {source} {seed} {out}"
 
 
 def test_lists_multiply(tmp_path: Path) -> None:
-    arms = '[arms.a]\nx = [1, 2]\ny = ["p", "q", "r"]\nsource = ["s", "t"]\n[arms.b]\nx = 3\ny = "p"\nwithout_source = true'
+    arms = '[arms.a]\nx = [1, 2]\ny = ["p", "q", "r"]\nsource = ["s", "t"]\n'
+    arms += '[arms.b]\nx = 3\ny = "p"\nwithout_source = true'
     file = study_file(tmp_path, "true {x} {y} {seed} {labels} {out} '{source}'", arms=arms, run="labels = [5, 7]")
     spec = read_commands(file)
     expected = {(f"a x={x} y={y}", s) for x, y, s in itertools.product((1, 2), "pqr", "st")} | {("b", None)}
@@ -70,9 +71,12 @@ def test_a_mistake_is_named(tmp_path: Path, command: str, changes: dict[str, str
 
 
 @pytest.mark.parametrize(
-    ("command", "words"), [("no-such-program {seed}", "PATH"), ("./a.sh {seed}", "chmod"), ("true 'x", "close the quotes")]
+    ("command", "words"),
+    [("no-such-program {seed}", "PATH"), ("./a.sh {seed}", "chmod"), ("true 'x", "close the quotes")],
 )
-def test_a_command_that_cannot_be_started_is_refused_before_anything_runs(tmp_path: Path, command: str, words: str) -> None:
+def test_a_command_that_cannot_be_started_is_refused_before_anything_runs(
+    tmp_path: Path, command: str, words: str
+) -> None:
     (tmp_path / "a.sh").touch()
     file = study_file(tmp_path, f"{command} {{base}} {{out}} {{source}}")
     file.write_text(file.read_text().replace("shell = true", ""))

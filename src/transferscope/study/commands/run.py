@@ -56,8 +56,8 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     for name in job.named(words):
         if name in job.files and digest_of(Path(job.folder, name)) != job.files[name]:
             raise CorruptDataError(
-                f"{name} has changed since the study was planned; run the study file again, and if it is the command that "
-                "writes it, let it write into its folder {out}"
+                f"{name} has changed since the study was planned; run the study file again; a command that writes "
+                "it should write into its folder {out}"
             )
     kept = context.files / f"{cell.key}.run"
     log = context.files / f"{cell.key}.output.txt"
