@@ -80,12 +80,8 @@ def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
         from transferscope.study.plan import with_precision
 
         spec = with_precision(spec, {} if row is None else row.facts)
-    if (
-        isinstance(spec, StudySpec)
-        and row is not None
-        and _of_plan(row.spec) == _of_plan(json.loads(json.dumps(spec.as_json())))
-    ):
-        return None
+        if row is not None and _of_plan(row.spec) == _of_plan(json.loads(json.dumps(spec.as_json()))):
+            return None
     cells = cells_of(spec)
     before = {} if store is None or row is None else {one.key: one.state for one in store.standings(spec.name)}
     done = set() if store is None else store.done(cell.key for cell in cells)

@@ -1,6 +1,7 @@
 """A study of commands from its file to its answer, on the same engine as every other."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,19 +10,19 @@ from typer.testing import CliRunner
 
 from study.commands.studies import ARMS, SCORES, study_file
 from transferscope import open_result
+from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.cli.main import app
-from transferscope.consent import typed
-from transferscope.decision import decide
 from transferscope.errors import TransferscopeError
 from transferscope.store import Store
 from transferscope.study.decisions import scores_of
-from transferscope.study.frames import read_study
+from transferscope.study.frames import StudyFrames, read_study
+from transferscope.study.named_measure import NamedMeasure
+from transferscope.wording import ALL_LABELS
 
 
 def call(*arguments: object) -> tuple[int, str]:
     try:
-        with typed([str(one) for one in arguments], trust_code="--trust-code" in arguments):
-            found = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
+        found = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
     except TransferscopeError as error:
         return 2, str(error)
     return found.exit_code, found.output
@@ -42,16 +43,25 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(("better", "sign"), [("higher", 1), ("lower", -1)])
-@pytest.mark.parametrize(("unit", "scale"), [("share", 100), ("%", 1), ("EUR", 1), ("", 1)])
-def test_scores_become_points_of_which_more_is_better(
-    folder: Path, better: str, sign: int, unit: str, scale: int
-) -> None:
-    file = study_file(folder, run=f'unit = "{unit}"\nbetter = "{better}"', engine="keep = 'none'")
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> StudyFrames:
+    """A study that was run."""
+    file = study_file(tmp_path_factory.mktemp("done"))
     assert call("run", file, "-q")[0] == 0
-    with Store.open(folder / "runs/shells.sqlite", create=False) as store:
-        frames = read_study(store, "shells")
-    scores = scores_of(frames, 0)
+    with Store.open(file.parent / "runs/shells.sqlite", create=False) as store:
+        return read_study(store, "shells")
+
+
+@pytest.mark.parametrize("higher", [True, False])
+@pytest.mark.parametrize(
+    ("unit", "scale", "shown"),
+    [("share", 100, "17037.5 %"), ("%", 1, "170.4 %"), ("EUR", 1, "170.4 EUR"), ("", 1, "170.4")],
+)
+def test_points_are_more_where_better(done: StudyFrames, higher: bool, unit: str, scale: int, shown: str) -> None:
+    measure = NamedMeasure.of("a", name="a", unit=unit, higher=higher)
+    frames = replace(done, study=replace(done.study, facts={**done.study.facts, "measure": measure.as_json()}))
+    assert frames.metric == measure
+    scores, sign = scores_of(frames, ALL_LABELS), 1 if higher else -1
     expected = {
         f"{method} from {source}" if source else method: [value + seed / 4 for seed in range(4)]
         for (method, source), value in TRUE.items()
@@ -59,16 +69,15 @@ def test_scores_become_points_of_which_more_is_better(
     for name, values in zip(scores.arms, scores.values, strict=True):
         np.testing.assert_allclose(values, sign * scale * np.array(expected[name]))
     np.testing.assert_array_equal(scores.with_source, [" from " in name for name in scores.arms])
-    decision = decide(scores, margin=frames.metric.margin)
-    best = "tuned from near" if sign == 1 else "plain"
-    assert decision.recommended == best
-    result = open_result(file)
-    assert result.verdict.outcomes == {0: "helps" if sign == 1 else "no"}
-    means = result.table().set_index(["method", "source"])["mean"]
+    summary = summarise_frames(frames)
+    assert summary.decided[ALL_LABELS].recommended == ("tuned from near" if higher else "plain")
+    assert summary.verdict.outcomes == {ALL_LABELS: "helps" if higher else "no"}
+    means = summary.table.set_index(["method", "source"])["mean"]
     for arm, value in TRUE.items():
         assert means[arm] == pytest.approx(value + 0.375)
-    shown = {"share": "17037.5 %", "%": "170.4 %", "EUR": "170.4 EUR", "": "170.4"}[unit]
-    assert (shown in "\n".join(result.verdict.lines)) == (sign == 1 or "tuned from near" in str(result.verdict))
+    assert measure.level(scale * sign * 170.375) == shown
+    assert shown in "\n".join(summary.verdict.lines)
+    assert list(summary.arms) == sorted(summary.arms, key=lambda arm: -sign * TRUE[arm[1], arm[0]])
 
 
 def test_what_is_done_is_not_done_again_and_another_measure_takes_no_run(folder: Path) -> None:
