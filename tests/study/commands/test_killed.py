@@ -25,21 +25,14 @@ with open(os.path.join(out, "result.json"), "w") as file:
     json.dump({"score": {"without": 70, "one": 74, "two": 71}[arm] + random.Random(arm + str(seed)).gauss(0, 1)}, file)
 """
 
+ARMS = {"one": 'source = "one"', "two": 'source = "two"', "without": "without_source = true"}
 STUDY = """
 name = "killed"
-seeds = 8
+seeds = 5
 [run]
 command = "{python} script.py {{arm}} {{seed}} {{out}}"
 score = "result.json:score"
 unit = "%"
-[arms.with]
-arm = "{{source}}"
-source = ["one", "two"]
-[arms.without]
-arm = "without"
-without_source = true
-[race]
-question = "whether"
 [engine]
 workers = 2
 """
@@ -48,9 +41,8 @@ workers = 2
 def study_in(folder: Path) -> Path:
     folder.mkdir()
     (folder / "script.py").write_text(SCRIPT)
-    text = STUDY.format(python=sys.executable).replace('arm = "{source}"\nsource = ["one", "two"]', "")
-    arms = "".join(f'[arms.{arm}]\narm = "{arm}"\nsource = "{arm}"\n' for arm in ("one", "two"))
-    (folder / "study.toml").write_text(text.replace("[arms.with]\n", arms))
+    arms = "".join(f'[arms.{arm}]\narm = "{arm}"\n{kind}\n' for arm, kind in ARMS.items())
+    (folder / "study.toml").write_text(STUDY.format(python=sys.executable) + arms)
     return folder / "study.toml"
 
 
