@@ -53,6 +53,7 @@ def test_all_numbers_of_a_result_are_kept_and_the_score_is_one_of_them(tmp_path:
         ("echo all done", "exception", ["no r.json", "all done"]),
         ("echo '{{}}' > {out}/r.json", "exception", ["no 'a'", "no number"]),
         ("echo '{{\"b\": 1}}' > {out}/r.json", "exception", ["no 'a'", "are b"]),
+        ("echo '{{\"a\": 1.5}}' > {out}/r.json", "exception", ["a is 1.5", "between 0 and 1"]),
         ('echo \'{{"a": "1"}}\' > {out}/r.json', "exception", ["a in r.json", "expected a number"]),
         ("echo '{{\"a\": true}}' > {out}/r.json", "exception", ["a in r.json", "expected a number"]),
         ("echo '{{\"a\": NaN}}' > {out}/r.json", "non_finite", ["a in r.json is nan"]),
@@ -70,7 +71,7 @@ def test_all_numbers_of_a_result_are_kept_and_the_score_is_one_of_them(tmp_path:
     ],
 )
 def test_a_run_that_gives_no_score_is_a_sentence(tmp_path: Path, command: str, kind: str, words: list[str]) -> None:
-    found = run(tmp_path, command)
+    found = run(tmp_path, command, run='unit = "share"')
     assert isinstance(found, Failed)
     assert found.failure.kind == kind
     assert "\n" not in found.failure.message

@@ -218,7 +218,9 @@ def _method_row(c: Comparison, metric: Metric, optional: _Optional, *, is_top: b
             f"{large_count(c.cost.trained_parameters)} parameters",
             f"{large_count(c.cost.examples_seen)} examples",
             value=c.cost.trained_parameters,
-        ),
+        )
+        if c.cost.examples_seen
+        else Cell("–"),
     )
 
 
@@ -443,7 +445,9 @@ def _columns_of_tables(facts: Mapping[str, object]) -> Iterator[Folded]:
     target = facts.get("target")
     provenance = target.get("provenance") if isinstance(target, Mapping) else None
     try:
-        found = json.loads(str(provenance["columns"])) if isinstance(provenance, Mapping) else []
+        if not isinstance(provenance, Mapping):
+            return
+        found = json.loads(str(provenance["columns"]))
         rows = tuple((Cell(str(name)), Cell(str(words)), Cell(f"{int(n):,}")) for name, words, n in found)
     except (KeyError, ValueError, TypeError):  # another kind of data, or a store that somebody edited
         return

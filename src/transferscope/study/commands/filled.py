@@ -30,6 +30,7 @@ class Job:
         folder: Where it runs.
         files: SHA-256 of the files that it names, by the names, seen from the folder.
         score: "FILE:KEY" of the score.
+        is_share: Whether the score is to be between 0 and 1.
         predictions: File with what each test example adds; None for none.
     """
 
@@ -39,7 +40,8 @@ class Job:
     folder: str
     files: Mapping[str, str]
     score: str
-    predictions: str | None = None
+    is_share: bool
+    predictions: str | None
 
     def as_payload(self) -> dict[str, Any]:
         """The job as JSON values."""
@@ -73,8 +75,8 @@ class Job:
             labels: Of the cell: "n_target" and "seed".
             out: Folder for what the run writes.
         """
-        own = {"labels": int(labels["n_target"]), "seed": int(labels["seed"]), "out": out}
-        values: dict[str, Value] = {**self.values, **own}
+        own: dict[str, Value] = {"labels": int(labels["n_target"]), "seed": int(labels["seed"]), "out": out}
+        values = {**self.values, **own}
         if self.shell:
             quoted = {name: _Quoted(value) for name, value in values.items()}
             return ["/bin/sh", "-c", self.command.format_map(quoted)]

@@ -91,7 +91,7 @@ def _kill_all(child: int) -> None:
 
 def _reaped() -> dict[int, int]:
     """The exit codes of the children that have ended since."""
-    found = {}
+    found: dict[int, int] = {}
     while True:
         try:
             process, status = os.waitpid(-1, os.WNOHANG)

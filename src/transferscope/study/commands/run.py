@@ -92,9 +92,15 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 def _outcome(job: Job, out: Path, took: Mapping[str, float]) -> Outcome:
     records = read_numbers(job.score, out)
+    score = records[0].estimate.value
+    if job.is_share and not 0 <= score <= 1:
+        raise RunFailed(
+            f"{records[0].name} is {score:g}, and a share is between 0 and 1; say another unit in [run], as in "
+            'unit = "%", and run with --retry-failed, which makes no run anew for that'
+        )
     examples = {}
     if job.predictions is not None:
-        examples["predictions"] = read_examples(job.predictions, out, records[0].estimate.value)
+        examples["predictions"] = read_examples(job.predictions, out, score)
     return Outcome(
         records, Cost(seconds=float(took["seconds"]), peak_memory=int(took["peak"])), examples, {"status": "ok"}
     )

@@ -42,7 +42,12 @@ def read_numbers(score: str, out: Path) -> tuple[Record, ...]:
         other = _at(table, key)
         if other is not None:
             raise RunFailed(f"{key} in {name} is {json.dumps(other)[:80]}; expected a number")
-        raise RunFailed(f"{name} has no {key!r}; {f'its numbers are {known}' if known else 'it has no number at all'}")
+        raise RunFailed(
+            f"{name} has no {key!r}; its numbers are {known}: name one of these and run with --retry-failed, which "
+            "makes no run anew for that"
+            if known
+            else f"{name} has no {key!r}, and no number at all"
+        )
     if not math.isfinite(found[key]):
         raise RunFailed(f"{key} in {name} is {found[key]}, and no finite number", kind="non_finite")
     kept = [key, *(other for other in found if other != key and math.isfinite(found[other]))][:MOST_NUMBERS]
@@ -114,7 +119,7 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
         found = (table["prediction"] == table["label"]).to_numpy(dtype=np.float64)
     else:
         raise RunFailed(
-            f"{name} has the columns {', '.join(table)}; expected prediction and label, or score, which says what each "
+            f"{name} has the columns {', '.join(map(str, table.columns))}; expected prediction and label, or score, which says what each "
             "test example adds to the score"
         )
     if not len(found) or not np.isfinite(found).all():

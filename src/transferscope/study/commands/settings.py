@@ -269,7 +269,16 @@ def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mi
         filled = dict(zip(axes, one, strict=True))
         method = " ".join([name, *(f"{key}={filled[key]}" for key in several)])
         source = None if without else str(filled["source"])
-        job = Job(command, {"source": "", **filled}, run.shell, str(folder), {}, run.score, run.predictions)
+        job = Job(
+            command,
+            {"source": "", **filled},
+            run.shell,
+            str(folder),
+            {},
+            run.score,
+            run.unit == "share",
+            run.predictions,
+        )
         try:
             job.words({"n_target": 1, "seed": 0}, out="out")
         except (ValueError, KeyError, TypeError) as error:
