@@ -119,8 +119,8 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
         found = (table["prediction"] == table["label"]).to_numpy(dtype=np.float64)
     else:
         raise RunFailed(
-            f"{name} has the columns {', '.join(map(str, table.columns))}; expected prediction and label, or score, which says what each "
-            "test example adds to the score"
+            f"{name} has the columns {', '.join(map(str, table.columns))}; expected prediction and label, or score, "
+            "which says what each test example adds to the score"
         )
     if not len(found) or not np.isfinite(found).all():
         raise RunFailed(f"{name} has {'no row' if not len(found) else 'scores that are no numbers'}")
