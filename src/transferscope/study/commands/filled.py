@@ -65,7 +65,7 @@ class Job:
     @property
     def reference(self) -> str:
         """What `consent` knows it by: the command with a digest of all that could make another of it."""
-        parts = {name: getattr(self, name) for name in ("command", "values", "shell", "folder")}
+        parts = {name: getattr(self, name) for name in self.__slots__ if name != "files"}
         return f"{self.command} [{hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]}]"
 
     def words(self, labels: Mapping[str, Any], *, out: str) -> list[str]:

@@ -48,7 +48,7 @@ def guard(alive: int, report: int, words: list[str]) -> NoReturn:
     parent, child = os.getpid(), os.fork()
     if child == 0:
         _become(words, parent)
-    os.write(report, f"{child}\n".encode())
+    _say(report, f"{child}")
     status = None
     while status is None and not asked_to_end:
         ready, _, _ = select.select([alive, woken], [], [])
@@ -60,8 +60,13 @@ def guard(alive: int, report: int, words: list[str]) -> NoReturn:
     if status is not None:
         unit = 1 if sys.platform == "darwin" else 1024
         peak = unit * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-        os.write(report, f"{status} {peak}\n".encode())
+        _say(report, f"{status} {peak}")
     os._exit(0)
+
+
+def _say(report: int, line: str) -> None:
+    with contextlib.suppress(OSError):  # nobody is there any more, which `alive` says too
+        os.write(report, f"{line}\n".encode())
 
 
 def _become(words: list[str], parent: int) -> NoReturn:

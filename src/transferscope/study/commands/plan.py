@@ -76,7 +76,7 @@ def command_cells(spec: CommandSpec) -> list[PlannedCell]:
 
 def _further(spec: CommandSpec, folder: Path) -> dict[str, str]:
     """Digests of the files that the study file names besides."""
-    found = {}
+    found: dict[str, str] = {}
     for pattern in spec.run.files:
         try:
             paths = sorted(path for path in folder.glob(pattern) if path.is_file())

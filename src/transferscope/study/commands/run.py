@@ -62,7 +62,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     kept = context.files / f"{cell.key}.run"
     log = context.files / f"{cell.key}.output.txt"
     if (kept / _ENDED).is_file():  # its score could not be read, or not be stored; now it may be
-        with contextlib.suppress(RunFailed):
+        with contextlib.suppress(RunFailed, ValueError, KeyError):
             return _outcome(job, kept, json.loads((kept / _ENDED).read_text()))
     for old in (kept, *context.files.glob(f".{cell.key}.*.run")):
         shutil.rmtree(old, ignore_errors=True)
