@@ -65,10 +65,15 @@ def require(kind: str, name: str) -> None:
     consent, reference = current(), _absolute(name)
     if consent.is_needed and not consent.to_all and reference not in consent.given:
         raise UntrustedCodeError(
-            f"the {kind} {name!r} is code that a file or store names and you did not, so it is not run; if you trust "
-            "whoever made it, give --trust-code (trust_code=True in Python)"
+            f"the {kind} {name!r} is code that a file or store names and you did not, so it is not run; name the study "
+            "file that it is from, or if you trust whoever made it, give --trust-code (trust_code=True in Python)"
         )
     consent.given.add(reference)
+
+
+def allow(name: str) -> None:
+    """Allow one reference, or one command, that stands where a person has named the file that holds it."""
+    current().given.add(_absolute(name))
 
 
 def give(value: object, folder: Path | None = None) -> None:

@@ -154,7 +154,7 @@ def test_a_finished_study_is_not_planned_again_until_something_changes(
         return read_spec(path)
 
     monkeypatch.setattr("transferscope.cli.execute.run_study", planned)
-    monkeypatch.setattr("transferscope.study.spec.read_spec", read)
+    monkeypatch.setattr("transferscope.study.planners.read_spec", read)
     assert call("run", "digits.toml", "--quiet") == 0
     assert capsys.readouterr().out == said
     assert call("status", "digits.toml") == 0

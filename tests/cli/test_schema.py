@@ -18,6 +18,7 @@ from transferscope.errors import SettingsError
 from transferscope.methods import METHODS
 from transferscope.models import BACKBONES
 from transferscope.scores import SCORES
+from transferscope.study.commands.settings import parse_commands
 from transferscope.study.schema import study_schema
 from transferscope.study.spec import parse_spec
 
@@ -103,10 +104,42 @@ def test_a_method_of_another_package_may_have_any_settings(validator: Any) -> No
     assert validator.is_valid(_study({"methods": {"mine.py:Mine": {"strength": 3}}}))
 
 
+COMMANDS: dict[str, Any] = {
+    "name": "s",
+    "run": {"command": "true {seed} {x} {out}", "score": "r.json:a"},
+    "arms": {
+        "a": {"x": [1, "b"], "source": "s"},
+        "b": {"x": 2.5, "without_source": True, "command": "true {x} {seed} {out}"},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("changes", "right"),
+    [
+        ({}, True),
+        ({"race": {"question": "whether"}}, True),
+        ({"run": {"score": "r.json:a", "better": "more"}}, False),
+        ({"run": {"command": "true"}}, False),
+        ({"arms": {}}, False),
+        ({"arms": {"a": {"source": True}}}, False),
+    ],
+)
+def test_the_schema_and_the_reader_agree_on_commands(validator: Any, changes: dict[str, Any], right: bool) -> None:
+    assert validator.is_valid(COMMANDS | changes) is right
+    if right:
+        parse_commands(COMMANDS | changes, folder=ROOT)
+    else:
+        with pytest.raises(SettingsError):
+            parse_commands(COMMANDS | changes, folder=ROOT)
+
+
 def test_every_setting_has_its_type_and_what_it_means() -> None:
     """Without a validator: each key that the reader takes is in the schema, with a description."""
     schema = study_schema()
-    tables = {**{name: schema["properties"][name] for name in ("target", "network", "training", "engine", "tuning")}}
+    tables = {
+        **{name: schema["properties"][name] for name in ("target", "network", "training", "engine", "tuning", "run")}
+    }
     tables |= {name: one for name, one in schema["definitions"].items() if name.startswith(("method:", "diagnostic:"))}
     assert {name.removeprefix("method:") for name in tables if name.startswith("method:")} == set(METHODS)
     assert {name.removeprefix("diagnostic:") for name in tables if name.startswith("diagnostic:")} == set(DIAGNOSTICS)

@@ -2,11 +2,15 @@
 
 Python blocks of one page share their names, in the order of the page. Names of data sets lead to small data of the same
 shape, and the files that a page takes for granted (a table, networks, a finished study) lie in the folder they run in.
-A block below the comment `<!-- not run: REASON -->` is left out; these are counted.
+A block below the comment `<!-- not run: REASON -->` is left out; these are counted. A block with a title is written
+to a file of that name.
 """
 
+import os
 import re
 import shlex
+import sys
+import textwrap
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +53,7 @@ def blocks_of(page: str) -> list[Block]:
             marked = mark[1]
         elif line.lstrip().startswith("```"):
             end = next(i for i in range(at + 1, len(lines)) if lines[i].strip() == "```")
-            text = "\n".join(lines[at + 1 : end])
+            text = textwrap.dedent("\n".join(lines[at + 1 : end]))
             language = line.strip().removeprefix("```")
             plain = not language and any(inner.startswith("transferscope ") for inner in text.splitlines())
             found.append(Block("sh" if plain else language, text, at + 1, marked))
@@ -137,10 +141,13 @@ def _command(line: str) -> int:
 def test_the_blocks_of_a_page_run(page: str, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(prepared)
     monkeypatch.setenv("TRANSFERSCOPE_DATA", str(prepared / "data"))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # what a page calls python
     names: dict[str, object] = {"__name__": "page"}
     for block in RUNNABLE[page]:
         if block.not_run:
             continue
+        if titled := re.search(r'title="([\w.-]+)"', block.language):
+            Path(titled[1]).write_text(block.text, encoding="utf-8")
         if block.language == "python":
             exec(compile("\n" * block.line + block.text, page, "exec"), names)
         elif block.language == "sh":

@@ -8,6 +8,8 @@ import pytest
 from typer.main import get_command
 
 from transferscope.cli.main import app
+from transferscope.study.commands.settings import RunSettings
+from transferscope.study.tables import setting_names
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -52,3 +54,15 @@ def test_the_page_of_commands_has_every_command_and_option() -> None:
             for parameter in (each for each in inner.params if not getattr(each, "hidden", False)):
                 shown = parameter.name.upper() if parameter.param_type_name == "argument" else parameter.opts[0]
                 assert f"`{shown}" in section
+
+
+def test_tables_of_settings_have_every_setting() -> None:
+    spec = importlib.util.spec_from_file_location("settings_hook", ROOT / "docs/_hooks/settings.py")
+    assert spec is not None
+    assert spec.loader is not None
+    hook = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(hook)
+    page = hook.on_page_markdown((ROOT / "docs/studies.md").read_text(encoding="utf-8"))
+    assert "<!-- settings" not in page
+    for name in setting_names(RunSettings):
+        assert re.search(rf"^\| `{name}` \| \w.+ \|$", page, flags=re.MULTILINE), name

@@ -40,6 +40,11 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
             f"{before}"
         )
     done = [stored for stored in store.cells(study) if stored.state == "done"]
+    if any(stored.cell.role == "command" for stored in done):
+        raise StoreError(
+            f"the runs of {study} are commands, whose networks are known to these alone, and networks are read "
+            f"before {before}; `transferscope report` compares them"
+        )
     for stored in done:
         lacking = [label for label in _LABELS if label not in stored.cell.labels and stored.cell.role != "theory"]
         if lacking:

@@ -79,7 +79,7 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
     answers, questions = [], []
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
-        to_do = _sizes_to_try(summary) if question == "how much" else [] if own else [_UNANSWERED[question]]
+        to_do = _to_do(summary, question, is_answered=bool(own))
         more = (budgets,) if budgets and question == "which" else ()
         questions.append(_question(question, own, to_do, more))
         if own and own[0].sentence:
@@ -143,6 +143,24 @@ def _question(question: Question, parts: list[Part], to_do: list[str], more: tup
             sections += [replace(head, blocks=(*warnings, Text(part.sentence), *others)), *rest]
     folded = tuple(replace(section, folded=True) for section in (*sections, *more))
     return Section(title, slug, (*lead, *notes), sections=folded)
+
+
+def _to_do(summary: Summary, question: Question, *, is_answered: bool) -> list[str]:
+    """What to do for an answer to a question."""
+    if "run" in summary.frames.study.spec:
+        return _for_commands(summary, question)
+    if question == "how much":
+        return _sizes_to_try(summary)
+    return [] if is_answered else [_UNANSWERED[question]]
+
+
+def _for_commands(summary: Summary, question: Question) -> list[str]:
+    """The same of a study of commands, whose networks are known to these alone."""
+    if question == "why":
+        return ["The runs are commands: what their networks are like inside is known to these alone."]
+    if question == "how much" and len(summary.frames.sizes) == 1:
+        return ["For how many labels it takes, give several `labels` under `[run]` and run it again."]
+    return []
 
 
 def _sizes_to_try(summary: Summary) -> list[str]:

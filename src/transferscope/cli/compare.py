@@ -37,7 +37,8 @@ def compare(
     target: Annotated[
         str,
         typer.Argument(
-            autocompletion=among(DATA), help="The data set of interest, by name (see `transferscope data`)."
+            autocompletion=among(DATA),
+            help="The data set of interest, by name (see `transferscope data`); or a study file alone, to run it.",
         ),
     ],
     rest: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
@@ -129,6 +130,11 @@ def compare(
     from transferscope.analyses.compare.study_file import tuning_in_words
     from transferscope.cli.execute import execute, report_on
 
+    if target.endswith(".toml") and not rest and not source:
+        from transferscope.cli.execute import run_and_report
+
+        run_and_report(Path(target), json_of="compare" if as_json else None)
+        return
     if rest or not source:
         given = [target, *(rest or [])]
         said = " ".join(given)

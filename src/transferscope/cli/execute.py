@@ -18,15 +18,16 @@ from transferscope.store import Store
 from transferscope.study.inputs import inputs_of
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan
+from transferscope.study.planners import AnySpec, read_study_file
 from transferscope.study.run import Event, run_study
 from transferscope.study.settings import EngineSettings
-from transferscope.study.spec import StudySpec, read_spec
+from transferscope.study.spec import StudySpec
 from transferscope.study.status import StudyStatus
 from transferscope.study.tables import Mistakes, read_table
 
 
 def execute(
-    spec: StudySpec,
+    spec: AnySpec,
     *,
     retry_failed: bool = False,
     quiet: bool = False,
@@ -103,8 +104,10 @@ def with_options(engine: EngineSettings, given: Mapping[str, int | str | None]) 
     return settings or engine
 
 
-def enlarged(spec: StudySpec, facts: Mapping[str, object]) -> Iterator[str]:
+def enlarged(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str]:
     """A line for each pretrained network that reads much larger images than the target has."""
+    if not isinstance(spec, StudySpec):
+        return
     target = facts.get("target")
     shape = list(target["input_shape"]) if isinstance(target, Mapping) else []
     if len(shape) != 3:
@@ -134,7 +137,7 @@ def run_and_report(study: Path, *, json_of: str | None = None) -> None:
         TransferscopeError: As `transferscope.study.run.run_study`, and as `report_on`.
         typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
     """
-    spec = read_spec(study)
+    spec = read_study_file(study)
     report_on(study, execute(spec, inputs=inputs_of(study, spec)), json_of=json_of)
 
 

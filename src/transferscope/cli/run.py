@@ -57,9 +57,9 @@ def run(
         _conclude(status, str(study), as_json=as_json)
         return
     from transferscope.cli.execute import execute, with_options  # with torch, which takes longer than all else
-    from transferscope.study.spec import read_spec
+    from transferscope.study.planners import read_study_file
 
-    spec = read_spec(study)
+    spec = read_study_file(study)
     inputs = inputs_of(study, spec) if as_written else None
     spec = replace(spec, engine=with_options(spec.engine, given))
     spec = replace(spec, store=store or spec.store)

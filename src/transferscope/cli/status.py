@@ -55,9 +55,9 @@ def status(
         if found is not None and known and is_as_planned(Path(place), found, address.name):
             edited, most = None, ""
         else:
-            from transferscope.study.spec import read_spec  # with torch
+            from transferscope.study.planners import read_study_file  # with torch
 
-            spec = read_spec(Path(place))  # last: a mistake hides nothing that is stored
+            spec = read_study_file(Path(place))  # last: a mistake hides nothing that is stored
             edited, most = edited_plan(spec, found), "" if spec.race is None else "up to "
         stored = found.study(address.name).spec if found is not None and known else {}
         facts = [_facts(found, address.name)] if found is not None and known and as_json else []

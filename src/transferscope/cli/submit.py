@@ -14,7 +14,7 @@ from transferscope.cli.options import BackendOption, DeviceOption, ThreadsOption
 from transferscope.errors import SettingsError, each_once, refuse_unused
 
 if TYPE_CHECKING:
-    from transferscope.study.spec import StudySpec
+    from transferscope.study.planners import AnySpec
     from transferscope.study.submit import Job
 
 
@@ -84,7 +84,7 @@ def submit(
     long cells; submitting once more starts runners for what is left. The store must be one that all machines reach.
     """
     from transferscope.cli.execute import with_options
-    from transferscope.study.spec import read_spec
+    from transferscope.study.planners import read_study_file
     from transferscope.study.submit import Job, settings_in_words
     from transferscope.study.submit import submit as submit_runners
     from transferscope.wording import counted
@@ -95,7 +95,7 @@ def submit(
     asked = {name: value is not None for name, value in of_slurm.items()}
     refuse_unused(asked if local is not None else {}, "runners of --local ask for nothing of SLURM")
     further = each_once(map(_split, sbatch or ()), "option of --sbatch")
-    spec = read_spec(study)
+    spec = read_study_file(study)
     options = {"workers": workers, "threads": threads, "device": device, "backend": backend}
     given = {name: value for name, value in options.items() if value is not None}
     spec = replace(spec, engine=with_options(spec.engine, given))
@@ -131,7 +131,7 @@ def submit(
             typer.echo(f"note: {note}", err=True)
 
 
-def _notes(spec: "StudySpec", job: "Job") -> Iterator[str]:
+def _notes(spec: "AnySpec", job: "Job") -> Iterator[str]:
     """What may go wrong on the nodes, where nobody sees it happen."""
     from transferscope.wording import counted
 

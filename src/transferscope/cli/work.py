@@ -50,8 +50,8 @@ def work(
     from transferscope.cli.status import status_facts, summary
     from transferscope.store import Store
     from transferscope.study.places import NETWORK_DISK, find_study
+    from transferscope.study.planners import read_study_file
     from transferscope.study.run import Limits, work_on
-    from transferscope.study.spec import read_spec
     from transferscope.wording import counted
 
     if network_disk:
@@ -60,7 +60,7 @@ def work(
     place = store or (study if found is None else found.store)
     given = {"workers": workers, "threads": threads, "device": device, "backend": backend, "address": address}
     limits = Limits(cells, None if minutes is None else 60.0 * minutes)
-    spec = None if found is None else read_spec(Path(study))
+    spec = None if found is None else read_study_file(Path(study))
     files = None if spec is None or store is not None else spec.files_folder
     with Store.open(place, create=False, files=files) as opened:
         chosen = _chosen(opened, study, name or (None if found is None else found.name))

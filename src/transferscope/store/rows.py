@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from transferscope.estimate import Status
 from transferscope.records import Cost, Failure, Record
 
-Role = Literal["pretrain", "method", "diagnose", "theory"]
+Role = Literal["pretrain", "method", "command", "diagnose", "theory"]
 CellState = Literal["planned", "running", "done", "failed", "blocked"]
 """Where a cell stands. blocked: a cell that it needs has failed, so it cannot be done before that one is retried."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from transferscope.consent import Consent, current
+from transferscope.records import FailureKind
 from transferscope.store import Outcome, PlannedCell
 
 CELL_NOTE = "transferscope.cell"
@@ -30,6 +31,19 @@ class CellTimeout(Exception):
     """A cell takes longer than a cell may."""
 
 
+class RunFailed(Exception):
+    """A command that was run gave no score.
+
+    Attributes:
+        kind: What kind of failure that is; None to tell it by the message.
+        output: The end of what the command printed.
+    """
+
+    def __init__(self, message: str, *, kind: FailureKind | None = None, output: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.output = kind, output
+
+
 @dataclass(frozen=True)
 class WorkContext:
     """Where a cell is done.
@@ -39,6 +53,7 @@ class WorkContext:
         device: "auto", "cpu", "cuda" or "mps".
         threads: Threads that the work computes with, at least 1; they are set before it begins.
         progress: To be called now and then with (steps done, steps in all).
+        seconds: How long a cell may take, for work that can end itself then and say more of it; None for no limit.
         consent: Which code of the user may be run, as far as the person who runs the study has said so.
     """
 
@@ -46,6 +61,7 @@ class WorkContext:
     device: str = "auto"
     threads: int = 1
     progress: Callable[[int, int], None] = no_progress
+    seconds: float | None = None
     consent: Consent = field(default_factory=current)
 
     def network(self, key: str) -> Path:

@@ -90,6 +90,9 @@ def chosen_run(
     """
     runs = finished_runs(store, study)
     if not runs:
+        written = [store.files / f"{cell.cell.key}.run" for cell in store.cells(study)]
+        if folders := [str(folder) for folder in written if folder.is_dir()]:
+            raise StoreError(f"the runs of {study} are commands; what they have written is in {', '.join(folders)}")
         raise StoreError(f"the study {study} has no finished run yet; run it with `transferscope run` first")
     named = method is not None or source is not None
     frames = read_study(store, study)

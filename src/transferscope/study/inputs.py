@@ -24,6 +24,7 @@ from transferscope.study.places import check_place, find_study, read_toml
 from transferscope.study.status import StudyStatus, study_status
 
 if TYPE_CHECKING:
+    from transferscope.study.planners import AnySpec
     from transferscope.study.spec import StudySpec
 
 DOCUMENT = "inputs"
@@ -33,7 +34,7 @@ _SETTLED = 2.0
 """Seconds for which a file must have been left alone: within the clock of a file system a change may leave no trace."""
 
 
-def inputs_of(study: Path, spec: "StudySpec") -> dict[str, Any]:
+def inputs_of(study: Path, spec: "AnySpec") -> dict[str, Any]:
     """Stamps of what a plan is made from, taken before it is made.
 
     Args:
@@ -41,10 +42,15 @@ def inputs_of(study: Path, spec: "StudySpec") -> dict[str, Any]:
         spec: The study in it.
 
     Returns:
-        JSON values: "file", which the settings of the study depend on, and "data", by path, for its data; no "data"
+        JSON values: "file", which the settings of the study depend on, and "data", by path, for its data; nothing of
+        commands, whose files a plan looks at; no "data"
         where they come from code or from a network of another library, which no stamp can be taken of, where a file
         was changed a moment ago, and for a race or a study that a tracker follows.
     """
+    from transferscope.study.spec import StudySpec
+
+    if not isinstance(spec, StudySpec):
+        return {}
     found: dict[str, Any] = {"file": _of_file(study)}
     paths = _data_paths(study, spec)
     if paths is None or (stamps := _stamps(paths, before=time.time() - _SETTLED)) is None:

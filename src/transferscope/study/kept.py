@@ -3,8 +3,8 @@
 import contextlib
 import json
 import math
+import shutil
 import time
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -85,7 +85,7 @@ def finished_runs(store: Store, study: str) -> list[Run]:
 
 def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:
     """The cells that write their network: of "winners" all that may be one, which is the lowest seed of every way."""
-    fits = [cell for cell in cells if cell.role == "method"]
+    fits = [cell for cell in cells if cell.role in ("method", "command")]
     if keep == "all":
         return {cell.key for cell in fits}
     first: dict[tuple[object, ...], PlannedCell] = {}
@@ -99,7 +99,7 @@ def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:
 
 
 def tidy(store: Store, study: str) -> int:
-    """Delete the networks of finished runs that no study of a store keeps or needs.
+    """Delete the networks of finished runs, and the folders of commands, that no study of a store keeps or needs.
 
     Only files that say which run they are of, as `fit_method` writes them, are touched, and only once the study is
     finished: those of pre-training stay, for further methods. What a
@@ -117,13 +117,16 @@ def tidy(store: Store, study: str) -> int:
     files = [] if counts.planned or counts.running else list(store.files.glob("*.safetensors"))
     freed = sum(_delete_abandoned(file) for file in files if file.name.startswith("."))
     own = [file for file in files if not file.name.startswith(".") and _is_of_run(file)]
+    own += store.files.glob("*.run") if not counts.planned and not counts.running else []
     if not own:
         return freed
     wanted: set[str] = set()
     whole: set[str] = set()  # with the networks on the way
+    under_way: set[str] = set()  # commands, or to be made again
     for row in store.studies():
         keep, cells = keep_of(row.spec), store.cells(row.name)
         whole |= {need for stored in cells if stored.state != "done" for need in stored.cell.needs}
+        under_way |= {stored.cell.key for stored in cells if stored.cell.role == "command" and stored.state != "done"}
         if keep == "all":
             whole |= {stored.cell.key for stored in cells}
         elif any(stored.state in ("planned", "running") for stored in cells):  # who wins is not known yet
@@ -131,12 +134,15 @@ def tidy(store: Store, study: str) -> int:
         elif keep == "winners":
             wanted |= winners(store, row.name)
     for file in own:
-        key, _, rest = file.name.partition(".")
-        if key in whole or (key in wanted and rest == "safetensors"):
+        key, _, rest = file.name.removeprefix(".").partition(".")
+        unfinished = file.name.startswith(".")  # of a command that was killed
+        if key in under_way or (
+            not unfinished and (key in whole or (key in wanted and rest in ("safetensors", "run")))
+        ):
             continue
         with contextlib.suppress(FileNotFoundError):  # another runner was here first
-            freed += file.stat().st_size
-            file.unlink()
+            freed += sum(one.lstat().st_size for one in file.rglob("*")) if file.is_dir() else file.stat().st_size
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
     return freed
 
 
@@ -161,14 +167,13 @@ def winners(store: Store, study: str) -> set[str]:
     frames = read_study(store, study)
     arms, decided = arms_by_key(frames), decisions(frames)
     means = {(n, arm.name): arm.mean for n, decision in decided.items() for arm in decision.arms}
-    by_method: dict[tuple[str, int], list[Run]] = defaultdict(list)
-    for run in finished_runs(store, study):
-        by_method[run.method, run.n_labels].append(run)
-    kept = set()
-    for runs in by_method.values():
-        best = max(runs, key=lambda run: (means[run.n_labels, arms[run.cell.cell.key]] or -math.inf, -run.seed))
-        kept.add(best.cell.cell.key)
-    return kept
+    done = frames.method_cells[frames.method_cells["state"] == "done"]
+    best: dict[tuple[str, int], tuple[float, int, str]] = {}
+    for key, method, n, seed in zip(done["key"], done["method"], done["n_target"], done["seed"], strict=True):
+        mean = means[n, arms[key]]
+        own = (-math.inf if mean is None else mean, -seed, key)
+        best[method, n] = max(best.get((method, n), own), own, key=lambda one: one[:2])
+    return {key for _, _, key in best.values()}
 
 
 def card_of(

@@ -63,7 +63,7 @@ class Race:
     """
 
     def __init__(self, plan: StudyPlan, *, seeds: Sequence[int], settings: RaceSettings, at_once: int) -> None:
-        runs = [cell for cell in plan.cells if cell.role == "method"]
+        runs = [cell for cell in plan.cells if cell.role in ("method", "command")]
         _check(runs)
         self._plan, self._name = plan, plan.study.name
         self._settings, self._at_once = settings, at_once

@@ -36,17 +36,14 @@ from transferscope.study.fitting import with_chosen
 from transferscope.study.inputs import DOCUMENT, kept_inputs
 from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.places import check_place
-from transferscope.study.plan import StudyPlan, plan_study
+from transferscope.study.plan import StudyPlan
+from transferscope.study.planners import WORK, AnySpec, plan_of, work_of, work_of_cells
 from transferscope.study.race import Race
 from transferscope.study.settings import EngineSettings
-from transferscope.study.spec import StudySpec
 from transferscope.study.status import Forecast, StudyStatus, study_status
 from transferscope.study.track import followed
 from transferscope.training import choose_device
 from transferscope.wording import cell_words
-
-WORK = "transferscope.study.work:work"
-"""What does the cells of a study."""
 
 _WAIT_SECONDS = 0.2
 _CLAIM_SECONDS = 1.0
@@ -123,10 +120,10 @@ def ignore(event: Event) -> None:
 
 
 def run_study(
-    spec: StudySpec,
+    spec: AnySpec,
     store: Store,
     *,
-    work: str = WORK,
+    work: str | None = None,
     retry_failed: bool = False,
     on_event: Callable[[Event], None] = ignore,
     on_plan: Callable[[StudyPlan], None] | None = None,
@@ -143,7 +140,7 @@ def run_study(
         spec: The study; `spec.engine` says how many processes, with how many threads, on which device, and how long a
             cell may take.
         store: Where the results go.
-        work: Dotted name of what does a cell.
+        work: Dotted name of what does a cell; None for what does those of such a study.
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
         on_plan: Called once when the data are read and before anything is done, with the plan.
@@ -163,9 +160,16 @@ def run_study(
         KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
     check_place(store)
-    do = partial(run_plan, store=store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event)
+    do = partial(
+        run_plan,
+        store=store,
+        engine=spec.engine,
+        work=work or work_of(spec),
+        retry_failed=retry_failed,
+        on_event=on_event,
+    )
     with followed(spec.track, store, spec.name):
-        plan = replace(plan_study(spec, store), inputs=inputs)
+        plan = replace(plan_of(spec, store), inputs=inputs)
         _LOG.info("%s: %d cells planned, results in %s", spec.name, len(plan.cells), store.place)
         if on_plan is not None:
             on_plan(plan)
@@ -264,7 +268,7 @@ def work_on(
     store: Store,
     *,
     engine: EngineSettings,
-    work: str = WORK,
+    work: str | None = None,
     limits: Limits = Limits(),
     on_event: Callable[[Event], None] = ignore,
 ) -> Share:
@@ -278,7 +282,7 @@ def work_on(
         name: Name of the study.
         store: Its store.
         engine: How many processes, with how many threads, on which device.
-        work: Dotted name of what does a cell.
+        work: Dotted name of what does a cell; None for what does those of such a study.
         limits: How much to do.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
 
@@ -300,7 +304,9 @@ def work_on(
     if not counts.planned and not counts.running:
         return Share(0, 0, study_status(store, name))
     plan = StudyPlan(row, tuple(stored.cell for stored in store.cells(name)), {})
-    done, failed = _run_cells(plan, store, engine, work, on_event, limits=limits, is_guest=True)
+    done, failed = _run_cells(
+        plan, store, engine, work or work_of_cells(plan.cells), on_event, limits=limits, is_guest=True
+    )
     tidy(store, name)
     return Share(done, failed, study_status(store, name))
 
@@ -320,7 +326,7 @@ def _run_cells(
     if engine.device != "auto" and engine.backend != "ray":
         choose_device(engine.device)  # once, here, and not as the failure of every cell
     store.files.mkdir(parents=True, exist_ok=True)
-    context = WorkContext(store.files, engine.device, engine.threads)
+    context = WorkContext(store.files, engine.device, engine.threads, seconds=60.0 * engine.cell_minutes)
     with (
         deferred_interrupt() as interrupt,
         backend_of(engine, work, context, n_cells=len(plan.cells) if race is None else race.n_cells) as backend,

@@ -12,6 +12,9 @@ from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.fitting import number
 from transferscope.training import TrainingSettings
 
+_TIMED = ("pretrain", "method", "command")
+"""Roles of cells whose time is told by others."""
+
 STEP = 3.0
 """A step of training takes as long as reading its examples so many times: forward, and twice as long backward."""
 
@@ -56,7 +59,7 @@ class RunTimes:
         alike: dict[tuple[str, str, str, bool], list[float]] = defaultdict(list)
         paces: dict[tuple[str, bool], list[float]] = defaultdict(list)
         for cell in cells:
-            if cell.key not in seconds or cell.role not in ("pretrain", "method"):
+            if cell.key not in seconds or cell.role not in _TIMED:
                 continue
             taken, work = seconds[cell.key], self.work(cell)
             alike[self._alike(cell, work)].append(taken)
@@ -66,7 +69,9 @@ class RunTimes:
         self._pace = {key: _slow(found) if not key[1] else float(np.mean(found)) for key, found in paces.items()}
 
     def work(self, cell: PlannedCell) -> Work:
-        """What a cell of role "pretrain" or "method" does."""
+        """What a cell of role "pretrain", "method" or "command" does; of a command nothing is known beforehand."""
+        if cell.role == "command":
+            return Work(3, str(cell.labels.get("source")), 0.0)
         recipe = self._recipes.get(id(cell.payload))
         if recipe is None:
             made = PretrainRecipe if cell.role == "pretrain" else MethodRecipe
@@ -100,7 +105,7 @@ class RunTimes:
         As long as the mean of the same method with the same network, else in proportion to the examples that pass, at
         the pace of what trained that network, or of what read it slowly.
         """
-        if cell.role not in ("pretrain", "method"):
+        if cell.role not in _TIMED:
             return None
         work = self.work(cell)
         if (found := self._seconds.get(self._alike(cell, work))) is not None:

@@ -6,6 +6,7 @@ from typing import Any
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
 from transferscope.models import NetworkSettings
+from transferscope.study.commands.settings import RunSettings
 from transferscope.study.settings import (
     DEVICES,
     EngineSettings,
@@ -44,6 +45,15 @@ def study_schema() -> dict[str, Any]:
     measured = _family("diagnostic", ((name, DIAGNOSTICS[name]) for name in DIAGNOSTICS), scope, definitions)
     engine = json_schema_of(EngineSettings, definitions)
     engine["properties"]["device"]["pattern"] = f"^({DEVICES})$"
+    one = {"type": ["string", "number"]}
+    arm = {
+        "type": "object",
+        "properties": {
+            "command": {"type": "string", "description": "The command of this arm, in place of that of [run]."},
+            "without_source": {"type": "boolean", "description": "Whether it transfers from nothing."},
+        },
+        "additionalProperties": {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]},
+    }
     tables = {
         "name": {"type": "string", "pattern": f"^{NAME_OF_STUDY}$", "description": "The name of the study."},
         "seeds": {
@@ -67,6 +77,8 @@ def study_schema() -> dict[str, Any]:
         "engine": engine,
         "race": json_schema_of(RaceSettings, definitions),
         "track": json_schema_of(TrackSettings, definitions),
+        "run": json_schema_of(RunSettings, definitions),
+        "arms": {"type": "object", "minProperties": 1, "additionalProperties": arm},
     }
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -74,7 +86,8 @@ def study_schema() -> dict[str, Any]:
         "title": "A study file of transferscope",
         "type": "object",
         "properties": tables,
-        "required": ["name", "target", "training", "methods"],
+        "required": ["name"],
+        "anyOf": [{"required": ["target", "training", "methods"]}, {"required": ["run", "arms"]}],
         "additionalProperties": False,
         "definitions": definitions,
     }

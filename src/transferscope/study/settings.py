@@ -258,7 +258,7 @@ class EngineSettings:
         address: Of the Ray cluster, as in "auto" or "10.0.0.1:6379"; None for that in RAY_ADDRESS, or else a new one of
             this machine.
         resources: What a cell asks the cluster for, by its kind: { method = { cpus = 2, gpus = 0.25 } }; kinds are
-            "pretrain", "method", "diagnose" and "theory", resources "cpus", "gpus" and "memory" (bytes).
+            "pretrain", "method", "command", "diagnose" and "theory", resources "cpus", "gpus" and "memory" (bytes).
     """
 
     workers: Annotated[int, Ge(0), Le(MOST_PROCESSES)] | None = None

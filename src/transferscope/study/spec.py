@@ -189,7 +189,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     """
     mistakes = Mistakes(place)
     tables = with_encodings(with_tokenizers(tables))
-    head = _header(tables, mistakes)
+    head = read_header(tables, _TABLES, mistakes)
     target = read_table(TargetSettings, tables.get("target", {}), "[target]", mistakes)
     network = read_table(NetworkSettings, tables.get("network", {}), "[network]", mistakes)
     training = read_table(TrainingSettings, tables.get("training", {}), "[training]", mistakes)
@@ -269,7 +269,9 @@ MOST_SEEDS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Header:
+class Header:
+    """What a study file says before its tables."""
+
     name: str
     seeds: int | tuple[int, ...] = 3
     store: str | None = None
@@ -295,6 +297,7 @@ class _Header:
 
     @property
     def all_seeds(self) -> tuple[int, ...]:
+        """The seeds that are meant by how many."""
         return tuple(range(self.seeds)) if isinstance(self.seeds, int) else self.seeds
 
 
@@ -321,12 +324,13 @@ def _found(value: T | None) -> T:
     return value
 
 
-def _header(tables: Mapping[str, Any], mistakes: Mistakes) -> _Header | None:
-    valid = [*setting_names(_Header), *_TABLES]
+def read_header(tables: Mapping[str, Any], known: Sequence[str], mistakes: Mistakes) -> Header | None:
+    """The keys of a study file that stand in no table, of which it may have those that are `known`."""
+    valid = [*setting_names(Header), *known]
     for key in tables:
         if key not in valid:
             mistakes.add(str(unknown_name("key", key, valid)))
-    return read_table(_Header, {k: v for k, v in tables.items() if k in setting_names(_Header)}, "", mistakes)
+    return read_table(Header, {k: v for k, v in tables.items() if k in setting_names(Header)}, "", mistakes)
 
 
 def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> _Pretraining:

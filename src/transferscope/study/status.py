@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from transferscope.store import PlannedCell, Standing, Store, StoredCell, StudyCounts
 
 if TYPE_CHECKING:
+    from transferscope.study.planners import AnySpec
     from transferscope.study.settings import Keep
-    from transferscope.study.spec import StudySpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def study_status(store: Store, name: str) -> StudyStatus:
     return StudyStatus(name, store.place, counts, failed)
 
 
-def edited_plan(spec: "StudySpec", store: Store | None) -> EditedPlan | None:
+def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
     """What a study file asks for now.
 
     Args:
@@ -73,16 +73,16 @@ def edited_plan(spec: "StudySpec", store: Store | None) -> EditedPlan | None:
         SettingsError: Two methods or sources are one and the same.
     """
     row = None if store is None else next((row for row in store.studies() if row.name == spec.name), None)
-    if "auto" in [one.precision for one in (spec.training, spec.pretraining) if one is not None]:
+    from transferscope.study.planners import cells_of  # with torch, which where a study stands does not need
+    from transferscope.study.spec import StudySpec
+
+    if isinstance(spec, StudySpec):
         from transferscope.study.plan import with_precision
 
         spec = with_precision(spec, {} if row is None else row.facts)
-    if row is not None and _of_plan(row.spec) == _of_plan(json.loads(json.dumps(spec.as_json()))):
-        return None
-    from transferscope.study.facts import load_data  # these need torch, and where a study stands does not
-    from transferscope.study.plan import plan_cells
-
-    cells = plan_cells(spec, load_data(spec).facts)
+        if row is not None and _of_plan(row.spec) == _of_plan(json.loads(json.dumps(spec.as_json()))):
+            return None
+    cells = cells_of(spec)
     before = {} if store is None or row is None else {one.key: one.state for one in store.standings(spec.name)}
     done = set() if store is None else store.done(cell.key for cell in cells)
     failed = {cell.key for cell in cells if before.get(cell.key) == "failed"}

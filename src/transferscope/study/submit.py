@@ -9,9 +9,8 @@ from typing import Any, Literal
 
 from transferscope.errors import SettingsError, missing_extra
 from transferscope.study.places import open_new
-from transferscope.study.plan import plan_study
+from transferscope.study.planners import AnySpec, plan_of
 from transferscope.study.run import plan_into
-from transferscope.study.spec import StudySpec
 from transferscope.wording import counted
 
 _MOST_TIMEOUTS = 1000
@@ -63,7 +62,7 @@ class Submitted:
 
 
 def submit(
-    spec: StudySpec,
+    spec: AnySpec,
     runner: Callable[[], object],
     *,
     runners: int,
@@ -95,7 +94,7 @@ def submit(
             "a job of its own instead"
         )
     with open_new(spec.store, files=spec.files_folder) as store:
-        plan = plan_study(spec, store)
+        plan = plan_of(spec, store)
         plan_into(plan, store)
         counts = store.counts(spec.name)
     left = counts.planned + counts.running

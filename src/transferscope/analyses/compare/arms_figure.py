@@ -54,7 +54,7 @@ def draw_arms(summary: Summary) -> Figure | None:
         axes.flat[0].set_xlim(*reach)
         for spare in axes.flat[len(sizes) :]:
             spare.set_visible(False)
-        unit = "points" if summary.frames.metric.higher_is_better else "R² (hundredths)"
+        unit = summary.frames.metric.points_name
         canvas.supxlabel(f"{unit} over the best without a source, better →", fontsize="medium", color=INK)
         return canvas
 

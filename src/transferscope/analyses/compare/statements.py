@@ -10,7 +10,7 @@ from transferscope.study.decisions import Arm, arms_of
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.metric import Metric
-from transferscope.wording import candidate_words, capitalised, counted, listed
+from transferscope.wording import candidate_words, capitalised, labels_in_words
 
 
 @cache
@@ -22,14 +22,10 @@ def words_of(metric: Metric) -> Words:
         "reached": lambda level, sizes: metric.level(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else ""),
         "points": metric.points,
         "within": metric.within,
-        "with_labels": lambda sizes: f"with {_sizes(sizes)}",
-        "in_brackets": lambda sizes: f" ({_sizes(sizes)})" if sizes else "",
+        "with_labels": lambda sizes: f"with {labels_in_words(sizes)}",
+        "in_brackets": lambda sizes: f" ({labels_in_words(sizes)})" if sizes else "",
     }
     return Words("transferscope.analyses.compare", filters)
-
-
-def _sizes(sizes: Sequence[int]) -> str:
-    return f"{listed([f'{n:,}' for n in sizes])} {'label' if list(sizes) == [1] else 'labels'}"
 
 
 class _Named:
@@ -274,7 +270,7 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
         chance = f"chance {100 * decision.chance:.0f} % of {tried} arms" if tried > 1 else "the first arm"
         name = candidate_words(arm.method, arm.source or None)
         yield (
-            f"{counted(n_target, 'label')}: {name} {frames.metric.level(mean)} ({chance}); {_SHORT[decision.outcome]}"
+            f"{labels_in_words([n_target])}: {name} {frames.metric.level(mean)} ({chance}); {_SHORT[decision.outcome]}"
             f"{beside if arm.source else ''}"
         )
 
@@ -284,7 +280,7 @@ def outcomes_in_words(decided: Mapping[int, Decision]) -> str:
     shared: dict[str, list[int]] = {}
     for n_target, decision in decided.items():
         shared.setdefault(_SHORT[decision.outcome], []).append(n_target)
-    return capitalised("; ".join(f"{words} with {_sizes(sizes)}" for words, sizes in shared.items()))
+    return capitalised("; ".join(f"{words} with {labels_in_words(sizes)}" for words, sizes in shared.items()))
 
 
 _SHORT = {

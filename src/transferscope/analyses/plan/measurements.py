@@ -16,6 +16,7 @@ from transferscope.numerics.class_measures import CLASS_MEASURES
 from transferscope.scaling.observations import Observations
 from transferscope.study.decisions import best_without
 from transferscope.study.frames import StudyFrames
+from transferscope.study.named_measure import NamedMeasure
 from transferscope.wording import candidate_words, capitalised, counted, listed, measure_words, number_words
 
 ALIASES = {
@@ -205,6 +206,13 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
             f"the study {name} has one number of labels, {frames.sizes[0]:,}, and a plan takes several; give labels = "
             f"[{frames.sizes[0]}, {2 * frames.sizes[0]}, {4 * frames.sizes[0]}] under [target] in its file and run it "
             "again"
+        )
+    if isinstance(frames.metric, NamedMeasure) and (
+        frames.metric.unit != "share" or not frames.metric.higher_is_better
+    ):
+        raise SettingsError(
+            f"the study {name} is judged by {frames.metric.name}, and a plan takes a share of 1 of which more is "
+            'better, as accuracy is; if it is one, say unit = "share" in [run] of its file and run it again'
         )
     share_of_one, words = frames.metric.higher_is_better, measure_words(frames.metric.headline)
     final = frames.final(frames.metric.headline)

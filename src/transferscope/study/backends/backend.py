@@ -24,7 +24,7 @@ from transferscope.errors import (
 )
 from transferscope.records import Failure, FailureKind
 from transferscope.store import Outcome, PlannedCell, check_outcome
-from transferscope.study.context import CellTimeout, Work, WorkContext
+from transferscope.study.context import CellTimeout, RunFailed, Work, WorkContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,8 @@ def failure_of(error: BaseException) -> Failure:
         message = " ".join(str(error).split()) or type(error).__name__
     except Exception:  # an exception whose text cannot be made
         message = type(error).__name__
+    if isinstance(error, RunFailed):
+        return Failure(error.kind or _kind(error, message.lower()), message, error.output)
     match _kind(error, message.lower()):
         case "out_of_memory":
             return Failure(

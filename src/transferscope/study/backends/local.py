@@ -38,6 +38,8 @@ from transferscope.study.context import WorkContext
 
 _SECONDS_TO_END = 5.0
 _SECONDS_BETWEEN_CHECKS = 1.0
+_SECONDS_TO_STOP_ITSELF = 10.0
+"""A command that takes too long is stopped by the worker, which can say what it printed; later than this it is not."""
 _SECONDS_STOPPED = 5.0
 """A worker that is stopped for longer is given up; Ctrl-Z stops the runner too, which then does not count."""
 
@@ -160,7 +162,8 @@ class LocalBackend:
                 cell = worker.cell
                 if cell is None:
                     continue
-                if self._seconds is not None and now - worker.begun > self._seconds:
+                grace = _SECONDS_TO_STOP_ITSELF if cell.role == "command" else 0.0
+                if self._seconds is not None and now - worker.begun > self._seconds + grace:
                     worker.late = cell.key
                     worker.process.kill()  # its pipe ends, which is heard next
                 elif not _is_stopped(worker.process):

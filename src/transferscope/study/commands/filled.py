@@ -1,0 +1,157 @@
+"""A command with its placeholders: what a cell of it holds, how it is filled in, and which files it names."""
+
+import hashlib
+import json
+import shlex
+import string
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+from transferscope.errors import MissingDataError, SettingsError
+from transferscope.files import require_regular
+
+OWN = ("labels", "seed", "out")
+"""Placeholders that the engine fills, beside {source} and those of the arms."""
+
+Value = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What the cells of one arm share.
+
+    Attributes:
+        command: The command with its placeholders.
+        values: What fills them, but for `OWN`; "source" is "" for an arm without one.
+        shell: Whether /bin/sh reads the command; otherwise it is split into words, which are filled one by one.
+        folder: Where it runs.
+        files: SHA-256 of the files that it names, by the names, seen from the folder.
+        score: "FILE:KEY" of the score.
+        is_share: Whether the score is to be between 0 and 1.
+        predictions: File with what each test example adds; None for none.
+    """
+
+    command: str
+    values: Mapping[str, Value]
+    shell: bool
+    folder: str
+    files: Mapping[str, str]
+    score: str
+    is_share: bool
+    predictions: str | None
+
+    def as_payload(self) -> dict[str, Any]:
+        """The job as JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_payload(cls, payload: Mapping[str, Any]) -> Self:
+        """The job that `as_payload` wrote down.
+
+        Raises:
+            SettingsError: The store is damaged, or another version wrote it.
+        """
+        try:
+            return cls(**{name: payload[name] for name in cls.__slots__})
+        except KeyError as error:
+            raise SettingsError(
+                f"a stored command lacks {error}: the store is damaged or of another version; restore it from a copy, "
+                "or run the study again in a new one"
+            ) from error
+
+    @property
+    def reference(self) -> str:
+        """What `consent` knows it by: the command with a digest of all that could make another of it."""
+        parts = {name: getattr(self, name) for name in self.__slots__ if name != "files"}
+        return f"{self.command} [{hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]}]"
+
+    def words(self, labels: Mapping[str, Any], *, out: str) -> list[str]:
+        """The program and its arguments for one run.
+
+        Args:
+            labels: Of the cell: "n_target" and "seed".
+            out: Folder for what the run writes.
+        """
+        own: dict[str, Value] = {"labels": int(labels["n_target"]), "seed": int(labels["seed"]), "out": out}
+        values = {**self.values, **own}
+        if self.shell:
+            quoted = {name: _Quoted(value) for name, value in values.items()}
+            return ["/bin/sh", "-c", self.command.format_map(quoted)]
+        return [word.format_map(values) for word in shlex.split(self.command)]
+
+    def named(self, words: list[str]) -> list[str]:
+        """The words of a filled command that are files, whole or behind "=", seen from the folder."""
+        parts = _words_of_shell(words[-1]) if self.shell else words
+        possible = dict.fromkeys(one for word in parts for one in (word, word.rpartition("=")[2]) if one)
+        return [one for one in possible if len(one) < 4096 and _is_file(Path(self.folder, one))]
+
+
+class _Quoted:
+    """A value that a shell takes for one word, whatever its format."""
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+
+    def __format__(self, spec: str) -> str:
+        return shlex.quote(format(self._value, spec))
+
+
+def _words_of_shell(command: str) -> list[str]:
+    found = shlex.shlex(command, posix=True, punctuation_chars=True)
+    found.whitespace_split = True
+    try:
+        return list(found)
+    except ValueError:  # quotes that only a shell understands
+        return command.split()
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def placeholders(command: str) -> set[str]:
+    """The names between braces.
+
+    Raises:
+        SettingsError: A brace is left open, or something other than a name, with how to write it, stands between them.
+    """
+    found = set()
+    try:
+        for _, name, spec, conversion in string.Formatter().parse(command):
+            if name is None:
+                continue
+            if not name.isidentifier() or conversion or "{" in (spec or ""):
+                raise ValueError(f"{{{name}}} is no name")
+            found.add(name)
+    except ValueError as error:
+        raise SettingsError(
+            f"command = {command!r} cannot be filled in ({error}); write {{name}} for a placeholder and {{{{ }}}} "
+            "for a brace"
+        ) from error
+    return found
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file.
+
+    Raises:
+        MissingDataError: There is none.
+    """
+    try:
+        stat = path.stat()
+    except OSError as error:
+        raise MissingDataError(f"there is no file {path}, which the command of the study names") from error
+    require_regular(path, "a file that a command reads")
+    return _digest(str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _digest(path: str, *_stamp: int) -> str:
+    with Path(path).open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,292 @@
+"""One run of a command: filled in, guarded, its output kept in bounds, its score read."""
+
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from transferscope import consent
+from transferscope.errors import CorruptDataError
+from transferscope.records import Cost
+from transferscope.store import Outcome, PlannedCell
+from transferscope.study.commands import guard
+from transferscope.study.commands.filled import Job, digest_of
+from transferscope.study.commands.score import read_examples, read_numbers
+from transferscope.study.context import KEEP, RunFailed, WorkContext
+
+MOST_OUTPUT = 200_000
+"""Bytes of the beginning, and as many of the end, of what a run prints that are kept."""
+
+_SECONDS_BETWEEN_LOOKS = 0.2
+_SECONDS_TO_END = 15.0
+_DETAILS = 20_000  # characters
+_LONGEST_LINE = 300
+_ENDED = ".transferscope.json"
+"""File in the folder of a run that has ended well, which says what it took."""
+
+
+def work(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """Run the command of a cell and read its score; see `study.context.Work`.
+
+    The command runs in the folder of the study file, with a new folder {out}. That stays where the run's results are to
+    be kept (`EngineSettings.keep`), or where the command has ended well and its score could not be read; what the run
+    has printed stays in any case, beside it.
+
+    Raises:
+        UntrustedCodeError: The command stands in a store, and nobody has named its study file.
+        MissingDataError: A file that the command names is gone.
+        CorruptDataError: It is another than when the study was planned.
+        RunFailed: The command ended badly, took too long, or left no score.
+    """
+    job = Job.from_payload(cell.payload)
+    with consent.reading():
+        consent.require("command", job.reference)
+    words = job.words(cell.labels, out="{out}")
+    for name in job.named(words):
+        if name in job.files and digest_of(Path(job.folder, name)) != job.files[name]:
+            raise CorruptDataError(
+                f"{name} has changed since the study was planned; run the study file again; a command that writes "
+                "it should write into its folder {out}"
+            )
+    kept = context.files / f"{cell.key}.run"
+    log = context.files / f"{cell.key}.output.txt"
+    if (kept / _ENDED).is_file():  # its score could not be read, or not be stored; now it may be
+        with contextlib.suppress(RunFailed, ValueError, KeyError):
+            return _outcome(job, kept, json.loads((kept / _ENDED).read_text()))
+    for old in (kept, *context.files.glob(f".{cell.key}.*.run")):
+        shutil.rmtree(old, ignore_errors=True)
+    out = Path(tempfile.mkdtemp(prefix=f".{cell.key}.", suffix=".run", dir=context.files.absolute()))
+    try:
+        words = job.words(cell.labels, out=str(out))
+        ended = run(words, folder=Path(job.folder), log=log, environment=_environment(context), context=context)
+        if ended.status:
+            raise RunFailed(f"the command {_how(ended.status)}; {_said(ended.output, log)}")
+        took = {"seconds": ended.seconds, "peak": ended.peak_memory}
+        try:
+            outcome = _outcome(job, out, took)
+        except RunFailed as error:
+            if error.kind is None:  # so that a score that was misnamed needs no second run
+                (out / _ENDED).write_text(json.dumps(took))
+                out.replace(kept)
+            raise RunFailed(f"{error}; {_said(ended.output, log)}", kind=error.kind) from error
+        if KEEP in cell.payload:
+            (out / _ENDED).write_text(json.dumps(took))
+            out.replace(kept)
+        return outcome
+    except RunFailed as error:
+        raise RunFailed(str(error), kind=error.kind, output=_tail(log)) from error
+    finally:
+        shutil.rmtree(out, ignore_errors=True)
+
+
+def _outcome(job: Job, out: Path, took: Mapping[str, float]) -> Outcome:
+    records = read_numbers(job.score, out)
+    score = records[0].estimate.value
+    if job.is_share and not 0 <= score <= 1:
+        raise RunFailed(
+            f"{records[0].name} is {score:g}, and a share is between 0 and 1; say another unit in [run], as in "
+            'unit = "%", and run with --retry-failed, which makes no run anew for that'
+        )
+    examples = {}
+    if job.predictions is not None:
+        examples["predictions"] = read_examples(job.predictions, out, score)
+    return Outcome(
+        records, Cost(seconds=float(took["seconds"]), peak_memory=int(took["peak"])), examples, {"status": "ok"}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended.
+
+    Attributes:
+        status: Its exit status; -n after signal n.
+        seconds: What it took.
+        peak_memory: The most of any of its processes, in bytes; 0 where that is not known.
+        output: The end of what it printed.
+    """
+
+    status: int
+    seconds: float
+    peak_memory: int
+    output: str
+
+
+def run(
+    words: Sequence[str], *, folder: Path, log: Path, environment: Mapping[str, str], context: WorkContext
+) -> Ended:
+    """Run a command to its end, below a guard that ends it with this process.
+
+    Args:
+        words: The program and its arguments.
+        folder: Where it runs.
+        log: Where what it prints goes: the first and the last `MOST_OUTPUT` bytes.
+        environment: Its environment.
+        context: Says how long it may take, and is told that it goes on.
+
+    Raises:
+        RunFailed: It took too long.
+    """
+    alive, ours = os.pipe()
+    reports, theirs = os.pipe()
+    started = time.perf_counter()
+    watcher = subprocess.Popen(
+        [sys.executable, "-I", "-S", guard.__file__, str(alive), str(theirs), *words],
+        cwd=folder,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        pass_fds=(alive, theirs),
+        start_new_session=True,
+    )
+    os.close(alive)
+    os.close(theirs)
+    assert watcher.stdout is not None
+    output = _Output(watcher.stdout.fileno(), log)
+    said = b""
+    try:
+        while True:
+            if select.select([reports], [], [], _SECONDS_BETWEEN_LOOKS)[0]:
+                part = os.read(reports, 4096)
+                said += part
+                if not part or said.count(b"\n") == 2:
+                    break
+            seconds = time.perf_counter() - started
+            if context.seconds is not None and seconds > context.seconds:
+                raise RunFailed(
+                    f"the command was stopped after {context.seconds / 60:g} minutes, as cell_minutes in [engine] has "
+                    f"it; {_said(output.end(), log)}; raise cell_minutes and run again with "
+                    "--retry-failed",
+                    kind="timeout",
+                )
+            context.progress(0, 1)
+    finally:
+        os.close(ours)  # the guard kills what is left
+        os.close(reports)
+        _end(watcher, said)
+        output.close()
+        watcher.stdout.close()
+    seconds = time.perf_counter() - started
+    _, _, last = said.decode().partition("\n")
+    if not last:
+        raise RunFailed(
+            "the process that guards the command was killed, and the command with it; run again", kind="lost"
+        )
+    status, peak = last.split()
+    return Ended(int(status), seconds, int(peak), output.end())
+
+
+def _end(watcher: "subprocess.Popen[bytes]", said: bytes) -> None:
+    """Wait until the guard has ended all; kill what a guard that was killed itself has left."""
+    try:
+        watcher.wait(_SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        watcher.kill()
+        watcher.wait()
+    if watcher.returncode and (child := said.partition(b"\n")[0]):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(int(child), signal.SIGKILL)
+
+
+class _Output:
+    """Reads what a command prints, in a thread, and keeps its beginning and its end.
+
+    Args:
+        source: Where it comes from.
+        log: Where it goes: the beginning at once, so that it can be followed, the end at the end.
+    """
+
+    def __init__(self, source: int, log: Path) -> None:
+        self._source, self._log = source, log
+        self._end = bytearray()
+        self._n = 0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        self._write(b"", mode="wb")
+        while not self._over.is_set():
+            if not select.select([self._source], [], [], _SECONDS_BETWEEN_LOOKS)[0]:
+                continue
+            part = os.read(self._source, 65536)
+            if not part:
+                break
+            if self._n < MOST_OUTPUT:
+                self._write(part[: MOST_OUTPUT - self._n])
+            self._n += len(part)
+            self._end += part
+            if len(self._end) > 2 * MOST_OUTPUT:
+                del self._end[:-MOST_OUTPUT]
+        rest = min(self._n - MOST_OUTPUT, MOST_OUTPUT)
+        if rest > 0:
+            left_out = self._n - MOST_OUTPUT - rest
+            gap = f"\n[... {left_out:,} bytes left out ...]\n".encode() if left_out else b""
+            self._write(gap + self._end[-rest:])
+
+    def _write(self, part: bytes, *, mode: str = "ab") -> None:
+        with contextlib.suppress(OSError), self._log.open(mode) as log:  # a full disk must not stop the reading
+            log.write(part)
+
+    def close(self) -> None:
+        """End it; what has been printed before is read to the end, unless a process that is not of the command's
+        group still holds its output."""
+        self._thread.join(1.0)
+        self._over.set()
+        self._thread.join()
+
+    def end(self) -> str:
+        """The end of what was printed so far."""
+        return bytes(self._end[-_DETAILS:]).decode(errors="replace")
+
+
+def _environment(context: WorkContext) -> dict[str, str]:
+    """That of this process, with as many threads and the GPU that our own runs would have."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(context.threads))
+    kind, _, number = context.device.partition(":")
+    gpus: dict[str, str] = {}
+    if kind == "cpu":
+        gpus["CUDA_VISIBLE_DEVICES"] = ""
+    elif number:
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        gpus["CUDA_VISIBLE_DEVICES"] = visible.split(",")[int(number)].strip() if visible else number
+    return {**os.environ, **threads, **gpus}
+
+
+def _how(status: int) -> str:
+    if status >= 0:
+        return f"ended with status {status}"
+    name = signal.Signals(-status).name if -status in set(signal.Signals) else str(-status)
+    return f"was ended by the signal {name}" + (
+        ", as the system does when memory runs out" if status == -signal.SIGKILL else ""
+    )
+
+
+_NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""What colours a terminal."""
+
+
+def _said(output: str, log: Path) -> str:
+    """The last line that a command printed, and where the others are, in a sentence."""
+    lines = [_NOT_TEXT.sub("", line).strip() for line in re.split(r"[\r\n]+", output)]
+    said = next((line for line in reversed(lines) if line), "")
+    printable = "".join(sign if sign.isprintable() else " " for sign in said)
+    return f"its last line: {printable[:_LONGEST_LINE]} (all of it: {log})" if said else "it printed nothing"
+
+
+def _tail(log: Path) -> str:
+    with contextlib.suppress(OSError):
+        return log.read_bytes()[-_DETAILS:].decode(errors="replace")
+    return ""

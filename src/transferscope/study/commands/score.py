@@ -1,0 +1,133 @@
+"""What a run of a command has left in its folder: its numbers, and what each test example adds to its score."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.errors import DataError
+from transferscope.estimate import Estimate
+from transferscope.files import require_regular
+from transferscope.records import Record
+from transferscope.study.context import RunFailed
+
+MOST_NUMBERS = 500
+"""Numbers of a result that are kept; the score is one of them, whichever it is."""
+
+_LARGEST_FILE = 20_000_000  # bytes
+
+
+def read_numbers(score: str, out: Path) -> tuple[Record, ...]:
+    """The numbers in the result of a run, the score first.
+
+    Args:
+        score: "FILE:KEY": a JSON file in the run's folder, and the key of the score; "a.b" is the key b in the table a.
+        out: The folder.
+
+    Returns:
+        The finite numbers by their keys: what the study is judged by can be chosen again from them without a new run.
+
+    Raises:
+        RunFailed: There is no such file or key, or no finite number there.
+    """
+    name, _, key = score.partition(":")
+    table = _table(out / name, name)
+    found = dict(_numbers(table))
+    if key not in found:
+        known = ", ".join(list(found)[:20])
+        other = _at(table, key)
+        if other is not None:
+            raise RunFailed(f"{key} in {name} is {json.dumps(other)[:80]}; expected a number")
+        raise RunFailed(
+            f"{name} has no {key!r}; its numbers are {known}: name one of these and run with --retry-failed, which "
+            "makes no run anew for that"
+            if known
+            else f"{name} has no {key!r}, and no number at all"
+        )
+    if not math.isfinite(found[key]):
+        raise RunFailed(f"{key} in {name} is {found[key]}, and no finite number", kind="non_finite")
+    kept = [key, *(other for other in found if other != key and math.isfinite(found[other]))][:MOST_NUMBERS]
+    return tuple(Record(one, Estimate(found[one], None, 1)) for one in kept)
+
+
+def _table(path: Path, name: str) -> dict[str, Any]:
+    try:
+        require_regular(path, "a JSON file")
+        if not path.exists():
+            raise RunFailed(f"it wrote no {name} into its folder {{out}}")
+        if path.stat().st_size > _LARGEST_FILE:
+            raise RunFailed(f"{name} has {path.stat().st_size:,} bytes; expected a few numbers in JSON")
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (DataError, OSError) as error:
+        raise RunFailed(str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise RunFailed(f"{name} is no JSON ({error})") from error
+    if not isinstance(found, dict):
+        raise RunFailed(f'{name} is no table of numbers; expected JSON as in {{"accuracy": 0.91}}')
+    return found
+
+
+def _numbers(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, float]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _numbers(value, f"{before}{key}.")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            try:
+                yield f"{before}{key}", float(value)
+            except OverflowError:  # a whole number of hundreds of digits
+                yield f"{before}{key}", math.inf
+
+
+def _at(table: dict[str, Any], key: str) -> object:
+    """What stands at a key that is no number; None for nothing."""
+    if key in table:
+        return table[key]
+    first, dot, rest = key.partition(".")
+    inner = table.get(first)
+    return _at(inner, rest) if dot and isinstance(inner, dict) else None
+
+
+def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]:
+    """What each test example adds to the score of a run: the mean is the score.
+
+    Args:
+        name: A CSV file in the run's folder with a heading. Its column "score" says it; without one it is 1 where the
+            columns "prediction" and "label" are the same text and 0 where not. The order of the examples is that of
+            all runs.
+        out: The folder.
+        score: The score of the run.
+
+    Raises:
+        RunFailed: There is no such file or column, or its mean is another number than the score.
+    """
+    import pandas as pd
+
+    try:
+        require_regular(out / name, "a CSV file")
+        table = pd.read_csv(out / name, dtype=str, keep_default_na=False)
+    except FileNotFoundError:
+        raise RunFailed(f"it wrote no {name} into its folder {{out}}") from None
+    except (DataError, OSError, ValueError) as error:
+        raise RunFailed(f"{name} is no CSV file ({error})") from error
+    if "score" in table:
+        found = pd.to_numeric(table["score"], errors="coerce").to_numpy(dtype=np.float64)
+    elif {"prediction", "label"} <= set(table):
+        found = (table["prediction"] == table["label"]).to_numpy(dtype=np.float64)
+    else:
+        raise RunFailed(
+            f"{name} has the columns {', '.join(map(str, table.columns))}; expected prediction and label, or score, "
+            "which says what each test example adds to the score"
+        )
+    if not len(found) or not np.isfinite(found).all():
+        raise RunFailed(f"{name} has {'no row' if not len(found) else 'scores that are no numbers'}")
+    mean = float(found.mean())
+    if not any(math.isclose(factor * mean, score, rel_tol=1e-3, abs_tol=1e-6) for factor in (1.0, 100.0)):
+        raise RunFailed(
+            f"the examples of {name} have the mean {mean:.6g} and the score is {score:.6g}; give a column score whose "
+            "mean is the score, or leave predictions out"
+        )
+    return found * (score / mean if mean else 1.0)

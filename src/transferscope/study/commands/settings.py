@@ -1,0 +1,368 @@
+"""What a study file says whose trainer is a command: [run] and [arms], read with every mistake named."""
+
+import itertools
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from transferscope import consent
+from transferscope.errors import SettingsError
+from transferscope.files import expanded
+from transferscope.records import Count, check_settings
+from transferscope.store import without_password
+from transferscope.study.commands.filled import OWN, Job, placeholders
+from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.places import default_store, read_toml, store_of
+from transferscope.study.settings import EngineSettings, RaceSettings, TrackSettings, check_distinct
+from transferscope.study.spec import read_header
+from transferscope.study.tables import Mistakes, read_table
+from transferscope.wording import candidate_words
+
+TABLES = ("run", "arms", "engine", "race", "track")
+"""The tables of such a study file."""
+
+_LONGEST_NAME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """A command as the trainer, the table [run] of a study file.
+
+    Attributes:
+        command: What a run is, with placeholders in braces: {seed}, {labels}, {out} (a new folder for what the run
+            writes), {source} (empty for an arm without one), and those that the arms give values for. It is started in
+            the folder of the study file. An arm may have a command of its own.
+        score: What runs are judged by, as "FILE:KEY": a JSON file that the command writes into {out}, and the key of a
+            number in it; "a.b" is the key b in the table a.
+        better: Whether a "higher" or a "lower" score is better.
+        unit: The unit of the score, as in "%" or "EUR"; "share" for a share of 1, which is shown in percent; none if
+            not given.
+        name: What tables and sentences call the score; its key if not given.
+        labels: The numbers of labels that {labels} stands for; if not given, runs learn from all there are.
+        predictions: A CSV file that the command writes into {out}, with a row for each test example: the columns
+            prediction and label, or a column score whose mean is the score. Claims then hold for other test examples
+            too; without it for this test set.
+        files: Further files that runs depend on, beside those that the command names, as in ["*.py", "data/*.csv"]:
+            after a change of any, runs are made again.
+        shell: Whether a shell reads the command, so that pipes and variables work; values are quoted for it.
+    """
+
+    score: str
+    command: str | None = None
+    better: Literal["higher", "lower"] = "higher"
+    unit: str = ""
+    name: str | None = None
+    labels: tuple[Count, ...] = ()
+    predictions: str | None = None
+    files: tuple[str, ...] = ()
+    shell: bool = False
+
+    def __post_init__(self) -> None:
+        """Check what can be seen from here."""
+        check_settings(self)
+        file, _, key = self.score.partition(":")
+        for setting, path in (("score", file), ("predictions", self.predictions)):
+            if path is not None and (not path or Path(path).is_absolute() or ".." in Path(path).parts):
+                raise SettingsError(
+                    f"{setting} names the file {path!r}; expected a file in the folder {{out}} of a run"
+                )
+        if not key:
+            raise SettingsError(
+                f'score = "{self.score}" has no key; expected "FILE:KEY", as in "results.json:accuracy"'
+            )
+        check_distinct(labels=self.labels)
+        for setting, text in (("unit", self.unit), ("name", self.name or "")):
+            if not text.isprintable() or len(text) > _LONGEST_NAME:
+                raise SettingsError(f"{setting} = {text[:_LONGEST_NAME]!r}; expected a short text that can be printed")
+
+    @property
+    def measure(self) -> NamedMeasure:
+        """What runs are judged by."""
+        key = self.score.partition(":")[2]
+        return NamedMeasure.of(key, name=self.name or key, unit=self.unit, higher=self.better == "higher")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandArm:
+    """One arm of a study of commands.
+
+    Attributes:
+        table: The name of its table.
+        method: That with what tells it from other arms of the table, as in "lora rank=8".
+        source: What it transfers from; None for an arm without a source.
+        job: Its command with its values; no file has been looked for.
+    """
+
+    table: str
+    method: str
+    source: str | None
+    job: Job
+
+
+@dataclass(frozen=True)
+class CommandSpec:
+    """A study whose trainer is a command, as its file says.
+
+    Attributes:
+        name: Its name.
+        seeds: The seeds, distinct, each at least 0.
+        run: The command, and what runs are judged by.
+        arms: The arms.
+        engine: How the study is carried out.
+        race: Which runs are made when only those are that can still decide; None to make all.
+        track: Programs that show the runs; None for none.
+        store: Path or URL of the store.
+        files: As in `StudySpec`.
+    """
+
+    name: str
+    seeds: tuple[int, ...]
+    run: RunSettings
+    arms: tuple[CommandArm, ...]
+    engine: EngineSettings
+    race: RaceSettings | None
+    store: str
+    track: TrackSettings | None = None
+    files: str | None = None
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The arms by name, whatever they transfer from."""
+        return tuple(dict.fromkeys(arm.method for arm in self.arms))
+
+    @property
+    def files_folder(self) -> Path | None:
+        """The folder of what runs leave, where the file names one."""
+        return None if self.files is None else Path(self.files)
+
+    def as_json(self) -> dict[str, Any]:
+        """The study as JSON values, defaults filled in; the store's password is left out."""
+        return {
+            "name": self.name,
+            "seeds": list(self.seeds),
+            "run": asdict(self.run),
+            "arms": [
+                {"method": arm.method, "source": arm.source, "command": arm.job.command, "values": dict(arm.job.values)}
+                for arm in self.arms
+            ],
+            "engine": asdict(self.engine),
+            "race": None if self.race is None else asdict(self.race),
+            "store": without_password(self.store),
+            "files": self.files,
+        }
+
+
+def is_of_commands(tables: Mapping[str, Any]) -> bool:
+    """Whether a study file has a command for its trainer."""
+    return "run" in tables or "arms" in tables
+
+
+def read_commands(path: Path) -> CommandSpec:
+    """The study in a file whose trainer is a command, which may be run: whoever names the file has said so by that.
+
+    Args:
+        path: A TOML file with a table [run].
+
+    Raises:
+        MissingDataError: There is no such file.
+        SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
+    """
+    spec = parse_commands(read_toml(path), folder=path.parent.absolute(), place=str(path))
+    for arm in spec.arms:
+        consent.allow(arm.job.reference)
+    track = spec.track
+    if track is not None:
+        folder_or_address = None if track.mlflow is None else store_of(path, track.mlflow)
+        events = None if track.tensorboard is None else str(path.parent / expanded(track.tensorboard))
+        track = replace(track, mlflow=folder_or_address, tensorboard=events)
+    return replace(
+        spec,
+        track=track,
+        store=store_of(path, spec.store),
+        files=None if spec.files is None else str((path.parent / expanded(spec.files)).absolute()),
+    )
+
+
+def parse_commands(tables: Mapping[str, Any], *, folder: Path, place: str = "the study") -> CommandSpec:
+    """The study in the tables of a study file whose trainer is a command.
+
+    Args:
+        tables: What TOML makes of a study file.
+        folder: Where its commands run, absolute.
+        place: Where they are from, for messages.
+
+    Raises:
+        SettingsError: Something is wrong; the message names every mistake.
+    """
+    mistakes = Mistakes(place)
+    own = [name for name in ("target", "sources", "network", "training", "pretraining", "methods") if name in tables]
+    if own:
+        mistakes.add(
+            f"[{own[0]}] is of methods that transferscope trains, and [run] is of a command; write two study files"
+        )
+    head = read_header({name: value for name, value in tables.items() if name not in own}, TABLES, mistakes)
+    run = read_table(RunSettings, tables.get("run", {}), "[run]", mistakes)
+    engine = read_table(EngineSettings, tables.get("engine", {}), "[engine]", mistakes)
+    track = read_table(TrackSettings, tables["track"], "[track]", mistakes) if "track" in tables else None
+    race = None
+    if "race" in tables:
+        asked = tables["race"]
+        if run is not None and isinstance(asked, Mapping):
+            asked = {"margin": run.measure.margin, **asked}
+        race = read_table(RaceSettings, asked, "[race]", mistakes)
+    found = tables.get("arms")
+    if not isinstance(found, Mapping) or not found:
+        mistakes.add("there are no arms; add a table for each, as in [arms.NAME]")
+        found = {}
+    arms: list[CommandArm] = []
+    for name, table in found.items() if run is not None else ():
+        assert run is not None
+        before = len(mistakes.sentences)
+        arms += _arms(name, table, run, folder, mistakes)
+        if head is not None and len(mistakes.sentences) == before:
+            _check_named(name, arms, several_seeds=len(head.all_seeds) > 1, run=run, mistakes=mistakes)
+    _check_distinct(arms, mistakes)
+    mistakes.raise_any()
+    assert head is not None
+    assert run is not None
+    assert engine is not None
+    store = head.store or default_store(head.name)
+    return CommandSpec(head.name, head.all_seeds, run, tuple(arms), engine, race, store, track, head.files)
+
+
+def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mistakes) -> Iterator[CommandArm]:
+    """The arms of one table: one for each combination of the values that are lists."""
+    where = f"[arms.{name}]"
+    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+        mistakes.add(f"[arms] has a table named {name[:_LONGEST_NAME]!r}; expected a short name that can be printed")
+        return
+    if not isinstance(table, Mapping):
+        mistakes.add(f"{where} is {table!r}; write a line {where}, and its values below it")
+        return
+    values = dict(table)
+    command, without = values.pop("command", run.command), values.pop("without_source", False)
+    if not isinstance(command, str) or not command.strip():
+        mistakes.add(f"{where} has no command; give one in [run], or in {where}")
+        return
+    if not isinstance(without, bool):
+        mistakes.add(f"{where} without_source = {without!r} is of the wrong type; expected true or false")
+        return
+    if without == ("source" in values):
+        mistakes.add(
+            f"{where} gives a source and says without_source = true; drop one of them"
+            if without
+            else f'{where} says neither what it transfers from nor that it needs no source; give source = "...", or '
+            "without_source = true"
+        )
+        return
+    axes = {key: value if isinstance(value, list) else [value] for key, value in values.items()}
+    try:
+        wanted = placeholders(command)
+        _check_program(command, folder, shell=run.shell)
+        _check_values(axes, wanted)
+    except SettingsError as error:
+        mistakes.add(f"{where} {error}")
+        return
+    several = [key for key, found in axes.items() if len(found) > 1 and key != "source"]
+    for one in itertools.product(*axes.values()):
+        filled = dict(zip(axes, one, strict=True))
+        method = " ".join([name, *(f"{key}={filled[key]}" for key in several)])
+        source = None if without else str(filled["source"])
+        job = Job(
+            command,
+            {"source": "", **filled},
+            run.shell,
+            str(folder),
+            {},
+            run.score,
+            run.unit == "share",
+            run.predictions,
+        )
+        try:
+            job.words({"n_target": 1, "seed": 0}, out="out")
+        except (ValueError, KeyError, TypeError) as error:
+            mistakes.add(f"{where} its command cannot be filled in: {error}")
+            return
+        yield CommandArm(name, method, source, job)
+
+
+def _check_program(command: str, folder: Path, *, shell: bool) -> None:
+    """Refuse a command that nothing could start.
+
+    Raises:
+        SettingsError: It cannot be split into words, or its program is neither on the PATH nor a file.
+    """
+    if shell:
+        return
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise SettingsError(f"command = {command!r} cannot be split into words ({error}); close the quotes") from error
+    program = words[0] if words else ""
+    if not placeholders(program) and shutil.which(program) is None and shutil.which(str(folder / program)) is None:
+        hint = "make it executable (chmod +x)" if (folder / program).is_file() else "give its path"
+        raise SettingsError(f"command begins with {program!r}, which is no program on the PATH of this machine; {hint}")
+
+
+def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
+    """Refuse values that the command has no use for, and a command that lacks values.
+
+    Raises:
+        SettingsError: One of these, or a value is neither text nor a number.
+    """
+    for key, found in axes.items():
+        if key in OWN:
+            raise SettingsError(f"gives {key}, which the engine fills in; take another name")
+        if not found:
+            raise SettingsError(f"{key} = [] is empty; give the values to try")
+        for value in found:
+            if not isinstance(value, str | int | float) or isinstance(value, bool):
+                raise SettingsError(f"{key} holds {value!r}; expected text or numbers")
+            if "\0" in str(value) or (key == "source" and not str(value).strip()):
+                raise SettingsError(f"{key} holds {value!r}, which names nothing")
+        if len(set(map(str, found))) < len(found):
+            raise SettingsError(f"{key} = {found} holds the same value twice; give each once")
+        if key not in wanted and key != "source":
+            raise SettingsError(f"gives {key}, and its command has no {{{key}}}; use it there, or drop it")
+    if missing := wanted - set(axes) - {*OWN, "source"}:
+        raise SettingsError(f"gives no value for {{{min(missing)}}} of its command")
+
+
+def _check_named(
+    table: str, arms: list[CommandArm], *, several_seeds: bool, run: RunSettings, mistakes: Mistakes
+) -> None:
+    """Refuse a command whose runs would be one and the same."""
+    wanted = set().union(*(placeholders(arm.job.command) for arm in arms if arm.table == table))
+    if several_seeds and "seed" not in wanted:
+        mistakes.add(
+            f"[arms.{table}] its command has no {{seed}}, so that its runs would be one and the same; give it, as in "
+            "--seed {seed}, or seeds = 1"
+        )
+    if "labels" in wanted and not run.labels:
+        mistakes.add(f"[arms.{table}] its command has {{labels}}; say which in [run], as in labels = [100, 1000]")
+    if len(run.labels) > 1 and "labels" not in wanted:
+        mistakes.add(f"[arms.{table}] its command has no {{labels}}, and [run] has several; give it, or one number")
+    if "out" not in wanted:
+        mistakes.add(
+            f"[arms.{table}] its command has no {{out}}, the folder where the score is looked for; give it, as in "
+            "--out {out}"
+        )
+
+
+def _check_distinct(arms: list[CommandArm], mistakes: Mistakes) -> None:
+    """Refuse two arms that are one and the same, or would be called the same."""
+    commands: dict[str, CommandArm] = {}
+    names: dict[str, CommandArm] = {}
+    for arm in arms:
+        words = str(arm.job.words({"n_target": 1, "seed": 0}, out="{out}"))
+        twin = commands.setdefault(words, arm)
+        if twin is not arm:
+            of = f"[arms.{twin.table}]" if twin.table == arm.table else f"[arms.{twin.table}] and [arms.{arm.table}]"
+            mistakes.add(f"{of} would run one and the same command twice; let its values differ, or drop one")
+            continue
+        name = candidate_words(arm.method, arm.source)
+        if names.setdefault(name, arm) is not arm:
+            mistakes.add(f'[arms.{arm.table}] would be called "{name}", as another arm; give one another name')

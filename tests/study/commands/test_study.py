@@ -1,0 +1,201 @@
+"""A study of commands from its file to its answer, on the same engine as every other."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from study.commands.studies import ARMS, SCORES, study_file
+from transferscope import open_result
+from transferscope.analyses.compare.summary import summarise_frames
+from transferscope.cli.main import app
+from transferscope.errors import TransferscopeError
+from transferscope.store import Store
+from transferscope.study.decisions import decisions, scores_of
+from transferscope.study.frames import StudyFrames, read_study
+from transferscope.study.named_measure import NamedMeasure
+from transferscope.wording import ALL_LABELS
+
+
+def call(*arguments: object) -> tuple[int, str]:
+    try:
+        found = CliRunner().invoke(app, [str(one) for one in arguments], catch_exceptions=False)
+    except TransferscopeError as error:
+        return 2, str(error)
+    return found.exit_code, found.output
+
+
+def ran(folder: Path) -> int:
+    return len(list(folder.glob("ran/*")))
+
+
+COUNTED = f"mktemp -p ran; {SCORES}"
+TRUE = {("tuned", "near"): 170.0, ("tuned", "far"): 70.0, ("plain", ""): 68.0}
+"""Scores without what the seed adds, a quarter of it, which is the same for all arms."""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ran").mkdir()
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> StudyFrames:
+    """A study that was run."""
+    file = study_file(tmp_path_factory.mktemp("done"))
+    assert call("run", file, "-q")[0] == 0
+    with Store.open(file.parent / "runs/shells.sqlite", create=False) as store:
+        return read_study(store, "shells")
+
+
+@pytest.mark.parametrize("higher", [True, False])
+@pytest.mark.parametrize(
+    ("unit", "scale", "shown"),
+    [("share", 100, "17037.5 %"), ("%", 1, "170.4 %"), ("EUR", 1, "170.4 EUR"), ("", 1, "170.4")],
+)
+def test_points_are_more_where_better(done: StudyFrames, higher: bool, unit: str, scale: int, shown: str) -> None:
+    measure = NamedMeasure.of("a", name="a", unit=unit, higher=higher)
+    frames = replace(done, study=replace(done.study, facts={**done.study.facts, "measure": measure.as_json()}))
+    assert frames.metric == measure
+    scores, sign = scores_of(frames, ALL_LABELS), 1 if higher else -1
+    expected = {
+        f"{method} from {source}" if source else method: [value + seed / 4 for seed in range(4)]
+        for (method, source), value in TRUE.items()
+    }
+    for name, values in zip(scores.arms, scores.values, strict=True):
+        np.testing.assert_allclose(values, sign * scale * np.array(expected[name]))
+    np.testing.assert_array_equal(scores.with_source, [" from " in name for name in scores.arms])
+    summary = summarise_frames(frames)
+    assert summary.decided[ALL_LABELS].recommended == ("tuned from near" if higher else "plain")
+    assert summary.verdict.outcomes == {ALL_LABELS: "helps" if higher else "no"}
+    means = summary.table.set_index(["method", "source"])["mean"]
+    for arm, value in TRUE.items():
+        assert means[arm] == pytest.approx(value + 0.375)
+    assert measure.level(scale * sign * 170.375) == shown
+    assert shown in "\n".join(summary.verdict.lines)
+    assert list(summary.arms) == sorted(summary.arms, key=lambda arm: -sign * TRUE[arm[1], arm[0]])
+
+
+def test_what_is_done_is_not_done_again_and_another_measure_takes_no_run(folder: Path) -> None:
+    file = study_file(folder, COUNTED)
+    assert call("run", file, "-q")[0] == 0
+    assert ran(folder) == 12
+    assert call("run", file, "-q")[0] == 0
+    study_file(folder, COUNTED, run='unit = "EUR"\nbetter = "lower"')
+    assert call("run", file, "-q")[0] == 0
+    assert ran(folder) == 12
+    assert open_result(file).verdict.outcomes == {0: "no"}
+    file.write_text(file.read_text().replace("seeds = 4", "seeds = 5"))
+    assert call("run", file, "-q")[0] == 0
+    assert ran(folder) == 15
+    study_file(folder, COUNTED, arms=ARMS.replace("68", "69"))
+    assert call("run", file, "-q")[0] == 0
+    assert ran(folder) == 15 + 4
+
+
+def test_a_score_that_no_run_has_left_is_named_with_those_that_there_are(folder: Path) -> None:
+    file = study_file(folder)
+    assert call("run", file, "-q")[0] == 0
+    file.write_text(file.read_text().replace("r.json:a", "r.json:accuracy"))
+    assert call("run", file, "-q")[0] == 0
+    code, said = call("report", file, "--out", folder / "page.html")
+    assert code != 0
+    assert "none has left 'accuracy'" in said
+    assert "there are a;" in said
+
+
+def test_all_outlets_show_such_a_study(folder: Path) -> None:
+    file = study_file(folder, run='unit = "%"\nname = "exact match"')
+    code, said = call("compare", file)
+    assert code == 0
+    assert "Tuned from near" in said
+    page = folder / "page.html"
+    assert call("report", file, "--out", page)[0] == 0
+    assert "exact match" in page.read_text()
+    assert "12 of 12 cells done" in call("status", file)[1]
+    facts = json.loads(call("table", file, "--json")[1])
+    assert facts["result"]["decisions"]["0"]["outcome"] == "helps"
+    assert "170.4" in call("table", file, "--format", "markdown")[1]
+    for command in ("rank", "export"):
+        code, said = call(command, file, *(["--out", "x"] if command == "export" else []))
+        assert code != 0
+        assert "commands" in said
+
+
+def test_failures_are_rows_and_the_study_goes_on(folder: Path) -> None:
+    arms = f'{ARMS}[arms.broken]\nbase = 0\nwithout_source = true\ncommand = "echo {{base}} {{seed}} {{out}}; exit 3"'
+    file = study_file(folder, arms=arms)
+    code, said = call("run", file, "-q")
+    assert code == 1
+    assert "12 of 16 cells done, 4 failed" in said
+    assert "status 3; its last line: 0 0" in call("status", file)[1]
+    assert open_result(file).verdict.outcomes == {0: "helps"}
+
+
+def test_a_race_begins_with_what_is_cheap_and_leaves_out_what_is_dear(folder: Path) -> None:
+    """The slow arm takes longer than a run may, which is known after its first one."""
+    arms = f"{ARMS}[arms.slow]\nbase = 60\nsource = \"near\"\ncommand = '''sleep 0.7; {SCORES}'''\n"
+    file = study_file(folder, arms=arms, engine="[race]\nquestion = 'whether'\nrun_minutes = 0.01")
+    assert call("run", file, "-q")[0] == 0
+    table = open_result(file).table()
+    n_seeds = dict(zip(zip(table["method"], table["source"], strict=True), table["n_seeds"], strict=True))
+    assert n_seeds["slow", "near"] == 1
+    assert n_seeds["tuned", "near"] >= 3
+    assert open_result(file).verdict.outcomes == {0: "helps"}
+
+
+def test_a_changed_script_is_run_again_and_a_planned_one_is_refused(folder: Path) -> None:
+    script = SCORES.replace("{{", "{").replace("}}", "}")
+    for place, name in enumerate(("source", "base", "seed", "out"), start=1):
+        script = script.replace(f"{{{name}}}", f"${place}")
+    (folder / "train.sh").write_text(script)
+    command = "mktemp -p ran; sh train.sh '{source}' {base} {seed} {out}"
+    file = study_file(folder, command)
+    assert call("run", file, "-q")[0] == 0
+    assert ran(folder) == 12
+    assert call("run", file, "-q")[0] == 0
+    assert ran(folder) == 12
+    (folder / "train.sh").write_text((folder / "train.sh").read_text() + "\n# better\n")
+    assert "asks for 12 more cells and drops 12" in call("status", file)[1]
+    assert call("run", file, "-q")[0] == 0
+    assert ran(folder) == 24
+
+
+def test_a_command_of_a_store_is_not_run_but_by_the_name_of_its_file(folder: Path) -> None:
+    file = study_file(folder, COUNTED)
+    from transferscope.study.commands.plan import plan_commands
+    from transferscope.study.commands.settings import read_commands
+    from transferscope.study.run import plan_into
+
+    (folder / "runs").mkdir()
+    with Store.open(folder / "runs/shells.sqlite") as store:
+        plan_into(plan_commands(read_commands(file)), store)
+    code, said = call("work", folder / "runs/shells.sqlite", "--cells", 1)
+    assert code != 0
+    assert "--trust-code" in said
+    other = study_file(folder, COUNTED.replace("mktemp", "mktemp -q"), name="other.toml")
+    code, said = call("work", other, "--cells", 1)
+    assert code != 0
+    assert "--trust-code" in said
+    assert ran(folder) == 0
+    assert call("work", file, "--cells", 1)[0] == 0
+    assert ran(folder) == 1
+    assert call("--trust-code", "work", folder / "runs/shells.sqlite", "--cells", 2)[0] == 0
+    assert ran(folder) == 3
+
+
+@pytest.mark.parametrize(
+    ("lengths", "covers"), [((40, 40), "seeds and test examples"), ((40, 41), "seeds"), ((), "seeds")]
+)
+def test_what_each_example_adds_lets_claims_cover_other_examples(
+    done: StudyFrames, lengths: tuple[int, ...], covers: str
+) -> None:
+    rng = np.random.default_rng(0)
+    sizes = [lengths[i % len(lengths)] for i in range(len(done.method_cells))] if lengths else []
+    added = {key: rng.normal(size=n) for key, n in zip(done.method_cells["key"], sizes, strict=False)}
+    decided = decisions(replace(done, predictions=added))
+    assert decided[ALL_LABELS].covers == covers
