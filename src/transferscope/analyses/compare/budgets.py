@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from transferscope.analyses.compare.statements import words_of
 from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.words import words_of
 from transferscope.decision import Decision
 from transferscope.report.blocks import Cell, Column, Section, Table, Text
 from transferscope.statements import state
