@@ -6,7 +6,7 @@ from pathlib import Path
 
 from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.budgets import budgets_section
-from transferscope.analyses.compare.page import next_step, study_parts
+from transferscope.analyses.compare.page import LEAST_SIZES, next_step, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
 from transferscope.analyses.compare.statements import completeness, outcomes_in_words
 from transferscope.analyses.compare.summary import Summary, summarise
@@ -63,7 +63,7 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
     data = data_of(summary.frames)
     found = [
         *study_parts(summary, data.get("")),
-        plan_part(summary),
+        plan_part(summary) if len(summary.frames.sizes) >= LEAST_SIZES else None,
         rank_part(summary),
         scaling_part(summary),
         diagnostics_part(summary),

@@ -220,5 +220,5 @@ def test_ways_that_may_be_cut_off_are_counted(frames: StudyFrames) -> None:
         assert fact in said
     between = (both.records["step"] > 0) & (both.records["step"] < STEPS)
     ends = replace(both, records=both.records[~between])  # no curve tells, and the fit is poor
-    assert may_be_cut_off_in_words(ends) == (expected,)
+    assert may_be_cut_off_in_words(ends) == (said,)
     assert may_be_cut_off_in_words(replace(ends, records=frames.records[~between])) == ()

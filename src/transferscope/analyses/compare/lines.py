@@ -31,12 +31,13 @@ def lines_of(
         return tuple(answers[:1])
     shown, *others = (_wrapped(answer) for answer in answers)
     follow = _wrapped(f"Next: {next_steps[0]}") if next_steps else []
-    if len(shown) + len(follow) > _MOST - _LEAST_ROWS:
-        follow = []
+    room = _MOST - _LEAST_ROWS
     for lines in others:
-        if len(shown) + len(follow) + len(lines) > _MOST - _LEAST_ROWS:
+        if len(shown) + len(lines) > room:
             break
         shown += lines
+    if len(shown) + len(follow) > room:
+        follow = []
     return (*shown, *_rows(frames, decided, sizes, _MOST - len(shown) - len(follow)), *follow)
 
 

@@ -13,8 +13,8 @@ from transferscope.report.blocks import Figure, Section
 from transferscope.report.page import Part
 from transferscope.statements import state
 
-_LEAST_SIZES = 3
-"""Numbers of labels from which there is a curve to draw."""
+LEAST_SIZES = 3
+"""Numbers of labels from which there is a learning curve to draw, and to follow further."""
 
 
 def study_parts(summary: Summary, target: Found = None) -> list[Part]:
@@ -37,7 +37,7 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
         ),
     ]
     saved, checkpoints = labels_saved(frames, decided), checkpoints_section(summary)
-    labels = draw_labels(summary) if len(frames.sizes) >= _LEAST_SIZES else None
+    labels = draw_labels(summary) if len(frames.sizes) >= LEAST_SIZES else None
     of_how_much = (_drawn("How many labels it takes", "scores", labels), checkpoints)
     if saved or checkpoints:
         sections = tuple(section for section in of_how_much if section)

@@ -81,21 +81,19 @@ def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
 
 
 def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
-    """How sure the recommended arm is; numbers of labels that share it are said together, with the least chance."""
-    shared: dict[tuple[str, bool], list[int]] = {}
+    """How sure the recommended arm is; numbers of labels that share it are said together."""
+    shared: dict[str, list[int]] = {}
     for n_target, decision in decided.items():
         if decision.recommended is not None:
-            shared.setdefault((decision.recommended, decision.settled), []).append(n_target)
-    for (recommended, settled), sizes in shared.items():
+            shared.setdefault(decision.recommended, []).append(n_target)
+    for recommended, sizes in shared.items():
         own = [decided[n] for n in sizes]
         yield state(
             "which",
-            sizes=sizes if len(decided) > 1 else [],
             arm=_Named(frames, sizes[0], own[0]).pair(recommended),
             margin=own[0].margin,
             n_arms=max(sum(arm.n_seeds > 0 for arm in one.arms) for one in own),
-            chance=min(one.chance for one in own),
-            settled=settled,
+            chances=[(n if len(decided) > 1 else None, one.chance) for n, one in zip(sizes, own, strict=True)],
         )
 
 
