@@ -13,7 +13,7 @@ from transferscope.estimate import Interval
 from transferscope.numerics import average_precision, class_intervals, class_measures
 from transferscope.numerics.class_measures import ClassMeasure
 from transferscope.numerics.intervals import t_interval, wilson_interval
-from transferscope.wording import measure_words, signed
+from transferscope.wording import signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +145,6 @@ class Metric:
         """A transferability with its sign and without unit."""
         return signed(100 * difference, 1) if self.higher_is_better else f"{difference:+.2g}".replace("-", "−")
 
-    def gain_interval_in_words(self, interval: Interval) -> str:
-        """An interval of a transferability in a sentence: "+1.9 to +3.9 points"."""
-        if self.higher_is_better:
-            return f"{self.shown_difference_interval(interval)} points"
-        low, high = (f"{end:.2g}".replace("-", "−") for end in (interval.low, interval.high))
-        return f"a reduction of {low} to {high}"
-
     def shown_difference_interval(self, interval: Interval) -> str:
         """An interval of a transferability."""
         return f"{self.shown_difference(interval.low)} to {self.shown_difference(interval.high)}"
@@ -172,21 +165,6 @@ class Metric:
         """A distance in points with its unit: "1 point", or "0.010 of R²"."""
         unit = "point" if points == 1 else "points"
         return f"{points:g} {unit}" if self.higher_is_better else f"{points / 100:.3f} of R²"
-
-    def in_words(self, value: float) -> str:
-        """A value in a sentence after "reaches"."""
-        if self.record == "accuracy":
-            return self.shown(value)
-        of = f"a{'n' if self.record == 'average_precision' else ''} {measure_words(self.record)}"
-        return f"{of} of {self.shown(value)}"
-
-    def gain_in_words(self, difference: float) -> str:
-        """A transferability in a sentence before "training from scratch": "2.9 points above"."""
-        if self.higher_is_better:
-            if abs(100 * difference) < 0.05:
-                return "within 0.1 points of"
-            return f"{abs(100 * difference):.1f} points {'above' if difference >= 0 else 'below'}"
-        return f"{abs(difference):.3g} {'below' if difference >= 0 else 'above'}" if difference else "equal to that of"
 
 
 def share_right(

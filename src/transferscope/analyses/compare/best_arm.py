@@ -2,19 +2,23 @@
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Rectangle
 
-from transferscope.analyses.compare.figures import MOST_CONFUSED, MOST_NARROW, heat_map
 from transferscope.analyses.compare.samples import Found, as_png, thumbnail
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import words_of
 from transferscope.data.task import Dataset
 from transferscope.report.blocks import Block, Cell, Column, Figure, Gallery, Picture, Section, Table, Text
-from transferscope.report.figures.style import INK, NARROW, drawing, new_figure
+from transferscope.report.figures.choice import MOST_CLASSES, beside_axis, short
+from transferscope.report.figures.style import INK, NARROW, drawing, new_figure, tip
 from transferscope.statements import state
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import counted
 
+_MOST_NARROW = 12  # classes that have room beside each other on a telephone
+_HEAT, _MOST_HEAT = "#d55e00", 0.6  # so strong at most that text stays legible on light and dark paper
 _MOST_ERRORS = 12
 _ERROR_WIDTH = 56  # pixels on the page
 
@@ -61,7 +65,7 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     mean = np.asarray(counts) / len(by_seed)
     sizes = np.bincount(labels, minlength=n)
     wrong = mean.sum(axis=1) - np.diag(mean)
-    shown = sorted(np.argsort(-(wrong + mean.sum(axis=0) - np.diag(mean)), kind="stable")[:MOST_CONFUSED])
+    shown = sorted(np.argsort(-(wrong + mean.sum(axis=0) - np.diag(mean)), kind="stable")[:MOST_CLASSES])
     shares = 100.0 * mean[np.ix_(shown, shown)] / np.maximum(sizes[shown], 1)[:, None]
     names = [classes[i] for i in shown]
     table = pd.DataFrame(shares, index=names, columns=names)
@@ -70,7 +74,7 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     def drawn(width: float) -> Canvas:
         canvas = new_figure(width, 1.4 + 0.3 * len(names))
         axes = canvas.subplots()
-        heat_map(axes, off, "{row} taken for {column}: {value:.1f} %")
+        _heat_map(axes, off, "{row} taken for {column}: {value:.1f} %")
         for i, share in enumerate(np.diag(shares)):
             axes.text(i, i, f"{share:.0f}", ha="center", va="center", color=INK, fontsize="small", fontweight="bold")
         axes.set_xlabel("Predicted")
@@ -91,13 +95,35 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     return Figure(
         name="confusion",
         canvas=wide,
-        narrow=(lambda: drawn(NARROW)) if len(names) <= MOST_NARROW else None,
+        narrow=(lambda: drawn(NARROW)) if len(names) <= _MOST_NARROW else None,
         data=data,
         caption=(
             f"In per cent of the test examples of the true class, mean over {counted(len(by_seed), 'seed')}; the "
             f"diagonal is what is right.{left_out}"
         ),
     )
+
+
+def _heat_map(axes: Axes, table: pd.DataFrame, words: str) -> None:
+    """A table as coloured cells with their numbers, NaN for an empty one; see-through, for light and dark paper."""
+    values = table.to_numpy(dtype=np.float64)
+    top = max(float(np.nanmax(values, initial=0.0)), 1.0)
+    for i, j in np.ndindex(*values.shape):
+        if np.isnan(values[i, j]):
+            continue
+        alpha = _MOST_HEAT * values[i, j] / top
+        cell = Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_HEAT, alpha=alpha, linewidth=0)
+        axes.add_patch(cell)
+        tip(cell, words.format(row=table.index[i], column=table.columns[j], value=values[i, j]))
+        axes.text(j, i, f"{values[i, j]:.0f}", ha="center", va="center", color=INK, fontsize="small")
+    axes.set_xlim(-0.5, values.shape[1] - 0.5)
+    axes.set_ylim(values.shape[0] - 0.5, -0.5)
+    names = [short(str(name)) for name in table.columns]
+    axes.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(table)), [beside_axis(str(name), width=30) for name in table.index])
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
 
 
 def _errors(frames: StudyFrames, by_seed: dict[int, np.ndarray], target: Found | None) -> list[Block]:

@@ -1,4 +1,4 @@
-"""The figures behind a comparison: learning curves over labels, training curves, and tables as coloured cells."""
+"""The figures behind a comparison: learning curves over labels, and training curves."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.patches import Rectangle
 
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.choice import beside_axis, evenly_chosen, short, tick_name
+from transferscope.report.figures.choice import beside_axis, evenly_chosen, tick_name
 from transferscope.report.figures.panels import multiples
 from transferscope.report.figures.style import (
     BASELINE_COLOUR,
@@ -25,13 +24,6 @@ from transferscope.report.figures.style import (
 from transferscope.study.metric import Metric
 from transferscope.wording import sizes_in_words
 
-MOST_CONFUSED = 20
-"""Classes in a picture of the best way."""
-
-MOST_NARROW = 12
-"""Classes that have room beside each other on a telephone."""
-
-_HEAT, _MOST_HEAT = "#d55e00", 0.6  # so strong at most that text stays legible on light and dark paper
 _MOST_ARMS = 12
 _CLIMB = 0.1  # of the training steps, in which all curves climb
 
@@ -181,31 +173,3 @@ def _curve(axes: Axes, rows: pd.DataFrame, style: MarkStyle, dashes: str, metric
 def _over_seeds(curves: pd.DataFrame) -> pd.DataFrame:
     grouped = curves.groupby(["source", "method", "n_target", "step"], sort=False)["value"]
     return grouped.agg(["mean", "min", "max", "count"]).reset_index()
-
-
-def heat_map(axes: Axes, table: pd.DataFrame, words: str) -> None:
-    """A table as coloured cells with their numbers; the colour is see-through, so that it suits light and dark paper.
-
-    Args:
-        axes: Where to draw.
-        table: Numbers of at least 0, NaN for an empty cell; row and column names go to the axes.
-        words: What hovering over a cell says, with {row}, {column} and {value}.
-    """
-    values = table.to_numpy(dtype=np.float64)
-    top = max(float(np.nanmax(values, initial=0.0)), 1.0)
-    for i, j in np.ndindex(*values.shape):
-        if np.isnan(values[i, j]):
-            continue
-        alpha = _MOST_HEAT * values[i, j] / top
-        cell = Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_HEAT, alpha=alpha, linewidth=0)
-        axes.add_patch(cell)
-        tip(cell, words.format(row=table.index[i], column=table.columns[j], value=values[i, j]))
-        axes.text(j, i, f"{values[i, j]:.0f}", ha="center", va="center", color=INK, fontsize="small")
-    axes.set_xlim(-0.5, values.shape[1] - 0.5)
-    axes.set_ylim(values.shape[0] - 0.5, -0.5)
-    names = [short(str(name)) for name in table.columns]
-    axes.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
-    axes.set_yticks(range(len(table)), [beside_axis(str(name), width=30) for name in table.index])
-    axes.tick_params(length=0)
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
