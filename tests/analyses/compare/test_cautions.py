@@ -95,10 +95,9 @@ def test_counts_of_a_damaged_store_are_no_counts(names: object, counts: object, 
 
 
 def test_what_is_told_of_runs() -> None:
-    runs = [("merlin", 100, 0.97), ("merlin", 100, 0.5), ("merlin", 100, 1.04), ("merlin", 600, 0.3)]
-    assert stated(weak_inner_heads(runs)) == {
-        "weak inner head": {"method": "merlin", "n_target": 100, "weak": 2, "runs": 3}
-    }
+    runs = [("merlin", 100, 0.97), ("merlin", 100, 0.5), ("merlin-ft", 100, 1.04), ("merlin", 600, 0.3)]
+    weak = {"methods": ["merlin", "merlin-ft"], "n_target": 100, "weak": 2}
+    assert stated(weak_inner_heads(runs)) == {"weak inner head": weak}
     assert stated(weak_inner_heads([("merlin", 600, 0.949)])) == {}
     held_out = nothing_held_out([(100, 40.0), (20, NAN), (100, NAN), (20, NAN)])
     assert stated(held_out) == {"nothing held out": {"sizes": [20]}}

@@ -62,17 +62,15 @@ def nothing_held_out(runs: Iterable[tuple[int, float]]) -> Iterator[Statement]:
 
 
 def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> Iterator[Statement]:
-    """Each method and number of labels with an inner head that predicts no better than the mean target.
+    """Methods with inner heads that predict no better than the mean target, by number of labels.
 
     Args:
         runs: Method, number of target labels and the note "inner_risk" of each run that has one.
     """
-    risks: dict[tuple[str, int], list[float]] = {}
-    for method, n_target, risk in runs:
-        risks.setdefault((method, n_target), []).append(risk)
-    for (method, n_target), found in risks.items():
-        if weak := sum(risk >= WEAK_INNER_RISK for risk in found):
-            yield state("weak inner head", method=method, n_target=n_target, weak=weak, runs=len(found))
+    weak = [(method, n_target) for method, n_target, risk in runs if risk >= WEAK_INNER_RISK]
+    for n_target in dict.fromkeys(n for _, n in weak):
+        own = [method for method, n in weak if n == n_target]
+        yield state("weak inner head", methods=list(dict.fromkeys(own)), n_target=n_target, weak=len(own))
 
 
 def reduced_inputs(runs: Iterable[tuple[int, float, float]]) -> Iterator[Statement]:
