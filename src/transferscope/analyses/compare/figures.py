@@ -69,8 +69,8 @@ def draw_labels(summary: Summary) -> Figure:
         narrow=lambda: drawn(2, NARROW),
         data=summary.table[["source", "method", "n_target", "n_seeds", "mean", "low", "high", "interval_over"]],
         caption=(
-            "A panel for each arm, best first: mean over seeds with its 95 % interval. Dashed: training from scratch; "
-            f"thin: the other arms.{left_out}"
+            "A panel for each arm, best first: mean over seeds with its 95 % interval, beside training from scratch "
+            f"(dashed) and the other arms (thin).{left_out}"
         ),
     )
 
