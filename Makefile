@@ -18,7 +18,7 @@ $(OPTIONAL): $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,ray,slurm,mlflow]'
 	touch $@
 
-demo: $(READY)  ## rendered glyphs -> real handwritten digits, seven arms, 6 seeds, ends in a report
+demo: $(READY)  ## rendered glyphs -> real handwritten digits, six arms, 6 seeds, ends in a report
 	$(BIN)/transferscope demo --out demo-out
 
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder

@@ -13,7 +13,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import DictLoader, Environment, StrictUndefined
 
 from transferscope.wording import candidate_words, capitalised, counted, duration, listed, method_words, rough_duration
 
@@ -46,11 +46,10 @@ class Words:
     """
 
     def __init__(self, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})) -> None:
-        self._environment = Environment(undefined=StrictUndefined, autoescape=False)
+        self._sections = _sections(package)
+        self._environment = Environment(loader=DictLoader(self._sections), undefined=StrictUndefined, autoescape=False)
         self._environment.filters.update(_FILTERS)
         self._environment.filters.update(filters)
-        self._sections = _sections(package)
-        self._templates: dict[str, Template] = {}
 
     @property
     def kinds(self) -> frozenset[str]:
@@ -59,11 +58,8 @@ class Words:
 
     def say(self, statement: Statement) -> str:
         """The sentence of a statement, with a capital."""
-        template = self._templates.get(statement.kind)
-        if template is None:
-            template = self._environment.from_string(self._sections[statement.kind])
-            self._templates[statement.kind] = template
-        return capitalised(" ".join(template.render(statement.facts).split()))
+        sentence = self._environment.get_template(statement.kind).render(statement.facts)
+        return capitalised(" ".join(sentence.split()))
 
     def all_of(self, statements: Iterable[Statement]) -> tuple[str, ...]:
         """The sentences in order."""
@@ -105,5 +101,6 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "listed": lambda items, last="and": listed([str(item) for item in items], last=last),
     "method": method_words,
     "number": lambda n: f"{n:,}",
+    "percent": lambda share: f"{100 * share:.2g} %",
     "numbers": lambda ns: listed([f"{n:,}" for n in ns]),
 }

@@ -2,13 +2,16 @@
 
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
+
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 _METHOD_WORDS = {
     "scratch": "training from scratch",
     "small-scratch": "a small network from scratch",
     "pretrain": "pre-training",
-    "raw": "ridge on the raw inputs",
+    "raw": "ridge or logistic regression on the raw inputs",
     "knn": "nearest neighbours on the source's features",
     "random-features": "probe on random features",
     "do-nothing": "the unchanged source model",
@@ -36,6 +39,14 @@ _METHOD_WORDS = {
     "merlin-target-only": "MeRLin's objective without a source",
 }
 
+_SHORT_METHOD_WORDS = {
+    "scratch": "from scratch",
+    "raw": "linear on raw inputs",
+    "knn": "nearest neighbours",
+    "random-features": "random features",
+    "do-nothing": "unchanged source",
+    "merlin-target-only": "MeRLin, no source",
+}
 
 _MEASURE_WORDS = {
     "accuracy": "accuracy",
@@ -56,6 +67,11 @@ def measure_words(record: str) -> str:
 def method_words(method: str) -> str:
     """The method as prose names it; the reader's own name for a variant stays as it is."""
     return _METHOD_WORDS.get(method, method)
+
+
+def short_method_words(method: str) -> str:
+    """The method where there is little room: in figures, tables and lines of a terminal."""
+    return _SHORT_METHOD_WORDS.get(method) or method_words(method)
 
 
 def candidate_words(method: str, source: str | None) -> str:
@@ -89,12 +105,18 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
+def unit_kept(text: str) -> str:
+    """The text in which numbers are not parted from their unit where a line is broken."""
+    joined = re.sub(r"(\d) (%|points\b|labels?\b|seeds?\b)", rf"\1{NO_BREAK}\2", text)
+    return re.sub(r"([<>]) (\d)", rf"\1{NO_BREAK}\2", joined)
+
+
 ALL_LABELS = 0
 """The number of labels of runs that learn from all there are, however many those be."""
 
 
-def labels_in_words(sizes: Sequence[int]) -> str:
-    """Numbers of labels: "1 label", "100 and 600 labels", "all labels" where runs take all that there are."""
+def sizes_in_words(sizes: Sequence[int]) -> str:
+    """Numbers of labels: "1 label", "20 and 1,000 labels", "all labels" where runs take all that there are."""
     if list(sizes) == [ALL_LABELS]:
         return "all labels"
     return f"{listed([f'{n:,}' for n in sizes])} {'label' if list(sizes) == [1] else 'labels'}"

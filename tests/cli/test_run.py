@@ -1,6 +1,5 @@
 import html
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -86,10 +85,7 @@ def test_status_says_when_merlins_inner_head_predicts_no_better_than_the_mean(
     assert call("run", "digits.toml", "--workers", "0", "--quiet") == 0
     capsys.readouterr()
     assert call("status", "digits.toml") == 0
-    sentence = (
-        r"\n  In 1 of 1 run of merlin with 64 labels the inner head predicted no better than the mean \(leave-one-out "
-    )
-    assert re.search(sentence + r"risk up to [01]\.\d\d of the mean's\)", capsys.readouterr().out)
+    assert "\n  In 1 run of merlin with 64 labels the inner head predicted no better" in capsys.readouterr().out
 
 
 def test_the_store_can_be_chosen(call: Call, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,16 +1,17 @@
 """The page of a study: four questions, each answered by whichever analysis has been run."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.budgets import budgets_section
-from transferscope.analyses.compare.page import next_step, study_parts
+from transferscope.analyses.compare.page import LEAST_SIZES, next_step, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
-from transferscope.analyses.compare.statements import completeness, outcomes_in_words, words_of
+from transferscope.analyses.compare.statements import completeness, outcomes_in_words
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
+from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
 from transferscope.analyses.plan.result import study_part as plan_part
 from transferscope.analyses.rank.result import study_part as rank_part
@@ -18,17 +19,8 @@ from transferscope.analyses.scaling.study import DOCUMENT as SCALING
 from transferscope.analyses.scaling.study import study_part as scaling_part
 from transferscope.report.blocks import Answer, Block, Overview, Points, Section, Text, Tone
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
+from transferscope.statements import Statement, state
 from transferscope.store import Store
-
-_UNANSWERED: dict[Question, str] = {
-    "whether": "`transferscope run STUDY.toml` does what is missing of the study.",
-    "which": "`transferscope rank STUDY.toml` rates what there is to transfer from.",
-    "why": (
-        "Add tables such as `[diagnostics.weights]` to the study file and run it again for what changed in the "
-        "networks."
-    ),
-}
-"""What to do for an answer, by question; how much is two questions, see `_sizes_to_try`."""
 
 
 def build_report(store: Store, study: str, out: Path, *, refreshed_every: int | None = None) -> ReportFiles:
@@ -70,18 +62,17 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
     data = data_of(summary.frames)
     found = [
         *study_parts(summary, data.get("")),
-        plan_part(summary),
+        plan_part(summary) if len(summary.frames.sizes) >= LEAST_SIZES else None,
         rank_part(summary),
         scaling_part(summary),
         diagnostics_part(summary),
     ]
     parts = [part for part in found if part is not None]
-    answers, questions = [], []
+    words, answers, questions = words_of(summary.frames.metric), [], []
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
-        to_do = _to_do(summary, question, is_answered=bool(own))
         more = (budgets,) if budgets and question == "which" else ()
-        questions.append(_question(question, own, to_do, more))
+        questions.append(_question(question, own, words.all_of(_to_ask(question, own, summary)), more))
         if own and own[0].sentence:
             answers.append(Answer(_SHORT[question], own[0].sentence, questions[-1].slug))
     about = tuple(
@@ -113,11 +104,11 @@ def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
     missing = words_of(summary.frames.metric).all_of(completeness(summary.frames))
     blocks: list[Block] = [Text(sentence, "warning") for sentence in missing]
     if summary.cautions:
-        blocks.append(Points(summary.cautions))
+        blocks.append(Points(words_of(summary.frames.metric).all_of(summary.cautions)))
     return Section("In short", "verdict", (overview, *blocks))
 
 
-def _question(question: Question, parts: list[Part], to_do: list[str], more: tuple[Section, ...] = ()) -> Section:
+def _question(question: Question, parts: list[Part], to_do: Sequence[str], more: tuple[Section, ...] = ()) -> Section:
     """One question with what was found: the sentence of the first part, what else to ask, then all sections.
 
     The sentence of every other part stands at the beginning of its first section. Warnings that a part begins with,
@@ -145,35 +136,21 @@ def _question(question: Question, parts: list[Part], to_do: list[str], more: tup
     return Section(title, slug, (*lead, *notes), sections=folded)
 
 
-def _to_do(summary: Summary, question: Question, *, is_answered: bool) -> list[str]:
-    """What to do for an answer to a question."""
-    if "run" in summary.frames.study.spec:
-        return _for_commands(summary, question)
+def _to_ask(question: Question, parts: Sequence[Part], summary: Summary) -> Iterator[Statement]:
+    """What to do for what this page does not answer."""
+    of_commands = "run" in summary.frames.study.spec
     if question == "how much":
-        return _sizes_to_try(summary)
-    return [] if is_answered else [_UNANSWERED[question]]
-
-
-def _for_commands(summary: Summary, question: Question) -> list[str]:
-    """The same of a study of commands, whose networks are known to these alone."""
-    if question == "why":
-        return ["The runs are commands: what their networks are like inside is known to these alone."]
-    if question == "how much" and len(summary.frames.sizes) == 1:
-        return ["For how many labels it takes, give several `labels` under `[run]` and run it again."]
-    return []
-
-
-def _sizes_to_try(summary: Summary) -> list[str]:
-    """What to do for the two sizes, labels and pre-training, as far as this page does not answer them."""
-    found, cells = [], summary.frames.method_cells
-    if len(summary.frames.sizes) == 1:
-        found.append("For how many labels it takes, give several `labels` under `[target]` and run it again.")
-    if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
-        if SCALING not in summary.frames.documents:
-            found.append("How the error falls with the examples of pre-training: `transferscope scaling STUDY.toml`.")
-    elif (cells["source"] != "").any():
-        found.append(
-            "For how much pre-training it takes, give several `sizes` under `[pretraining]`, run it again, and then: "
-            "`transferscope scaling STUDY.toml`."
-        )
-    return found
+        cells = summary.frames.method_cells
+        if len(summary.frames.sizes) == 1:
+            yield state("ask labels", table="run" if of_commands else "target")
+        if of_commands:
+            return
+        if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
+            if SCALING not in summary.frames.documents:
+                yield state("ask scaling")
+        elif (cells["source"] != "").any():
+            yield state("ask sizes")
+    elif question == "why" and of_commands:
+        yield state("ask why of commands")
+    elif question != "whether" and not of_commands and not any(part.sections for part in parts):
+        yield state(f"ask {question}")

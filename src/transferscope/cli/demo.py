@@ -15,7 +15,7 @@ def demo(
     ),
     as_json: AsJson = False,
 ) -> None:
-    """Transfer from rendered characters to real handwritten digits: seven arms, 6 seeds, a report; no download.
+    """Transfer from rendered characters to real handwritten digits: six arms, 6 seeds, a report; no download.
 
     Every method has its default settings; none is searched, so that it takes a minute.
     """

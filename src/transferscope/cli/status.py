@@ -164,15 +164,17 @@ def _weak_inner_heads(store: "Store", study: str) -> tuple[str, ...]:
     if not any(method.startswith("merlin") for method in named):
         return ()
     from transferscope.analyses.compare.cautions import weak_inner_heads
+    from transferscope.statements import Words
 
     labels = [
         (cell.cell.labels, cell.notes.get("inner_risk")) for cell in store.cells(study) if cell.cell.role == "method"
     ]
-    return weak_inner_heads(
+    said = weak_inner_heads(
         (str(of["method"]), number, risk)
         for of, risk in labels
         if isinstance(risk, float) and isinstance(number := of.get("n_target"), int)
     )
+    return Words("transferscope.analyses.compare").all_of(said)
 
 
 def summary(found: "StudyStatus") -> str:

@@ -20,7 +20,7 @@ from transferscope.errors import StoreError
 from transferscope.report.blocks import Block, Figure, Section, Text
 from transferscope.report.figures.style import inline_svg
 from transferscope.report.save import save_sections, write_text
-from transferscope.wording import capitalised
+from transferscope.wording import capitalised, unit_kept
 
 Question = Literal["whether", "which", "how much", "why"]
 
@@ -173,10 +173,7 @@ def render_blocks(blocks: Sequence[Block]) -> str:
 
 def typeset(text: str) -> Markup:
     """Escaped text in which numbers keep their unit on the line, and `names` in backticks are set as code."""
-    escaped = str(escape(text))
-    escaped = re.sub(r"(\d) (%|points\b|labels?\b|seeds?\b)", "\\1\u00a0\\2", escaped)
-    escaped = re.sub(r"([<>]|&lt;|&gt;) (\d)", "\\1\u00a0\\2", escaped)
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", escaped))
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(unit_kept(text)))))
 
 
 def _environment() -> Environment:

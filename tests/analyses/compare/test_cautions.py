@@ -1,92 +1,106 @@
-from transferscope.analyses.compare.cautions import cautions, early_stopping, weak_inner_heads
+"""What to beware of, as kinds and facts, and that there are words for each."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from transferscope.analyses.compare.cautions import cautions, nothing_held_out, reduced_inputs, weak_inner_heads
+from transferscope.analyses.compare.words import words_of
+from transferscope.statements import Statement
+from transferscope.study.metric import ACCURACY
+
+NAN = float("nan")
+TARGET = {"kind": "classification", "n_outputs": 3, "classes": ["ok", "<scratch>", "dent"]}
 
 
-def counts(n_test: int, target: int, source: int) -> dict[str, int]:
+def stated(found: Iterable[Statement]) -> dict[str, dict[str, Any]]:
+    """Facts by kind; every kind is said once, and has words."""
+    said = list(found)
+    for sentence in words_of(ACCURACY).all_of(said):
+        assert sentence.endswith(".")
+        assert "None" not in sentence
+        assert "nan" not in sentence
+    facts = {one.kind: dict(one.facts) for one in said}
+    assert len(facts) == len(said)
+    return facts
+
+
+def shared(n_test: int, target: int, source: int) -> dict[str, int]:
     return {"n_test": n_test, "in_target_train": target, "in_source_train": source, "in_any": target + source}
 
 
-def test_test_examples_that_are_trained_on_are_told() -> None:
-    leakage = {"": counts(2000, 3, 0), "<b>": counts(2000, 3, 40), "clean": counts(2000, 3, 0)}
-    assert cautions({"leakage": leakage}, [100]) == (
-        "Some target test examples are also in a training set, value by value: 3 of 2,000 in the target's own and 40 "
-        "of 2,000 in that of source <b>; a method that learns from them scores too well.",
-    )
-    assert cautions({"leakage": {"": counts(2000, 0, 0)}}, [100]) == ()
+def counted(*counts: object) -> dict[str, object]:
+    return {"target": TARGET | {"class_counts": {"train": [9, 9, 9], "test": list(counts)}}}
 
 
-def test_a_source_that_is_the_target_is_told() -> None:
-    facts = {"target": {"fingerprint": "a"}, "sources": {"digits": {"fingerprint": "a"}, "other": {"fingerprint": "b"}}}
-    assert cautions(facts, [100]) == (
-        "digits is the target's own data with all of their labels: what is gained from there is what more labels give, "
-        "and says nothing of transfer.",
-    )
-    assert cautions({"target": {}, "sources": {"net": {}}}, [100]) == ()
+@pytest.mark.parametrize(
+    ("facts", "sizes", "by_class", "expected"),
+    [
+        (
+            {"leakage": {"": shared(2000, 3, 0), "<b>": shared(2000, 3, 40), "clean": shared(2000, 3, 0)}},
+            [100],
+            False,
+            {"shared examples": {"places": [("", 3, 2000), ("<b>", 40, 2000)]}},
+        ),
+        ({"leakage": {"": shared(2000, 0, 0)}}, [100], False, {}),
+        (
+            {"target": {"fingerprint": "a"}, "sources": {"digits": {"fingerprint": "a"}, "x": {"fingerprint": "b"}}},
+            [100],
+            False,
+            {"source is target": {"sources": ["digits"]}},
+        ),
+        ({"target": {}, "sources": {"net": {}}}, [100], False, {}),
+        (
+            counted(930, 50, 20),
+            [100],
+            False,
+            {"uneven classes": {"most": "ok", "most_share": 0.93, "least": "dent", "least_share": 0.02}},
+        ),
+        (counted(930, 50, 20), [100], True, {}),
+        (counted(400, 100, 0), [100], False, {}),
+        (counted(930, 5, 12), [100], True, {"few of a class": {"n": 5, "least": "<scratch>", "others": 1}}),
+        (counted(930, 20, 1), [100], True, {"few of a class": {"n": 1, "least": "dent", "others": 0}}),
+        (counted(930, 20, 0), [100], True, {}),
+        (
+            {"target": {"kind": "classification", "n_outputs": 10}},
+            [9, 5, 10, 5],
+            False,
+            {"unseen classes": {"few": [5, 9], "n_classes": 10}},
+        ),
+        ({"target": {"kind": "classification", "n_outputs": 10}}, [10], False, {}),
+        ({"target": {"kind": "regression", "n_outputs": 3}}, [1], False, {}),
+        (
+            {"sources": {"imagenet": {"network": "x", "follows_batches": True}, "other": {"network": "y"}}},
+            [100],
+            False,
+            {"follows batches": {"sources": ["imagenet"]}},
+        ),
+        ({}, [1], False, {}),
+    ],
+)
+def test_what_is_told_of_the_data(
+    facts: dict[str, object], sizes: list[int], by_class: bool, expected: dict[str, dict[str, object]]
+) -> None:
+    assert stated(cautions(facts, sizes, by_class=by_class)) == expected
 
 
-def test_rare_classes_are_told_where_all_examples_count_the_same() -> None:
-    target = {"kind": "classification", "n_outputs": 3, "classes": ["ok", "<scratch>", "dent"]}
-    facts = {"target": target | {"class_counts": {"train": [9, 9, 9], "test": [930, 50, 20]}}}
-    (said,) = cautions(facts, [100])
-    assert said.startswith("Of the test examples 93 % are “ok” and 2 % “dent”: accuracy is mostly about the frequent")
-    assert 'metric = "balanced-accuracy" in [target]' in said
-    assert cautions(facts, [100], by_class=True) == ()
-    assert cautions({"target": target | {"class_counts": {"test": [400, 100, 0]}}}, [100]) == ()
-    assert cautions({"target": target | {"class_counts": {"test": [500, 100, 0]}}}, [100]) != ()
+@pytest.mark.parametrize(
+    ("names", "counts"), [(["a"], [3, 4]), ([["x"], "b"], [3, 400]), (["a", "b"], [None, "4"]), ("ab", [1, 2])]
+)
+@pytest.mark.parametrize("by_class", [False, True])
+def test_counts_of_a_damaged_store_are_no_counts(names: object, counts: object, by_class: bool) -> None:
+    facts = {"target": {"kind": "classification", "classes": names, "class_counts": {"test": counts}}}
+    stated(cautions(facts, [5], by_class=by_class))
 
 
-def test_classes_with_few_test_examples_are_told_where_every_class_counts_the_same() -> None:
-    target = {"kind": "classification", "n_outputs": 3, "classes": ["ok", "<scratch>", "dent"]}
-    facts = {"target": target | {"class_counts": {"test": [930, 5, 12]}}}
-    (said,) = cautions(facts, [100], by_class=True)
-    assert said.startswith("Only 5 test examples are “<scratch>”, and 1 other class fewer than 20. What this study is")
-    (said,) = cautions({"target": target | {"class_counts": {"test": [930, 20, 1]}}}, [100], by_class=True)
-    assert said.startswith("Only 1 test example is “dent”. What")
-    assert cautions({"target": target | {"class_counts": {"test": [930, 20, 0]}}}, [100], by_class=True) == ()
-
-
-def test_counts_of_a_damaged_store_are_no_counts() -> None:
-    for names, counts in ((["a"], [3, 4]), ([["x"], "b"], [3, 400]), (["a", "b"], [None, "4"]), ("ab", [1, 2])):
-        facts = {"target": {"kind": "classification", "classes": names, "class_counts": {"test": counts}}}
-        for by_class in (False, True):
-            assert all(isinstance(said, str) for said in cautions(facts, [5], by_class=by_class))
-
-
-def test_fewer_labels_than_classes_are_told() -> None:
-    facts = {"target": {"kind": "classification", "n_outputs": 10}}
-    assert cautions(facts, [9, 5, 10, 5]) == (
-        "With 5 or 9 labels some of the 10 classes have no example to learn from, so no method can get them right.",
-    )
-    assert cautions(facts, [10]) == ()
-
-
-def test_a_study_of_numbers_or_of_theory_has_no_classes() -> None:
-    assert cautions({"target": {"kind": "regression", "n_outputs": 3}}, [1]) == ()
-    assert cautions({}, [1]) == ()
-
-
-def test_inner_heads_that_predict_no_better_than_the_mean_are_told_once_for_each_method() -> None:
-    runs = [("merlin", 100, 0.97), ("merlin", 100, 0.5), ("merlin", 100, 1.04), ("merlin", 600, 0.3)]
-    assert weak_inner_heads(runs) == (
-        "In 2 of 3 runs of merlin with 100 labels the inner head predicted no better than the mean (leave-one-out risk "
-        "up to 1.04 of the mean's), so that it could not tell which features generalise: give it larger halves "
-        "(target_batch) or more labels.",
-    )
-    assert weak_inner_heads([("merlin", 600, 0.949)]) == ()
-    assert weak_inner_heads([]) == ()
-
-
-def test_statistics_that_follow_the_batches_of_a_small_target_are_said() -> None:
-    facts = {"sources": {"imagenet": {"network": "x", "follows_batches": True}, "other": {"network": "y"}}}
-    (said,) = cautions(facts, [100])
-    assert said.startswith("imagenet has batch normalisation, which training lets follow the target's batches")
-    assert said.endswith('batch_norm = "auto" in [training] keeps the statistics of pre-training.')
-
-
-def test_what_early_stopping_did_is_said_for_each_number_of_labels() -> None:
-    nan = float("nan")
-    assert early_stopping([(100, 40.0), (20, nan), (100, nan), (100, 10.0), (20, nan), (100, 30.0)]) == (
-        "With 20 labels nothing was held out to stop training by, which takes four labels of each class (16 in all): "
-        "runs trained to the end.",
-        "With 100 labels training was stopped by a held-out quarter of the labels; the weights kept are those of step "
-        "10 to 40 (median 30).",
-    )
+def test_what_is_told_of_runs() -> None:
+    runs = [("merlin", 100, 0.97), ("merlin", 100, 0.5), ("merlin-ft", 100, 1.04), ("merlin", 600, 0.3)]
+    weak = {"methods": ["merlin", "merlin-ft"], "n_target": 100, "weak": 2}
+    assert stated(weak_inner_heads(runs)) == {"weak inner head": weak}
+    assert stated(weak_inner_heads([("merlin", 600, 0.949)])) == {}
+    held_out = nothing_held_out([(100, 40.0), (20, NAN), (100, NAN), (20, NAN)])
+    assert stated(held_out) == {"nothing held out": {"sizes": [20]}}
+    reads = [(20, 64.0, NAN), (200, NAN, 5000.0)]
+    assert stated(reduced_inputs(reads)) == {"reduced inputs": {"reads": [(20, 64, None), (200, None, 5000)]}}
+    assert stated(reduced_inputs([])) == {}

@@ -14,11 +14,8 @@ def test_a_complete_study_has_no_gaps(summary: Summary) -> None:
 def test_failures_are_told_in_full(summary: Summary) -> None:
     section = _section(summary)
     texts = [block.text for block in section.blocks if isinstance(block, Text)]
-    assert texts == [
-        "1 cell failed; `transferscope run STUDY.toml --retry-failed` does them again.",
-        "MeRLin from mnist, 50 labels, seed 3 (non finite): the loss became NaN at step 311",
-    ]
-    assert [block.title for block in section.blocks if isinstance(block, Folded)] == ["Details"]
+    assert texts == ["MeRLin from mnist, 50 labels, seed 3 (non finite): the loss became NaN at step 311"]
+    assert [block.title for block in section.blocks if isinstance(block, Folded)] == ["Traceback"]
     assert section.files["failures"]["failure_message"].tolist() == ["the loss became NaN at step 311"]
 
 

@@ -1,29 +1,32 @@
 from dataclasses import replace
 
+from transferscope.analyses.compare.samples import data_section
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.tables import origins_section
-from transferscope.report.blocks import Folded, Table, Text
+from transferscope.report.blocks import Cards, Text
 
 
 def test_data_come_with_counts_licence_and_checksum(summary: Summary) -> None:
-    table = next(block for block in origins_section(summary).blocks if isinstance(block, Table))
-    assert [cell.text for cell in table.rows[0]] == [
-        "usps", "7,291", "2,007", "none stated", "https://example.org/usps.bz2", "0123456789abcdef",
-    ]  # fmt: skip
-    assert [row[0].detail for row in table.rows] == ["target", "source fashion", "source mnist"]
+    section = data_section(summary.frames, {})
+    assert section is not None
+    (cards,) = section.blocks
+    assert isinstance(cards, Cards)
+    assert [card.title for card in cards.cards] == ["Target: usps", "Source: fashion", "Source: mnist"]
+    said = " ".join(block.text for block in cards.cards[0].blocks if isinstance(block, Text))
+    for fact in ("7,291 training", "2,007 test", "none stated", "https://example.org/usps.bz2", "0123456789abcdef"):
+        assert fact in said
 
 
-def test_all_facts_are_there_whatever_they_are(summary: Summary) -> None:
-    study = replace(summary.frames.study, facts={"versions": {"torch": "2.13"}, "strange": [1, 2], "none": None})
-    section = origins_section(replace(summary, frames=replace(summary.frames, study=study)))
-    folded = [block for block in section.blocks if isinstance(block, Folded)][-1].blocks[0]
-    assert isinstance(folded, Table)
-    assert [(row[0].text, row[1].text) for row in folded.rows] == [
-        ("versions.torch", "2.13"), ("strange", "1, 2"), ("none", "None"),
-    ]  # fmt: skip
+def test_all_facts_and_settings_are_in_a_file_whatever_they_are(summary: Summary) -> None:
+    facts = {"versions": {"torch": "2.13"}, "strange": [1, 2], "none": None}
+    study = replace(summary.frames.study, facts=facts)
+    table = origins_section(replace(summary, frames=replace(summary.frames, study=study))).files["study"]
+    rows = dict(zip(table["name"], table["value"], strict=True))
+    assert {"versions.torch": "2.13", "strange": "1, 2", "none": "None"}.items() <= rows.items()
+    assert rows["settings.training.steps"] == "3000"
 
 
-def test_seeds_and_settings_are_told(summary: Summary) -> None:
-    blocks = origins_section(summary).blocks
-    assert isinstance(blocks[0], Text)
-    assert blocks[0].text == "Study usps, first planned 2026-11-21T09:00:00+00:00; seeds 0, 1, 2, 3 and 4."
+def test_seeds_and_training_are_told(summary: Summary) -> None:
+    (said, *_) = origins_section(summary).blocks
+    assert isinstance(said, Text)
+    assert "2026-11-21T09:00:00+00:00; seeds 0, 1, 2, 3 and 4." in said.text

@@ -10,8 +10,9 @@ import pytest
 from made_up import Arm, drawn, made_up
 from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.result import ComparisonResult
-from transferscope.analyses.compare.statements import answers, notes, settling, which, words_of
+from transferscope.analyses.compare.statements import answers, called, notes, settling, which
 from transferscope.analyses.compare.summary import Summary, decision_facts, summarise_frames
+from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.study_page import study_sections
 from transferscope.decision import Decision
 from transferscope.errors import StoreError
@@ -113,6 +114,7 @@ def test_every_kind_has_words_and_facts(seed: int) -> None:
     words = words_of(summary.frames.metric)
     said = [
         *answers(summary.frames, summary.decided),
+        *called(summary.frames, summary.decided),
         *which(summary.frames, summary.decided),
         *notes(summary.frames, summary.decided),
         *settling(summary.frames, summary.decided),

@@ -8,7 +8,7 @@ import pytest
 
 from cases_of_methods import classification_task
 from transferscope.analyses.compare.question import compare
-from transferscope.analyses.compare.settings import chosen_settings, settings_in_words, settings_section
+from transferscope.analyses.compare.settings import chosen_settings, searches, settings_section
 from transferscope.analyses.compare.study_file import (
     study_tables,
     tuning_in_words,
@@ -69,9 +69,12 @@ def test_what_was_chosen_is_counted_over_seeds(tmp_path: Path) -> None:
     assert arm.tried == {"lr": RATES}
     assert (arm.n_trials, arm.seconds, arm.own_seconds) == (3, 2.0, 3.0)
     assert arm.at_edge == {}
-    first, second = settings_in_words(frames)
-    assert "0.7 times as long as a run" in first
-    assert second == "Chosen: training from scratch lr 0.01 (2 of 3)."
+    (said,) = searches(frames)
+    assert (said.kind, said.facts["n_trials"], said.facts["times"]) == ("searched", 3, pytest.approx(2 / 3))
+    section = settings_section(frames)
+    assert section is not None
+    (table,) = (block for block in section.blocks if isinstance(block, Table))
+    assert table.rows[0][4].text == "0.002: 1, 0.01: 2"
 
 
 @pytest.mark.parametrize(
@@ -86,43 +89,25 @@ def test_an_end_of_what_was_tried_is_said_where_it_beats_what_lies_within(
     )
     (arm,) = chosen_settings(frames)
     assert arm.at_edge == ({} if word is None else {"lr": word})
-    edges = [sentence for sentence in settings_in_words(frames) if sentence.startswith("At the edge")]
-    value = {"largest": "0.05", "smallest": "0.002"}.get(word or "", "")
-    expected = (
-        "At the edge of what was tried, so that a wider range under [tuning.grid] may do better: "
-        f"training from scratch with 40 labels (the {word} lr, {value})."
-    )
-    assert edges == ([] if word is None else [expected])
-
-
-def test_settings_that_diverged_are_said(tmp_path: Path) -> None:
-    notes = run_of((0.3, 0.2, 0.1))
-    fell_back = {**notes, "chosen": {"lr": 0.01}, "diverged": [{"lr": 0.05}]}
-    frames = study(tmp_path, {("lora", 40): [fell_back, notes]})
-    assert settings_in_words(frames)[-1] == (
-        "In 1 run of LoRA from a the settings that did best in the search diverged in the training on all labels, and "
-        "the next best were taken."
-    )
-    (arm,) = chosen_settings(frames)
-    assert arm.at_edge == {}  # one of two runs
+    edges = [one.facts["settings"] for one in searches(frames) if one.kind == "edge of the search"]
+    value = {"largest": 0.05, "smallest": 0.002}.get(word or "")
+    assert edges == ([] if word is None else [[(("scratch", ""), 40, word, "lr", value)]])
 
 
 def test_too_few_labels_are_said(tmp_path: Path) -> None:
     few = {"trials": [], "chosen": {}, "tuning_cost": {"seconds": 0.0}, "labels_needed": 30}
     frames = study(tmp_path, {("scratch", 10): [few], ("scratch", 40): [run_of((0.3, 0.1, 0.2))]})
-    assert settings_in_words(frames)[-1] == (
-        "With 10 labels no settings were searched, because the cross-validation needs at least 30; every method has "
-        "those of the study file there."
-    )
+    *_, last = searches(frames)
+    assert (last.kind, dict(last.facts)) == ("too few to search", {"sizes": [10], "needed": 30})
     (tmp_path / "alone").mkdir()
     alone = study(tmp_path / "alone", {("scratch", 10): [few]})
-    assert len(settings_in_words(alone)) == 1
+    assert [one.kind for one in searches(alone)] == ["too few to search"]
     assert settings_section(alone) is None
 
 
-def test_a_study_without_a_search_says_nothing_of_it(tmp_path: Path) -> None:
+def test_a_study_without_a_search_says_so(tmp_path: Path) -> None:
     frames = study(tmp_path, {("scratch", 40): [{}]})
-    assert settings_in_words(frames) == ()
+    assert [one.kind for one in searches(frames)] == ["not searched"]
     assert settings_section(frames) is None
 
 
@@ -148,7 +133,7 @@ def test_a_comparison_searches_every_method_alike_and_shows_it(tmp_path: Path) -
     table = next(block for block in result.shown_tables() if any(c.title == "Tried" for c in block.columns))
     assert isinstance(table, Table)
     assert [row[3].text for row in table.rows] == ["0.002, 0.01, 0.05", "0.0005, 0.01", "0.002, 0.01, 0.05", "2, 8"]
-    assert "With 6 labels no settings were searched" in str(result.verdict)
+    assert "too few to search" in {one.kind for one in searches(result.summary.frames)}
     written = result.report(tmp_path / "page.html")
     assert "Settings chosen" in written.html.read_text(encoding="utf-8")
     with (tmp_path / "page.files" / "settings.csv").open(encoding="utf-8") as stream:

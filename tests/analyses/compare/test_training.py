@@ -215,13 +215,10 @@ def test_ways_that_may_be_cut_off_are_counted(frames: StudyFrames) -> None:
     assert may_be_cut_off_in_words(frames) == ()
     assert may_be_cut_off_in_words(trained(frames, "joint", fit=0.5, loss=level)) == ()
     both = trained(trained(frames, "joint", fit=0.5, loss=cut_off), "scratch", fit=0.7, loss=cut_off, sizes=(600,))
-    expected = (
-        "Training may not be finished after 3,000 steps in 1 of 3 ways with 50 labels and 2 of 3 ways with 600 labels "
-        "(50.0 % to 70.0 % on their own training examples): differences there may say how fast networks learn rather "
-        "than what pre-training is worth. Train longer: steps = 6000."
-    )
-    assert may_be_cut_off_in_words(both) == (expected,)
+    (said,) = may_be_cut_off_in_words(both)
+    for fact in ("3,000 steps", "1 of 3 arms with 50 labels, 2 of 3 arms with 600", "50.0 % to 70.0 %", "steps = 6000"):
+        assert fact in said
     between = (both.records["step"] > 0) & (both.records["step"] < STEPS)
     ends = replace(both, records=both.records[~between])  # no curve tells, and the fit is poor
-    assert may_be_cut_off_in_words(ends) == (expected,)
+    assert may_be_cut_off_in_words(ends) == (said,)
     assert may_be_cut_off_in_words(replace(ends, records=frames.records[~between])) == ()

@@ -67,10 +67,10 @@ def draw_arms(summary: Summary) -> Figure | None:
         narrow=lambda: drawn(1, NARROW),
         data=_data(summary),
         caption=(
-            "Blue: arms with a source, with intervals that hold for all of them at once and at any number of seeds, so "
-            "that those clear of the line, filled, are called better or worse. Grey: arms without a source, with 95 % "
-            "intervals of their own. The line is the best of these, a star the arm to use. On the right the score and "
-            f"the time of a run with its pre-training.{left_out}{shown_of('numbers of labels', sizes, list(decided))}"
+            "Line: the best without a source. Star: the arm to use. Blue: arms with a source; their intervals hold "
+            "for all at once; filled marks are called better or worse. Grey: arms without, with their own intervals. "
+            f"On the right: score, and time of a run with its pre-training.{left_out}"
+            f"{shown_of('numbers of labels', sizes, list(decided))}"
         ),
     )
 

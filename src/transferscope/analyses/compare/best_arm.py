@@ -1,54 +1,47 @@
-"""The best way to learn from near: which classes it confuses, what it gets wrong, what it changed against scratch."""
-
-from collections.abc import Sequence
+"""The recommended arm from near: which classes it confuses, and what it gets wrong."""
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Rectangle
 
-from transferscope.analyses.compare.figures import MOST_CONFUSED, MOST_NARROW, heat_map
 from transferscope.analyses.compare.samples import Found, as_png, thumbnail
 from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.words import words_of
 from transferscope.data.task import Dataset
-from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Block, Cell, Column, Figure, Gallery, Picture, Section, Table, Text
-from transferscope.report.figures.choice import short
-from transferscope.report.figures.style import INK, NARROW, drawing, mark_styles, new_figure, tip
+from transferscope.report.figures.choice import MOST_CLASSES, beside_axis, short
+from transferscope.report.figures.style import INK, NARROW, drawing, new_figure, tip
+from transferscope.statements import state
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import candidate_words, counted, signed
+from transferscope.wording import counted
 
+_MOST_NARROW = 12  # classes that have room beside each other on a telephone
+_HEAT, _MOST_HEAT = "#d55e00", 0.6  # so strong at most that text stays legible on light and dark paper
 _MOST_ERRORS = 12
 _ERROR_WIDTH = 56  # pixels on the page
 
 
-def best_arm_section(summary: Summary, target: Found | None) -> Section | None:
-    """The section at the largest number of labels; None without classes or predictions of the best way.
+def best_arm_section(summary: Summary, target: Found = None) -> Section | None:
+    """The arm to use with the most labels; None without classes or its predictions.
 
     Args:
         summary: The study.
-        target: The target's data, or why they cannot be read.
+        target: The target's data, whose images are shown.
     """
     frames = summary.frames
     if frames.test_labels is None or frames.classes is None or not frames.metric.is_of_classes:
         return None
-    n_target = frames.sizes[-1]
-    source, method = summary.arms[0]
-    by_seed = _predictions(frames, source, method, n_target)
-    if not by_seed:
+    n_target = max((n for n, one in summary.decided.items() if one.recommended is not None), default=0)
+    arm = next((c for c in summary.comparisons if c.n_target == n_target
+                and c.facts.name == summary.decided[n_target].recommended), None)  # fmt: skip
+    by_seed = {} if arm is None else _predictions(frames, arm.source or "", arm.method, n_target)
+    if arm is None or not by_seed:
         return None
-    name = candidate_words(method, source or None)
-    said = (
-        f"{name[:1].upper()}{name[1:]}, the best over all numbers of labels, with {counted(n_target, 'label')} and "
-        f"{counted(len(by_seed), 'seed')}."
-    )
-    blocks: list[Block] = [Text(said)]
-    scratch = {} if frames.baseline in (None, method) else _predictions(frames, "", str(frames.baseline), n_target)
-    changed = _changes(frames, by_seed, scratch)
-    if not changed.empty:
-        blocks.append(_draw_changes(changed, summary, method, n_target))
-    blocks.append(_draw_confusion(frames, by_seed, n_target))
-    blocks += _errors(frames, by_seed, target)
-    return Section(f"The best way in detail: {summary.name_of(source, method)}", "best", tuple(blocks))
+    blocks = (_draw_confusion(frames, by_seed, n_target), *_errors(frames, by_seed, target))
+    name = summary.name_of(arm.source or "", arm.method)
+    return Section(f"What {name} confuses with {counted(n_target, 'label')}", "best", blocks)
 
 
 def _predictions(frames: StudyFrames, source: str, method: str, n_target: int) -> dict[int, np.ndarray]:
@@ -62,80 +55,6 @@ def _predictions(frames: StudyFrames, source: str, method: str, n_target: int) -
     }
 
 
-def _changes(frames: StudyFrames, by_seed: dict[int, np.ndarray], scratch: dict[int, np.ndarray]) -> pd.DataFrame:
-    """Error of every class from scratch minus that of the best way, in pairs of seeds.
-
-    Returns:
-        Columns class, n_examples, saved (mean over the seeds of both, points), low, high (a 95 % t-interval over
-        seeds; NaN with fewer than three), n_seeds; by what is saved, the most first. Empty without shared seeds.
-    """
-    labels, classes = frames.test_labels, frames.classes
-    assert labels is not None
-    assert classes is not None
-    shared = sorted(set(by_seed) & set(scratch))
-    rows = []
-    for label, name in enumerate(classes):
-        own = labels == label
-        if not own.any() or not shared:
-            continue
-        saved = np.array(
-            [100.0 * (np.mean(by_seed[s][own] == label) - np.mean(scratch[s][own] == label)) for s in shared]
-        )
-        estimate = t_interval(saved)
-        ends = estimate.interval if len(shared) > 2 else None
-        rows.append(
-            {
-                "class": name,
-                "n_examples": int(own.sum()),
-                "saved": float(saved.mean()),
-                "low": ends.low if ends else np.nan,
-                "high": ends.high if ends else np.nan,
-                "n_seeds": len(shared),
-            }
-        )
-    table = pd.DataFrame(rows)
-    return table if table.empty else table.sort_values("saved", ascending=False, kind="stable", ignore_index=True)
-
-
-def _draw_changes(changed: pd.DataFrame, summary: Summary, method: str, n_target: int) -> Figure:
-    """What changed class by class; of many classes those that changed most."""
-    order = changed["saved"].abs().sort_values(ascending=False, kind="stable").index[:MOST_CONFUSED]
-    shown = changed.loc[sorted(order)]
-    style = mark_styles(summary.frames.methods, summary.frames.baseline)[method]
-    span = max(float(shown["saved"].abs().max()), 1.0)
-    with drawing():
-        canvas = new_figure(NARROW, 0.8 + 0.26 * len(shown))
-        axes = canvas.subplots()
-        for row, (_, one) in enumerate(shown.iterrows()):
-            ends = ""
-            if not np.isnan(one["low"]):
-                low, high = max(one["low"], -2.5 * span), min(one["high"], 2.5 * span)
-                axes.plot([low, high], [row, row], color=style.colour, linewidth=1.8, solid_capstyle="round")
-                ends = f" ({signed(one['low'], 1)} to {signed(one['high'], 1)})"
-            (mark,) = axes.plot(one["saved"], row, style.mark, color=style.colour, markersize=6)
-            tip(mark, f"{one['class']}: {signed(one['saved'], 1)} points{ends}, {one['n_examples']} test examples")
-        axes.axvline(0, color=INK, linewidth=0.8, zorder=0.5)
-        axes.set_yticks(range(len(shown)), [short(str(name)) for name in shown["class"]])
-        axes.set_ylim(len(shown) - 0.4, -0.6)
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel("Points over training from scratch")
-    left_out = (
-        f" Shown are the {len(shown)} of {len(changed)} classes that changed most." if len(shown) < len(changed) else ""
-    )
-    interval = (
-        ", with 95 % intervals over seeds (on this test set, each class alone)" if shown["low"].notna().any() else ""
-    )
-    return Figure(
-        name="class-changes",
-        canvas=canvas,
-        data=changed,
-        caption=(
-            f"What changed class by class against training from scratch with {n_target:,} labels: means over the "
-            f"{counted(int(changed['n_seeds'].iloc[0]), 'seed')} of both{interval}.{left_out}"
-        ),
-    )
-
-
 def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_target: int) -> Figure:
     """How often each class is taken for which, in per cent of its test examples, mean over seeds."""
     labels, classes = frames.test_labels, frames.classes
@@ -146,7 +65,7 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     mean = np.asarray(counts) / len(by_seed)
     sizes = np.bincount(labels, minlength=n)
     wrong = mean.sum(axis=1) - np.diag(mean)
-    shown = sorted(np.argsort(-(wrong + mean.sum(axis=0) - np.diag(mean)), kind="stable")[:MOST_CONFUSED])
+    shown = sorted(np.argsort(-(wrong + mean.sum(axis=0) - np.diag(mean)), kind="stable")[:MOST_CLASSES])
     shares = 100.0 * mean[np.ix_(shown, shown)] / np.maximum(sizes[shown], 1)[:, None]
     names = [classes[i] for i in shown]
     table = pd.DataFrame(shares, index=names, columns=names)
@@ -155,7 +74,7 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     def drawn(width: float) -> Canvas:
         canvas = new_figure(width, 1.4 + 0.3 * len(names))
         axes = canvas.subplots()
-        heat_map(axes, off, "{row} taken for {column}: {value:.1f} %")
+        _heat_map(axes, off, "{row} taken for {column}: {value:.1f} %")
         for i, share in enumerate(np.diag(shares)):
             axes.text(i, i, f"{share:.0f}", ha="center", va="center", color=INK, fontsize="small", fontweight="bold")
         axes.set_xlabel("Predicted")
@@ -176,13 +95,35 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     return Figure(
         name="confusion",
         canvas=wide,
-        narrow=(lambda: drawn(NARROW)) if len(names) <= MOST_NARROW else None,
+        narrow=(lambda: drawn(NARROW)) if len(names) <= _MOST_NARROW else None,
         data=data,
         caption=(
-            f"Confusion of classes with {n_target:,} labels, in per cent of the test examples of the true class, mean "
-            f"over {counted(len(by_seed), 'seed')}; the diagonal is what is right.{left_out}"
+            f"In per cent of the test examples of the true class, mean over {counted(len(by_seed), 'seed')}; the "
+            f"diagonal is what is right.{left_out}"
         ),
     )
+
+
+def _heat_map(axes: Axes, table: pd.DataFrame, words: str) -> None:
+    """A table as coloured cells with their numbers, NaN for an empty one; see-through, for light and dark paper."""
+    values = table.to_numpy(dtype=np.float64)
+    top = max(float(np.nanmax(values, initial=0.0)), 1.0)
+    for i, j in np.ndindex(*values.shape):
+        if np.isnan(values[i, j]):
+            continue
+        alpha = _MOST_HEAT * values[i, j] / top
+        cell = Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_HEAT, alpha=alpha, linewidth=0)
+        axes.add_patch(cell)
+        tip(cell, words.format(row=table.index[i], column=table.columns[j], value=values[i, j]))
+        axes.text(j, i, f"{values[i, j]:.0f}", ha="center", va="center", color=INK, fontsize="small")
+    axes.set_xlim(-0.5, values.shape[1] - 0.5)
+    axes.set_ylim(values.shape[0] - 0.5, -0.5)
+    names = [short(str(name)) for name in table.columns]
+    axes.set_xticks(range(len(names)), names, rotation=40, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(table)), [beside_axis(str(name), width=30) for name in table.index])
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
 
 
 def _errors(frames: StudyFrames, by_seed: dict[int, np.ndarray], target: Found | None) -> list[Block]:
@@ -195,35 +136,19 @@ def _errors(frames: StudyFrames, by_seed: dict[int, np.ndarray], target: Found |
     counts = np.stack([(wrong == label).sum(axis=0) for label in range(len(classes))])
     often = counts.max(axis=0)
     order = [int(i) for i in np.argsort(-often, kind="stable")[:_MOST_ERRORS] if 2 * often[i] > len(by_seed)]
+    words = words_of(frames.metric)
     if not order:
-        return [Text("No test example is taken for the same wrong class by most seeds.")]
+        return [Text(words.say(state("no errors")))]
     taken = [classes[int(counts[:, i].argmax())] for i in order]
-    note = Text(
-        "Errors that most seeds make alike. A study keeps the predicted classes and not their probabilities, so that "
-        "how confident a network was is not known.",
-    )
-    words = [
-        f"{classes[int(labels[i])]} taken for {other} in {often[i]} of {len(by_seed)}"
-        for i, other in zip(order, taken, strict=True)
-    ]
+    said = [f"{classes[int(labels[i])]} taken for {other}, {often[i]} of {len(by_seed)}"
+            for i, other in zip(order, taken, strict=True)]  # fmt: skip
+    note = Text(words.say(state("errors")))
     if isinstance(target, Dataset) and target.test.is_image and np.array_equal(target.test.labels, labels):
         pictures = tuple(
-            Picture(as_png(thumbnail(target.test.inputs[i])), f"Test example {i}: {said}", _ERROR_WIDTH)
-            for i, said in zip(order, words, strict=True)
+            Picture(as_png(thumbnail(target.test.inputs[i])), f"Test example {i}: {one}", _ERROR_WIDTH)
+            for i, one in zip(order, said, strict=True)
         )
-        return [note, Gallery(pictures, tuple(words))]
-    why = [Text(target, "note")] if isinstance(target, str) else []
-    return [note, *why, _errors_table(order, labels, classes, taken, often, len(by_seed))]
-
-
-def _errors_table(
-    order: Sequence[int],
-    labels: np.ndarray,
-    classes: Sequence[str],
-    taken: Sequence[str],
-    often: np.ndarray,
-    n_seeds: int,
-) -> Table:
+        return [note, Gallery(pictures, tuple(said))]
     columns = (
         Column("Test example", "Its place in the test set, from 0"),
         Column("True class", numeric=False),
@@ -231,7 +156,7 @@ def _errors_table(
         Column("Seeds"),
     )
     rows = tuple(
-        (Cell(f"{i}"), Cell(classes[int(labels[i])]), Cell(other), Cell(f"{often[i]} of {n_seeds}"))
+        (Cell(f"{i}"), Cell(classes[int(labels[i])]), Cell(other), Cell(f"{often[i]} of {len(by_seed)}"))
         for i, other in zip(order, taken, strict=True)
     )
-    return Table(columns, rows, "Errors that most seeds make alike")
+    return [note, Table(columns, rows)]

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from transferscope.analyses.compare.statements import words_of
 from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.words import words_of
 from transferscope.decision import Decision
 from transferscope.report.blocks import Cell, Column, Section, Table, Text
 from transferscope.statements import state
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.wording import capitalised, labels_in_words
+from transferscope.wording import capitalised, sizes_in_words
 
 _FREE = ("name", "seeds", "store", "engine", "race", "diagnostics", "methods", "tuning")
 """Tables in which studies may differ and still be put side by side."""
@@ -44,7 +44,7 @@ def budgets_section(store: Store, summary: Summary) -> Section | None:
     words = words_of(frames.metric)
     columns = (
         Column(capitalised(own[1]), numeric=False),
-        *(Column(labels_in_words([n]), numeric=False) for n in sizes),
+        *(Column(sizes_in_words([n]), numeric=False) for n in sizes),
     )
     rows = tuple(
         (Cell(f"{length:,g}"), *(_cell(found[length][1].get(n), frames) for n in sizes)) for length in sorted(found)

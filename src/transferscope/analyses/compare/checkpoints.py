@@ -5,15 +5,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.words import words_of
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
-from transferscope.report.blocks import Block, Figure, Section, Text
-from transferscope.report.figures.panels import add_legend, new_grid
-from transferscope.report.figures.style import QUIET, drawing, mark_styles
+from transferscope.report.blocks import Figure, Points, Section
+from transferscope.report.figures.choice import evenly_chosen, shown_of
+from transferscope.report.figures.panels import add_legend, multiples
+from transferscope.report.figures.style import INK, NARROW, QUIET, drawing, mark_styles
+from transferscope.statements import Statement, state
 from transferscope.study.metric import Metric
-from transferscope.wording import candidate_words, capitalised, counted, signed
+
+_MOST_PANELS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,61 +99,63 @@ def checkpoints_section(summary: Summary) -> Section | None:
     found = checkpoint_series(summary)
     if not found:
         return None
-    blocks: list[Block] = [Text(_in_words(summary, series)) for series in found]
-    note = (
-        "The best of several steps on the test set looks a little better than it is; choose the step on target data "
-        "that the final score is not measured on."
-    )
-    return Section(
-        "How long to pre-train", "checkpoints", (*blocks, draw_checkpoints(summary, found), Text(note, "note"))
-    )
+    words = words_of(summary.frames.metric)
+    said = words.all_of(_stated(series, alone=len(summary.frames.sizes) == 1) for series in found)
+    return Section("How long to pre-train", "checkpoints", (Points(said), draw_checkpoints(summary, found)))
 
 
-def _in_words(summary: Summary, series: CheckpointSeries) -> str:
-    name = f"{candidate_words(series.method, series.source)} with {counted(series.n_target, 'label')}"
-    said = f"{capitalised(name)}: the best checkpoint of {len(series.table)} is "
-    if series.lead is None:
-        return f"{said}the last, after {series.best:,} steps of pre-training."
-    scale, lead = summary.frames.metric.scale, series.lead
-    gain = signed(scale * lead.value, 1 if scale > 1 else 4)
-    said += f"that after {series.best:,} steps of pre-training, {gain} against the last"
-    if lead.interval is None:
-        return f"{said} in one seed."
-    low, high = (signed(scale * end, 1 if scale > 1 else 4) for end in (lead.interval.low, lead.interval.high))
-    sure = "" if lead.interval.excludes(0.0) else ", which may be chance"
-    return f"{said} ({low} to {high} over {counted(lead.n, 'seed')}{sure})."
+def _stated(series: CheckpointSeries, *, alone: bool) -> Statement:
+    lead = series.lead
+    return state(
+        "checkpoint",
+        arm=(series.method, series.source),
+        sizes=[] if alone else [series.n_target],
+        n_steps=len(series.table),
+        best=series.best,
+        lead=lead.value if lead else None,
+        ends=(lead.interval.low, lead.interval.high) if lead and lead.interval else None,
+    )
 
 
 def draw_checkpoints(summary: Summary, found: Sequence[CheckpointSeries]) -> Figure:
     """The figure: a panel for each source and number of labels, a line for each method, the best step marked."""
     frames, scale = summary.frames, summary.frames.metric.scale
     styles = mark_styles(frames.methods, frames.baseline)
-    with drawing():
-        grid = new_grid(
-            frames.sizes, frames.sources, height=2.1, x_title="Steps of pre-training", y_title=frames.metric.title
-        )
-        for panel in grid.panels:
+    every = list(dict.fromkeys((series.source, series.n_target) for series in found))
+    places = evenly_chosen(every, _MOST_PANELS)
+
+    def drawn(n_columns: int, width: float) -> Canvas:
+        canvas, panels = multiples(len(places), n_columns, width=width, height=2.1)
+        for axes, (source, n_target) in zip(panels, places, strict=True):
+            axes.set_title(f"from {source}, {n_target:,} labels")
             for series in found:
-                if (series.source, series.n_target) != (panel.source, panel.n_target):
+                if (series.source, series.n_target) != (source, n_target):
                     continue
                 style, table = styles[series.method], series.table
-                panel.axes.plot(table["step"], table["mean"] * scale, "-", color=style.colour, linewidth=1.4)
+                axes.plot(table["step"], table["mean"] * scale, "-", color=style.colour, linewidth=1.4)
                 low, high = table["low"] * scale, table["high"] * scale
-                panel.axes.fill_between(table["step"], low, high, color=style.colour, alpha=0.12, linewidth=0)
+                axes.fill_between(table["step"], low, high, color=style.colour, alpha=0.12, linewidth=0)
                 best = table[table["step"] == series.best]
-                panel.axes.plot(best["step"], best["mean"] * scale, style.mark, color=style.colour, markersize=7)
+                axes.plot(best["step"], best["mean"] * scale, style.mark, color=style.colour, markersize=7)
             for c in summary.comparisons:
-                if c.is_baseline and c.n_target == panel.n_target:
-                    panel.axes.axhline(c.score.value * scale, color=QUIET, linestyle="--", linewidth=1)
-            panel.axes.set_xlim(left=0)
-        drawn = {series.method for series in found} | {str(frames.baseline)}
-        add_legend(grid.canvas, styles, [m for m in frames.methods if m in drawn], baseline=frames.baseline)
+                if c.is_baseline and c.n_target == n_target:
+                    axes.axhline(c.score.value * scale, color=QUIET, linestyle="--", linewidth=1)
+            axes.set_xlim(left=0)
+        canvas.supxlabel("Steps of pre-training", fontsize="medium", color=INK)
+        canvas.supylabel(frames.metric.title, fontsize="medium", color=INK)
+        methods = {series.method for series in found} | {str(frames.baseline)}
+        add_legend(canvas, styles, [m for m in frames.methods if m in methods], baseline=frames.baseline)
+        return canvas
+
+    with drawing():
+        wide = drawn(3, min(9.2, 1.0 + 2.7 * min(3, len(places))))
     return Figure(
         name="checkpoints",
-        canvas=grid.canvas,
+        canvas=wide,
+        narrow=lambda: drawn(1, NARROW),
         data=checkpoint_runs(summary),
         caption=(
-            f"{frames.metric.title} after transfer from earlier steps of one pre-training: mean over seeds with its "
-            f"95 % interval; the large mark is the best step, the dashed line training from scratch.{grid.left_out}"
+            "Mean over seeds with its 95 % interval; large marks: the best step; dashed: training from scratch."
+            f"{shown_of('panels', places, every)}"
         ),
     )

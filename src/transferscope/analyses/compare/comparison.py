@@ -1,6 +1,7 @@
 """Every arm of a study at every number of labels: what it reaches, what it costs, and what is decided of it."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,20 @@ from transferscope.numerics.intervals import t_interval
 from transferscope.study.decisions import Arm, arms_of
 from transferscope.study.frames import COSTS, StudyFrames
 from transferscope.study.metric import Metric
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+MEASURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
+    "r2": ("R²", "Share of the variance of the target labels that is explained", "{:.3f}".format),
+    "micro_f1": ("Micro F1", "F1 of all labels together, at a probability of one half", _percent),
+    "exact_match": ("Exact match", "Test examples whose labels are all right, at a probability of one half", _percent),
+    "mean_iou": ("Mean IoU", "Intersection over union of each class, mean over the classes that occur", _percent),
+    "angular_error": ("Angle", "Mean angle between outputs and labels", "{:.1f}°".format),
+}
+"""What is measured beside that which a study is judged by, where its labels allow it: heading, meaning and format."""
 
 _ROUNDING = 1e-12
 
@@ -57,11 +72,7 @@ class Comparison:
             without it.
         facts: What is decided of it, in points.
         is_baseline: Whether it is training from scratch.
-        r2: Coefficient of determination over seeds; None for a classification.
-        micro_f1: F1 of all labels together over seeds; None unless inputs have several labels each.
-        exact_match: Share of the test examples whose labels are all right; None likewise.
-        mean_iou: Intersection over union, mean over classes, over seeds; None unless labels are masks of classes.
-        angular_error: Mean angle to the labels in degrees, over seeds; None unless these are directions on a grid.
+        measures: What else is measured of the target test set over seeds, by name in MEASURES; None where it is not.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
@@ -77,11 +88,7 @@ class Comparison:
     over_scratch: Estimate | None
     facts: ArmFacts
     is_baseline: bool
-    r2: Estimate | None
-    micro_f1: Estimate | None
-    exact_match: Estimate | None
-    mean_iou: Estimate | None
-    angular_error: Estimate | None
+    measures: Mapping[str, Estimate | None]
     source_kept: Estimate | None
     forgetting: Estimate | None
     cost: MeanCost
@@ -170,11 +177,7 @@ def _comparison(
         over_scratch=None if scratch is None or is_baseline else _over(metric, rows["value"], scratch["value"], level),
         facts=facts,
         is_baseline=is_baseline,
-        r2=summary("r2"),
-        micro_f1=summary("micro_f1"),
-        exact_match=summary("exact_match"),
-        mean_iou=summary("mean_iou"),
-        angular_error=summary("angular_error"),
+        measures={name: summary(name) for name in MEASURES},
         source_kept=summary(metric.along.record, "source_test"),
         forgetting=_forgetting(frames, places, starts, level=level),
         cost=MeanCost(

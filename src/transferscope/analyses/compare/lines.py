@@ -4,59 +4,77 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from transferscope.decision import ArmFacts, Decision
-from transferscope.report.figures.choice import NO_BREAK
+from transferscope.report.figures.choice import short
 from transferscope.study.decisions import arms_of
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import candidate_words, capitalised, duration, labels_in_words
+from transferscope.wording import (
+    NO_BREAK,
+    capitalised,
+    duration,
+    short_method_words,
+    sizes_in_words,
+    unit_kept,
+)
 
 _WIDTH = 80
 _BAR = 13
-_MOST, _MOST_ARMS = 9, 6
+_MOST, _LEAST_ROWS, _MOST_ARMS = 9, 3, 6
 _MOST_SIZES = 2
 
 
 def lines_of(
-    frames: StudyFrames, decided: Mapping[int, Decision], *, outcome: str, headline: str, next_step: str
+    frames: StudyFrames, decided: Mapping[int, Decision], *, answers: Sequence[str], next_steps: Sequence[str]
 ) -> tuple[str, ...]:
     """The answer in at most nine lines; a tenth is left for where the page is.
 
     Args:
         frames: The study.
         decided: Its decisions.
-        outcome: The outcomes in a few words.
-        headline: The answer, a line for each part of it.
-        next_step: What would settle what is open, in a sentence; "" for nothing.
+        answers: The answers as sentences; the first is shown, and the others as far as there is room.
+        next_steps: What would settle what is open; the first is shown where there is room.
     """
     sizes = [n for n, decision in decided.items() if decision.recommended is not None]
     if not sizes:
-        return (outcome,)
-    whole = headline.replace(" %", f"{NO_BREAK}%")  # numbers keep their unit
-    said = [line.replace(NO_BREAK, " ") for one in whole.splitlines() for line in textwrap.wrap(one, _WIDTH)]
-    answer = said[:3] if len(said) <= 3 else [*said[:2], textwrap.shorten(" ".join(said[2:]), _WIDTH, placeholder=" …")]
-    follow = [textwrap.shorten(f"Next: {next_step}", _WIDTH, placeholder=" …")] if next_step else []
-    return (*answer, *_rows(frames, decided, sizes, _MOST - len(answer) - len(follow)), *follow)
+        return tuple(answers[:1])
+    shown, *others = (_wrapped(answer) for answer in answers)
+    follow = _wrapped(f"Next: {next_steps[0]}") if next_steps else []
+    room = _MOST - _LEAST_ROWS
+    for lines in others:
+        if len(shown) + len(lines) > room:
+            break
+        shown += lines
+    if len(shown) + len(follow) > room:
+        follow = []
+    return (*shown, *_rows(frames, decided, sizes, _MOST - len(shown) - len(follow)), *follow)
+
+
+def _wrapped(sentence: str) -> list[str]:
+    return [line.replace(NO_BREAK, " ") for line in textwrap.wrap(unit_kept(sentence), _WIDTH)]
 
 
 def _rows(frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[int], most: int) -> list[str]:
     """The recommended arm, the best of either kind and the next by score; bars at the smallest number of labels."""
     first, shown = decided[sizes[0]], sizes[:_MOST_SIZES]
-    pairs = {str(arm): (arm.method, arm.source) for n in sizes for arm in arms_of(frames, n)}
+    pairs = {str(arm): arm for n in sizes for arm in arms_of(frames, n)}
     scored = sorted((arm for arm in first.arms if arm.mean is not None), key=lambda arm: -(arm.mean or 0.0))
     named = {first.recommended, first.best_with, first.best_without}
     order = [arm for arm in scored if arm.name in named] + [arm for arm in scored if arm.name not in named]
     chosen = sorted(order[: min(most - 1, _MOST_ARMS)], key=lambda arm: -(arm.mean or 0.0))
     low, high = _span(chosen, first)
     levels = {n: {arm.name: arm.mean for arm in decided[n].arms} for n in shown}
-    names = {arm.name: capitalised(candidate_words(pairs[arm.name][0], pairs[arm.name][1] or None)) for arm in chosen}
+    names = {}
+    for arm in chosen:
+        method, source = short_method_words(pairs[arm.name].method), pairs[arm.name].source
+        names[arm.name] = capitalised(f"{method} from {source}" if source else method)
     wide = min(max(map(len, names.values())), 26 if len(shown) > 1 else 37)
-    head = " " * (wide + 3) + "".join(f"{labels_in_words([n]):>11}" for n in shown)
+    head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>11}" for n in shown)
     lines = [f"{head}  over the best without a source"]
     for arm in chosen:
         star = "*" if arm.name == first.recommended else " "
-        name = names[arm.name] if len(names[arm.name]) <= wide else f"{names[arm.name][: wide - 1]}…"
         scores = "".join(f"{_level(frames, levels[n].get(arm.name)):>11}" for n in shown)
         gain = "" if arm.gain is None else f"{frames.metric.points(arm.gain.value):>6} {_call(arm)}"
         took = f" {duration(arm.cost)}" if arm.cost is not None and len(shown) == 1 else ""
+        name = short(names[arm.name], width=wide)
         lines.append(f" {star}{name:<{wide}} {scores}  {_bar(arm, first, low, high)} {gain}{took}".rstrip())
     return lines
 

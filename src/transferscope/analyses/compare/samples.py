@@ -1,8 +1,8 @@
-"""The data of a study on its page: sizes, classes and a few examples of the target and of every source."""
+"""The data of a study on its page: sizes, classes, origin and a few images of the target and of every source."""
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,27 +10,31 @@ import numpy as np
 from jaxtyping import Num
 from PIL import Image
 
+from transferscope.analyses.compare.words import words_of
 from transferscope.data.catalogue import CATALOGUE, locate
 from transferscope.data.load import load, parse_name
 from transferscope.data.readers import READERS
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import TransferscopeError
-from transferscope.report.blocks import Card, Cards, Cell, Column, Listing, Picture, Section, Table, Text
+from transferscope.report.blocks import Card, Cards, Picture, Section, Text
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, short
+from transferscope.statements import Statement, state
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import counted, listed, weights_in_words
+from transferscope.wording import data_in_words, listed, weights_in_words
 
 _MOST_NUMBERS = 2**28
 """Numbers in the inputs of a data set beyond which it is not read for a page."""
 
-_CLASSES_SHOWN, _EXAMPLES_SHOWN, _ROWS_SHOWN, _INPUTS_SHOWN = 8, 3, 4, 5
+_CLASSES_SHOWN, _EXAMPLES_SHOWN = 8, 3
 _THUMB = 40  # pixels of an image on a sheet, at most
 _SHOWN_AS = 36  # pixels of the page for one image
 _COLOURS = 96
-_WORDS = 160  # characters of a text
 
-Found = Dataset | str
-"""A data set, or why it could not be read, in a sentence."""
+CHANGED = "changed"
+"""Instead of data that are others than the study was run on."""
+
+Found = Dataset | str | None
+"""A data set, CHANGED, or None where it cannot be read for a page."""
 
 
 def data_of(frames: StudyFrames) -> dict[str, Found]:
@@ -65,19 +69,13 @@ def _read(
 ) -> Found:
     try:
         parsed = parse_name(name)
-        if parsed.kind in CATALOGUE:
-            if locate(CATALOGUE[parsed.kind]).form == "absent":
-                return "The data are not on this computer, so no examples are shown."
-        elif parsed.kind not in READERS:
-            return "Examples are not shown: they come from code of another package, which is not run to write a page."
-        if n_numbers > _MOST_NUMBERS:
-            return "The data are too large to be read for a page, so no examples are shown."
+        absent = parsed.kind in CATALOGUE and locate(CATALOGUE[parsed.kind]).form == "absent"
+        if absent or parsed.kind not in {*CATALOGUE, *READERS} or n_numbers > _MOST_NUMBERS:
+            return None
         found = load(name, transforms=transforms, limit=limit, test_limit=test_limit)
-        if found.fingerprint != fingerprint:
-            return "The data have changed since the study was run, so no examples are shown."
-    except (TransferscopeError, ImportError, OSError, ValueError) as error:
-        return f"The data cannot be read any more, so no examples are shown: {error}".rstrip(".") + "."
-    return found
+    except (TransferscopeError, ImportError, OSError, ValueError):
+        return None
+    return found if found.fingerprint == fingerprint else CHANGED
 
 
 def _numbers(about: Mapping[str, Any]) -> int:
@@ -100,71 +98,61 @@ def data_section(frames: StudyFrames, found: Mapping[str, Found]) -> Section | N
     target = _table(facts.get("target"))
     if target:
         shown = {f"Target: {target.get('name', 'the target')}": ("", target), **shown}
-    cards = [_card(title, entry, found.get(name)) for title, (name, entry) in shown.items()]
+    words = words_of(frames.metric)
+    cards = []
+    for title, (name, entry) in shown.items():
+        data = found.get(name)
+        said = [Text(sentence) for sentence in words.all_of(_about(entry, changed=data == CHANGED))]
+        pictures = _pictures(data) if isinstance(data, Dataset) and data.train.is_image else []
+        cards.append(Card(title, (*said, *pictures)))
     return Section("The data", "data", (Cards(tuple(cards)),)) if cards else None
 
 
-def _card(title: str, entry: Mapping[str, Any], found: Found | None) -> Card:
+def _about(entry: Mapping[str, Any], *, changed: bool) -> Iterator[Statement]:
+    """How many examples, of what form, of which classes, and where they are from."""
     if "network" in entry:
-        return Card(title, (Text(f"A pretrained network: {weights_in_words(entry)}."),))
-    blocks: list[Text | Table | Listing | Picture] = [Text(sentence) for sentence in _sizes(entry)]
-    if isinstance(found, str):
-        blocks.append(Text(found, "note"))
-    elif found is not None:
-        blocks += _examples(found)
-    return Card(title, tuple(blocks))
-
-
-def _sizes(entry: Mapping[str, Any]) -> list[str]:
-    """How many examples, of what form, of which classes."""
+        yield state("network", weights=weights_in_words(entry))
+        return
     n_train, n_test, shape, classes = (entry.get(key) for key in ("n_train", "n_test", "input_shape", "classes"))
-    said = []
+    counts, n_outputs = _table(entry.get("class_counts")).get("train"), entry.get("n_outputs")
     if isinstance(n_train, int) and isinstance(n_test, int):
-        sides = " × ".join(str(side) for side in shape) if isinstance(shape, list | tuple) else "unknown"
-        said.append(f"{n_train:,} training and {n_test:,} test examples; the shape of an input is {sides}.")
-    counts = _table(entry.get("class_counts")).get("train")
-    if isinstance(classes, list | tuple) and isinstance(counts, list | tuple) and len(counts) == len(classes):
-        named = [f"{short(str(name))} ({n:,})" for name, n in zip(classes, counts, strict=True)]
-        if len(named) <= 12:
-            said.append(f"{counted(len(named), 'class', 'classes')}: {listed(named)}.")
-        else:
-            few, many = (named[i] for i in (int(np.argmin(counts)), int(np.argmax(counts))))
-            said.append(f"{len(named):,} classes; the smallest is {few}, the largest {many}.")
+        yield state(
+            "data",
+            n_train=n_train,
+            n_test=n_test,
+            shape=shape if isinstance(shape, list | tuple) else ["unknown"],
+            counts=counts or [],
+            n_outputs=n_outputs,
+        )
     grid, usual, share = (entry.get(key) for key in ("grid", "usual_class", "usual_share"))
     if isinstance(grid, list | tuple) and isinstance(usual, int) and isinstance(share, float) and classes:
-        said.append(
-            f"Each cell of a grid of {' × '.join(map(str, grid))} over an image has a class. Accuracy is the share "
-            f"of the labelled cells that are right; to say {short(str(classes[usual]))} everywhere, the most "
-            f"frequent of the training cells, is right in {100 * share:.1f} % of the test cells."
-        )
-    elif entry.get("kind") == "dense regression":
-        said.append(f"A regression with {counted(int(entry.get('n_outputs') or 1), 'output')} for each cell of a grid.")
-    elif entry.get("kind") == "regression":
-        said.append(f"A regression with {counted(int(entry.get('n_outputs') or 1), 'output')}.")
-    return said
+        yield state("grid", grid=grid, usual=str(classes[usual]), share=share)
+    origin = _table(entry.get("provenance"))
+    yield state(
+        "origin",
+        address=origin.get("address") or origin.get("spec"),
+        understood=data_in_words(entry),
+        transforms=origin.get("transforms"),
+        licence=origin.get("licence"),
+        fingerprint=entry.get("fingerprint"),
+    )
+    if changed:
+        yield state("changed data")
 
 
-def _examples(data: Dataset) -> list[Text | Table | Listing | Picture]:
-    """Images as a sheet, texts by their first words, other inputs by their first numbers."""
+def _pictures(data: Dataset) -> list[Text | Picture]:
+    """Images as a sheet, a column for each class that is shown."""
     train = data.train
-    if train.is_tokens:
-        return _texts(data)
     if train.classes is not None:
         of_class = [np.flatnonzero(_has(train, label)) for label in range(len(train.classes))]
         chosen = evenly_chosen([label for label, rows in enumerate(of_class) if len(rows)], _CLASSES_SHOWN)
         by_class = [of_class[label][:_EXAMPLES_SHOWN] for label in chosen]
+        names = listed([short(str(train.classes[label])) for label in chosen])
     else:
-        chosen, by_class = [], [np.arange(min(_EXAMPLES_SHOWN, len(train)))]
-    if train.is_image:
-        names = [short(str(train.classes[label])) for label in chosen] if train.classes is not None else []
-        what = f"in columns: {', '.join(names)}" if names else "of the training set"
-        picture = Picture(
-            contact_sheet([[train.inputs[i] for i in rows] for rows in by_class]),
-            f"Training examples of {data.name}, {what}",
-            _SHOWN_AS * len(by_class),
-        )
-        return [picture, Text(f"Training examples, {what}.", "note")]
-    return [_rows(train, [int(rows[0]) for rows in by_class][:_ROWS_SHOWN])]
+        by_class, names = [np.arange(min(_EXAMPLES_SHOWN, len(train)))], ""
+    sheet = contact_sheet([[train.inputs[i] for i in rows] for rows in by_class])
+    picture = Picture(sheet, f"Training examples of {data.name}", _SHOWN_AS * len(by_class))
+    return [picture, *([Text(names, "note")] if names else [])]
 
 
 def _has(train: LabelledSet, label: int) -> np.ndarray:
@@ -173,43 +161,6 @@ def _has(train: LabelledSet, label: int) -> np.ndarray:
         return np.asarray(train.labels[:, label])
     same = train.labels == label
     return np.asarray(same if train.grid is None else same.any(axis=(1, 2)))
-
-
-def _texts(data: Dataset) -> list[Text | Table | Listing | Picture]:
-    """The first rows of the file of the texts, if it is the one that the study was run on."""
-    from transferscope.data.places import find_path
-    from transferscope.data.texts import TextSettings, first_texts
-
-    spec = parse_name(data.provenance.get("spec", ""))
-    try:
-        settings, path = TextSettings.of(spec), find_path(spec.path)
-        texts = first_texts(path, settings, _ROWS_SHOWN)
-    except (TransferscopeError, OSError) as error:
-        return [Text(f"The texts cannot be read: {error}.", "note")]
-    cells = [tuple(Cell(short(text, width=_WORDS)) for text in (label, words)) for label, words in texts]
-    columns = (Column("Label", numeric=False), Column("Text", numeric=False))
-    return [Table(columns, tuple(cells), "First rows")]
-
-
-def _rows(train: LabelledSet, chosen: Sequence[int]) -> Table:
-    """Examples as rows: the label and the first numbers."""
-    flat = train.inputs.reshape(len(train), -1)
-    n_shown = min(_INPUTS_SHOWN, flat.shape[1])
-    columns = (Column("Label", numeric=False), *(Column(f"Input {i + 1}") for i in range(n_shown)))
-    rows = []
-    for i in chosen:
-        label = train.labels[i]
-        if train.classes is None:
-            said = ", ".join(f"{v:.3g}" for v in label)
-        elif train.kind == "multi-label":
-            said = listed([str(train.classes[int(c)]) for c in np.flatnonzero(label)]) or "none"
-        else:
-            said = str(train.classes[int(label)])
-        rows.append((Cell(short(said)), *(Cell(f"{value:.3g}".replace("-", "−")) for value in flat[i, :n_shown])))
-    left = flat.shape[1] - n_shown
-    return Table(
-        columns, tuple(rows), f"Training examples{f', the first {n_shown} of {flat.shape[1]} inputs' if left else ''}"
-    )
 
 
 def contact_sheet(columns: Sequence[Sequence[Num[np.ndarray, "C H W"]]]) -> bytes:

@@ -1,16 +1,18 @@
 """Which settings the runs of a study chose for themselves on training data, and what the search took."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from transferscope.report.blocks import Cell, Column, Section, Table, Text
+from transferscope.analyses.compare.words import words_of
+from transferscope.report.blocks import Cell, Column, Points, Section, Table
+from transferscope.statements import Statement, state
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import candidate_words, capitalised, counted, duration, listed
+from transferscope.wording import candidate_words, capitalised, duration
 
 _NAMED = 6  # arms in a sentence
 
@@ -118,77 +120,33 @@ def _ascending(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(sorted(found)) if all(isinstance(value, int | float) for value in found) else found
 
 
-def settings_in_words(frames: StudyFrames) -> tuple[str, ...]:
-    """How settings were chosen, which, at which ends of what was tried, and where there were too few labels to choose.
-
-    Args:
-        frames: The study.
-
-    Returns:
-        None to five sentences; none where the study searches no settings.
-    """
-    arms = chosen_settings(frames)
-    said = []
+def searches(frames: StudyFrames) -> Iterator[Statement]:
+    """How settings were chosen, where the best was at an end of what was tried, and where there were too few labels."""
+    arms, notes = chosen_settings(frames), frames.method_cells["tuning"]
+    if not any(notes):
+        yield state("not searched")
     if arms:
-        once = frames.study.spec.get("tuning", {}).get("draw", "first") == "first"
-        chose = "The first seed chose the settings of all" if once else "Each run chose its settings"
-        times = sum(arm.seconds for arm in arms) / sum(arm.own_seconds for arm in arms)
-        said.append(
-            f"{chose} by cross-validation on its own target labels, {max(arm.n_trials for arm in arms)} tried for each "
-            f"method that trains; test data took no part, and the search took {times:.1f} times as long as a run."
+        yield state(
+            "searched",
+            once=frames.study.spec.get("tuning", {}).get("draw", "first") == "first",
+            n_trials=max(arm.n_trials for arm in arms),
+            times=sum(arm.seconds for arm in arms) / sum(arm.own_seconds for arm in arms),
         )
-        largest = [arm for arm in arms if arm.n_target == max(arm.n_target for arm in arms)]
-        where = f" with {counted(largest[0].n_target, 'label')}" if len(frames.sizes) > 1 else ""
-        named = [f"{candidate_words(arm.method, arm.source)} {_most_chosen(arm)}" for arm in largest]
-        said.append(f"Chosen{where}: {'; '.join(_shortened(named))}.")
-        edges = [
-            f"{candidate_words(arm.method, arm.source)} with {counted(arm.n_target, 'label')} (the {word} {name}, "
-            f"{_value(arm.tried[name][-1 if word == 'largest' else 0])})"
-            for arm in arms
-            for name, word in arm.at_edge.items()
-        ]
-        if edges:
-            said.append(
-                f"At the edge of what was tried, so that a wider range under [tuning.grid] may do better: "
-                f"{'; '.join(_shortened(edges))}."
-            )
-    cells = frames.method_cells
-    diverged = cells[["diverged" in note for note in cells["tuning"]]]
-    if len(diverged):
-        ways = [
-            candidate_words(method, source or None)
-            for method, source in zip(diverged["method"], diverged["source"], strict=True)
-        ]
-        said.append(
-            f"In {counted(len(diverged), 'run')} of {listed(list(dict.fromkeys(ways)))} the settings that did best in "
-            "the search diverged in the training on all labels, and the next best were taken."
-        )
-    few: dict[int, int] = {}
-    for n_target, note in zip(frames.method_cells["n_target"], frames.method_cells["tuning"], strict=True):
-        if note.get("labels_needed"):
-            few[int(n_target)] = int(note["labels_needed"])
-    if few:
-        labels = listed([f"{size:,}" for size in sorted(few)])
-        said.append(
-            f"With {labels} {'label' if list(few) == [1] else 'labels'} no settings were searched, because the "
-            f"cross-validation needs at least {max(few.values()):,}; every method has those of the study file there."
-        )
-    return tuple(said)
-
-
-def _shortened(named: Sequence[str]) -> list[str]:
-    more = len(named) - _NAMED
-    return [*named[:_NAMED], f"{more} others in the table “Settings chosen”"] if more > 1 else list(named)
-
-
-def _most_chosen(arm: ArmSettings) -> str:
-    """The most frequent value of each setting, with how many runs chose it where not all did."""
-    words = []
-    for name in arm.tried:
-        value, count = Counter(settings[name] for settings in arm.chosen).most_common(1)[0]
-        share = "" if count == len(arm.chosen) else f" ({count} of {len(arm.chosen)})"
-        words.append(f"{name} {_value(value)}{share}")
-    return listed(words)
+    ends = {"smallest": 0, "largest": -1}
+    edges = [
+        ((arm.method, arm.source or ""), arm.n_target, word, name, arm.tried[name][ends[word]])
+        for arm in arms
+        for name, word in arm.at_edge.items()
+    ]
+    if edges:
+        yield state("edge of the search", settings=edges[:_NAMED], others=max(0, len(edges) - _NAMED))
+    needed = {
+        int(n): int(note["labels_needed"])
+        for n, note in zip(frames.method_cells["n_target"], notes, strict=True)
+        if note.get("labels_needed")
+    }
+    if needed:
+        yield state("too few to search", sizes=sorted(needed), needed=max(needed.values()))
 
 
 def settings_section(frames: StudyFrames) -> Section | None:
@@ -223,18 +181,9 @@ def settings_section(frames: StudyFrames) -> Section | None:
                     Cell("" if place else duration(arm.seconds), "" if place else times),
                 )
             )
-    searched = {arm.method for arm in arms}
-    rest = [method for method in frames.methods if method not in searched]
-    said = [Text(" ".join(settings_in_words(frames)))]
-    if rest:
-        said.append(Text(f"Without a search, as they have nothing to choose by it: {listed(rest)}.", "note"))
-    note = Text(
-        "Every seed searches anew on its own labels, so that what the choice adds to the spread is in the intervals. "
-        "The file settings.csv has the validation risk of every trial.",
-        "note",
-    )
+    said = words_of(frames.metric).all_of(searches(frames))
     return Section(
-        "Settings chosen", "settings", (*said, Table(columns, tuple(rows)), note), {"settings": _trials(frames)}
+        "Settings chosen", "settings", (Points(said), Table(columns, tuple(rows))), {"settings": _trials(frames)}
     )
 
 

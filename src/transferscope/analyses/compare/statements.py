@@ -1,31 +1,15 @@
 """What is worth saying of a study's decisions, and of whom: statements, whose words are in words.j2."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
 
 from transferscope.analyses.compare.training import nothing_learnt, untold_steps
+from transferscope.analyses.compare.words import words_of
 from transferscope.decision import ArmFacts, Decision
-from transferscope.statements import Statement, Words, state
-from transferscope.study.decisions import Arm, arms_of
+from transferscope.statements import Statement, state
+from transferscope.study.decisions import arms_of
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
-from transferscope.study.metric import Metric
-from transferscope.wording import candidate_words, capitalised, labels_in_words
-
-
-@cache
-def words_of(metric: Metric) -> Words:
-    """The sentences of a comparison, with numbers as the measure has them."""
-    filters: Mapping[str, Callable[..., str]] = {
-        "gain": metric.gain,
-        "level": metric.level,
-        "reached": lambda level, sizes: metric.level(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else ""),
-        "points": metric.points,
-        "within": metric.within,
-        "with_labels": lambda sizes: f"with {labels_in_words(sizes)}",
-        "in_brackets": lambda sizes: f" ({labels_in_words(sizes)})" if sizes else "",
-    }
-    return Words("transferscope.analyses.compare", filters)
+from transferscope.wording import capitalised, sizes_in_words
 
 
 class _Named:
@@ -69,14 +53,8 @@ def _kind(one: _Named) -> str:
     decision = one.decision
     if decision.outcome == "no" and one.facts(decision.recommended).with_source:
         return "no, a source as good"
-    reason = f"open, {decision.why_open}"
-    return reason if decision.outcome == "open" and reason in words_of_kinds() else decision.outcome
-
-
-@cache
-def words_of_kinds() -> frozenset[str]:
-    """The kinds of statements that a comparison has words for."""
-    return Words("transferscope.analyses.compare").kinds
+    has_reason = decision.outcome == "open" and decision.why_open not in ("noise", "")
+    return f"open, {decision.why_open}" if has_reason else decision.outcome
 
 
 def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
@@ -96,29 +74,26 @@ def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
         best_level=one.facts(best).mean if best else None,
         control=one.pair(decision.best_without) if decision.best_without else None,
         gain=gain.value if gain else None,
-        low=gain.low if gain else None,
-        high=gain.high if gain else None,
+        ends=(gain.low, gain.high) if gain else None,
         margin=decision.margin,
         unfinished=one.pairs(rising),
     )
 
 
 def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
-    """How sure the recommended arm is; numbers of labels that share it are said together, with the least chance."""
-    shared: dict[tuple[str, bool], list[int]] = {}
+    """How sure the recommended arm is; numbers of labels that share it are said together."""
+    shared: dict[str, list[int]] = {}
     for n_target, decision in decided.items():
         if decision.recommended is not None:
-            shared.setdefault((decision.recommended, decision.settled), []).append(n_target)
-    for (recommended, settled), sizes in shared.items():
+            shared.setdefault(decision.recommended, []).append(n_target)
+    for recommended, sizes in shared.items():
         own = [decided[n] for n in sizes]
         yield state(
             "which",
-            sizes=sizes if len(decided) > 1 else [],
             arm=_Named(frames, sizes[0], own[0]).pair(recommended),
             margin=own[0].margin,
             n_arms=max(sum(arm.n_seeds > 0 for arm in one.arms) for one in own),
-            chance=min(one.chance for one in own),
-            settled=settled,
+            chances=[(n if len(decided) > 1 else None, one.chance) for n, one in zip(sizes, own, strict=True)],
         )
 
 
@@ -127,14 +102,6 @@ def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
     untold = untold_steps(frames)
     for n_target, decision in decided.items():
         one, sizes = _Named(frames, n_target, decision), [n_target] if len(decided) > 1 else []
-        if decision.helping:
-            yield state("helping", sizes=sizes, arms=one.pairs(decision.helping))
-        if decision.harmful and decision.best_without:
-            yield state(
-                "harmful", sizes=sizes, arms=one.pairs(decision.harmful), control=one.pair(decision.best_without)
-            )
-        if (sources := _gains_by_source(one)) and len(sources) > 1:
-            yield state("by source", sizes=sizes, gains=sources)
         if _owes_untold(frames, one):
             yield state("objective", sizes=sizes, source=one.pair(decision.recommended)[1])
         if decision.unstable:
@@ -172,23 +139,17 @@ _COVERS = {
 """What intervals speak of, the least first."""
 
 
-def _gains_by_source(one: _Named) -> list[tuple[str, float]]:
-    """The best gain of each source over the best arm without."""
-    found: dict[str, float] = {}
-    for arm in one.decision.arms:
-        source = one.pair(arm.name)[1]
-        if source and arm.gain is not None:
-            found[source] = max(found.get(source, arm.gain.value), arm.gain.value)
-    return list(found.items())
-
-
-def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statement:
-    """What is called better: the first number of labels at which something is, or that nothing is."""
-    for n_target, decision in decided.items():
-        if decision.helping:
-            sizes = [n_target] if len(decided) > 1 else []
-            return state("helping", sizes=sizes, arms=_Named(frames, n_target, decision).pairs(decision.helping))
-    return state("none called")
+def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
+    """What is called better at each number of labels, or that nothing is at any."""
+    helped = {n: decision for n, decision in decided.items() if decision.helping}
+    return tuple(
+        state(
+            "helping",
+            sizes=[n] if len(decided) > 1 else [],
+            arms=_Named(frames, n, decision).pairs(decision.helping),
+        )
+        for n, decision in helped.items()
+    ) or (state("none called"),)
 
 
 def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
@@ -251,27 +212,25 @@ def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statem
     )
 
 
-def headline(frames: StudyFrames, decided: Mapping[int, Decision]) -> str:
-    """The answers as sentences, a line for each."""
-    return "\n".join(words_of(frames.metric).all_of(answers(frames, decided)))
-
-
 def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]:
     """Where a running study stands, a line for each number of labels: what is best so far, and how sure that is."""
+    words = words_of(frames.metric)
     for n_target, decision in decided.items():
         if decision.recommended is None:
             continue
-        one = _Named(frames, n_target, decision)
-        arm, mean = Arm(*one.pair(decision.recommended)), one.facts(decision.recommended).mean
-        assert mean is not None
-        gain = decision.difference
-        beside = f", {frames.metric.gain(gain.value)} over the best without" if gain and decision.best_with else ""
-        tried = sum(other.n_seeds > 0 for other in decision.arms)
-        chance = f"chance {100 * decision.chance:.0f} % of {tried} arms" if tried > 1 else "the first arm"
-        name = candidate_words(arm.method, arm.source or None)
-        yield (
-            f"{labels_in_words([n_target])}: {name} {frames.metric.level(mean)} ({chance}); {_SHORT[decision.outcome]}"
-            f"{beside if arm.source else ''}"
+        one, gain = _Named(frames, n_target, decision), decision.difference
+        arm = one.facts(decision.recommended)
+        yield words.say(
+            state(
+                "so far",
+                n_target=n_target,
+                arm=one.pair(arm.name),
+                level=arm.mean,
+                n_arms=sum(other.n_seeds > 0 for other in decision.arms),
+                chance=decision.chance,
+                outcome=_SHORT[decision.outcome],
+                gain=gain.value if gain and decision.best_with and arm.with_source else None,
+            )
         )
 
 
@@ -280,7 +239,7 @@ def outcomes_in_words(decided: Mapping[int, Decision]) -> str:
     shared: dict[str, list[int]] = {}
     for n_target, decision in decided.items():
         shared.setdefault(_SHORT[decision.outcome], []).append(n_target)
-    return capitalised("; ".join(f"{words} with {labels_in_words(sizes)}" for words, sizes in shared.items()))
+    return capitalised("; ".join(f"{words} with {sizes_in_words(sizes)}" for words, sizes in shared.items()))
 
 
 _SHORT = {

@@ -8,29 +8,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.cautions import cautions, early_stopping, shrunk_controls, weak_inner_heads
-from transferscope.analyses.compare.comparison import Comparison, compare_arms
+from transferscope.analyses.compare.cautions import cautions, nothing_held_out, reduced_inputs, weak_inner_heads
+from transferscope.analyses.compare.comparison import MEASURES, Comparison, compare_arms
 from transferscope.analyses.compare.lines import lines_of
-from transferscope.analyses.compare.settings import settings_in_words
-from transferscope.analyses.compare.statements import (
-    completeness,
-    headline,
-    notes,
-    outcomes_in_words,
-    settling,
-    which,
-    words_of,
-)
+from transferscope.analyses.compare.settings import searches
+from transferscope.analyses.compare.statements import answers, called, completeness, notes, settling, which
+from transferscope.analyses.compare.words import words_of
 from transferscope.decision import Decision
 from transferscope.errors import StoreError
-from transferscope.estimate import Interval
+from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.class_measures import is_class_measure
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import Verdict
+from transferscope.statements import Statement, state
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.wording import counted, labels_in_words, listed
+from transferscope.wording import counted, listed
 
 MOST_IN_A_SENTENCE = 12
 """Names in a sentence, above which they are counted."""
@@ -46,7 +40,7 @@ class Summary:
         comparisons: Every arm at every number of labels that has a result.
         table: One row per comparison, see `comparison_table`.
         verdict: The answer in plain words.
-        cautions: What to beware of in the data and in training; sentences of the verdict.
+        cautions: What to beware of in the data and in training.
     """
 
     frames: StudyFrames
@@ -54,22 +48,23 @@ class Summary:
     comparisons: tuple[Comparison, ...]
     table: pd.DataFrame
     verdict: Verdict
-    cautions: tuple[str, ...] = ()
+    cautions: tuple[Statement, ...] = ()
 
     @property
     def in_short(self) -> str:
         """What was studied, in one line."""
-        frames = self.frames
-        many = len(frames.sources) > MOST_IN_A_SENTENCE
-        named = f"{len(frames.sources):,} sources" if many else listed(frames.sources)
-        sources = f"from {named} " if frames.sources else ""
-        target = frames.study.facts.get("target", {})
-        name = target.get("name", "the target") if isinstance(target, Mapping) else "the target"
-        sizes = labels_in_words(frames.sizes)
-        if len(frames.sizes) > MOST_IN_A_SENTENCE:
-            sizes = f"{len(frames.sizes):,} numbers of labels, {frames.sizes[0]:,} to {frames.sizes[-1]:,}"
-        effort = f"{counted(len(frames.methods), 'method')}, {counted(len(frames.seeds), 'seed')}"
-        return f"Transfer {sources}to {name} with {sizes}: {effort}."
+        frames, target = self.frames, self.frames.study.facts.get("target", {})
+        return words_of(frames.metric).say(
+            state(
+                "study",
+                target=target.get("name", "the target") if isinstance(target, Mapping) else "the target",
+                sources=frames.sources,
+                sizes=frames.sizes,
+                n_methods=len(frames.methods),
+                n_seeds=len(frames.seeds),
+                most=MOST_IN_A_SENTENCE,
+            )
+        )
 
     @cached_property
     def arms(self) -> tuple[tuple[str, str], ...]:
@@ -128,22 +123,27 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     comparisons = compare_arms(frames, decided)
     if not comparisons:
         raise StoreError(_why_empty(frames))
-    sentences = (
-        *words_of(frames.metric).all_of(
-            [*which(frames, decided), *settling(frames, decided), *notes(frames, decided), *completeness(frames)]
-        ),
-        *(beware := _cautions(frames)),
-        *settings_in_words(frames),
+    beware = _cautions(frames)
+    words, answer = words_of(frames.metric), answers(frames, decided)
+    next_steps = settling(frames, decided)
+    sentences = words.all_of(
+        [
+            *which(frames, decided),
+            *called(frames, decided),
+            *next_steps,
+            *notes(frames, decided),
+            *completeness(frames),
+            *beware,
+            *searches(frames),
+        ]
     )
-    answer, open_ = headline(frames, decided), words_of(frames.metric).all_of(settling(frames, decided))
-    lines = lines_of(
-        frames, decided, outcome=outcomes_in_words(decided), headline=answer, next_step=open_[0] if open_ else ""
-    )
-    verdict = Verdict({n: one.outcome for n, one in decided.items()}, answer, sentences, lines)
+    lines = lines_of(frames, decided, answers=words.all_of(answer), next_steps=words.all_of(next_steps))
+    outcomes = {n: one.outcome for n, one in decided.items()}
+    verdict = Verdict(outcomes, "\n".join(words.all_of(answer)), sentences, lines)
     return Summary(frames, decided, comparisons, comparison_table(comparisons), verdict, beware)
 
 
-def _cautions(frames: StudyFrames) -> tuple[str, ...]:
+def _cautions(frames: StudyFrames) -> tuple[Statement, ...]:
     """What to beware of in the data and in training."""
     cells = frames.method_cells
     noted = cells.dropna(subset="inner_risk")
@@ -153,8 +153,8 @@ def _cautions(frames: StudyFrames) -> tuple[str, ...]:
     return (
         *cautions(frames.study.facts, frames.sizes, by_class=is_class_measure(frames.metric.record)),
         *weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True)),
-        *(early_stopping(zip(done["n_target"], done["best_step"], strict=True)) if asked else ()),
-        *shrunk_controls(zip(read["n_target"], read["read_side"], read["read_tokens"], strict=True)),
+        *(nothing_held_out(zip(done["n_target"], done["best_step"], strict=True)) if asked else ()),
+        *reduced_inputs(zip(read["n_target"], read["read_side"], read["read_tokens"], strict=True)),
     )
 
 
@@ -173,7 +173,7 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
         peak_memory (bytes), trained_parameters, examples_seen. Accuracies are fractions, not percent.
     """
     table = pd.DataFrame([_row(c) for c in comparisons])
-    of_some = ["micro_f1", "exact_match", "mean_iou", "angular_error"]
+    of_some = [name for name in MEASURES if name != "r2"]
     return table.drop(columns=[name for name in of_some if table.empty or table[name].isna().all()])
 
 
@@ -184,7 +184,8 @@ def decision_facts(decided: Mapping[int, Decision]) -> dict[str, Any]:
 
 def _row(c: Comparison) -> dict[str, object]:
     over, facts = c.over_scratch, c.facts
-    gain = facts.gain
+    gain, low, high = facts.gain, *_ends(c.interval)
+    over_low, over_high = _ends(over.interval if over else None)
     return {
         "source": c.source or "",
         "method": c.method,
@@ -192,8 +193,8 @@ def _row(c: Comparison) -> dict[str, object]:
         "n_seeds": len(c.seeds),
         "mean": c.score.value,
         "sd": c.score.sd,
-        "low": _low(c.interval),
-        "high": _high(c.interval),
+        "low": low,
+        "high": high,
         "interval_over": c.interval_over,
         "with_source": facts.with_source,
         "gain": _number(gain.value if gain else None),
@@ -205,22 +206,14 @@ def _row(c: Comparison) -> dict[str, object]:
         "chance": facts.chance,
         "unstable": facts.unstable,
         "unfinished": facts.unfinished,
-        "transferability": over.value if over else np.nan,
-        "transferability_low": _low(over.interval if over else None),
-        "transferability_high": _high(over.interval if over else None),
+        "transferability": _value(over),
+        "transferability_low": over_low,
+        "transferability_high": over_high,
         "n_pairs": over.n if over else 0,
-        "r2": c.r2.value if c.r2 else np.nan,
-        "micro_f1": c.micro_f1.value if c.micro_f1 else np.nan,
-        "exact_match": c.exact_match.value if c.exact_match else np.nan,
-        "mean_iou": c.mean_iou.value if c.mean_iou else np.nan,
-        "angular_error": c.angular_error.value if c.angular_error else np.nan,
-        "source_kept": c.source_kept.value if c.source_kept else np.nan,
-        "forgetting": c.forgetting.value if c.forgetting else np.nan,
-        "seconds": c.cost.seconds,
-        "pretraining_seconds": c.cost.pretraining_seconds,
-        "peak_memory": c.cost.peak_memory,
-        "trained_parameters": c.cost.trained_parameters,
-        "examples_seen": c.cost.examples_seen,
+        **{name: _value(c.measures[name]) for name in MEASURES},
+        "source_kept": _value(c.source_kept),
+        "forgetting": _value(c.forgetting),
+        **asdict(c.cost),
     }
 
 
@@ -228,12 +221,12 @@ def _number(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def _low(interval: Interval | None) -> float:
-    return interval.low if interval else np.nan
+def _value(estimate: Estimate | None) -> float:
+    return estimate.value if estimate else np.nan
 
 
-def _high(interval: Interval | None) -> float:
-    return interval.high if interval else np.nan
+def _ends(interval: Interval | None) -> tuple[float, float]:
+    return (interval.low, interval.high) if interval else (np.nan, np.nan)
 
 
 def _why_empty(frames: StudyFrames) -> str:

@@ -5,11 +5,12 @@ from collections import Counter
 
 import numpy as np
 
+from transferscope.analyses.compare.words import words_of
 from transferscope.numerics.class_measures import class_measure, is_class_measure
+from transferscope.statements import state
 from transferscope.study.finished import LEAST_ABOVE_GUESSING, arm_trainings, run_ends, run_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.metric import SQUARED_ERROR
-from transferscope.wording import counted, labels_in_words, listed
 
 
 def baseline_unfinished(frames: StudyFrames) -> bool:
@@ -81,13 +82,6 @@ def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
     if short.empty:
         return ()
     many, few = Counter(ways["n_target"].tolist()), Counter(short["n_target"].tolist())
-    where = [f"{n:,} of {many[size]:,} ways with {labels_in_words([size])}" for size, n in sorted(few.items())]
-    steps, metric, fits = int(short["steps"].max()), frames.metric.along, short["fit"]
-    low, high = (metric.shown(fit) if metric.higher_is_better else f"R² {fit:.2f}" for fit in (fits.min(), fits.max()))
-    what = "" if metric.is_of_classes or not metric.higher_is_better else f"{metric.name.lower()} "
-    return (
-        f"Training may not be finished after {counted(steps, 'step')} in {listed(where)} ({what}{low} to {high} on "
-        "their own training examples): differences there may say how fast networks learn rather than what pre-training "
-        "is worth. "
-        f"Train longer: steps = {2 * steps}.",
-    )
+    facts = {"low": float(short["fit"].min()), "high": float(short["fit"].max()), "steps": int(short["steps"].max())}
+    arms = [(n, many[size], size) for size, n in sorted(few.items())]
+    return words_of(frames.metric.along).all_of([state("cut off", arms=arms, **facts)])

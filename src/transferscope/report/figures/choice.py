@@ -5,14 +5,13 @@ import textwrap
 from collections.abc import Sequence
 from typing import TypeVar
 
-from transferscope.wording import capitalised, listed, method_words
+from transferscope.wording import NO_BREAK, capitalised, listed, short_method_words
 
 Item = TypeVar("Item")
 
 MOST_SIZES = 4
 MOST_SOURCES = 6
 MOST_CLASSES = 20
-NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def evenly_chosen(items: Sequence[Item], at_most: int) -> list[Item]:
@@ -49,15 +48,5 @@ def beside_axis(name: str, *, width: int = 18) -> str:
 
 
 def tick_name(method: str) -> str:
-    """The method as an axis or a legend names it, shorter than in prose."""
-    return _TICK_NAMES.get(method) or capitalised(method_words(method))
-
-
-_TICK_NAMES = {
-    "scratch": "From scratch",
-    "knn": "Nearest neighbours",
-    "raw": "Ridge on inputs",
-    "random-features": "Random features",
-    "do-nothing": "Unchanged source",
-    "merlin-target-only": "MeRLin, no source",
-}
+    """The method as an axis, a legend or a table names it."""
+    return capitalised(short_method_words(method))

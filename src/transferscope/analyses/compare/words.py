@@ -1,0 +1,32 @@
+"""The sentences of a comparison, with numbers as its measure has them."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+
+from transferscope.statements import Words
+from transferscope.study.metric import Metric
+from transferscope.wording import sizes_in_words
+
+
+@cache
+def words_of(metric: Metric) -> Words:
+    """The sentences of words.j2; numbers are in points, a `fit` is as it was measured."""
+
+    def between(ends: tuple[float | None, float | None] | None) -> str:
+        low, high = ends or (None, None)
+        return "" if low is None or high is None else f" ({metric.points(low)} to {metric.points(high)})"
+
+    filters: Mapping[str, Callable[..., str]] = {
+        "between": between,
+        "difference": metric.shown_difference,
+        "fit": lambda fit: metric.shown(fit) if metric.higher_is_better else f"R² {fit:.2f}",
+        "gain": metric.gain,
+        "in_brackets": lambda sizes: f" ({sizes_in_words(sizes)})" if sizes else "",
+        "level": metric.level,
+        "of_labels": sizes_in_words,
+        "points": metric.points,
+        "reached": lambda level, sizes: metric.level(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else ""),
+        "within": metric.within,
+        "with_labels": lambda sizes: f"with {sizes_in_words(sizes)}",
+    }
+    return Words("transferscope.analyses.compare", filters)
