@@ -213,7 +213,7 @@ def test_the_package_is_a_command() -> None:
         (["ruin"], 2, "No such command 'ruin'"),
         (["run"], 2, "Missing argument"),
         (["run", "s.toml", "--workers", "9" * 5000], 2, "Invalid value for '--workers'"),
-        (["run", "s.toml", "--workers", "-1"], 2, "transferscope: Invalid value for '--workers'"),
+        (["work", "s.toml", "--cells", "0"], 2, "transferscope: Invalid value for '--cells'"),
         (["run", "s.toml", "--workres", "1"], 2, "`transferscope run --help` says what it takes"),
         ([], 2, "Usage"),
     ],

@@ -75,7 +75,7 @@ def compare(
     budget: Annotated[
         str | None, typer.Option(help="How long it may take, as in 20m, 90s or 2h; what would not fit is not begun.")
     ] = None,
-    runs: Annotated[int | None, typer.Option(min=2, help="Most runs in all.")] = None,
+    runs: Annotated[int | None, typer.Option(help="Most runs in all, at least 2.")] = None,
     question: Annotated[
         Question, typer.Option(help="What is settled: which way is best, or whether a source helps.")
     ] = (Question.WHICH),
@@ -128,7 +128,6 @@ def compare(
     from transferscope.analyses.compare.question import answer, ask
     from transferscope.analyses.compare.study_file import tuning_in_words
     from transferscope.cli.execute import execute, report_on
-    from transferscope.study.settings import RaceSettings
 
     if rest or not source:
         given = [target, *(rest or [])]
@@ -147,7 +146,7 @@ def compare(
         methods=methods,
         diagnostics=diagnostics or [],
         seeds=seeds,
-        race=RaceSettings(question.value, margin, runs, minutes) if is_race else None,
+        race={"question": question.value, "margin": margin, "runs": runs, "minutes": minutes} if is_race else None,
         network=network,
         training=_given(
             steps=steps,

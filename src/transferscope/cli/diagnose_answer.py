@@ -50,7 +50,7 @@ def answer(
     looked_at = subject_of(question)
     say(_introduction(question, looked_at))
     choices = choose(names, changed, looked_at, of_others=":" in question.network.name)
-    left_out = [f"left out: {one.diagnostic.name}: {one.left_out}\n" for one in choices if one.left_out]
+    left_out = [f"left out: {one.left_out}\n" for one in choices if one.left_out]
     say("\n" + "".join(left_out))
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)

@@ -5,9 +5,9 @@ from typing import Annotated
 import typer
 
 WorkersOption = Annotated[
-    int | None, typer.Option("--workers", min=0, help="Cells at a time; 0 for this process. [default: by machine]")
+    int | None, typer.Option("--workers", help="Cells at a time; 0 for this process. [default: by machine]")
 ]
-ThreadsOption = Annotated[int | None, typer.Option("--threads", min=1, help="Threads of each process. [default: 1]")]
+ThreadsOption = Annotated[int | None, typer.Option("--threads", help="Threads of each process. [default: 1]")]
 DeviceOption = Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps. [default: auto]")]
 BackendOption = Annotated[
     str | None, typer.Option("--backend", help="Where cells are done: local, inline or ray. [default: local]")

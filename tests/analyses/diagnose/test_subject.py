@@ -87,7 +87,8 @@ def test_many_passes_through_a_network_of_others_are_made_where_they_are_named(k
     looked_at = subject_of(kept.question)
     assert {choice.diagnostic.name: choice.left_out for choice in choose((), {}, looked_at)}["landscape"] == ""
     left_out = {choice.diagnostic.name: choice.left_out for choice in choose((), {}, looked_at, of_others=True)}
-    assert left_out["landscape"] == "it takes many passes through the network; name it in --diagnostics to measure it"
+    why = "landscape takes many passes through the network; name it in --diagnostics to measure it"
+    assert left_out["landscape"] == why
     assert left_out["class-separation"] == ""
     assert choose(("landscape",), {}, looked_at, of_others=True)[0].left_out == ""
     changes = {"landscape": {"resolution": 3}}

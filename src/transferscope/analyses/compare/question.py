@@ -3,7 +3,7 @@
 import operator
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,6 @@ from transferscope.store import Store
 from transferscope.study.frames import read_study
 from transferscope.study.places import open_new
 from transferscope.study.run import Event, ignore, run_study
-from transferscope.study.settings import RaceSettings
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.wording import cell_words, counted
@@ -136,7 +135,7 @@ def compare(
         seeds=seeds,
         race=None
         if seeds is not None and runs is None and minutes is None
-        else RaceSettings(question, margin, runs, minutes),
+        else {"question": question, "margin": margin, "runs": runs, "minutes": minutes},
         network=network,
         training=training,
         pretraining=pretraining,
@@ -179,7 +178,7 @@ def ask(
     methods: Sequence[str] | None,
     diagnostics: Sequence[str],
     seeds: int | None,
-    race: RaceSettings | None,
+    race: Mapping[str, Any] | None,
     folder: Path,
     network: str | None = None,
     training: Mapping[str, Any] = NOTHING,
@@ -188,7 +187,7 @@ def ask(
     tuning: bool = True,
     metric: str | None = None,
 ) -> Asked:
-    """Write the study file of a comparison; arguments as of `compare`, None as `race` for all runs.
+    """Write the study file of a comparison; arguments as of `compare`, `race` as in a study file or None for all runs.
 
     Raises:
         SettingsError: A setting is out of range, or the target is no data.
@@ -199,8 +198,9 @@ def ask(
         sources = [sources]
     given = named_sources(_listed("sources", sources), folder)
     _check_data(*(one for one in given if not isinstance(one, Pretrained)))
-    if race is not None and methods is None and race.minutes is None and race.run_minutes is None:
-        race = replace(race, run_minutes=LONGEST_RUN)
+    limited = race is not None and race.get("minutes") is not None
+    if race is not None and methods is None and not limited:
+        race = {**race, "run_minutes": LONGEST_RUN}
     if race is not None and seeds is not None and seeds < 2:
         raise SettingsError(f"seeds = {seeds}; until it is settled takes at least 2, to know how much runs differ")
     tables = study_tables(
@@ -210,7 +210,7 @@ def ask(
         methods=None if methods is None else _listed("methods", methods),
         diagnostics=_listed("diagnostics", diagnostics),
         seeds=MOST_SEEDS if seeds is None else _whole("seeds", seeds),
-        race={} if race is None else {name: value for name, value in asdict(race).items() if value is not None},
+        race={name: value for name, value in (race or {}).items() if value is not None},
         network=network,
         training=training,
         pretraining=pretraining,
@@ -221,7 +221,6 @@ def ask(
     )
     spec = parse_spec(tables, place="the comparison")  # what cannot be done leaves an earlier study file as it is
     trains = any(isinstance(method, Scratch) for method in spec.methods.values())
-    limited = race is not None and race.minutes is not None
     finds = not {"steps", "epochs"} & training.keys() and trains and not limited and ":" not in spec.network.name
     note = network_in_words(tables, network)
     written = write_study(tables, folder, note=note)

@@ -131,7 +131,8 @@ def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, is_
             raise
         return Choice(diagnostic, str(error))
     if is_dear and not wanted:
-        return Choice(diagnostic, "it takes many passes through the network; name it in --diagnostics to measure it")
+        why = "takes many passes through the network; name it in --diagnostics to measure it"
+        return Choice(diagnostic, f"{diagnostic.name} {why}")
     return Choice(diagnostic, wanted=wanted)
 
 
