@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from study.commands.studies import ARMS, study_file
-from transferscope.errors import SettingsError
+from transferscope.errors import MissingDataError, SettingsError
 from transferscope.study.commands.plan import command_cells, plan_commands
 from transferscope.study.commands.settings import read_commands
 from transferscope.study.planners import read_study_file
@@ -61,6 +61,7 @@ def test_lists_multiply(tmp_path: Path) -> None:
         (RUN, {"engine": "[race]\nmargin = -1"}, ["margin"]),
         (RUN, {"engine": "threads = 0"}, ["threads"]),
         ("", {}, ["no command"]),
+        (RUN, {"arms": "[arms.a]\n'x y' = 1\nwithout_source = true"}, ["gives x y"]),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, command: str, changes: dict[str, str], words: list[str]) -> None:
@@ -72,7 +73,12 @@ def test_a_mistake_is_named(tmp_path: Path, command: str, changes: dict[str, str
 
 @pytest.mark.parametrize(
     ("command", "words"),
-    [("no-such-program {seed}", "PATH"), ("./a.sh {seed}", "chmod"), ("true 'x", "close the quotes")],
+    [
+        ("no-such-program {seed}", "PATH"),
+        ("x" * 5000 + " {seed}", "PATH"),
+        ("./a.sh {seed}", "chmod"),
+        ("true 'x", "close the quotes"),
+    ],
 )
 def test_a_command_that_cannot_be_started_is_refused_before_anything_runs(
     tmp_path: Path, command: str, words: str
@@ -137,3 +143,16 @@ def test_the_facts_say_the_measure_and_which_arms_need_no_source(tmp_path: Path)
     facts = plan_commands(read_commands(file)).study.facts
     assert facts["measure"] == {"record": "a", "name": "cost", "unit": "EUR", "higher_is_better": False}
     assert facts["controls"] == ["plain"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "error"),
+    [
+        ("no-such/*.csv", MissingDataError),
+        ("/etc/*", SettingsError),
+        ("x" * 300, SettingsError),
+    ],
+)
+def test_further_files_that_are_not_there_are_refused(tmp_path: Path, pattern: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match="files"):
+        keys(study_file(tmp_path, RUN, run=f'files = ["{pattern}"]'))

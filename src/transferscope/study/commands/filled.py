@@ -86,7 +86,7 @@ class Job:
         """The words of a filled command that are files, whole or behind "=", seen from the folder."""
         parts = _words_of_shell(words[-1]) if self.shell else words
         possible = dict.fromkeys(one for word in parts for one in (word, word.rpartition("=")[2]) if one)
-        return [one for one in possible if len(one) < 4096 and _is_file(Path(self.folder, one))]
+        return [one for one in possible if len(one) < 4096 and is_file(Path(self.folder, one))]
 
 
 class _Quoted:
@@ -108,7 +108,8 @@ def _words_of_shell(command: str) -> list[str]:
         return command.split()
 
 
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Whether there is a regular file; False for what can be no path at all."""
     try:
         return path.is_file()
     except (OSError, ValueError):

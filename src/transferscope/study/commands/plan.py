@@ -80,9 +80,9 @@ def _further(spec: CommandSpec, folder: Path) -> dict[str, str]:
     for pattern in spec.run.files:
         try:
             paths = sorted(path for path in folder.glob(pattern) if path.is_file())
-        except (ValueError, NotImplementedError) as error:
+        except (OSError, ValueError, NotImplementedError) as error:
             raise SettingsError(
-                f"[run] files holds {pattern!r} ({error}); expected a path below the study file"
+                f"[run] files holds {pattern[:100]!r} ({error}); expected a path seen from the folder of the study file"
             ) from error
         if not paths:
             raise MissingDataError(f"[run] files holds {pattern!r}, and there is no such file in {folder}")

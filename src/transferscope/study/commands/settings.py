@@ -13,7 +13,7 @@ from transferscope.errors import SettingsError
 from transferscope.files import expanded
 from transferscope.records import Count, check_settings
 from transferscope.store import without_password
-from transferscope.study.commands.filled import OWN, Job, placeholders
+from transferscope.study.commands.filled import OWN, Job, is_file, placeholders
 from transferscope.study.named_measure import NamedMeasure
 from transferscope.study.places import default_store, read_toml, store_of
 from transferscope.study.settings import EngineSettings, RaceSettings, TrackSettings, check_distinct
@@ -303,8 +303,10 @@ def _check_program(command: str, folder: Path, *, shell: bool) -> None:
         raise SettingsError(f"command = {command!r} cannot be split into words ({error}); close the quotes") from error
     program = words[0] if words else ""
     if not placeholders(program) and shutil.which(program) is None and shutil.which(str(folder / program)) is None:
-        hint = "make it executable (chmod +x)" if (folder / program).is_file() else "give its path"
-        raise SettingsError(f"command begins with {program!r}, which is no program on the PATH of this machine; {hint}")
+        hint = "make it executable (chmod +x)" if is_file(folder / program) else "give its path"
+        raise SettingsError(
+            f"command begins with {program[:_LONGEST_NAME]!r}, which is no program on the PATH of this machine; {hint}"
+        )
 
 
 def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
