@@ -15,7 +15,16 @@ from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
-from transferscope.wording import candidate_words, capitalised, counted, duration, listed, method_words, rough_duration
+from transferscope.wording import (
+    candidate_words,
+    capitalised,
+    counted,
+    duration,
+    listed,
+    method_words,
+    rough_duration,
+    sizes_in_words,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +50,7 @@ class Words:
 
     Args:
         package: The package that holds the template, as in "transferscope.analyses.compare".
-        filters: Filters beside the common ones: `listed`, `counted`, `duration`, `about` (a rough duration), `arm`
+        filters: Filters beside the common ones: `listed`, `counted`, `of_labels` (numbers of labels), `duration`, `about` (a rough duration), `arm`
             and `arms` (of "method", "source" pairs), `method`, `chance` (a probability in percent).
     """
 
@@ -97,6 +106,7 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "arms": _arms,
     "chance": _chance,
     "counted": counted,
+    "of_labels": sizes_in_words,
     "duration": duration,
     "listed": lambda items, last="and": listed([str(item) for item in items], last=last),
     "method": method_words,

@@ -23,7 +23,6 @@ def words_of(metric: Metric) -> Words:
         "gain": metric.gain,
         "in_brackets": lambda sizes: f" ({sizes_in_words(sizes)})" if sizes else "",
         "level": metric.level,
-        "of_labels": sizes_in_words,
         "points": metric.points,
         "reached": lambda level, sizes: metric.level(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else ""),
         "within": metric.within,
