@@ -89,6 +89,17 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
+ALL_LABELS = 0
+"""The number of labels of runs that learn from all there are, however many those be."""
+
+
+def labels_in_words(sizes: Sequence[int]) -> str:
+    """Numbers of labels: "1 label", "100 and 600 labels", "all labels" where runs take all that there are."""
+    if list(sizes) == [ALL_LABELS]:
+        return "all labels"
+    return f"{listed([f'{n:,}' for n in sizes])} {'label' if list(sizes) == [1] else 'labels'}"
+
+
 def number_words(value: float, *, share: bool = False) -> str:
     """Three digits, thousands in full, with a real minus: "0.0546", "−1.2", "2,358"; a share as "12 %"."""
     if share:
@@ -173,7 +184,7 @@ def cell_words(role: str, labels: Mapping[str, object]) -> str:
     if labels.get("diagnostic") is not None:
         parts[0] = f"{labels['diagnostic']} of {parts[0]}"
     if labels.get("n_target") is not None:
-        parts.append(f"{labels['n_target']} labels")
+        parts.append(f"{labels['n_target']} labels" if labels["n_target"] != ALL_LABELS else "all labels")
     parts.append(f"seed {labels.get('seed')}")
     return ", ".join(parts)
 

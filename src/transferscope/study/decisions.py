@@ -12,9 +12,6 @@ from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.metric import Metric
 
-MARGIN = 1.0
-"""Differences of no interest where a study names none: points of accuracy, of average precision, or of R²."""
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arm:
@@ -51,7 +48,7 @@ def arms_by_key(frames: StudyFrames) -> dict[str, str]:
 def margin_of(frames: StudyFrames) -> float:
     """Differences of no interest, in points."""
     race = frames.study.spec.get("race")
-    return float(race.get("margin", MARGIN)) if isinstance(race, Mapping) else MARGIN
+    return float(race["margin"]) if isinstance(race, Mapping) and "margin" in race else frames.metric.margin
 
 
 def scores_of(
@@ -59,7 +56,8 @@ def scores_of(
 ) -> Scores:
     """What the runs of every arm at one number of labels have given, in points.
 
-    A point is a hundredth of an accuracy, another measure of classes, an average precision, or R² for numbers.
+    A point is a hundredth of an accuracy, another measure of classes, an average precision, or R² for numbers; of a
+    measure that the study names see `named_measure`.
 
     Args:
         frames: The study.
@@ -76,7 +74,7 @@ def scores_of(
     columns = pd.Index(seeds).get_indexer(pd.Index(own["seed"]))
     values = np.full((len(arms), len(seeds)), np.nan)
     failed = np.zeros(values.shape, dtype=bool)
-    measured = 100.0 * frames.final_values(metric.headline)[frames.keys.get_indexer(pd.Index(own["key"]))]
+    measured = metric.in_points(frames.final_values(metric.headline)[frames.keys.get_indexer(pd.Index(own["key"]))])
     values[places, columns] = np.where(own["state"] == "done", measured, np.nan)
     failed[places, columns] = own["state"].isin(["failed", "blocked"])
     rising = {
@@ -88,7 +86,7 @@ def scores_of(
     return Scores(
         arms=tuple(map(str, arms)),
         values=values,
-        with_source=np.array([bool(arm.source) for arm in arms]),
+        with_source=np.array([bool(arm.source) or arm.method in frames.source_unnamed for arm in arms]),
         clusters=np.array([sources.get(arm.source, len(sources) + i) for i, arm in enumerate(arms)]),
         cost=_seconds(frames, own, places, len(arms)),
         example_variance=_example_variance(frames, own, places, columns, values.shape),
@@ -125,20 +123,18 @@ def _example_variance(
     frames: StudyFrames, own: pd.DataFrame, places: list[int], columns: np.ndarray, shape: tuple[int, ...]
 ) -> Float[np.ndarray, "arms arms"] | None:
     """What the draw of the test examples adds, from the stored predictions; None where there are none."""
-    labels = frames.test_labels
-    kept = [key in frames.predictions for key in own["key"]]
-    if labels is None or len(labels) < 2 or not any(kept):
+    found = {
+        (place, column): frames.metric.example_points(frames.predictions[key], frames.test_labels)
+        for key, place, column in zip(own["key"], places, columns, strict=True)
+        if key in frames.predictions
+    }
+    known = {run: points for run, points in found.items() if points is not None}
+    lengths = {len(points) for points in known.values()}
+    if len(lengths) != 1:  # nothing is known, or not of the same examples
         return None
-    scale = 100.0
-    if frames.metric.record == "mse":
-        spread = float(np.mean((labels - labels.mean(axis=0)) ** 2))
-        if spread <= 0:
-            return None
-        scale /= spread
-    by_example = np.full((*shape, len(labels)), np.nan, dtype=np.float32)
-    for key, place, column, known in zip(own["key"], places, columns, kept, strict=True):
-        if known:
-            by_example[place, column] = scale * frames.metric.example_scores(frames.predictions[key], labels)
+    by_example = np.full((*shape, lengths.pop()), np.nan, dtype=np.float32)
+    for (place, column), points in known.items():
+        by_example[place, column] = points
     return example_variance(by_example)
 
 

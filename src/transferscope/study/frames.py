@@ -13,6 +13,7 @@ from transferscope.records import FinishedRuns
 from transferscope.store import Store, StoredCell, StudyRow
 from transferscope.study.judged import judged_records
 from transferscope.study.metric import ACCURACY, METRICS, Metric
+from transferscope.study.named_measure import NamedMeasure
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
@@ -24,7 +25,8 @@ class StudyFrames:
 
     Attributes:
         study: Its row: name, study file, facts.
-        cells: One row per cell: key, role ("checkpoint" for a method that starts from an earlier step of pre-training),
+        cells: One row per cell: key, role ("method" for a command too; "checkpoint" for a method that
+            starts from an earlier step of pre-training),
             state, source ("" for none), method, n_target, n_source, seed, pretrain_step (NaN for the end of
             pre-training), diagnostic (its table in the study file, "" for none), headline ("" unless
             it is finished), title and limits (the words of a diagnostic from outside), left_out (names of weights that
@@ -51,6 +53,8 @@ class StudyFrames:
     @cached_property
     def metric(self) -> Metric:
         """What the study is judged by."""
+        if (named := NamedMeasure.from_facts(self.study.facts)) is not None:
+            return named
         kinds = self.records[["part", "name"]].drop_duplicates().astype(str)
         measured = set(kinds.loc[kinds["part"].str.startswith("target"), "name"])  # a source can be of another kind
         return next((metric for metric in METRICS if metric.record in measured), ACCURACY)
@@ -100,6 +104,11 @@ class StudyFrames:
     def controls(self) -> frozenset[str]:
         """The names under which the study has methods that derive from `methods.Control`, as it was planned."""
         return frozenset(self.study.facts.get("controls", ())).intersection(self.methods)
+
+    @cached_property
+    def source_unnamed(self) -> frozenset[str]:
+        """The methods that have a source of which no name is known, as in a table of results."""
+        return frozenset(map(str, self.study.facts.get("source_unnamed", ())))
 
     @property
     def classes(self) -> list[str] | None:
@@ -179,7 +188,10 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
     columns = {  # column by column, and not a table for each of 100,000 cells
         "key": [cell.key for cell in planned],
         "role": [
-            "checkpoint" if cell.role == "method" and "pretrain_step" in cell.labels else cell.role for cell in planned
+            "checkpoint"
+            if cell.role == "method" and "pretrain_step" in cell.labels
+            else _ROLES.get(cell.role, cell.role)
+            for cell in planned
         ],
         "state": [one.state for one in stored],
         "source": [_source_name(of, several) for of in labels],
@@ -218,6 +230,9 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     found = frame[known].reset_index(drop=True)
     return pd.concat([found, labelled.take(places[known]).reset_index(drop=True)], axis=1)
 
+
+_ROLES = {"command": "method"}
+"""A run of a command is compared as one of a method is."""
 
 _NUMBER_NOTES = ("last_step", "best_step", "inner_risk", "read_side", "read_tokens")
 _TUNING_NOTES = ("chosen", "trials", "tuning_cost", "labels_needed", "diverged")

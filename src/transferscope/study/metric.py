@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -11,9 +10,8 @@ from jaxtyping import Float, Shaped
 from transferscope.data.task import UNLABELLED
 from transferscope.estimate import Interval
 from transferscope.numerics import average_precision, class_intervals, class_measures
-from transferscope.numerics.class_measures import ClassMeasure
 from transferscope.numerics.intervals import t_interval, wilson_interval
-from transferscope.wording import measure_words, signed
+from transferscope.wording import signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +28,9 @@ class Metric:
         least: The lowest value that it can have.
     """
 
-    record: Literal["accuracy", ClassMeasure, "average_precision", "mse"]
+    record: str
     name: str
-    headline: Literal["accuracy", ClassMeasure, "average_precision", "r2"]
+    headline: str
     title: str
     higher_is_better: bool
     scale: float
@@ -67,6 +65,55 @@ class Metric:
     def points_bounds(self) -> tuple[float, float]:
         """The least and the most that a score can be in points, as `study.decisions` has it: of R², no least."""
         return (100 * self.least, 100.0) if self.higher_is_better else (-math.inf, 100.0)
+
+    @property
+    def margin(self) -> float:
+        """Differences of no interest where a study names none, in points."""
+        return 1.0
+
+    @property
+    def points_name(self) -> str:
+        """What a point is called, for axes."""
+        return "points" if self.higher_is_better else "R² (hundredths)"
+
+    @property
+    def gain_unit(self) -> str:
+        """The unit of what `points` shows, for headings."""
+        return "points" if self.higher_is_better else "R²"
+
+    @property
+    def in_caption(self) -> str:
+        """The unit of its values behind its name."""
+        return " in percent" if self.higher_is_better else ""
+
+    def number(self, value: float, *, like: float | None = None) -> str:
+        """A value without its unit, with the decimals of one `like` it: one of percent, else three digits."""
+        beside = value if like is None else like
+        digits = 1 if self.higher_is_better else max(0, 2 - math.floor(math.log10(abs(beside) or 1.0)))
+        return f"{self.scale * value:.{digits}f}"
+
+    def in_points(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Values of its headline as points, more is better: hundredths."""
+        return np.asarray(100.0 * values, dtype=np.float64)
+
+    def example_points(
+        self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."] | None
+    ) -> Float[np.ndarray, " N"] | None:
+        """What each test example adds to the score in points; None where nothing can be said.
+
+        Args:
+            predictions: What a run has kept of the test examples.
+            labels: What they should be; None where the study keeps none.
+        """
+        if labels is None or len(labels) < 2:
+            return None
+        scale = 100.0
+        if self.record == "mse":
+            spread = float(np.mean((labels - labels.mean(axis=0)) ** 2))
+            if spread <= 0:
+                return None
+            scale /= spread
+        return np.asarray(scale * self.example_scores(predictions, labels), dtype=np.float64)
 
     def example_scores(
         self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."]
@@ -145,13 +192,6 @@ class Metric:
         """A transferability with its sign and without unit."""
         return signed(100 * difference, 1) if self.higher_is_better else f"{difference:+.2g}".replace("-", "−")
 
-    def gain_interval_in_words(self, interval: Interval) -> str:
-        """An interval of a transferability in a sentence: "+1.9 to +3.9 points"."""
-        if self.higher_is_better:
-            return f"{self.shown_difference_interval(interval)} points"
-        low, high = (f"{end:.2g}".replace("-", "−") for end in (interval.low, interval.high))
-        return f"a reduction of {low} to {high}"
-
     def shown_difference_interval(self, interval: Interval) -> str:
         """An interval of a transferability."""
         return f"{self.shown_difference(interval.low)} to {self.shown_difference(interval.high)}"
@@ -172,21 +212,6 @@ class Metric:
         """A distance in points with its unit: "1 point", or "0.010 of R²"."""
         unit = "point" if points == 1 else "points"
         return f"{points:g} {unit}" if self.higher_is_better else f"{points / 100:.3f} of R²"
-
-    def in_words(self, value: float) -> str:
-        """A value in a sentence after "reaches"."""
-        if self.record == "accuracy":
-            return self.shown(value)
-        of = f"a{'n' if self.record == 'average_precision' else ''} {measure_words(self.record)}"
-        return f"{of} of {self.shown(value)}"
-
-    def gain_in_words(self, difference: float) -> str:
-        """A transferability in a sentence before "training from scratch": "2.9 points above"."""
-        if self.higher_is_better:
-            if abs(100 * difference) < 0.05:
-                return "within 0.1 points of"
-            return f"{abs(100 * difference):.1f} points {'above' if difference >= 0 else 'below'}"
-        return f"{abs(difference):.3g} {'below' if difference >= 0 else 'above'}" if difference else "equal to that of"
 
 
 def share_right(

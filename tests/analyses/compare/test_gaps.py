@@ -18,7 +18,7 @@ def test_failures_are_told_in_full(summary: Summary) -> None:
         "1 cell failed; `transferscope run STUDY.toml --retry-failed` does them again.",
         "MeRLin from mnist, 50 labels, seed 3 (non finite): the loss became NaN at step 311",
     ]
-    assert [block.title for block in section.blocks if isinstance(block, Folded)] == ["Traceback"]
+    assert [block.title for block in section.blocks if isinstance(block, Folded)] == ["Details"]
     assert section.files["failures"]["failure_message"].tolist() == ["the loss became NaN at step 311"]
 
 

@@ -11,7 +11,7 @@ from transferscope.statements import state
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.wording import capitalised, counted
+from transferscope.wording import capitalised, labels_in_words
 
 _FREE = ("name", "seeds", "store", "engine", "race", "diagnostics", "methods", "tuning")
 """Tables in which studies may differ and still be put side by side."""
@@ -42,7 +42,10 @@ def budgets_section(store: Store, summary: Summary) -> Section | None:
     if len(found) < 2 or not sizes:
         return None
     words = words_of(frames.metric)
-    columns = (Column(capitalised(own[1]), numeric=False), *(Column(counted(n, "label"), numeric=False) for n in sizes))
+    columns = (
+        Column(capitalised(own[1]), numeric=False),
+        *(Column(labels_in_words([n]), numeric=False) for n in sizes),
+    )
     rows = tuple(
         (Cell(f"{length:,g}"), *(_cell(found[length][1].get(n), frames) for n in sizes)) for length in sorted(found)
     )

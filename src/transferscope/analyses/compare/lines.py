@@ -7,7 +7,7 @@ from transferscope.decision import ArmFacts, Decision
 from transferscope.report.figures.choice import NO_BREAK
 from transferscope.study.decisions import arms_of
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import candidate_words, capitalised, counted, duration
+from transferscope.wording import candidate_words, capitalised, duration, labels_in_words
 
 _WIDTH = 80
 _BAR = 13
@@ -49,7 +49,7 @@ def _rows(frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[
     levels = {n: {arm.name: arm.mean for arm in decided[n].arms} for n in shown}
     names = {arm.name: capitalised(candidate_words(pairs[arm.name][0], pairs[arm.name][1] or None)) for arm in chosen}
     wide = min(max(map(len, names.values())), 26 if len(shown) > 1 else 37)
-    head = " " * (wide + 3) + "".join(f"{counted(n, 'label'):>11}" for n in shown)
+    head = " " * (wide + 3) + "".join(f"{labels_in_words([n]):>11}" for n in shown)
     lines = [f"{head}  over the best without a source"]
     for arm in chosen:
         star = "*" if arm.name == first.recommended else " "

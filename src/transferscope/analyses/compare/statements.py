@@ -3,6 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
+from jinja2 import pass_context
+from jinja2.runtime import Context
+
 from transferscope.analyses.compare.training import nothing_learnt, untold_steps
 from transferscope.decision import ArmFacts, Decision
 from transferscope.statements import Statement, Words, state
@@ -10,26 +13,27 @@ from transferscope.study.decisions import Arm, arms_of
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.metric import Metric
-from transferscope.wording import candidate_words, capitalised, counted, listed
+from transferscope.wording import candidate_words, capitalised, labels_in_words
 
 
 @cache
 def words_of(metric: Metric) -> Words:
     """The sentences of a comparison, with numbers as the measure has them."""
+
+    @pass_context
+    def with_labels(said: Context, sizes: Sequence[int]) -> str:
+        return f"with {labels_in_words(sizes)}{', on this test set,' if said.get('covers') == 'seeds' else ''}"
+
     filters: Mapping[str, Callable[..., str]] = {
         "gain": metric.gain,
         "level": metric.level,
         "reached": lambda level, sizes: metric.level(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else ""),
         "points": metric.points,
         "within": metric.within,
-        "with_labels": lambda sizes: f"with {_sizes(sizes)}",
-        "in_brackets": lambda sizes: f" ({_sizes(sizes)})" if sizes else "",
+        "with_labels": with_labels,
+        "in_brackets": lambda sizes: f" ({labels_in_words(sizes)})" if sizes else "",
     }
     return Words("transferscope.analyses.compare", filters)
-
-
-def _sizes(sizes: Sequence[int]) -> str:
-    return f"{listed([f'{n:,}' for n in sizes])} {'label' if list(sizes) == [1] else 'labels'}"
 
 
 class _Named:
@@ -103,6 +107,7 @@ def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
         low=gain.low if gain else None,
         high=gain.high if gain else None,
         margin=decision.margin,
+        covers=decision.covers,
         unfinished=one.pairs(rising),
     )
 
@@ -274,7 +279,7 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
         chance = f"chance {100 * decision.chance:.0f} % of {tried} arms" if tried > 1 else "the first arm"
         name = candidate_words(arm.method, arm.source or None)
         yield (
-            f"{counted(n_target, 'label')}: {name} {frames.metric.level(mean)} ({chance}); {_SHORT[decision.outcome]}"
+            f"{labels_in_words([n_target])}: {name} {frames.metric.level(mean)} ({chance}); {_SHORT[decision.outcome]}"
             f"{beside if arm.source else ''}"
         )
 
@@ -284,7 +289,7 @@ def outcomes_in_words(decided: Mapping[int, Decision]) -> str:
     shared: dict[str, list[int]] = {}
     for n_target, decision in decided.items():
         shared.setdefault(_SHORT[decision.outcome], []).append(n_target)
-    return capitalised("; ".join(f"{words} with {_sizes(sizes)}" for words, sizes in shared.items()))
+    return capitalised("; ".join(f"{words} with {labels_in_words(sizes)}" for words, sizes in shared.items()))
 
 
 _SHORT = {

@@ -30,7 +30,7 @@ from transferscope.report.page import Verdict
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.wording import counted, listed
+from transferscope.wording import counted, labels_in_words, listed
 
 MOST_IN_A_SENTENCE = 12
 """Names in a sentence, above which they are counted."""
@@ -65,7 +65,7 @@ class Summary:
         sources = f"from {named} " if frames.sources else ""
         target = frames.study.facts.get("target", {})
         name = target.get("name", "the target") if isinstance(target, Mapping) else "the target"
-        sizes = f"{listed([f'{size:,}' for size in frames.sizes])} labels"
+        sizes = labels_in_words(frames.sizes)
         if len(frames.sizes) > MOST_IN_A_SENTENCE:
             sizes = f"{len(frames.sizes):,} numbers of labels, {frames.sizes[0]:,} to {frames.sizes[-1]:,}"
         effort = f"{counted(len(frames.methods), 'method')}, {counted(len(frames.seeds), 'seed')}"
@@ -239,6 +239,13 @@ def _high(interval: Interval | None) -> float:
 def _why_empty(frames: StudyFrames) -> str:
     name = frames.study.name
     failures = frames.cells[frames.cells["state"] == "failed"]
+    done = frames.method_cells["key"][frames.method_cells["state"] == "done"]
+    if len(done):
+        known = frames.records.loc[frames.records["key"].isin(done), "name"].unique()
+        return (
+            f"{counted(len(done), 'run')} of the study {name!r} are done and none has left {frames.metric.record!r}, "
+            f"which it is judged by: there are {listed(list(map(str, known[:20])))}; name one of these in its file"
+        )
     if failures.empty:
         return (
             f"the study {name!r} has no finished run of any method yet: run `transferscope run` on its study file first"

@@ -14,13 +14,14 @@ from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Section, Table, Text, Tone
 from transferscope.report.figures.choice import evenly_chosen, shown_of, tick_name
 from transferscope.study.frames import LABELS
-from transferscope.study.metric import Metric
+from transferscope.study.metric import AVERAGE_PRECISION, Metric
 from transferscope.wording import (
     candidate_words,
     capitalised,
     counted,
     data_in_words,
     duration,
+    labels_in_words,
     large_count,
     listed,
     memory,
@@ -67,7 +68,7 @@ def paper_table(summary: Summary) -> Table:
     """
     metric, sizes = summary.frames.metric, summary.frames.sizes
     found = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons}
-    unit = " in percent" if metric.higher_is_better else ""
+    unit = metric.in_caption
     n = sorted({len(c.seeds) for c in summary.comparisons})
     seeds = counted(n[0], "seed") if len(n) == 1 else f"{n[0]} to {n[-1]} seeds"
     over = sorted({c.interval_over for c in summary.comparisons if c.interval})
@@ -84,7 +85,7 @@ def paper_table(summary: Summary) -> Table:
         f"{metric.name}{unit} by number of labels: mean of {seeds}{intervals}; bold: the best mean, which need not be "
         f"surely the best{''.join(f'; {sign}' for sign in signs)}."
     )
-    columns = (Column("Method", numeric=False), *(Column(counted(size, "label")) for size in sizes))
+    columns = (Column("Method", numeric=False), *(Column(labels_in_words([size])) for size in sizes))
     return Table(columns, tuple(rows), caption)
 
 
@@ -108,10 +109,7 @@ def _paper_cell(comparison: Comparison | None, summary: Summary, called: Contain
 
 
 def _paper_number(one: float, comparison: Comparison, metric: Metric) -> str:
-    """In percent with one decimal, or an error with the decimals that show three digits of the mean."""
-    value = comparison.score.value
-    digits = 1 if metric.higher_is_better else max(0, 2 - math.floor(math.log10(abs(value) or 1.0)))
-    return f"{metric.scale * one:.{digits}f}"
+    return metric.number(one, like=comparison.score.value)
 
 
 def _is_symmetric(comparison: Comparison, metric: Metric) -> bool:
@@ -142,7 +140,7 @@ def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> 
     top = summary.decided[size].recommended
     rows = tuple(_method_row(c, metric, optional, is_top=c.facts.name == top) for c in shown)
     order = "best first" if len(summary.frames.sizes) == 1 else "best first over all numbers of labels"
-    return Table(_columns(metric, optional), rows, f"{counted(size, 'label')}, {order}{left_out}")
+    return Table(_columns(metric, optional), rows, f"{labels_in_words([size])}, {order}{left_out}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +156,6 @@ class _Optional:
 
 def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
     name = metric.name
-    unit = "points" if metric.higher_is_better else "R²"
     r2 = (Column("R²", "Share of the variance of the target labels that is explained"),)
     labels = (
         Column("Micro F1", "F1 of all labels together, at a probability of one half"),
@@ -180,7 +177,7 @@ def _columns(metric: Metric, optional: _Optional) -> tuple[Column, ...]:
         *(masks if optional.masks else ()),
         *(directions if optional.directions else ()),
         Column(
-            f"Over the best without ({unit})",
+            f"Over the best without ({metric.gain_unit})",
             "Gain over the best arm without a source, with an interval that holds for all arms and any number of seeds",
         ),
         Column(
@@ -238,7 +235,7 @@ def _interval_detail(c: Comparison, metric: Metric) -> str:
 
 
 def _sd(c: Comparison, metric: Metric) -> str:
-    return f"{metric.scale * c.score.sd:.{1 if metric.higher_is_better else 3}f}"
+    return metric.number(c.score.sd)
 
 
 def _gain(c: Comparison, metric: Metric) -> Cell:
@@ -316,7 +313,7 @@ def _how_to_read(summary: Summary) -> str:
     of_labels = (
         "Average precision is the mean over the labels of the area below the precision-recall curve, which takes no "
         "threshold and counts a rare label as much as a frequent one; a label that no test example has is left out. "
-        if summary.frames.metric.record == "average_precision"
+        if summary.frames.metric == AVERAGE_PRECISION
         else ""
     )
     return (
@@ -398,7 +395,7 @@ def _failure(row: pd.Series) -> list[Block]:
     kind = str(row["failure_kind"]).replace("_", " ")
     said = Text(f"{_what(row)}, {where} ({kind}): {row['failure_message']}", "warning")
     details = str(row["failure_details"])
-    return [said, Folded("Traceback", (Listing(details),))] if details else [said]
+    return [said, Folded("Details", (Listing(details),))] if details else [said]
 
 
 def _what(row: pd.Series) -> str:

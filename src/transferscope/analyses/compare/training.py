@@ -2,14 +2,14 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable
 
 import numpy as np
 
 from transferscope.numerics.class_measures import class_measure, is_class_measure
 from transferscope.study.finished import LEAST_ABOVE_GUESSING, arm_trainings, run_ends, run_trainings
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import counted, listed
+from transferscope.study.metric import SQUARED_ERROR
+from transferscope.wording import counted, labels_in_words, listed
 
 
 def baseline_unfinished(frames: StudyFrames) -> bool:
@@ -42,7 +42,7 @@ def nothing_learnt(frames: StudyFrames) -> frozenset[int]:
         frames: A study; of one without classes of whole inputs or numbers nothing is known.
     """
     labels, metric, least = frames.test_labels, frames.metric, LEAST_ABOVE_GUESSING
-    if metric.record == "mse":
+    if metric == SQUARED_ERROR:
         guess, scores = 0.0, frames.final("r2")
     elif metric.is_of_classes and labels is not None and labels.ndim == 1 and frames.classes is not None:
         counts, scores = np.bincount(labels), frames.final(metric.record)
@@ -81,7 +81,7 @@ def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
     if short.empty:
         return ()
     many, few = Counter(ways["n_target"].tolist()), Counter(short["n_target"].tolist())
-    where = [f"{n:,} of {many[size]:,} ways with {_sizes([size])}" for size, n in sorted(few.items())]
+    where = [f"{n:,} of {many[size]:,} ways with {labels_in_words([size])}" for size, n in sorted(few.items())]
     steps, metric, fits = int(short["steps"].max()), frames.metric.along, short["fit"]
     low, high = (metric.shown(fit) if metric.higher_is_better else f"R² {fit:.2f}" for fit in (fits.min(), fits.max()))
     what = "" if metric.is_of_classes or not metric.higher_is_better else f"{metric.name.lower()} "
@@ -91,8 +91,3 @@ def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
         "is worth. "
         f"Train longer: steps = {2 * steps}.",
     )
-
-
-def _sizes(sizes: Iterable[int]) -> str:
-    numbers = sorted(sizes)
-    return f"{listed([f'{size:,}' for size in numbers])} {'label' if numbers == [1] else 'labels'}"
