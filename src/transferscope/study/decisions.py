@@ -12,6 +12,9 @@ from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.metric import Metric
 
+MOST_SEEDS = 12
+"""Of an arm, where runs are made until the question is settled."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arm:

@@ -30,6 +30,7 @@ from transferscope.methods import Scratch
 from transferscope.models import Pretrained
 from transferscope.models.build import makes_network
 from transferscope.store import Store
+from transferscope.study.decisions import MOST_SEEDS
 from transferscope.study.frames import read_study
 from transferscope.study.places import open_new
 from transferscope.study.run import Event, ignore, run_study
@@ -37,9 +38,6 @@ from transferscope.study.settings import RaceSettings
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.wording import cell_words, counted
-
-MOST_SEEDS = 12
-"""Of an arm, where runs are made until the question is settled."""
 
 LONGEST_RUN = 10.0
 """Minutes that a run may be expected to take which nobody has asked for: by name, with --seeds or with a budget."""
