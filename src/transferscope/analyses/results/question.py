@@ -43,7 +43,7 @@ def compare_results(
         TransferscopeError: A table that cannot be used, or of which something must be said.
 
     Example:
-        >>> rows = [("scratch", s, 0.70 + 0.01 * s) for s in range(3)] + [("tuned", s, 0.80 + 0.01 * s) for s in range(3)]
+        >>> rows = [(arm, s, at + 0.01 * s) for arm, at in (("scratch", 0.7), ("tuned", 0.8)) for s in range(3)]
         >>> table = pd.DataFrame(rows, columns=["arm", "seed", "accuracy"])
         >>> compare_results(table, without=["scratch"]).verdict.outcomes
         {0: 'helps'}

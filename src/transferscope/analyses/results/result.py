@@ -99,9 +99,7 @@ class ResultsComparison(ComparisonResult):
             next_step=f"{steps[0]} The runs to make:" if steps else "",
             command=f"transferscope compare {self.store} --next 4" if steps else "",
         )
-        missing: list[Block] = [
-            Text(said, "warning") for said in words.all_of(completeness(summary.frames))
-        ]
+        missing: list[Block] = [Text(said, "warning") for said in words.all_of(completeness(summary.frames))]
         return [Section("In short", "verdict", (overview, *missing)), *shown, self._read()]
 
     def _read(self) -> Section:

@@ -1,6 +1,6 @@
 """Runs as others keep them, a row each: which arm, source and seed, how many labels, what score."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -31,7 +31,7 @@ ROLES = {
     "source": Role("sources", "source"),
     "seed": Role("seeds", f"{SEED_NAMES} split"),
     "labels": Role("numbers of labels", "labels n_labels num_labels n_target n_train num_train train_size shots"),
-    "cost": Role("seconds of a run", "cost seconds runtime train_runtime train_time train_seconds training_time"),
+    "cost": Role("seconds of a run", "seconds cost runtime train_runtime train_time train_seconds training_time"),
     "state": Role("states of runs", "state status"),
     "predictions": Role("files of predictions", "predictions prediction_file predictions_file"),
 }
@@ -167,7 +167,7 @@ def read_runs(
     )
     if not (rows["state"] == "done").any():
         raise DataError(f"no row has a score in column {score}; expected one of each run")
-    _check_once(table, rows, columns)
+    _check_once(table.drop(columns=[score]), rows, columns)
     seeds, names, of_seeds = _seeds(table, rows, columns.get("seed"))
     rows.insert(3, "seed", seeds)
     if planned := int((rows["state"] == "planned").sum()):
@@ -272,11 +272,10 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
         return known[0], known[0], table
     if not known:
         raise SettingsError(
-            f"no column of {listed(list(columns))} has the name of a measure; name that of the scores with --metric"
+            f"no column of {listed(list(columns))} has the name of a measure; name that of the scores with "
+            "--metric, or say --wide arms or --wide labels where a row holds several scores"
         )
-    raise SettingsError(
-        f"the table holds several measures ({listed(known[:8])}); choose one with --metric {known[0]}"
-    )
+    raise SettingsError(f"the table holds several measures ({listed(known[:8])}); choose one with --metric {known[0]}")
 
 
 def _numbers(table: pd.DataFrame, column: str, what: str) -> "pd.Series[float]":
@@ -307,8 +306,8 @@ def _labels(table: pd.DataFrame, column: str | None) -> "pd.Series[int]":
     if wrong.any():
         row = int(numbers.index[wrong][0])
         raise DataError(
-            f"column {column} holds {_text(table[column][row])!r} in row {row + 1}; expected a whole number of labels, at "
-            "least 1"
+            f"column {column} holds {_text(table[column][row])!r} in row {row + 1}; expected a number of labels, "
+            "at least 1"
         )
     return numbers.astype(np.int64)
 
@@ -332,7 +331,7 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
         return
     first = twice[(twice[[*keys, "seed"]] == twice.iloc[0][[*keys, "seed"]]).all(axis=1)]
     group = table.loc[first.index]
-    apart = [str(c) for c in _free(table, columns) if group[c].map(_text).nunique() > 1]
+    apart = [c for c in _free(table, columns) if group[c].map(_text).nunique() > 1]
     shown = ["arm", "source", "labels", "seed"]
     which = ", ".join(f"{columns[role]} = {_text(group.iloc[0][columns[role]])}" for role in shown if role in columns)
     if not apart:
@@ -341,7 +340,7 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     value = _text(group.iloc[0][named[0]])
     raise DataError(
         f"{len(group)} rows hold {which} and differ in {listed(apart[:4])}; keep those of one question, as in --where "
-        f'"{named[0]}={value}", or say what tells runs apart, as in --columns seed={apart[0]}'
+        f'"{named[0]}={value}", or name the column that tells runs apart, as in --columns seed=COLUMN'
     )
 
 
@@ -395,7 +394,7 @@ def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_col
         raise SettingsError(
             f"nothing says which of the arms {listed(shown if len(shown) <= 8 else [*shown[:8], 'others'])} need no "
             "source, such as training from scratch or ridge regression; name them, as in --without "
-            f"{shown[-1]!r}, or say --without none"
+            f"{shown[0]!r}, or say --without none"
         )
     for name in without:
         if name not in names:
@@ -438,9 +437,7 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
         if len(one) != len(other):
             arm = Arm(rows["method"][at], rows["source"][at])
             raise DataError(
-                f"the predictions of {arm}, seed {rows['seed'][at]}, are of {len(other):,} test examples and those before "
-                f"of {len(one):,}; expected the same examples in the same order for all runs"
+                f"the predictions of {arm}, seed {rows['seed'][at]}, are of {len(other):,} test examples and those "
+                f"before of {len(one):,}; expected the same examples in the same order for all runs"
             )
     return found
-
-

@@ -65,8 +65,8 @@ def _last(path: Path) -> float:
     lines = path.read_text(encoding="utf-8").split("\n")
     try:
         return float([line for line in lines if line.strip()][-1].split()[1])
-    except (IndexError, ValueError) as error:
-        raise CorruptDataError(f"{path} is no metric of MLflow ({error}); expected lines of time, value, step") from None
+    except (IndexError, ValueError):
+        raise CorruptDataError(f"{path} is no metric of MLflow; expected lines of time, value and step") from None
 
 
 def _meta(path: Path) -> dict[str, str]:

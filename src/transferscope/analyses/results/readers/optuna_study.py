@@ -38,7 +38,7 @@ def read(place: Path) -> Frame:
     """See `readers.RunsReader`."""
     try:
         with closing(_opened(place)) as store:
-            rows = {trial: row for trial, row in _trials(store)}
+            rows = dict(_trials(store))
             for trial, name, value, distribution in store.execute(
                 "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params"
             ):
