@@ -180,20 +180,6 @@ def compare(
             as_json=as_json,
         )
         return
-    refuse_unused(
-        {
-            "--without": without is not None,
-            "--columns": columns is not None,
-            "--where": where is not None,
-            "--wide": wide is not None,
-            "--better": better is not None,
-            "--unit": unit is not None,
-            "--predictions": predictions is not None,
-            "--next": next_runs is not None,
-            "--report": report is not None,
-        },
-        "results that you have are compared without --from, and are a file or folder that exists",
-    )
     from transferscope.analyses.compare.question import answer, ask
     from transferscope.analyses.compare.study_file import Budget, tuning_in_words
     from transferscope.cli.execute import execute, report_on
@@ -208,6 +194,20 @@ def compare(
             f"from behind --from, as in: transferscope compare {given[-1]} --from {' '.join(given[:-1]) or 'SOURCE'} "
             "(results that you have are a file or folder that exists)"
         )
+    refuse_unused(
+        {
+            "--without": without is not None,
+            "--columns": columns is not None,
+            "--where": where is not None,
+            "--wide": wide is not None,
+            "--better": better is not None,
+            "--unit": unit is not None,
+            "--predictions": predictions is not None,
+            "--next": next_runs is not None,
+            "--report": report is not None,
+        },
+        "results that you have are compared without --from, and are a file or folder that exists",
+    )
     minutes = None if budget is None else minutes_of(budget)
     is_race = seeds is None or until_settled or runs is not None or minutes is not None
     asked = ask(

@@ -75,7 +75,9 @@ def show_results(
     if n_next is not None:
         rows = result.next(n_next, question=question)
         if rows.empty:
-            typer.echo("no further run can change the answer", err=True)
+            open_ = question == "which" and "open" in result.verdict.outcomes.values()
+            more = "; --question whether goes on until it is known whether a source helps" if open_ else ""
+            typer.echo(f"no further run is needed to say which arm to use{more}", err=True)
         else:
             typer.echo(csv_text(rows), nl=False)
         return

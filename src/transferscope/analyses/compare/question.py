@@ -129,7 +129,11 @@ def compare(
         >>> print(result.verdict)  # doctest: +SKIP
         >>> result.report("digits.html")  # doctest: +SKIP
     """
-    of_results = {"without": without is not None, "columns": columns is not None, "predictions": predictions is not None}
+    of_results = {
+        "without": without is not None,
+        "columns": columns is not None,
+        "predictions": predictions is not None,
+    }
     if sources is None and (isinstance(target, pd.DataFrame) or _is_place(target)):
         of_training = {"labels": labels, "methods": methods, "diagnostics": diagnostics, "seeds": seeds, "runs": runs}
         refuse_unused(
