@@ -48,12 +48,6 @@ def test_numbers_are_shown_in_the_unit_of_the_reader() -> None:
     assert ACCURACY.shown(0.9412) == "94.1 %"
     assert ACCURACY.shown_interval(Interval(0.932, 0.95)) == "93.2–95.0"
     assert ACCURACY.shown_difference_interval(Interval(-0.004, 0.031)) == "−0.4 to +3.1"
-    assert ACCURACY.gain_in_words(-0.029) == "2.9 points below"
-    assert ACCURACY.gain_in_words(-0.0004) == "within 0.1 points of"
-    assert SQUARED_ERROR.in_words(0.2134) == "a squared error of 0.213"
-    assert SQUARED_ERROR.gain_in_words(0.0121) == "0.0121 below"
-    assert SQUARED_ERROR.gain_in_words(-1.0234) == "1.02 above"
-    assert SQUARED_ERROR.gain_interval_in_words(Interval(-0.004, 0.031)) == "a reduction of −0.004 to 0.031"
 
 
 def test_a_share_of_one_example_is_what_its_change_makes_of_the_measure() -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from analyses.results.simulated import CONTROLS, WAYS, drawn, scores, table
+from analyses.results.simulated import CONTROLS, WAYS, drawn, scores
 from transferscope.analyses.results import RunColumns, compare_results
 from transferscope.decision import decide
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError
 
 VALUES = drawn(3, n_seeds=3)
-RUNS = [(row.arm, row.seed, row.accuracy) for row in table(VALUES).itertuples()]
+RUNS = [(arm, seed, float(VALUES[at, seed]) / 100) for at, arm in enumerate((*CONTROLS, *WAYS)) for seed in range(3)]
 EXPECTED = decide(scores(VALUES))
 
 

@@ -336,7 +336,10 @@ def test_ask_and_tell_end_in_an_answer(seed: int) -> None:
     while not (more := found.next(4)).empty:
         assert list(more.columns) == list(rows.columns)
         assert more["accuracy"].isna().all()
-        done = more.assign(accuracy=[truth[arms.index(row.arm), row.seed] for row in more.itertuples()], seconds=20.0)
+        done = more.assign(
+            accuracy=[truth[arms.index(arm), seed] for arm, seed in zip(more["arm"], more["seed"], strict=True)],
+            seconds=20.0,
+        )
         rows = pd.concat([rows, done], ignore_index=True)
         assert not rows.duplicated(["arm", "seed"]).any()
         found = compare_results(rows, without=CONTROLS)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -252,7 +252,8 @@ def find_columns(
     """The columns that were not named, by their common names; see `columns.columns_by_role`."""
     given = {role: getattr(columns, role) for role in ROLES}
     found, notes = columns_by_role(frame, ROLES, given, optional=optional)
-    return replace(columns, **found), notes
+    labels, arm, score, seed, stderr = (found[role] for role in ROLES)
+    return LabelColumns(labels, arm, score, seed, stderr, columns.scratch, columns.better), notes
 
 
 def _scratch_among(arms: list[str], named: str | None) -> str:

@@ -8,6 +8,7 @@ from transferscope.records import Cost, Failure
 from transferscope.store import PlannedCell, StoredCell, StudyRow
 from transferscope.study.frames import StudyFrames, cells_frame, records_frame
 
+_LABELS = ("method", "source", "n_target", "seed")
 _FAILED = Failure("exception", "the table says that it failed")
 
 
@@ -21,17 +22,12 @@ def frames_of(runs: Runs, name: str, *, margin: float | None = None) -> StudyFra
     """
     stored = [
         StoredCell(
-            PlannedCell(
-                str(at),
-                "method",
-                {label: getattr(row, label) for label in ("method", "source", "n_target", "seed")},
-                {},
-            ),
-            row.state,
-            cost=Cost(seconds=row.seconds) if row.state == "done" else None,
-            failure=_FAILED if row.state == "failed" else None,
+            PlannedCell(str(at), "method", {label: row[label] for label in _LABELS}, {}),
+            row["state"],
+            cost=Cost(seconds=row["seconds"]) if row["state"] == "done" else None,
+            failure=_FAILED if row["state"] == "failed" else None,
         )
-        for at, row in zip(runs.rows.index, runs.rows.itertuples(index=False), strict=True)
+        for at, row in enumerate(runs.rows.to_dict("records"))
     ]
     done = runs.rows[runs.rows["state"] == "done"]
     records = pd.DataFrame(

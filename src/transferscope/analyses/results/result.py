@@ -68,7 +68,7 @@ class ResultsComparison(ComparisonResult):
         columns, table = self.runs.columns, self.runs.table
         rows = []
         for arm, n_target, seed in turns[:n]:
-            row: dict[str, Any] = {name: one for name in table if (one := _only_value(table[name])) is not None}
+            row: dict[str, Any] = {str(name): one for name in table if (one := _only_value(table[name])) is not None}
             for role in ("score", "cost", "state", "predictions"):
                 row.pop(columns.get(role, ""), None)
             row |= {columns["arm"]: arm.method, columns.get("seed", "seed"): self.runs.seeds.get(seed, seed)}
@@ -108,14 +108,14 @@ class ResultsComparison(ComparisonResult):
         columns = ("Method", "Source", "Labels", "Seed", measure.title, "State")
         cells = [
             (
-                Cell(row.method),
-                Cell(row.source or "–"),
-                Cell("all" if row.n_target == ALL_LABELS else f"{row.n_target:,}"),
-                Cell(str(self.runs.seeds.get(row.seed, row.seed))),
-                Cell("–" if np.isnan(row.score) else measure.shown(row.score)),
-                Cell(row.state),
+                Cell(row["method"]),
+                Cell(row["source"] or "–"),
+                Cell("all" if row["n_target"] == ALL_LABELS else f"{row['n_target']:,}"),
+                Cell(str(self.runs.seeds.get(row["seed"], row["seed"]))),
+                Cell("–" if np.isnan(row["score"]) else measure.shown(row["score"])),
+                Cell(row["state"]),
             )
-            for row in rows.head(_MOST_ROWS).itertuples(index=False)
+            for row in rows.head(_MOST_ROWS).to_dict("records")
         ]
         left_out = f" The first {_MOST_ROWS} of {len(rows):,}." if len(rows) > _MOST_ROWS else ""
         table = Table(

@@ -232,7 +232,8 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
     if role == "labels":
         long = long.assign(labels=long["labels"].str.replace("_", "").astype(int))
         long = long[long["labels"] > 0]  # 0: before any training
-    return long.reset_index(drop=True), replace(asked, **{role: role, "metric": name, "wide": None})
+    asked = replace(asked, metric=name, wide=None)
+    return long.reset_index(drop=True), replace(asked, arm=role) if role == "arm" else replace(asked, labels=role)
 
 
 def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.DataFrame]:
@@ -435,7 +436,7 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
         found[place] = example_scores(path, float(row["score"]), runs.measure.name)
     for (_, one), (at, other) in pairwise(found.items()):
         if len(one) != len(other):
-            arm = Arm(rows["method"][at], rows["source"][at])
+            arm = str(Arm(rows["method"][at], rows["source"][at]))
             raise DataError(
                 f"the predictions of {arm}, seed {rows['seed'][at]}, are of {len(other):,} test examples and those "
                 f"before of {len(one):,}; expected the same examples in the same order for all runs"
