@@ -214,7 +214,12 @@ def _text(cell: object) -> str:
 def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns]:
     """A table with a score in every row, of one with a column for each arm, or for each number of labels."""
     assert asked.wide is not None
-    name, role = asked.metric or "score", "arm" if asked.wide == "arms" else "labels"
+    if asked.metric is None:
+        raise SettingsError(
+            f"a table with a column for each of several {asked.wide} does not name what it measures; name it, as in "
+            "--metric accuracy"
+        )
+    name, role = asked.metric, "arm" if asked.wide == "arms" else "labels"
     optional = [*ROLES]
     roles = {key: about for key, about in ROLES.items() if key != role}
     given = {key: getattr(asked, key) for key in roles}
