@@ -50,8 +50,9 @@ class Words:
 
     Args:
         package: The package that holds the template, as in "transferscope.analyses.compare".
-        filters: Filters beside the common ones: `listed`, `counted`, `of_labels` (numbers of labels), `duration`, `about` (a rough duration), `arm`
-            and `arms` (of "method", "source" pairs), `method`, `chance` (a probability in percent).
+        filters: Filters beside the common ones: `listed`, `counted`, `of_labels` (numbers of labels), `duration`,
+            `about` (a rough duration), `arm` and `arms` (of "method", "source" pairs), `method`, `chance` (a
+            probability in percent).
     """
 
     def __init__(self, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})) -> None:

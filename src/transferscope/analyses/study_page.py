@@ -74,7 +74,7 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
         more = (budgets,) if budgets and question == "which" else ()
         questions.append(_question(question, own, words.all_of(_to_ask(question, own, summary)), more))
         if own and own[0].sentence:
-            answers.append(Answer(_SHORT[question], own[0].sentence, questions[-1].slug))
+            answers.append(Answer(SHORT[question], own[0].sentence, questions[-1].slug))
     about = tuple(
         replace(section, folded=True)
         for section in (gaps_section(summary), data_section(summary.frames, data), origins_section(summary))
@@ -83,9 +83,9 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
     return [_answer(summary, answers), *questions, Section("The study", "study", (), sections=about)]
 
 
-_SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}
+SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}
 
-_TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "positive", "no": "negative"}
+TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "positive", "no": "negative"}
 
 
 def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
@@ -94,7 +94,7 @@ def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
     step, command = next_step(summary)
     overview = Overview(
         outcome=outcomes_in_words(summary.decided),
-        tone=_TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
+        tone=TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
         headline=summary.verdict.headline,
         picture=draw_arms(summary),
         answers=tuple(answers),

@@ -20,7 +20,7 @@ from transferscope.cli.options import (
     PrecisionOption,
     TuningOption,
 )
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, refuse_unused
 
 if TYPE_CHECKING:
     from transferscope.models import Pretrained
@@ -38,7 +38,8 @@ def compare(
         str,
         typer.Argument(
             autocompletion=among(DATA),
-            help="The data set of interest, by name (see `transferscope data`); or a study file alone, to run it.",
+            help="The data set of interest, by name (see `transferscope data`); or alone, without --from: a study file "
+            "to run, or results that you have (a table with a row for each run, or a folder of runs).",
         ),
     ],
     rest: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
@@ -80,7 +81,7 @@ def compare(
     question: Annotated[
         Question, typer.Option(help="What is settled: which way is best, or whether a source helps.")
     ] = (Question.WHICH),
-    margin: Annotated[float, typer.Option(help="Differences of no interest, in points.")] = 1.0,
+    margin: Annotated[float | None, typer.Option(help="Differences of no interest, in points. [1]")] = None,
     steps: Annotated[
         int | None,
         typer.Option(
@@ -117,6 +118,36 @@ def compare(
     workers: Annotated[int | None, typer.Option(help="Processes. [by machine]")] = None,
     keep: KeepOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Write the page anew as runs end.")] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(help="Of results: arms that need no source, as in --without scratch ridge; none for none."),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Of results: which column holds what, as in --columns arm=model seed=fold; there are arm, source, "
+            "seed, labels, cost, state and predictions. [by their usual names]"
+        ),
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="Of results: the rows to keep, as in --where dataset=sst2.")
+    ] = None,
+    wide: Annotated[
+        str | None, typer.Option(metavar="arms|labels", help="Of results: what the columns of scores are of.")
+    ] = None,
+    better: Annotated[
+        str | None, typer.Option(metavar="lower|higher", help="Of results: which scores are better. [told by name]")
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option(help='Of results: the unit of scores; "share" for shares of 1. [told by size]')
+    ] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="Of results: folder with what each run gave for every test example.")
+    ] = None,
+    next_runs: Annotated[
+        int | None, typer.Option("--next", min=1, help="Of results: print rows of so many runs to make next, as CSV.")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Of results: the HTML file to write. [OUT/NAME.html]")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
     as_json: AsJson = False,
 ) -> None:
@@ -125,7 +156,29 @@ def compare(
     The cheapest runs come first, then those that can still change the answer, until it is settled; with --seeds all are
     made. There is an answer at any time; after Ctrl-C the same command goes on. The study file that it writes can be
     edited and run again with `transferscope run`.
+
+    Without --from, TARGET is the file or folder of results that somebody has: nothing is run, and the answer is theirs.
     """
+    if not rest and not source and not target.endswith(".toml") and Path(target).exists():  # data need --from
+        from transferscope.cli.results import show_results
+
+        show_results(
+            target,
+            without=without,
+            columns=[*(columns or []), *([f"metric={metric}"] if metric else [])],
+            where=where or [],
+            wide=wide,
+            better=better,
+            unit=unit,
+            predictions=predictions,
+            margin=margin,
+            question=question.value,
+            n_next=next_runs,
+            page=report,
+            folder=out,
+            as_json=as_json,
+        )
+        return
     from transferscope.analyses.compare.question import answer, ask
     from transferscope.analyses.compare.study_file import tuning_in_words
     from transferscope.cli.execute import execute, report_on
@@ -141,8 +194,23 @@ def compare(
         raise SettingsError(
             f"compare was given {said!r} and "
             f"{'no source' if not source else 'more than one target'}; the target comes first and what to transfer "
-            f"from behind --from, as in: transferscope compare {given[-1]} --from {' '.join(given[:-1]) or 'SOURCE'}"
+            f"from behind --from, as in: transferscope compare {given[-1]} --from {' '.join(given[:-1]) or 'SOURCE'} "
+            "(results that you have are a file or folder that exists)"
         )
+    refuse_unused(
+        {
+            "--without": without is not None,
+            "--columns": columns is not None,
+            "--where": where is not None,
+            "--wide": wide is not None,
+            "--better": better is not None,
+            "--unit": unit is not None,
+            "--predictions": predictions is not None,
+            "--next": next_runs is not None,
+            "--report": report is not None,
+        },
+        "results that you have are compared without --from, and are a file or folder that exists",
+    )
     minutes = None if budget is None else minutes_of(budget)
     is_race = seeds is None or until_settled or runs is not None or minutes is not None
     asked = ask(
@@ -152,7 +220,9 @@ def compare(
         methods=methods,
         diagnostics=diagnostics or [],
         seeds=seeds,
-        race={"question": question.value, "margin": margin, "runs": runs, "minutes": minutes} if is_race else None,
+        race={"question": question.value, "margin": 1.0 if margin is None else margin, "runs": runs, "minutes": minutes}
+        if is_race
+        else None,
         network=network,
         training=_given(
             steps=steps,

@@ -52,6 +52,9 @@ LIST_OPTIONS = (
     "--widths",
     "--diagnostics",
     "--scores",
+    "--without",
+    "--columns",
+    "--where",
 )
 """Options that take several values, as in --labels 100 600."""
 

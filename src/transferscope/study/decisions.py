@@ -12,6 +12,9 @@ from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.metric import Metric
 
+MOST_SEEDS = 12
+"""Of an arm, where runs are made until the question is settled."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arm:
@@ -86,7 +89,7 @@ def scores_of(
     return Scores(
         arms=tuple(map(str, arms)),
         values=values,
-        with_source=np.array([bool(arm.source) for arm in arms]),
+        with_source=np.array([bool(arm.source) or arm.method in frames.source_unnamed for arm in arms]),
         clusters=np.array([sources.get(arm.source, len(sources) + i) for i, arm in enumerate(arms)]),
         cost=_seconds(frames, own, places, len(arms)),
         example_variance=_example_variance(frames, own, places, columns, values.shape),

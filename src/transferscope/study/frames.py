@@ -106,6 +106,11 @@ class StudyFrames:
         """The names under which the study has methods that derive from `methods.Control`, as it was planned."""
         return frozenset(self.study.facts.get("controls", ())).intersection(self.methods)
 
+    @cached_property
+    def source_unnamed(self) -> frozenset[str]:
+        """The methods that have a source of which no name is known, as in a table of results."""
+        return frozenset(map(str, self.study.facts.get("source_unnamed", ())))
+
     @property
     def classes(self) -> list[str] | None:
         """Names of the target's classes or labels of whole inputs; None for others, or when the facts do not say."""

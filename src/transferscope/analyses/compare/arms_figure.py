@@ -82,11 +82,13 @@ def _rows(summary: Summary) -> tuple[list[_Row], str]:
         kept = {(c.source or "", c.method) for c in summary.comparisons if c.facts.name in _named(summary)}
         shown = [arm for i, arm in enumerate(shown) if i < _MOST_ARMS or arm in kept]
     rows: list[_Row] = []
-    for source in ["", *summary.frames.sources]:
-        own = [arm for arm in shown if arm[0] == source]
+    unnamed = summary.frames.source_unnamed
+    groups = {"No source": [arm for arm in shown if not arm[0] and arm[1] not in unnamed]}
+    groups["With a source"] = [arm for arm in shown if not arm[0] and arm[1] in unnamed]
+    groups |= {f"From {source}": [arm for arm in shown if arm[0] == source] for source in summary.frames.sources}
+    for heading, own in groups.items():
         if own:
-            rows.append(_Row(f"From {source}" if source else "No source"))
-            rows += [_Row(summary.name_of("", arm[1]), arm) for arm in own]
+            rows += [_Row(heading), *(_Row(summary.name_of("", arm[1]), arm) for arm in own)]
     left_out = len(summary.arms) - len(shown)
     return rows, f" {left_out:,} arms that score lower are in the CSV." if left_out else ""
 

@@ -2,11 +2,12 @@
 
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
+import pandas as pd
 from torch import nn
 
 from transferscope.analyses.compare.result import ComparisonResult
@@ -23,13 +24,15 @@ from transferscope.analyses.compare.study_file import (
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.analyses.notebook import shown_in_notebook
+from transferscope.analyses.results import RunColumns, compare_results
 from transferscope.data.task import Dataset
 from transferscope.decision import Question
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, refuse_unused
 from transferscope.methods import Scratch
 from transferscope.models import Pretrained
 from transferscope.models.build import makes_network
 from transferscope.store import Store
+from transferscope.study.decisions import MOST_SEEDS
 from transferscope.study.frames import read_study
 from transferscope.study.places import open_new
 from transferscope.study.run import Event, ignore, run_study
@@ -37,23 +40,20 @@ from transferscope.study.spec import StudySpec, parse_spec, read_spec
 from transferscope.study.status import StudyStatus
 from transferscope.wording import cell_words, counted
 
-MOST_SEEDS = 12
-"""Of an arm, where runs are made until the question is settled."""
-
 LONGEST_RUN = 10.0
 """Minutes that a run may be expected to take which nobody has asked for: by name, with --seeds or with a budget."""
 
 
 def compare(
-    target: str | Dataset,
-    sources: Source | Sequence[Source],
+    target: str | Path | Dataset | pd.DataFrame,
+    sources: Source | Sequence[Source] | None = None,
     *,
     labels: Sequence[int] = (),
     methods: Sequence[str] | None = None,
     diagnostics: Sequence[str] = (),
     seeds: int | None = None,
     question: Question = "which",
-    margin: float = 1.0,
+    margin: float | None = None,
     runs: int | None = None,
     minutes: float | None = None,
     network: str | None = None,
@@ -63,9 +63,16 @@ def compare(
     tuning: bool = True,
     metric: str | None = None,
     folder: str | Path = "runs",
+    without: Collection[str] | None = None,
+    columns: RunColumns | None = None,
+    predictions: str | Path | None = None,
     on_event: Callable[[Event], None] = ignore,
 ) -> ComparisonResult:
-    """Compare ways to transfer, and ways that need no source, on a target.
+    """Compare ways to transfer, and ways that need no source, on a target; or results that are there.
+
+    Results are given alone, as a data frame, or as the path of a file or folder that exists, with `without`, `columns`,
+    `predictions` and `margin` (`analyses.results.compare_results`); nothing is run, and `next` of what is returned says
+    which runs to make.
 
     Unless `seeds` are given, the cheapest runs come first, then those that can still change the answer, until it is
     settled (`decision.next_runs`), with at most MOST_SEEDS seeds of each arm. A run that is expected to take more than
@@ -83,7 +90,7 @@ def compare(
 
     Args:
         target: The data of interest: a name as in `transferscope.data.load.load` ("mnist", "npz:PATH", ...), or a data
-            set in memory. Its test part is what methods are compared on.
+            set in memory. Its test part is what methods are compared on. Or results, without sources.
         sources: What to transfer from: data likewise; a pretrained network by name ("hf:FOLDER", "timm:NAME",
             "torchvision:NAME", "package.module:factory", "file.py:factory"), as a `Pretrained`, or as a
             `torch.nn.Module` that can be made again in another process (see `pretrained_module`); or several of them.
@@ -97,7 +104,7 @@ def compare(
             1; with `runs` or `minutes` the most of one arm. None until the question is settled.
         question: "which" arm to use, or "whether" a source helps, which takes more runs.
         margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
-            labels of each input, or of R² for numbers.
+            labels of each input, or of R² for numbers. None for 1.
         runs: Most runs, at least 2; None for no such limit.
         minutes: How long it may take, above 0: a run that would not fit is not begun. None for no such limit.
         network: Name of the network, as in `NetworkSettings`; None for that of the first source that names one, else a
@@ -113,6 +120,9 @@ def compare(
         metric: "balanced-accuracy", "macro-f1" or "matthews", for rare classes; None for accuracy, or what suits
             other labels. Changing it trains nothing again.
         folder: Where the study file, the store and data given in memory are kept.
+        without: Of results: names of arms that need no source.
+        columns: Of results: which column holds what.
+        predictions: Of results: a folder with what each run gave for every test example.
         on_event: Called with progress; without it, a notebook shows a bar.
 
     Returns:
@@ -126,6 +136,26 @@ def compare(
         >>> print(result.verdict)  # doctest: +SKIP
         >>> result.report("digits.html")  # doctest: +SKIP
     """
+    of_results = {
+        "without": without is not None,
+        "columns": columns is not None,
+        "predictions": predictions is not None,
+    }
+    if sources is None and (isinstance(target, pd.DataFrame) or _is_place(target)):
+        of_training = {"labels": labels, "methods": methods, "diagnostics": diagnostics, "seeds": seeds, "runs": runs}
+        refuse_unused(
+            {name: bool(given) for name, given in {**of_training, "minutes": minutes, "metric": metric}.items()},
+            "results are given, for which nothing is run",
+        )
+        return compare_results(target, without=without, columns=columns, predictions=predictions, margin=margin)
+    if sources is None:
+        raise SettingsError(
+            "compare was given no source; give what to transfer from after the target, as in compare(target, sources), "
+            "or results alone: a data frame, or the path of a file or folder that exists"
+        )
+    refuse_unused(of_results, "sources are given, which are trained on")
+    _check_target(target)
+    assert isinstance(target, str | Dataset)
     asked = ask(
         target,
         sources,
@@ -135,7 +165,7 @@ def compare(
         seeds=seeds,
         race=None
         if seeds is not None and runs is None and minutes is None
-        else {"question": question, "margin": margin, "runs": runs, "minutes": minutes},
+        else {"question": question, "margin": 1.0 if margin is None else margin, "runs": runs, "minutes": minutes},
         network=network,
         training=training,
         pretraining=pretraining,
@@ -308,6 +338,11 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
         if finished or steps >= most:
             return EnoughSteps(steps, finished)
         steps = min(2 * steps, most)
+
+
+def _is_place(target: object) -> TypeGuard[str | Path]:
+    """Whether a target is the path of a file or folder that exists; data have a kind before theirs."""
+    return isinstance(target, str | Path) and Path(target).exists()
 
 
 def _listed(name: str, values: object) -> list[Any]:

@@ -76,6 +76,7 @@ def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
         gain=gain.value if gain else None,
         ends=(gain.low, gain.high) if gain else None,
         margin=decision.margin,
+        covers=decision.covers,
         unfinished=one.pairs(rising),
     )
 

@@ -1,7 +1,10 @@
 """The sentences of a comparison, with numbers as its measure has them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+
+from jinja2 import pass_context
+from jinja2.runtime import Context
 
 from transferscope.statements import Words
 from transferscope.study.metric import Metric
@@ -11,6 +14,10 @@ from transferscope.wording import sizes_in_words
 @cache
 def words_of(metric: Metric) -> Words:
     """The sentences of words.j2; numbers are in points, a `fit` is as it was measured."""
+
+    @pass_context
+    def with_labels(said: Context, sizes: Sequence[int]) -> str:
+        return f"with {sizes_in_words(sizes)}{', on this test set,' if said.get('covers') == 'seeds' else ''}"
 
     def between(ends: tuple[float | None, float | None] | None) -> str:
         low, high = ends or (None, None)
@@ -26,6 +33,6 @@ def words_of(metric: Metric) -> Words:
         "points": metric.points,
         "reached": lambda level, sizes: metric.level(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else ""),
         "within": metric.within,
-        "with_labels": lambda sizes: f"with {sizes_in_words(sizes)}",
+        "with_labels": with_labels,
     }
     return Words("transferscope.analyses.compare", filters)

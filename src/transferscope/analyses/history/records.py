@@ -2,7 +2,6 @@
 
 import functools
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,11 +9,12 @@ import numpy as np
 import pandas as pd
 from platformdirs import user_data_path
 
+from transferscope.analyses.columns import better_of
 from transferscope.analyses.plan.measurements import ACCURACIES, LabelColumns, check_one_measure, find_columns
-from transferscope.analyses.scaling.measurements import FALLING, RISING
+from transferscope.analyses.scaling.checks import words_in
 from transferscope.data.arrays import check_spellings
 from transferscope.data.frame import read_frame
-from transferscope.errors import CorruptDataError, DataError, SettingsError, StoreError, unknown_name
+from transferscope.errors import CorruptDataError, DataError, StoreError, unknown_name
 from transferscope.files import require_regular, written_whole
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import candidate_words, listed
@@ -194,13 +194,7 @@ def table_rows(
     if task_column is not None and task_column not in frame.columns:
         raise unknown_name("column", task_column, map(str, frame.columns))
     named, _ = find_columns(frame, columns, optional=("labels", "seed", "stderr"))
-    words = set(re.findall(r"[a-z]+[0-9]?", str(named.score).lower()))
-    better = columns.better or ("lower" if words & FALLING else "higher" if words & RISING else None)
-    if better is None:
-        raise SettingsError(
-            f"the name of column {named.score} does not tell which scores are better; say it with --better higher or "
-            "--better lower"
-        )
+    better = better_of(str(named.score), columns.better)
     check_one_measure(frame, str(named.score), str(named.arm), *([task_column] if task_column else []))
     for name, what in ((named.arm, "arms"), (task_column, "tasks")):
         check_spellings(frame[name].tolist() if name else (), f"the rows of column {name}", what)
@@ -220,7 +214,7 @@ def table_rows(
         )
     mean = tidy.groupby(keys, sort=False, dropna=False)["score"].mean().reset_index()
     measure = str(named.score)
-    if words & ACCURACIES:  # of all tables in one unit, as studies keep it
+    if words_in(measure) & ACCURACIES:  # of all tables in one unit, as studies keep it
         measure = "accuracy"
         mean["score"] /= 100.0 if mean["score"].max() > 1 else 1.0
     return mean.assign(measure=measure, better=better, origin=origin)

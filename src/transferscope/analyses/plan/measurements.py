@@ -8,8 +8,9 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from transferscope.analyses.columns import ARM_NAMES, SEED_NAMES, Role, columns_by_role
 from transferscope.analyses.scaling.checks import check_units, told_apart
-from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves, known_by
+from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves
 from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.numerics.class_measures import CLASS_MEASURES
@@ -19,16 +20,23 @@ from transferscope.study.frames import StudyFrames
 from transferscope.study.named_measure import NamedMeasure
 from transferscope.wording import candidate_words, capitalised, counted, listed, measure_words, number_words
 
-ALIASES = {
-    "labels": "labels n_labels num_labels n_target labelled labeled n_labelled n_labeled label_count train_size "
-    "n_train num_train n_examples examples n_samples samples size sizes n",
-    "arm": "arm method approach model init initialisation initialization start variant",
-    "score": "score accuracy acc test_accuracy test_acc val_accuracy top1 r2 f1 macro_f1 auc auroc error err "
-    "test_error error_rate mse rmse mae loss test_loss",
-    "seed": "seed seeds run rep repeat repetition trial fold",
-    "stderr": "stderr std_error standard_error se sem uncertainty",
+ROLES = {
+    "labels": Role(
+        "numbers of labels",
+        "labels n_labels num_labels n_target labelled labeled n_labelled n_labeled label_count train_size n_train "
+        "num_train n_examples examples n_samples samples size sizes n",
+    ),
+    "arm": Role("arms (from scratch, and the ways of transfer)", ARM_NAMES),
+    "score": Role(
+        "scores",
+        "score accuracy acc test_accuracy test_acc val_accuracy top1 r2 f1 macro_f1 auc auroc error err test_error "
+        "error_rate mse rmse mae loss test_loss",
+        alone=True,
+    ),
+    "seed": Role("seeds", SEED_NAMES),
+    "stderr": Role("standard errors", "stderr std_error standard_error se sem uncertainty"),
 }
-"""Names under which tables keep each column."""
+"""What the columns of a table hold."""
 
 SCRATCH_NAMES = frozenset(
     (
@@ -249,69 +257,11 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
 def find_columns(
     frame: pd.DataFrame, columns: LabelColumns, *, optional: Collection[str] = ("seed", "stderr")
 ) -> tuple[LabelColumns, list[str]]:
-    """The columns that were not named, by their common names.
-
-    Args:
-        frame: The table.
-        columns: Those that were named.
-        optional: Those that there need not be.
-
-    Returns:
-        All of them, and what was read as what.
-
-    Raises:
-        UnknownNameError: A named column does not exist.
-        SettingsError: One cannot be found, or there are several measures.
-    """
-    by_name = known_by(frame, "²")
-    notes: list[str] = []
-    found: dict[str, str | None] = {}
-    taken = {value for value in (columns.labels, columns.arm, columns.score, columns.seed, columns.stderr) if value}
-    for role, aliases in ALIASES.items():
-        given = getattr(columns, role)
-        if given is not None:
-            if given not in frame.columns:
-                raise unknown_name("column", given, map(str, frame.columns))
-            found[role] = given
-            continue
-        alike = [[name for name in by_name.get(alias, ()) if name not in taken] for alias in aliases.split()]
-        known = [name for names in alike for name in names]
-        if role in optional and not known:
-            continue
-        if role == "score" and len(known) > 1:
-            raise SettingsError(
-                f"the table holds several measures ({listed(known)}); choose one with --score-column {known[0]}"
-            )
-        twins = [name for name in known if name.lower() == known[0].lower()] if known else []
-        if len(twins) > 1:
-            raise SettingsError(
-                f"the columns {listed(twins)} could both hold {_WHAT[role]}; choose one with --{role}-column {twins[0]}"
-            )
-        if not known:
-            raise SettingsError(
-                f"the table has no column of {_WHAT[role]} among {listed([str(name) for name in frame.columns])}; name "
-                f"it with --{role}-column"
-            )
-        if known[1:] and known[1] in next(filter(None, alike)):
-            raise SettingsError(
-                f"the columns {known[0]} and {known[1]} differ in case or signs alone, and either may hold "
-                f"{_WHAT[role]}; name one with --{role}-column"
-            )
-        found[role] = known[0]
-        taken.add(known[0])
-        if known[0] != role:
-            notes.append(f"{known[0]} was read as the {_WHAT[role]}")
-    labels, arm, score, seed, stderr = (found.get(role) for role in ALIASES)
+    """The columns that were not named, by their common names; see `columns.columns_by_role`."""
+    given = {role: getattr(columns, role) for role in ROLES}
+    found, notes = columns_by_role(frame, ROLES, given, optional=optional)
+    labels, arm, score, seed, stderr = (found[role] for role in ROLES)
     return LabelColumns(labels, arm, score, seed, stderr, columns.scratch, columns.better), notes
-
-
-_WHAT = {
-    "labels": "numbers of labels",
-    "arm": "arms (from scratch, and the ways of transfer)",
-    "score": "scores",
-    "seed": "seeds",
-    "stderr": "standard errors",
-}
 
 
 def _scratch_among(arms: list[str], named: str | None) -> str:

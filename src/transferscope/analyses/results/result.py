@@ -1,0 +1,145 @@
+"""What a comparison of somebody else's runs returns."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from transferscope.analyses.compare.arms_figure import draw_arms
+from transferscope.analyses.compare.page import study_parts
+from transferscope.analyses.compare.result import ComparisonResult
+from transferscope.analyses.compare.statements import completeness, outcomes_in_words, settling, words_of
+from transferscope.analyses.results.runs import Runs
+from transferscope.analyses.study_page import SHORT, TONES
+from transferscope.decision import Question, next_runs
+from transferscope.report.blocks import Answer, Block, Cell, Column, Overview, Points, Section, Table, Text
+from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
+from transferscope.study.decisions import MOST_SEEDS, arms_of, margin_of, scores_of
+from transferscope.wording import ALL_LABELS, capitalised
+
+_MOST_ROWS = 500
+
+
+@dataclass(frozen=True)
+class ResultsComparison(ComparisonResult):
+    """What a comparison of runs shows that are there.
+
+    Attributes:
+        runs: The runs as they were read.
+    """
+
+    runs: Runs
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether transfer helps, which arm to use, how surely, and how the table was read."""
+        said = self.summary.verdict
+        notes = tuple(f"{capitalised(note)}." for note in self.runs.notes)
+        return Verdict(said.outcomes, said.headline, (*said.sentences, *notes), said.lines)
+
+    def next(self, n: int = 1, *, question: Question = "which") -> pd.DataFrame:
+        """The runs to make next, the most useful first: rows of the table's own columns, without a score.
+
+        A row is added to the table with its score, and the question asked again.
+
+        Args:
+            n: Most rows.
+            question: "which" arm to use, or "whether" a source helps, which takes more runs.
+
+        Returns:
+            At most n rows; none where no run can change the answer. A seed that the table has not is the next number.
+
+        Raises:
+            SettingsError: n is below 1.
+        """
+        frames = self.summary.frames
+        wanted = []
+        for n_target in frames.sizes:
+            arms = arms_of(frames, n_target)
+            seeds = list(frames.seeds)
+            spare = (seed for seed in range(max(seeds) + 1 + MOST_SEEDS) if seed not in seeds)
+            seeds += [next(spare) for _ in range(MOST_SEEDS - len(seeds))]
+            scores = scores_of(frames, n_target, seeds=seeds)
+            chosen = next_runs(scores, margin=margin_of(frames), question=question, at_once=n)
+            wanted.append([(arms[arm], n_target, seeds[seed]) for arm, seed in chosen])
+        turns = [run for turn in range(n) for runs in wanted for run in runs[turn : turn + 1]]
+        columns, table = self.runs.columns, self.runs.table
+        rows = []
+        for arm, n_target, seed in turns[:n]:
+            row: dict[str, Any] = {str(name): one for name in table if (one := _only_value(table[name])) is not None}
+            for role in ("score", "cost", "state", "predictions"):
+                row.pop(columns.get(role, ""), None)
+            row |= {columns["arm"]: arm.method, columns.get("seed", "seed"): self.runs.seeds.get(seed, seed)}
+            row |= {columns["source"]: arm.source} if "source" in columns else {}
+            row |= {columns.get("labels", "labels"): n_target} if n_target != ALL_LABELS else {}
+            rows.append(row)
+        named = [*table, *({columns.get("seed", "seed")} - set(table))]
+        return pd.DataFrame(rows, columns=named)
+
+    def sections(self) -> list[Section]:
+        """The page: the answer and a picture, the questions that the runs answer, and how they were read."""
+        summary, words = self.summary, words_of(self.summary.frames.metric)
+        parts = study_parts(summary)
+        shown = [
+            Section(QUESTIONS[part.question], part.question.replace(" ", "-"), (), sections=part.sections)
+            for part in parts
+            if part.sections
+        ]
+        answers = [Answer(SHORT[part.question], part.sentence, part.question.replace(" ", "-")) for part in parts]
+        steps = words.all_of(settling(summary.frames, summary.decided))
+        outcomes = set(summary.verdict.outcomes.values())
+        overview = Overview(
+            outcome=outcomes_in_words(summary.decided),
+            tone=TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
+            headline=summary.verdict.headline,
+            picture=draw_arms(summary),
+            answers=tuple(answers),
+            next_step=f"{steps[0]} The runs to make:" if steps else "",
+            command=f"transferscope compare {self.store} --next 4" if steps else "",
+        )
+        missing: list[Block] = [Text(said, "warning") for said in words.all_of(completeness(summary.frames))]
+        return [Section("In short", "verdict", (overview, *missing)), *shown, self._read()]
+
+    def _read(self) -> Section:
+        """How the table was read, and every run."""
+        rows, measure = self.runs.rows, self.runs.measure
+        columns = ("Method", "Source", "Labels", "Seed", measure.title, "State")
+        cells = [
+            (
+                Cell(row["method"]),
+                Cell(row["source"] or "–"),
+                Cell("all" if row["n_target"] == ALL_LABELS else f"{row['n_target']:,}"),
+                Cell(str(self.runs.seeds.get(row["seed"], row["seed"]))),
+                Cell("–" if np.isnan(row["score"]) else measure.shown(row["score"])),
+                Cell(row["state"]),
+            )
+            for row in rows.head(_MOST_ROWS).to_dict("records")
+        ]
+        left_out = f" The first {_MOST_ROWS} of {len(rows):,}." if len(rows) > _MOST_ROWS else ""
+        table = Table(
+            tuple(Column(name, numeric=name not in ("Method", "Source", "State")) for name in columns),
+            tuple(cells),
+            f"Every run.{left_out}",
+        )
+        notes = [Points(tuple(f"{capitalised(note)}." for note in self.runs.notes))] if self.runs.notes else []
+        return Section("The runs", "runs", (*notes, table), {"runs": rows}, folded=True)
+
+    def report(self, path: str | Path) -> ReportFiles:
+        """Write the page: one self-contained HTML file, with figures and tables in a folder beside it."""
+        return write_page(
+            self.sections(),
+            Path(path),
+            kicker="report",
+            title=self.title,
+            verdict=self.verdict,
+            facts=self.summary.in_short,
+            with_files=True,
+        )
+
+
+def _only_value(column: pd.Series) -> Any:
+    """The value that all rows have; None where there are several."""
+    values = column.dropna().unique()
+    return values[0] if len(values) == 1 and column.notna().all() else None

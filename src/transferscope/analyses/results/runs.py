@@ -1,0 +1,449 @@
+"""Runs as others keep them, a row each: which arm, source and seed, how many labels, what score."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from transferscope.analyses.columns import ARM_NAMES, SEED_NAMES, Role, better_of, columns_by_role
+from transferscope.analyses.plan.measurements import MEASURE_COLUMNS, check_one_measure
+from transferscope.analyses.results.by_example import example_scores
+from transferscope.analyses.scaling.checks import REPEATS, words_in
+from transferscope.analyses.scaling.measurements import FALLING, RISING, Better
+from transferscope.data.arrays import check_spellings
+from transferscope.data.cells import without_summaries
+from transferscope.data.frame import Frame
+from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.study.decisions import Arm
+from transferscope.study.named_measure import NamedMeasure
+from transferscope.wording import ALL_LABELS, counted, listed
+
+Wide = Literal["arms", "labels"]
+"""What the columns of scores are of, in a table with several scores in a row."""
+
+ROLES = {
+    "arm": Role("arms", ARM_NAMES),
+    "source": Role("sources", "source"),
+    "seed": Role("seeds", f"{SEED_NAMES} split"),
+    "labels": Role("numbers of labels", "labels n_labels num_labels n_target n_train num_train train_size shots"),
+    "cost": Role("seconds of a run", "seconds cost runtime train_runtime train_time train_seconds training_time"),
+    "state": Role("states of runs", "state status"),
+    "predictions": Role("files of predictions", "predictions prediction_file predictions_file"),
+}
+"""What the columns of a table of runs hold beside the score."""
+
+_FAILED = frozenset(("failed", "crashed", "killed", "error", "diverged", "oom", "timeout"))
+_DONE = frozenset(("", "finished", "done", "complete", "completed", "success", "succeeded", "ok"))
+_VALUES = ("value", "metric_value", "score")
+_NO_SHARES = frozenset(("r2", "mcc", "kappa", "reward", "psnr", "quality"))
+"""Measures of which more is better and that are no shares of 1."""
+_SPREADS = frozenset(("std", "sd", "stderr", "se", "sem", "ci", "lower", "upper", "runtime", "second", "seconds"))
+
+
+@dataclass(frozen=True)
+class RunColumns:
+    """Which column of a table of runs holds what; None for the usual names (`ROLES`).
+
+    Attributes:
+        arm: What was trained; or the method alone, beside a column of sources. Several columns with + between them are
+            one name.
+        source: What it was transferred from, empty for an arm without a source.
+        seed: The seed, fold or split: runs of two arms that share it are a pair.
+        labels: The number of labelled target examples.
+        cost: Seconds of a run.
+        state: Whether a run has failed.
+        predictions: A file of each run with what it gave for every test example (`by_example.example_scores`).
+        metric: The column of scores, or, in a table with a column of measures, one of these.
+        better: Which scores are better; None to tell by the name of the measure.
+        unit: Of the scores: "share" for a share of 1, "%", or any other; None to tell by their size.
+        wide: What columns of scores are of; None for one score in a row.
+        where: The rows to keep: a value by column.
+
+    Raises:
+        UnknownNameError: There is no such direction, or nothing that columns could be of.
+    """
+
+    arm: str | None = None
+    source: str | None = None
+    seed: str | None = None
+    labels: str | None = None
+    cost: str | None = None
+    state: str | None = None
+    predictions: str | None = None
+    metric: str | None = None
+    better: Better | None = None
+    unit: str | None = None
+    wide: Wide | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check what is one of few words."""
+        for option, given, known in (("--better", self.better, Better), ("--wide", self.wide, Wide)):
+            if given not in (None, *get_args(known)):
+                raise unknown_name(f"value of {option}", str(given), get_args(known))
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The runs of one question.
+
+    Attributes:
+        rows: A row each: method, source ("" for none, or for one without a name), n_target (ALL_LABELS where nothing
+            says it), seed (numbered), score (as the table has it; NaN unless done), seconds (NaN where unknown) and
+            state: "done", "failed", or "planned" for a row without a score.
+        examples: What the test examples give to the score of a run, by position in `rows`; empty without predictions.
+        measure: What is scored.
+        with_source: The arms that have a source.
+        seeds: What the table calls each seed, by number.
+        table: The rows as the table has them, in the same order.
+        columns: The table's column of each role, where there is one; "score" is that of scores.
+        notes: How the table was read.
+    """
+
+    rows: pd.DataFrame
+    examples: Mapping[int, Float[np.ndarray, " N"]]
+    measure: NamedMeasure
+    with_source: frozenset[Arm]
+    seeds: Mapping[int, object]
+    table: pd.DataFrame
+    columns: Mapping[str, str]
+    notes: tuple[str, ...]
+
+
+def read_runs(
+    read: Frame, asked: RunColumns, without: Collection[str] | None, *, folder: Path, predictions: Path | None = None
+) -> Runs:
+    """Read a table of runs.
+
+    Args:
+        read: The table and how it was read.
+        asked: Which column holds what.
+        without: Names of arms, methods or sources that need no source; empty where all have one, None where the table
+            says it.
+        folder: Where paths in a column of predictions begin.
+        predictions: A folder with the predictions of each run as ARM/SEED.csv (or .npz), or LABELS/ARM/SEED.csv.
+
+    Raises:
+        UnknownNameError: A column, measure or arm that is named does not exist.
+        SettingsError: Something must be said that the table does not: its measure, which scores are better, or which
+            arms need no source.
+        DataError: Rows repeat each other, mix units, or hold what is no score, seed or number of labels.
+    """
+    table, notes = _chosen(read.rows, asked.where), list(read.notes)
+    if asked.wide is not None:
+        table, asked = _long(table, asked)
+    score, measure_name, table = _score_column(table, asked)
+    given = {role: getattr(asked, role) for role in ROLES}
+    joined = (asked.arm or "").split("+")
+    if len(joined) > 1 and asked.arm not in table:
+        if unknown := [name for name in joined if name not in table]:
+            raise unknown_name("column", unknown[0], map(str, table.columns))
+        table = table.assign(**{str(asked.arm): table[joined].astype(str).agg(" ".join, axis=1)})
+    others = table.drop(columns=[score]).rename(columns=str)
+    found, said = columns_by_role(
+        others, ROLES, given, optional=[role for role in ROLES if role != "arm"], option=_option
+    )
+    columns = {role: column for role, column in found.items() if column is not None}
+    naming = [columns[role] for role in ("seed", "arm") if role in columns]
+    table, left = without_summaries(table, naming)
+    values = _numbers(table, score, "a score")
+    check_one_measure(
+        table.rename(columns={score: measure_name}), measure_name, *(name for name in naming if name != measure_name)
+    )
+    rows = pd.DataFrame(
+        {
+            "method": _names(table, columns["arm"], "arms"),
+            "source": _names(table, columns["source"], "sources", may_lack=True) if "source" in columns else "",
+            "n_target": _labels(table, columns.get("labels")),
+            "score": values.where(np.isfinite(values)),
+            "seconds": _numbers(table, columns["cost"], "a number of seconds") if "cost" in columns else np.nan,
+            "state": _states(table, values, columns.get("state")),
+        }
+    )
+    if not (rows["state"] == "done").any():
+        raise DataError(f"no row has a score in column {score}; expected one of each run")
+    _check_once(table.drop(columns=[score]), rows, columns)
+    seeds, names, of_seeds = _seeds(table, rows, columns.get("seed"))
+    rows.insert(3, "seed", seeds)
+    if planned := int((rows["state"] == "planned").sum()):
+        of_seeds.append(f"{counted(planned, 'row')} without a score {'is' if planned == 1 else 'are'} still to be run")
+    with_source = _with_source(rows, without, has_column="source" in columns)
+    runs = Runs(
+        rows.reset_index(drop=True),
+        {},
+        _measure(measure_name, rows["score"].dropna(), asked),
+        with_source,
+        names,
+        table.reset_index(drop=True),
+        {**columns, "score": score},
+        tuple(dict.fromkeys([*notes, *said, *left, *of_seeds])),
+    )
+    return replace(runs, examples=_examples(runs, folder, predictions))
+
+
+def _option(role: str, column: str) -> str:
+    return f"--columns {role}={column or 'COLUMN'}"
+
+
+def _chosen(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
+    """The rows that have the values that were asked for."""
+    for column, value in where.items():
+        if column not in table:
+            raise unknown_name("column", column, map(str, table.columns))
+        texts = table[column].map(_text)
+        if not (texts == value).any():
+            raise unknown_name(f"value of {column}", value, list(dict.fromkeys(texts)))
+        table = table[texts == value]
+    return table
+
+
+def _text(cell: object) -> str:
+    """A cell as text: 3.0 is "3", nothing is ""."""
+    if cell is None or cell is pd.NA or (isinstance(cell, float) and np.isnan(cell)):
+        return ""
+    if isinstance(cell, float | np.floating) and float(cell).is_integer():
+        return str(int(cell))
+    return str(cell).strip()
+
+
+def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns]:
+    """A table with a score in every row, of one with a column for each arm, or for each number of labels."""
+    assert asked.wide is not None
+    if asked.metric is None:
+        raise SettingsError(
+            f"a table with a column for each of several {asked.wide} does not name what it measures; name it, as in "
+            "--metric accuracy"
+        )
+    name, role = asked.metric, "arm" if asked.wide == "arms" else "labels"
+    optional = [*ROLES]
+    roles = {key: about for key, about in ROLES.items() if key != role}
+    given = {key: getattr(asked, key) for key in roles}
+    found, _ = columns_by_role(table, roles, given, optional=optional, option=_option)
+    kept = [column for column in found.values() if column is not None]
+    numeric = [str(c) for c in table.columns if c not in kept and pd.api.types.is_numeric_dtype(table[c])]
+    if role == "labels":
+        numeric = [column for column in numeric if column.replace("_", "").isdecimal()]
+    if len(numeric) < 2:
+        raise SettingsError(
+            f"--wide {asked.wide} takes a column of scores for each of several {asked.wide}; the columns "
+            f"{listed([str(one) for one in table.columns])} hold {counted(len(numeric), 'such column')}"
+        )
+    long = table.melt([c for c in table.columns if c not in numeric], numeric, var_name=role, value_name=name)
+    if role == "labels":
+        long = long.assign(labels=long["labels"].str.replace("_", "").astype(int))
+        long = long[long["labels"] > 0]  # 0: before any training
+    asked = replace(asked, metric=name, wide=None)
+    return long.reset_index(drop=True), replace(asked, arm=role) if role == "arm" else replace(asked, labels=role)
+
+
+def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.DataFrame]:
+    """The column of scores, what they measure, and the rows that do."""
+    of_measure = [str(name) for name in table.columns if str(name).lower() in MEASURE_COLUMNS]
+    columns = {str(name): str(name) for name in table.columns}
+    if asked.metric in columns:
+        return asked.metric, asked.metric, table
+    if of_measure:
+        there = list(dict.fromkeys(table[of_measure[0]].map(_text)))
+        values = [name for name in _VALUES if name in columns]
+        if len(values) == 1:
+            if asked.metric is None and len(there) > 1:
+                shown = listed([*there[:8], *(["others"] if len(there) > 8 else [])])
+                raise SettingsError(
+                    f"the table holds several measures in column {of_measure[0]} ({shown}); choose one with --metric "
+                    f"{there[0]}"
+                )
+            chosen = asked.metric or there[0]
+            if chosen not in there:
+                raise unknown_name(f"value of {of_measure[0]}", chosen, there)
+            return values[0], chosen, table[table[of_measure[0]].map(_text) == chosen]
+    if asked.metric is not None:
+        raise unknown_name("column of scores", asked.metric, columns)
+    named = {getattr(asked, role) for role in ROLES}
+    usual = {alias for about in ROLES.values() for alias in about.names.split()}
+    known = [
+        name
+        for name in columns
+        if pd.api.types.is_numeric_dtype(table[name])
+        and words_in(name) & (RISING | FALLING)
+        and not words_in(name) & (_SPREADS | REPEATS)
+        and name not in named
+        and name.lower() not in usual
+    ]
+    if len(known) == 1:
+        return known[0], known[0], table
+    if not known:
+        raise SettingsError(
+            f"no column of {listed(list(columns))} has the name of a measure; name that of the scores with "
+            "--metric, or say --wide arms or --wide labels where a row holds several scores"
+        )
+    raise SettingsError(f"the table holds several measures ({listed(known[:8])}); choose one with --metric {known[0]}")
+
+
+def _numbers(table: pd.DataFrame, column: str, what: str) -> "pd.Series[float]":
+    numbers = pd.to_numeric(table[column], errors="coerce").astype(np.float64)
+    strange = table[column][numbers.isna() & table[column].notna()]
+    if len(strange):
+        raise DataError(
+            f"column {column} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected {what}, such as "
+            "0.91"
+        )
+    return numbers
+
+
+def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = False) -> "pd.Series[str]":
+    names = table[column].map(_text)
+    if not may_lack and (names == "").any():
+        row = int(names.index[names == ""][0]) + 1
+        raise DataError(f"row {row} has no name in column {column}; expected the arm of every run")
+    check_spellings(names.tolist(), f"the rows of column {column}", what)
+    return names
+
+
+def _labels(table: pd.DataFrame, column: str | None) -> "pd.Series[int]":
+    if column is None:
+        return pd.Series(ALL_LABELS, index=table.index)
+    numbers = _numbers(table, column, "a number of labels")
+    wrong = ~((numbers >= 1) & (numbers == np.floor(numbers)))
+    if wrong.any():
+        row = int(numbers.index[wrong][0])
+        raise DataError(
+            f"column {column} holds {_text(table[column][row])!r} in row {row + 1}; expected a number of labels, "
+            "at least 1"
+        )
+    return numbers.astype(np.int64)
+
+
+def _states(table: pd.DataFrame, values: "pd.Series[float]", column: str | None) -> "pd.Series[str]":
+    """What became of every run: an infinite score is of one that diverged, and no score of one that is to be made."""
+    states = pd.Series("done", index=table.index)
+    said = pd.Series("", index=table.index) if column is None else table[column].map(_text).str.lower()
+    states[values.isna() | ~said.isin(_DONE)] = "planned"
+    states[np.isinf(values) | said.isin(_FAILED)] = "failed"
+    return states
+
+
+def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> None:
+    """Refuse two rows of one run: they are of several tasks, of several settings, or the same run twice."""
+    keys = ["method", "source", "n_target"]
+    seed = columns.get("seed")
+    marked = rows.assign(seed=0 if seed is None else table[seed].map(_text))
+    twice = marked[marked.duplicated([*keys, "seed"], keep=False)]
+    if twice.empty or (seed is None and not _differ_in_names(table, marked, columns)):
+        return
+    first = twice[(twice[[*keys, "seed"]] == twice.iloc[0][[*keys, "seed"]]).all(axis=1)]
+    group = table.loc[first.index]
+    apart = [c for c in _free(table, columns) if group[c].map(_text).nunique() > 1]
+    shown = ["arm", "source", "labels", "seed"]
+    which = ", ".join(f"{columns[role]} = {_text(group.iloc[0][columns[role]])}" for role in shown if role in columns)
+    if not apart:
+        raise DataError(f"{len(group)} rows hold the same run, {which}; keep one row for each run")
+    named = [name for name in apart if group[name].map(lambda cell: isinstance(cell, str)).all()] or apart
+    value = _text(group.iloc[0][named[0]])
+    raise DataError(
+        f"{len(group)} rows hold {which} and differ in {listed(apart[:4])}; keep those of one question, as in --where "
+        f'"{named[0]}={value}", or name the column that tells runs apart, as in --columns seed=COLUMN'
+    )
+
+
+def _free(table: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
+    """Columns that mean nothing to a comparison."""
+    return [str(name) for name in table.columns if name not in columns.values()]
+
+
+def _differ_in_names(table: pd.DataFrame, marked: pd.DataFrame, columns: Mapping[str, str]) -> bool:
+    """Whether rows without seeds differ in a column of few names, such as that of tasks: then they are no repeats."""
+    for name in _free(table, columns):
+        texts = table[name].map(_text)
+        groups = texts.groupby([marked["method"], marked["source"], marked["n_target"]])
+        is_name = table[name].map(lambda cell: isinstance(cell, str)).any()
+        if is_name and groups.nunique().max() > 1 and texts.duplicated().any():
+            return True
+    return False
+
+
+def _seeds(
+    table: pd.DataFrame, rows: pd.DataFrame, column: str | None
+) -> tuple["pd.Series[int]", dict[int, object], list[str]]:
+    """Seeds as numbers, what the table calls them, and how they were read."""
+    arms = [rows["method"], rows["source"], rows["n_target"]]
+    in_order = rows.groupby(["method", "source", "n_target"], sort=False).cumcount()
+    if column is None:
+        several = bool((in_order > 0).any())
+        notes = ["no column says which seed a run has: runs of an arm are numbered in their order"] if several else []
+        return in_order, {}, notes
+    texts = table[column].map(_text)
+    if (texts == "").any():
+        row = int(texts.index[texts == ""][0]) + 1
+        raise DataError(f"row {row} has no seed in column {column}; expected one for every run")
+    n_arms = pd.concat(arms, axis=1).drop_duplicates().shape[0]
+    if n_arms > 1 and not texts.groupby(rows["n_target"]).apply(lambda one: one.duplicated().any()).any():
+        return in_order, {}, [f"no two arms share a value of {column}: runs of an arm are numbered in their order"]
+    if texts.str.fullmatch(r"\d{1,9}").all():
+        return texts.astype(int), {}, []
+    names = list(dict.fromkeys(sorted(texts)))
+    return texts.map(names.index), dict(enumerate(names)), []
+
+
+def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_column: bool) -> frozenset[Arm]:
+    """The arms that have a source: those that name one, or that are not among those that need none."""
+    arms = [Arm(method, source) for method, source in dict.fromkeys(zip(rows["method"], rows["source"], strict=True))]
+    names = sorted({str(arm) for arm in arms} | {arm.method for arm in arms} | {arm.source for arm in arms} - {""})
+    if without is None:
+        if has_column and any(not arm.source for arm in arms):
+            return frozenset(arm for arm in arms if arm.source)
+        shown = [str(arm) for arm in arms]
+        raise SettingsError(
+            f"nothing says which of the arms {listed(shown if len(shown) <= 8 else [*shown[:8], 'others'])} need no "
+            "source, such as training from scratch or ridge regression; name them, as in --without "
+            f"{shown[0]!r}, or say --without none"
+        )
+    for name in without:
+        if name not in names:
+            raise unknown_name("arm of --without", name, names)
+    named = {arm for arm in arms if {str(arm), arm.method, arm.source} & set(without)}
+    return frozenset(arm for arm in arms if arm not in named and (arm.source or not has_column))
+
+
+def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> NamedMeasure:
+    """What is scored: qualities from 0 to 1 are shares, and those up to 100 percent."""
+    better = better_of(name, asked.better)
+    unit = asked.unit
+    if unit is None:
+        bounded = better == "higher" and not words_in(name) & _NO_SHARES and scores.min() >= 0
+        unit = "" if not bounded or scores.max() > 100 else "share" if scores.max() <= 1 else "%"
+    return NamedMeasure.of("score", name=name, unit=unit, higher=better == "higher")
+
+
+def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, Float[np.ndarray, " N"]]:
+    """What every test example gives to the score of each run of which it is known."""
+    found: dict[int, Float[np.ndarray, " N"]] = {}
+    column, rows = runs.columns.get("predictions"), runs.rows
+    several = rows["n_target"].nunique() > 1
+    for at, row in rows[rows["state"] == "done"].iterrows():
+        place = int(str(at))
+        if predictions is not None:
+            seed = _text(runs.seeds.get(row["seed"], row["seed"]))
+            arm = str(Arm(row["method"], row["source"]))
+            stem = predictions / (str(row["n_target"]) if several else "") / arm / seed
+            paths = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".csv", ".npz")]
+            path = next((one for one in paths if one.is_file()), None)
+            if path is None:
+                raise DataError(f"there is no {paths[0]}, which should hold the predictions of that run (or .npz)")
+        elif column is not None and (named := _text(runs.table[column][place])):
+            path = folder / named
+        else:
+            continue
+        found[place] = example_scores(path, float(row["score"]), runs.measure.name)
+    for (_, one), (at, other) in pairwise(found.items()):
+        if len(one) != len(other):
+            arm = str(Arm(rows["method"][at], rows["source"][at]))
+            raise DataError(
+                f"the predictions of {arm}, seed {rows['seed'][at]}, are of {len(other):,} test examples and those "
+                f"before of {len(one):,}; expected the same examples in the same order for all runs"
+            )
+    return found

@@ -1,0 +1,379 @@
+"""A table of runs is decided as the same numbers are that are given to `decide` by hand, however it is written."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from analyses.results.simulated import CONTROLS, WAYS, drawn, scores, table
+from transferscope.analyses.results import ResultsComparison, RunColumns, compare_results
+from transferscope.analyses.results.frames import frames_of
+from transferscope.analyses.results.runs import read_runs
+from transferscope.analyses.scaling.measurements import measured_rows
+from transferscope.decision import ArmFacts, Decision, decide, example_variance
+from transferscope.errors import DataError, MissingDataError, SettingsError, TransferscopeError, UnknownNameError
+from transferscope.study.decisions import scores_of
+
+PERCENT = (-math.inf, math.inf)
+
+
+def same(found: Decision, expected: Decision) -> bool:
+    """Whether two decisions are one but for rounding, and chances but for their draws, which follow the order."""
+    names = (
+        "outcome",
+        "recommended",
+        "helping",
+        "harmful",
+        "best_with",
+        "best_without",
+        "covers",
+        "missing",
+        "why_open",
+    )
+    if any(getattr(found, name) != getattr(expected, name) for name in names):
+        return False
+    chances = [(found.chance, expected.chance)]
+    pairs = []
+    for one, other in zip(found.arms, expected.arms, strict=True):
+        chances.append((one.chance, other.chance))
+        pairs += [(one.mean, other.mean), (one.stderr, other.stderr)]
+        if one.gain is not None and other.gain is not None:
+            pairs += [(one.gain.value, other.gain.value), (one.gain.low, other.gain.low)]
+    near = all(abs(a - b) < 0.03 for a, b in chances)
+    return near and all(math.isclose(a or 0.0, b or 0.0, rel_tol=1e-6, abs_tol=1e-6) for a, b in pairs)
+
+
+def _written(frame: pd.DataFrame, path: Path) -> Path:
+    match path.suffix:
+        case ".jsonl":
+            frame.to_json(path, orient="records", lines=True)
+        case ".parquet":
+            frame.to_parquet(path)
+        case ".tsv":
+            frame.to_csv(path, sep="\t", index=False)
+        case _:
+            frame.to_csv(path, index=False)
+    return path
+
+
+def _percent(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(accuracy=100 * frame["accuracy"])
+
+
+def _wide(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.pivot(index="seed", columns="arm", values="accuracy").reset_index()
+
+
+def _with_summaries(frame: pd.DataFrame) -> pd.DataFrame:
+    rows = [
+        {"arm": arm, "seed": word, "accuracy": of_arm.agg(how), "seconds": 20.0}
+        for arm, of_arm in frame.groupby("arm")["accuracy"]
+        for word, how in (("mean", "mean"), ("std", "std"), ("avg", "mean"))
+    ]
+    return pd.concat([frame.astype({"seed": str}), pd.DataFrame(rows)], ignore_index=True)
+
+
+def _sourced(frame: pd.DataFrame) -> pd.DataFrame:
+    is_way = ~frame["arm"].isin(CONTROLS)
+    sourced = frame.assign(source=frame["arm"].where(is_way, None), method=frame["arm"].where(~is_way, "fine-tune"))
+    return sourced.drop(columns="arm")
+
+
+FORMS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], RunColumns, str]] = {
+    "csv": (lambda frame: frame, RunColumns(), ".csv"),
+    "tab-separated": (lambda frame: frame, RunColumns(), ".tsv"),
+    "json lines": (lambda frame: frame, RunColumns(), ".jsonl"),
+    "parquet": (lambda frame: frame, RunColumns(), ".parquet"),
+    "percent": (_percent, RunColumns(unit="share"), ".csv"),
+    "error": (
+        lambda frame: frame.assign(error=1 - frame["accuracy"]).drop(columns="accuracy"),
+        RunColumns(unit="share"),
+        ".csv",
+    ),
+    "other names": (
+        lambda frame: frame.rename(columns={"arm": "who", "seed": "Fold", "accuracy": "eval_f1", "seconds": "secs"}),
+        RunColumns(arm="who", cost="secs"),
+        ".csv",
+    ),
+    "a measure in every row": (
+        lambda frame: pd.concat(
+            [
+                frame.rename(columns={"accuracy": "value"}).assign(metric="accuracy"),
+                frame.rename(columns={"accuracy": "value"}).assign(metric="loss", value=1.0),
+            ]
+        ),
+        RunColumns(metric="accuracy"),
+        ".csv",
+    ),
+    "two measures": (lambda frame: frame.assign(eval_loss=0.5), RunColumns(metric="accuracy"), ".csv"),
+    "two data sets": (
+        lambda frame: pd.concat([frame.assign(data="sst2"), frame.assign(data="mnli", accuracy=0.5)]),
+        RunColumns(where={"data": "sst2"}),
+        ".csv",
+    ),
+    "rows in any order": (lambda frame: frame.sample(frac=1, random_state=0), RunColumns(), ".csv"),
+    "folds by name": (lambda frame: frame.assign(seed="fold-" + frame["seed"].astype(str)), RunColumns(), ".csv"),
+    "summary rows": (_with_summaries, RunColumns(), ".csv"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_table_is_decided_as_its_numbers_are(form: str, seed: int, tmp_path: Path) -> None:
+    values = drawn(seed, gain=[0.0, 3.0, 8.0][seed])
+    values[3, 4] = values[1, 0] = np.nan  # runs that are missing
+    change, columns, suffix = FORMS[form]
+    if form == "percent":
+        columns = RunColumns()
+    path = _written(change(table(values)), tmp_path / f"runs{suffix}")
+    found = compare_results(path, without=CONTROLS, columns=columns)
+    by_name = {arm.name: arm for arm in found.summary.decided[0].arms}
+    bounds = PERCENT if form == "percent" else (-100.0, 0.0) if form == "error" else (0.0, 100.0)
+    expected = decide(scores(values - (100.0 if form == "error" else 0.0), bounds=bounds))
+    in_order = _ordered(found.summary.decided[0], [by_name[arm.name] for arm in expected.arms])
+    assert same(in_order, expected)
+    helps = "transfer helps" in found.verdict.headline and "whether" not in found.verdict.headline
+    assert helps == expected.outcome.startswith("helps")
+    assert ", on this test set," in found.verdict.headline
+    if form == "summary rows":
+        assert len(found.runs.rows) == np.isfinite(values).sum()
+
+
+def _ordered(decision: Decision, arms: list[ArmFacts]) -> Decision:
+    """A decision with its arms in the order of the simulation."""
+    return replace(
+        decision,
+        arms=tuple(arms),
+        missing=tuple(name for name in (*CONTROLS, *WAYS) if name in decision.missing),
+    )
+
+
+def test_arms_may_be_columns_and_numbers_of_labels_too() -> None:
+    values = drawn(4)
+    columns = RunColumns(wide="arms", metric="accuracy")
+    found = compare_results(_wide(table(values)), without=CONTROLS, columns=columns)
+    assert found.summary.decided[0].outcome == decide(scores(values)).outcome == "helps"
+    by_labels = table(values).rename(columns={"accuracy": "100"}).assign(**{"400": 0.9}).drop(columns="seconds")
+    columns = RunColumns(wide="labels", metric="accuracy")
+    found = compare_results(by_labels, without=CONTROLS, columns=columns)
+    assert {n: decision.outcome for n, decision in found.summary.decided.items()} == {100: "helps", 400: "no"}
+
+
+def test_sources_in_a_column_say_which_arms_need_none() -> None:
+    found = compare_results(_sourced(table(drawn(2))))
+    assert {arm.name for arm in found.summary.decided[0].arms if not arm.with_source} == set(CONTROLS)
+    assert {arm.name for arm in found.summary.decided[0].arms if arm.with_source} == {
+        f"fine-tune from {way}" for way in WAYS
+    }
+
+
+def test_runs_that_failed_and_runs_that_are_to_be_made() -> None:
+    rows = table(drawn(1)).assign(status="finished")
+    rows.loc[0, "status"] = "crashed"
+    rows.loc[1, "accuracy"] = np.nan
+    found = compare_results(rows, without=CONTROLS)
+    (scratch,) = (arm for arm in found.summary.decided[0].arms if arm.name == "scratch")
+    assert (scratch.n_seeds, scratch.n_failed) == (3, 1)
+    diverged = table(drawn(1)).rename(columns={"accuracy": "loss"})
+    diverged.loc[0, "loss"] = np.inf
+    (scratch, *_) = compare_results(diverged, without=CONTROLS).summary.decided[0].arms
+    assert (scratch.n_seeds, scratch.n_failed) == (4, 1)
+
+
+def test_seeds_that_no_two_arms_share_are_no_pairs() -> None:
+    rows = table(drawn(1))
+    found = compare_results(rows.assign(seed=range(len(rows))), without=CONTROLS)
+    assert not found.summary.decided[0].missing
+    assert found.summary.decided[0].outcome == compare_results(rows, without=CONTROLS).summary.decided[0].outcome
+    unnamed = compare_results(rows.drop(columns="seed"), without=CONTROLS)
+    assert unnamed.summary.decided[0] == found.summary.decided[0]
+
+
+ROWS = table(drawn(0))
+TWICE = pd.concat([ROWS, ROWS.iloc[:1]])
+REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError], tuple[str, ...]]] = {
+    "which arms need no source": (ROWS, {"without": None}, SettingsError, ("--without", "scratch", "bert")),
+    "an arm that is not there": (ROWS, {"without": ["rigde"]}, UnknownNameError, ("rigde", "ridge")),
+    "no arms": (ROWS.rename(columns={"arm": "x"}), {}, SettingsError, ("--columns arm=",)),
+    "no measure": (ROWS.rename(columns={"accuracy": "x"}), {}, SettingsError, ("--metric",)),
+    "several measures": (ROWS.assign(loss=1.0), {}, SettingsError, ("accuracy and loss", "--metric accuracy")),
+    "several measures in rows": (
+        pd.concat([ROWS.assign(metric="f1", value=0.5), ROWS.assign(metric="auc", value=0.5)])[
+            ["arm", "seed", "metric", "value"]
+        ],
+        {},
+        SettingsError,
+        ("f1 and auc", "--metric f1"),
+    ),
+    "a direction that nothing tells": (
+        ROWS.rename(columns={"accuracy": "x"}),
+        {"columns": RunColumns(metric="x")},
+        SettingsError,
+        ("--better",),
+    ),
+    "percent beside shares": (
+        ROWS.assign(accuracy=ROWS["accuracy"].where(ROWS["arm"] != "bert", 100 * ROWS["accuracy"])),
+        {},
+        DataError,
+        ("mixes units", "bert"),
+    ),
+    "percent beside shares by seed": (
+        ROWS.assign(accuracy=ROWS["accuracy"].where(ROWS["seed"] != 3, 100 * ROWS["accuracy"])),
+        {},
+        DataError,
+        ("mixes units", "3"),
+    ),
+    "a run twice": (TWICE, {}, DataError, ("2 rows", "arm = scratch, seed = 0", "one row for each run")),
+    "several tasks": (
+        pd.concat([ROWS.assign(task="a"), ROWS.assign(task="b")]),
+        {},
+        DataError,
+        ("differ in task", '--where "task=a"'),
+    ),
+    "several tasks without seeds": (
+        pd.concat([ROWS.assign(task="a"), ROWS.assign(task="b")]).drop(columns="seed"),
+        {},
+        DataError,
+        ("differ in task",),
+    ),
+    "a score that is none": (
+        ROWS.astype({"accuracy": object}).assign(
+            accuracy=ROWS["accuracy"].astype(object).where(ROWS.index != 2, "??!")
+        ),
+        {"columns": RunColumns(metric="accuracy")},
+        DataError,
+        ("row 3", "'??!'"),
+    ),
+    "no score at all": (ROWS.assign(accuracy=np.nan), {}, DataError, ("no row has a score",)),
+    "labels that are none": (ROWS.assign(labels=0), {}, DataError, ("row 1", "at least 1")),
+    "a seed that is missing": (ROWS.assign(seed=ROWS["seed"].where(ROWS.index != 4)), {}, DataError, ("row 5",)),
+    "an arm in two spellings": (
+        ROWS.assign(arm=ROWS["arm"].where(ROWS.index != 4, "Scratch")),
+        {},
+        DataError,
+        ("capital",),
+    ),
+    "rows that there are none of": (
+        ROWS.assign(task="a"),
+        {"columns": RunColumns(where={"task": "b"})},
+        UnknownNameError,
+        ("'b'", "a"),
+    ),
+    "a column that there is none of": (ROWS, {"columns": RunColumns(arm="amr")}, UnknownNameError, ("arm",)),
+    "nothing wide": (ROWS, {"columns": RunColumns(wide="labels", metric="x")}, SettingsError, ("--wide labels",)),
+    "wide, of which nothing tells what is better": (
+        _wide(ROWS),
+        {"columns": RunColumns(wide="arms")},
+        SettingsError,
+        ("--metric",),
+    ),
+    "a margin of nothing": (ROWS, {"margin": 0.0}, SettingsError, ("margin",)),
+    "no predictions": (
+        ROWS.assign(predictions="gone.csv"),
+        {},
+        MissingDataError,
+        ("gone.csv",),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_must_be_said_is_asked_in_one_sentence(case: str) -> None:
+    rows, given, error, words = REFUSED[case]
+    with pytest.raises(error) as refused:
+        compare_results(rows.reset_index(drop=True), **{"without": CONTROLS, **given})
+    said = str(refused.value)
+    assert "\n" not in said
+    assert all(word in said for word in words), said
+
+
+@pytest.mark.parametrize("form", ["csv", "npz", "folder"])
+def test_predictions_say_how_it_is_on_other_test_examples(form: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    n = 400
+    hard = rng.normal(size=n)  # an example is as hard for all arms
+    skill = np.array([0.3, 0.5, 1.5, 1.4, 0.4])
+    right = (skill[:, None, None] + 0.7 * hard + rng.normal(size=(5, 4, n)) > 0).astype(np.float64)
+    values = 100 * right.mean(axis=2)
+    rows = table(values)
+    expected = decide(scores(values, example_variance=example_variance(100 * right)))
+    paths = []
+    for arm, of_arm in zip((*CONTROLS, *WAYS), right, strict=True):
+        for seed, one in enumerate(of_arm):
+            path = tmp_path / arm / f"{seed}{'.npz' if form == 'npz' else '.csv'}"
+            path.parent.mkdir(exist_ok=True)
+            label = rng.integers(0, 2, n)
+            guess = np.where(one == 1, label, 1 - label)
+            if form == "npz":
+                np.savez(path, prediction=guess, label=label)
+            else:
+                pd.DataFrame({"id": range(n), "prediction": guess, "label": label}).to_csv(path, index=False)
+            paths.append(str(path.relative_to(tmp_path)))
+    folder = tmp_path if form == "folder" else None
+    if form != "folder":
+        rows = rows.assign(predictions=paths)
+    _written(rows, tmp_path / "runs.csv")
+    found = compare_results(tmp_path / "runs.csv", without=CONTROLS, predictions=folder)
+    assert same(found.summary.decided[0], expected)
+    assert expected.covers == "seeds and test examples"
+    assert "on this test set" not in found.verdict.headline
+
+
+def test_predictions_of_another_run_are_noticed(tmp_path: Path) -> None:
+    pd.DataFrame({"score": [1, 0, 1, 0]}).to_csv(tmp_path / "p.csv", index=False)
+    rows = ROWS.assign(predictions="p.csv")
+    _written(rows, tmp_path / "runs.csv")
+    with pytest.raises(DataError, match=r"mean 0\.5 and the score of the run is 0\.7"):
+        compare_results(tmp_path / "runs.csv", without=CONTROLS)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_ask_and_tell_end_in_an_answer(seed: int) -> None:
+    """Rows are added as they are asked for, until no further run can change the answer; none is asked for twice."""
+    truth = drawn(seed, gain=6.0, n_seeds=14) / 100
+    arms = (*CONTROLS, *WAYS)
+    rows = table(drawn(seed, gain=6.0, n_seeds=14)[:, :1])
+    found = compare_results(rows, without=CONTROLS)
+    while not (more := found.next(4)).empty:
+        assert list(more.columns) == list(rows.columns)
+        assert more["accuracy"].isna().all()
+        done = more.assign(
+            accuracy=[truth[arms.index(arm), seed] for arm, seed in zip(more["arm"], more["seed"], strict=True)],
+            seconds=20.0,
+        )
+        rows = pd.concat([rows, done], ignore_index=True)
+        assert not rows.duplicated(["arm", "seed"]).any()
+        found = compare_results(rows, without=CONTROLS)
+    assert found.summary.decided[0].settled
+    assert found.summary.decided[0].recommended == "bert"
+    assert len(rows) < 5 * 12
+
+
+@pytest.mark.long
+def test_a_false_gain_is_rarely_called() -> None:
+    """Of tables in which no arm is better than another, at most 5 % say that a source helps (200 draws: 2.5 sd)."""
+    helped = 0
+    for seed in range(200):
+        rng = np.random.default_rng([11, seed])
+        values = 70 + rng.normal(size=5) + rng.normal(size=(5, 5))
+        helped += _outcome(table(values)).startswith("helps")
+    assert helped <= 200 * 0.05 + 2.5 * (200 * 0.05 * 0.95) ** 0.5
+
+
+def _outcome(rows: pd.DataFrame) -> str:
+    frames = frames_of(read_runs(measured_rows(rows), RunColumns(), CONTROLS, folder=Path()), "simulated")
+    return decide(scores_of(frames, 0)).outcome
+
+
+def test_the_page_says_what_the_runs_are(tmp_path: Path) -> None:
+    found: ResultsComparison = compare_results(ROWS, without=CONTROLS, name="mine")
+    page = found.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
+    assert found.verdict.headline.split(" (")[0] in page.replace("\u00a0", " ")
+    assert (tmp_path / "page.files" / "runs.csv").exists()
+    assert found.to_dict()["decisions"]["0"]["outcome"] == found.summary.decided[0].outcome
+    assert "&" in found.to_latex()
