@@ -14,7 +14,7 @@ from transferscope.estimate import Estimate, Status
 from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.profile import ProfileSet, profile_sets, unit_of_cost
-from transferscope.scaling.solve import THOROUGH, TINY, Loss, Problem, Solution, solve
+from transferscope.scaling.solve import TINY, Loss, Problem, Solution, solve_one
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def problem_of(data: Observations, law: Law, loss: Loss, fixed: Mapping[str, flo
 
 
 def _fitted(problem: Problem, data: Observations, fixed: Mapping[str, float]) -> LawFit:
-    solution = solve(problem, THOROUGH)
+    solution = solve_one(problem)
     return LawFit(
         law=problem.law,
         observations=data,

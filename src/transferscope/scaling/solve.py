@@ -462,10 +462,6 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
     """
     unit = problem.unit if problem.fixed is None else np.ones_like(problem.unit)
     scaled = replace(problem, x=problem.x / unit)
-    if len(problem.y) == 1 and problem.fixed is None and problem.loss != "huber" and len(problem.law.nonlinear) <= ALONE:
-        alone = _polish_alone(scaled, starts(scaled, n_starts=1)[0, 0], effort)
-        if alone is not None:
-            return replace(alone, theta=problem.law.in_unit(alone.theta, 1 / unit))
     start = starts(scaled, n_starts=effort.n_starts)  # (B, r, p)
     n_rows, n_each, n_parameters = start.shape
     rows = np.repeat(np.arange(n_rows), n_each)
@@ -475,3 +471,13 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
     best = found.cost.reshape(n_rows, n_each).argmin(axis=1) + n_each * np.arange(n_rows)
     theta = problem.law.in_unit(found.theta[best], 1 / unit)
     return Solution(theta, found.cost[best], found.converged[best], found.steps[best])
+
+
+def solve_one(problem: Problem) -> Solution:
+    """One fit (B = 1) whose parameters are read: `solve` with THOROUGH effort, or as good and faster where that works."""
+    if problem.fixed is None and problem.loss != "huber" and len(problem.law.nonlinear) <= ALONE:
+        scaled = replace(problem, x=problem.x / problem.unit)
+        alone = _polish_alone(scaled, starts(scaled, n_starts=1)[0, 0], THOROUGH)
+        if alone is not None:
+            return replace(alone, theta=problem.law.in_unit(alone.theta, 1 / problem.unit))
+    return solve(problem, THOROUGH)
