@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from transferscope.errors import DataError
 from transferscope.scaling.fit import LawFit, fit_law, problem_of, usable
 from transferscope.scaling.groups import GroupSolution, fit_together
-from transferscope.scaling.laws import SURFACE_LAWS, Law
+from transferscope.scaling.laws import FREE_LAWS, SURFACE_LAWS, Law
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.solve import Effort, Loss, solve
@@ -29,18 +29,22 @@ class HeldOutScore:
     Attributes:
         in_sample: On the points it was fitted to.
         leave_s_out: On each fine-tuning size in turn; where both sizes vary freely, on every FOLDS-th point in turn.
-        larger_n: On the larger half of pre-training sizes, from the smaller.
-        larger_s: On the larger half of fine-tuning sizes, from the smaller.
+        larger_n: On the larger half of pre-training sizes, from the smaller; NaN where both vary freely.
+        larger_s: On the larger half of fine-tuning sizes, from the smaller; NaN where both vary freely.
+        last_budget: Where both sizes vary freely, on the points of the largest budget (`last_budget`), from the others.
     """
 
     in_sample: float
     leave_s_out: float
-    larger_n: float
-    larger_s: float
+    larger_n: float = float("nan")
+    larger_s: float = float("nan")
+    last_budget: float = float("nan")
 
     @property
     def extrapolation(self) -> float:
-        """Root mean square of the two scores beyond the range: what a choice for larger sizes goes by."""
+        """What a choice for larger sizes goes by: `last_budget`, or the root mean square of the other two."""
+        if np.isfinite(self.last_budget):
+            return self.last_budget
         return float(np.sqrt((self.larger_n**2 + self.larger_s**2) / 2))
 
 
@@ -108,14 +112,16 @@ def fit_surface(
     stderr: ArrayLike | None = None,
     loss: Loss = "log",
     rows: ArrayLike | None = None,
+    free: bool | None = None,
 ) -> Surface:
     """Fit every law in (n, s) and score each where it was not fitted.
 
     The law that fits best need not extrapolate best: on the published Syn2Real surface, effective data fits four times
     better than the full law and does worse beyond the largest s it was given.
 
-    Where both sizes vary freely (model size and training tokens, say) only the additive law is fitted, the one that
-    such tables are read by (Hoffmann et al. 2022), and points far from it are looked for.
+    Where both sizes vary freely, as the parameters and training tokens of language models do, the additive law that
+    such tables are read by (Hoffmann et al. 2022) and the coupled one are fitted, and points far from the first are
+    looked for.
 
     Args:
         pretrain_sizes: n, shape (m,), >= 0; laws without a value at n = 0 leave those rows out.
@@ -124,6 +130,7 @@ def fit_surface(
         stderr: Standard errors of `errors`, used as weights; None for equal weights.
         loss: The residual.
         rows: Rows of the table, counted from 1, by which outliers are named; None when unknown.
+        free: Whether both sizes vary freely; None to tell by the points (`varies_freely`).
 
     Returns:
         The fits with their scores and weights.
@@ -139,13 +146,13 @@ def fit_surface(
             f"a surface over (n, s) was asked of {data.n_distinct} points with {counts[0]} values of n and {counts[1]} "
             "of s; it takes at least 7 points and 2 values of each"
         )
-    free = varies_freely(data.sizes)
-    laws = {"additive": SURFACE_LAWS["additive"]} if free else SURFACE_LAWS
+    free = varies_freely(data.sizes) if free is None else free
+    laws = FREE_LAWS if free else SURFACE_LAWS
     fits = {
         name: fit_law(data.sizes, data.errors, law=law, loss=loss, stderr=data.stderr) for name, law in laws.items()
     }
     fits = {name: fit for name, fit in fits.items() if fit.status != "too_few"}
-    scores = {name: held_out_score(fit.law, data, loss) for name, fit in fits.items()}
+    scores = {name: held_out_score(fit.law, data, loss, free=free) for name, fit in fits.items()}
     if free:
         far = outliers(data, laws["additive"])
         sizes = np.unique(data.sizes[:, 1])
@@ -157,6 +164,17 @@ def varies_freely(sizes: Float[np.ndarray, "m 2"]) -> bool:
     """Whether most points of a table over two sizes have an s of their own, or nearly so: under 2 points for each s."""
     distinct = np.unique(sizes, axis=0)
     return len(distinct) < 2 * len(np.unique(distinct[:, 1]))
+
+
+LAST_SHARE = 0.2
+
+
+def last_budget(sizes: Float[np.ndarray, "m 2"]) -> Bool[np.ndarray, " m"]:
+    """The LAST_SHARE of points with the largest n s, which compute is proportional to, and those equal to their least."""
+    compute = sizes.prod(axis=1)
+    least = np.sort(compute)[-max(int(round(LAST_SHARE * len(compute))), 2)]
+    result: Bool[np.ndarray, " m"] = compute >= least * (1 - 1e-3)
+    return result if result.mean() <= 2 * LAST_SHARE else compute > least * (1 + 1e-3)
 
 
 def outliers(data: Observations, law: Law) -> Observations | None:
@@ -190,7 +208,7 @@ def _finite_first(score: float, of: HeldOutScore) -> tuple[float, float]:
     return (score if np.isfinite(score) else np.inf, of.in_sample)
 
 
-def held_out_score(law: Law, data: Observations, loss: Loss) -> HeldOutScore:
+def held_out_score(law: Law, data: Observations, loss: Loss, *, free: bool | None = None) -> HeldOutScore:
     """Score a law on parts of the table that it is not fitted to; NaN where the rest is too small.
 
     A law that has a value at n = 0 is fitted to those points as well; every law is scored on n > 0 only, so that the
@@ -199,12 +217,19 @@ def held_out_score(law: Law, data: Observations, loss: Loss) -> HeldOutScore:
     data = usable(data, law, loss)
     n, s = data.sizes.T
     pretrained = n > 0
-    n_edge, s_edge = _edge(n[pretrained]), _edge(s[pretrained])
-    place = np.arange(len(s)) % FOLDS if varies_freely(data.sizes) else np.unique(s, return_inverse=True)[1]
+    free = varies_freely(data.sizes) if free is None else free
+    place = np.arange(len(s)) % FOLDS if free else np.unique(s, return_inverse=True)[1]
     left_out = [_squares(law, data, loss, place != one, (place == one) & pretrained) for one in np.unique(place)]
+    inside = (
+        _root_mean(_squares(law, data, loss, np.ones_like(pretrained), pretrained)),
+        _root_mean(np.concatenate(left_out)),
+    )
+    if free:
+        last = last_budget(data.sizes)
+        return HeldOutScore(*inside, last_budget=_root_mean(_squares(law, data, loss, ~last, last)))
+    n_edge, s_edge = _edge(n[pretrained]), _edge(s[pretrained])
     return HeldOutScore(
-        in_sample=_root_mean(_squares(law, data, loss, np.ones_like(pretrained), pretrained)),
-        leave_s_out=_root_mean(np.concatenate(left_out)),
+        *inside,
         larger_n=_root_mean(_squares(law, data, loss, n < n_edge, n >= n_edge)),
         larger_s=_root_mean(_squares(law, data, loss, s < s_edge, (s >= s_edge) & pretrained)),
     )

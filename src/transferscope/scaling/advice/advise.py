@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate, Interval
-from transferscope.scaling.advice.budget import Costs
+from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, information, next_run
 from transferscope.scaling.averaging import AveragedPosterior, averaged_posterior
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate

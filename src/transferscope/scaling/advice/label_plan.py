@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Interval
-from transferscope.scaling.advice.budget import Costs
+from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.advice.next_run import NextRun, information, next_run
 from transferscope.scaling.averaging import averaged_posterior
 from transferscope.scaling.fit import usable

@@ -1,0 +1,153 @@
+"""Parameters and tokens: the loss at any (N, D), and the N and D of a budget of compute."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float
+from scipy import stats
+
+from transferscope.estimate import Interval
+from transferscope.scaling.advice.budget import affordable, best_split, splits, surface_draws
+from transferscope.scaling.advice.costs import Cost
+from transferscope.scaling.surface import Surface
+
+LEVEL = 0.9
+DRAWS = 100
+PATH = 160
+"""Splits of a budget among which the best one of each draw is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The loss that is expected at one (N, D).
+
+    Attributes:
+        parameters: N.
+        tokens: D.
+        loss: Weighted mean (of logarithms) over the laws.
+        interval: Where it lies (90 %): the spread of the laws and their miss on the largest measured budget.
+        cost: What the run costs.
+    """
+
+    parameters: float
+    tokens: float
+    loss: float
+    interval: Interval
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Optimum:
+    """The best use of a budget of compute.
+
+    Attributes:
+        budget: What may be spent.
+        point: N, D and the loss that is expected there.
+        parameters: Where the best N lies (90 %).
+        from_minima: Whether N comes from parabolas through the points of each measured budget; else from the laws.
+    """
+
+    budget: float
+    point: Point
+    parameters: Interval
+    from_minima: bool
+
+
+def forecast_at(surface: Surface, costs: Cost, parameters: float, tokens: float) -> Point:
+    r"""The loss at one (N, D), inside the measured sizes or beyond them.
+
+    The interval is \exp(\log f \pm z \sqrt{u^2 + e^2}): u is half the distance between the laws, e the miss of each law
+    on the largest measured budget, fitted to the others (root mean square, with the weights of the laws).
+
+    Args:
+        surface: Both sizes vary freely (`fit_surface`).
+        costs: What a run costs.
+        parameters: N, above 0.
+        tokens: D, above 0.
+    """
+    at = np.array([[parameters, tokens]])
+    logs = np.log([surface.fits[name].predict(at)[0] for name in surface.weights])
+    missed = [surface.scores[name].extrapolation for name in surface.weights]
+    missed = [miss if np.isfinite(miss) else surface.scores[name].in_sample for name, miss in zip(surface.weights, missed)]
+    miss = np.sqrt(np.average(np.square(missed), weights=list(surface.weights.values())))
+    half = stats.norm.ppf((1 + LEVEL) / 2) * np.hypot(np.ptp(logs) / 2, miss)
+    loss = float(surface.predict(at)[0])
+    interval = Interval(float(loss * np.exp(-half)), float(loss * np.exp(half)), LEVEL)
+    return Point(parameters, tokens, loss, interval, float(costs.of(parameters, tokens)))
+
+
+def compute_optimal(surface: Surface, costs: Cost, budgets: Sequence[float]) -> list[Optimum]:
+    """The N and D with the least expected loss for each budget.
+
+    Where the table has the same budgets for several N each, N comes from the minima of parabolas through them
+    (approach 2 of Hoffmann et al. 2022), by a power law of the budget; else from the laws, and its interval from their
+    refits to resampled points.
+
+    Args:
+        surface: Both sizes vary freely (`fit_surface`).
+        costs: What a run costs.
+        budgets: What may be spent, each at least the cost of the smallest measured run.
+
+    Raises:
+        SettingsError: A budget does not pay for the smallest measured run.
+    """
+    minima = isoflop_minima(surface, costs)
+    draws = None if len(minima) >= LEAST_MINIMA else surface_draws(surface, per_law=DRAWS)
+    found = []
+    for budget in budgets:
+        options = splits(surface, costs, budget, count=PATH)
+        if draws is None:
+            n, inside = _by_minima(minima, budget)
+            n = float(np.clip(n, options[0, 0], options[-1, 0]))
+        else:
+            n = best_split(surface, costs, budget).pretrain_size
+            best = options[draws.predict(options).argmin(axis=1), 0]
+            order = np.argsort(best)
+            below = np.cumsum(draws.weights[order])
+            low, high = np.interp([(1 - LEVEL) / 2, (1 + LEVEL) / 2], below, best[order])
+            inside = Interval(float(min(low, n)), float(max(high, n)), LEVEL)
+        tokens = float(affordable(lambda d, n=n: costs.of(n, d), budget, options[-1:, 1])[0])
+        found.append(Optimum(budget, forecast_at(surface, costs, n, tokens), inside, draws is None))
+    return found
+
+
+LEAST_MINIMA = 3
+SAME_BUDGET = 0.05
+"""Budgets within this share of each other are one."""
+LEAST_SIZES = 4
+"""Different N that a parabola takes."""
+
+
+def isoflop_minima(surface: Surface, costs: Cost) -> Float[np.ndarray, "k 2"]:
+    """Budgets of the table at which several N were tried, each with the N where a parabola through the points is least.
+
+    The parabola is one of the log loss over log N; it counts where it opens upwards with its minimum among the points.
+    """
+    data = surface.observations
+    n, cost = data.sizes[:, 0], np.asarray(costs.of(*data.sizes.T))
+    order = np.argsort(cost)
+    groups = np.split(order, np.flatnonzero(np.diff(np.log(cost[order])) > SAME_BUDGET) + 1)
+    minima = []
+    for rows in groups:
+        if len(np.unique(n[rows])) < LEAST_SIZES:
+            continue
+        centre = np.log(n[rows]).mean()
+        a, b, _ = np.polyfit(np.log(n[rows]) - centre, np.log(data.errors[rows]), 2)
+        least = np.exp(centre - b / (2 * a)) if a > 0 else 0.0
+        if n[rows].min() <= least <= n[rows].max():
+            minima.append((np.exp(np.log(cost[rows]).mean()), least))
+    return np.array(minima).reshape(-1, 2)
+
+
+def _by_minima(minima: Float[np.ndarray, "k 2"], budget: float) -> tuple[float, Interval]:
+    """N at a budget by a straight line through the logarithms, with its prediction interval."""
+    x, y = np.log(minima).T
+    line = stats.linregress(x, y)
+    degrees = len(x) - 2
+    spread = np.sqrt(((y - line.intercept - line.slope * x) ** 2).sum() / degrees)
+    at = np.log(budget)
+    half = stats.t.ppf((1 + LEVEL) / 2, degrees) * spread
+    half *= np.sqrt(1 / len(x) + (at - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum())
+    middle = line.intercept + line.slope * at
+    return float(np.exp(middle)), Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), LEVEL)
