@@ -22,13 +22,13 @@ from transferscope.scaling.extrapolation import extrapolate
 
 LEVELS = (0.5, 0.8, 0.9)
 COUNTS = (3, 5, 8, 16)
-AHEAD = (1.0, 2.1, 4.2)
+AHEAD = (1.0, 1.5, 3.0, 6.0)
 """Least points, and least size over the largest seen one, of each class."""
 KEPT_POINTS = (3, 4, 6, 9, 12, 10**6)
 CUTS = (2, 4, 8, 16)
 LEAST_CURVES = 8
-SHORTFALL = {3: 0.03, 5: 0.03, 8: 0.05, 16: 0.05}
-"""How far a family may stay below the level: less for short curves, whose families differ most."""
+SHORTFALL = 0.01
+"""How far a family may stay below the level: families that were not seen differ as much as these do."""
 
 
 def main() -> None:
@@ -65,8 +65,9 @@ def cuts(curve: TestCurve) -> Iterator[tuple[tuple[str, str, int, int], TestCurv
         for k in KEPT_POINTS:
             part = thinned(one, k) if k < len(one.x) else one
             if len(part.x) != before:
-                yield (curve.suite, curve.name, cut, k), TestCurve(
-                    curve.suite, curve.name, part.x, part.y, part.x_test, part.y_test, curve.development
+                yield (
+                    (curve.suite, curve.name, cut, k),
+                    TestCurve(curve.suite, curve.name, part.x, part.y, part.x_test, part.y_test, curve.development),
                 )
             before = len(part.x)
 
@@ -77,7 +78,7 @@ def report(scores: pd.DataFrame) -> None:
     ahead = pd.cut(scores["ahead"], [*AHEAD, np.inf], right=False, labels=AHEAD)
     for level in LEVELS:
         for (least, beyond), part in scores.groupby([count, ahead], observed=True):
-            factor = calibrate(part[part["development"]], level, SHORTFALL[least])
+            factor = calibrate(part[part["development"]], level, SHORTFALL)
             print(f"level {level}, from {least} points, from {beyond} times: factor {factor:.2f}")
             for family, own in part.groupby("family"):
                 halves = [own[own["development"] == half] for half in (True, False)]

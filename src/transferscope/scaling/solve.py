@@ -442,7 +442,9 @@ def _polish_alone(problem: Problem, theta: Float[np.ndarray, " p"], effort: Effo
             descent = -jacobian(part, all_of_them=True).T @ info["fvec"]
             small = 1e-9 * np.sqrt((info["fvec"] ** 2).sum()) + 1e-14
             if (free | box.pushes_out(u, descent) | (np.abs(descent) <= small)).all():
-                return Solution(placed(part), (info["fvec"] ** 2).sum(keepdims=True), np.array([True]), np.array([steps]))
+                return Solution(
+                    placed(part), (info["fvec"] ** 2).sum(keepdims=True), np.array([True]), np.array([steps])
+                )
             return None
         u, free = np.clip(u, box.low, box.high), free & ~outside
     return None
@@ -474,7 +476,7 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
 
 
 def solve_one(problem: Problem) -> Solution:
-    """One fit (B = 1) whose parameters are read: `solve` with THOROUGH effort, or as good and faster where that works."""
+    """One fit (B = 1) whose parameters are read: `solve` with THOROUGH effort, or as good and faster where it works."""
     if problem.fixed is None and problem.loss != "huber" and len(problem.law.nonlinear) <= ALONE:
         scaled = replace(problem, x=problem.x / problem.unit)
         alone = _polish_alone(scaled, starts(scaled, n_starts=1)[0, 0], THOROUGH)

@@ -170,9 +170,9 @@ LAST_SHARE = 0.2
 
 
 def last_budget(sizes: Float[np.ndarray, "m 2"]) -> Bool[np.ndarray, " m"]:
-    """The LAST_SHARE of points with the largest n s, which compute is proportional to, and those equal to their least."""
+    """The LAST_SHARE of points with the largest n s, which compute is proportional to, with all of the least budget."""
     compute = sizes.prod(axis=1)
-    least = np.sort(compute)[-max(int(round(LAST_SHARE * len(compute))), 2)]
+    least = np.sort(compute)[-max(round(LAST_SHARE * len(compute)), 2)]
     result: Bool[np.ndarray, " m"] = compute >= least * (1 - 1e-3)
     return result if result.mean() <= 2 * LAST_SHARE else compute > least * (1 + 1e-3)
 

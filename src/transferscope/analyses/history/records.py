@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from platformdirs import user_data_path
 
-from transferscope.analyses.plan.measurements import ACCURACIES, LabelColumns, check_one_measure, find_columns
-from transferscope.analyses.scaling.measurements import FALLING, RISING
+from transferscope.analyses.plan.measurements import LabelColumns, check_one_measure, find_columns
+from transferscope.analyses.scaling.measurements import ACCURACIES, FALLING, RISING
 from transferscope.data.arrays import check_spellings
 from transferscope.data.frame import read_frame
 from transferscope.errors import CorruptDataError, DataError, SettingsError, StoreError, unknown_name

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transferscope.analyses.plan.measurements import Measure, Measured
+from transferscope.analyses.plan.measurements import Measured
+from transferscope.analyses.scaling.measure import Measure
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Costs, NextRun

@@ -1,8 +1,15 @@
 """From fitted laws to a decision: more data, other data, or more labels?"""
 
 from transferscope.scaling.advice.advise import Advice, Decision, Scenario, VariantGain, advise, decide, variant_gain
-from transferscope.scaling.advice.budget import Split, SurfaceRun, best_split, cheapest_split, next_surface_run
-from transferscope.scaling.advice.compute import Optimum, Point, compute_optimal, forecast_at
+from transferscope.scaling.advice.budget import (
+    Split,
+    SurfaceRun,
+    best_split,
+    cheapest_split,
+    forecast_at,
+    next_surface_run,
+)
+from transferscope.scaling.advice.compute import Optimum, compute_optimal
 from transferscope.scaling.advice.costs import Cost, Costs, Formula
 from transferscope.scaling.advice.next_run import NextRun, next_run
 
@@ -14,7 +21,6 @@ __all__ = [
     "Formula",
     "NextRun",
     "Optimum",
-    "Point",
     "Scenario",
     "Split",
     "SurfaceRun",

@@ -31,8 +31,11 @@ would take more than is feasible.
 a: what one has before the law is known; the data do not yet decide between b, c and d.
 """
 
-DECIDED = 0.6
-"""A scenario is named when its posterior probability is at least this."""
+DECIDED = 0.8
+"""A scenario is named when its posterior probability is at least this, which takes laws that agree.
+
+Of 480 simulated questions of truths of six laws, .91 of the 213 that were named were right; from 0.6, .82 of 358
+(benchmarks/scaling_advice.py)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy import optimize
+from scipy import optimize, stats
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Interval
@@ -23,7 +23,7 @@ from transferscope.scaling.bootstrap import Bootstrap, bootstrap
 from transferscope.scaling.fit import LawFit
 from transferscope.scaling.surface import Surface
 
-_LEVEL = 0.95
+LEVEL = 0.9
 SHARES = 400
 BUDGETS = 120
 """Budgets that are tried before the one between two of them is solved for; the least error falls with the budget, since
@@ -34,24 +34,51 @@ LARGEST_FACTOR = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A plan for a budget.
+    """A run on two sizes and the error that is expected of it.
 
     Attributes:
         pretrain_size: n.
         finetune_size: s.
-        cost: What it costs.
-        error: The predicted error.
-        interval: Where it lies (95 %), by refits of every law to the noise of the points (`surface_draws`); None where
-            the points leave nothing to tell the noise by. Where one law was fitted it holds if that law does.
-        beyond: Whether n or s lies beyond the sizes that were measured.
+        cost: What it costs; None without costs.
+        error: Weighted mean (of logarithms) over the laws.
+        interval: Where it lies (90 %): the spread of the laws, and what they miss elsewhere (`forecast_at`).
+        beyond: Whether n, s or their product lies beyond what was measured.
     """
 
     pretrain_size: float
     finetune_size: float
-    cost: float
+    cost: float | None
     error: float
-    interval: Interval | None
+    interval: Interval
     beyond: bool
+
+
+def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> Split:
+    r"""The error at one (n, s), inside the measured sizes or beyond them.
+
+    The interval is \exp(\log f \pm z \sqrt{u^2 + e^2}) with f, u the weighted mean and standard deviation of the log
+    error over the laws, and e the weighted root mean square of what each law misses where it was not fitted: beyond the
+    measured sizes its score there (`HeldOutScore.extrapolation`), within them that of points left out.
+
+    Args:
+        surface: The fitted surface.
+        costs: What a run costs; None when unknown.
+        n: Pre-training size, or parameters.
+        s: Fine-tuning size, or tokens.
+    """
+    at, sizes = np.array([[n, s]]), surface.observations.sizes
+    beyond = bool((at > sizes.max(axis=0)).any() or n * s > sizes.prod(axis=1).max() * (1 + 1e-9))
+    weights = list(surface.weights.values())
+    logs = np.log([surface.fits[name].predict(at)[0] for name in surface.weights])
+    scores = [surface.scores[name] for name in surface.weights if name in surface.scores]
+    missed = [score.extrapolation if beyond else score.leave_s_out for score in scores]
+    missed = [miss if np.isfinite(miss) else score.in_sample for miss, score in zip(missed, scores, strict=True)]
+    middle = float(np.average(logs, weights=weights))
+    squares = np.average((logs - middle) ** 2, weights=weights)
+    squares += np.average(np.square(missed), weights=weights) if missed else 0.0
+    half = float(stats.norm.ppf((1 + LEVEL) / 2) * np.sqrt(squares))
+    interval = Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), LEVEL)
+    return Split(n, s, None if costs is None else float(costs.of(n, s)), float(np.exp(middle)), interval, beyond)
 
 
 def best_split(surface: Surface, costs: Cost, budget: float, *, largest_size: float | None = None) -> Split:
@@ -70,17 +97,12 @@ def best_split(surface: Surface, costs: Cost, budget: float, *, largest_size: fl
     Raises:
         SettingsError: One of the sizes costs nothing, or the budget does not pay for the smallest measured run.
     """
-    return _with_interval(_best_split(surface, costs, budget, largest_size), surface)
-
-
-def _best_split(surface: Surface, costs: Cost, budget: float, largest_size: float | None) -> Split:
-    """The same without an interval."""
     options = splits(surface, costs, budget, count=SHARES, largest_size=largest_size)
     best = int(surface.predict(options).argmin())
     first, last = np.log(options[[max(best - 1, 0), min(best + 1, SHARES - 1)], 0])
 
     def between(log_n: float) -> Float[np.ndarray, "1 2"]:
-        return _with_rest(surface, costs, budget, np.exp([log_n]))
+        return rest_of(surface, costs, budget, np.exp([log_n]))
 
     found = optimize.minimize_scalar(
         lambda log_n: float(surface.predict(between(log_n))[0]),
@@ -90,21 +112,7 @@ def _best_split(surface: Surface, costs: Cost, budget: float, largest_size: floa
     )
     options = np.concatenate([options[best : best + 1], between(float(found.x))])
     sizes = options[[int(surface.predict(options).argmin())]]
-    (n, s), predicted = (float(size) for size in sizes[0]), float(surface.predict(sizes)[0])
-    beyond = bool(n > surface.largest[0] or s > surface.largest[1])
-    return Split(n, s, float(costs.of(n, s)), predicted, None, beyond)
-
-
-def _with_interval(plan: Split, surface: Surface) -> Split:
-    fits = [surface.fits[name] for name in surface.weights]
-    if any(fit.observations.stderr is None and len(fit.residuals) <= len(fit.law.parameters) for fit in fits):
-        return plan
-    draws = surface_draws(surface)
-    errors = draws.predict(np.array([[plan.pretrain_size, plan.finetune_size]]))[:, 0]
-    order = np.argsort(errors)
-    below = np.cumsum(draws.weights[order]) - draws.weights[order] / 2
-    low, high = np.interp([(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], below, errors[order])
-    return replace(plan, interval=Interval(float(min(low, plan.error)), float(max(high, plan.error)), _LEVEL))
+    return forecast_at(surface, costs, *(float(size) for size in sizes[0]))
 
 
 def splits(
@@ -130,10 +138,10 @@ def splits(
         )
     most = float(affordable(lambda size: costs.of(size, s), budget, np.array([n]))[0])
     most = most if largest_size is None else min(most, max(largest_size, n))
-    return _with_rest(surface, costs, budget, np.geomspace(n, most, count))
+    return rest_of(surface, costs, budget, np.geomspace(n, most, count))
 
 
-def _with_rest(surface: Surface, costs: Cost, budget: float, n: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:
+def rest_of(surface: Surface, costs: Cost, budget: float, n: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:
     """n with the s that the rest of the budget pays for."""
     least = np.full(len(n), _smallest(surface)[1])
     return np.stack([n, affordable(lambda s: costs.of(n, s), budget, least)], axis=1)
@@ -173,19 +181,13 @@ def cheapest_split(
     Raises:
         SettingsError: As `best_split`.
     """
-    plan = _cheapest_split(surface, costs, target_error, largest_size)
-    return None if plan is None else _with_interval(plan, surface)
-
-
-def _cheapest_split(surface: Surface, costs: Cost, target_error: float, largest_size: float | None) -> Split | None:
-    """The same without an interval."""
     floor = float(costs.of(*_smallest(surface)))
     ceiling = LARGEST_FACTOR * float(costs.of(*surface.largest))
     budgets = np.geomspace(floor, ceiling, BUDGETS)
     budgets[0] = floor  # which the splits of the smallest run need to the last digit
 
     def split(budget: float) -> Split:
-        return _best_split(surface, costs, budget, largest_size)
+        return best_split(surface, costs, budget, largest_size=largest_size)
 
     def missed(budget: float) -> float:
         return split(budget).error - target_error
@@ -340,7 +342,7 @@ def next_surface_run(
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * n
     cheapest = None
     if costs is not None and both:
-        cheapest = _cheapest_split(surface, costs, target_error, largest_size)
+        cheapest = cheapest_split(surface, costs, target_error, largest_size=largest_size)
     plan = (limit, s) if cheapest is None else (cheapest.pretrain_size, cheapest.finetune_size)
     return _for_target(surface, surface_draws(surface), plan, target_error, costs, limit)
 
@@ -366,7 +368,7 @@ def _for_target(
 def _for_split(
     surface: Surface, draws: SurfaceDraws, costs: Costs, budget: float, largest_size: float | None
 ) -> SurfaceRun | None:
-    plan = _best_split(surface, costs, budget, largest_size)
+    plan = best_split(surface, costs, budget, largest_size=largest_size)
     actions = splits(surface, costs, budget, count=ACTIONS, largest_size=largest_size)
     candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
     affordable = np.array([costs.of(n, s) <= budget for n, s in candidates])

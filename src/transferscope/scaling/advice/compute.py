@@ -1,40 +1,20 @@
-"""Parameters and tokens: the loss at any (N, D), and the N and D of a budget of compute."""
+"""Parameters and tokens: the N and D of a budget of compute."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from scipy import stats
 
 from transferscope.estimate import Interval
-from transferscope.scaling.advice.budget import affordable, best_split, splits, surface_draws
+from transferscope.scaling.advice.budget import LEVEL, Split, best_split, forecast_at, rest_of, splits, surface_draws
 from transferscope.scaling.advice.costs import Cost
 from transferscope.scaling.surface import Surface
 
-LEVEL = 0.9
 DRAWS = 100
 PATH = 160
 """Splits of a budget among which the best one of each draw is looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The loss that is expected at one (N, D).
-
-    Attributes:
-        parameters: N.
-        tokens: D.
-        loss: Weighted mean (of logarithms) over the laws.
-        interval: Where it lies (90 %): the spread of the laws and their miss on the largest measured budget.
-        cost: What the run costs.
-    """
-
-    parameters: float
-    tokens: float
-    loss: float
-    interval: Interval
-    cost: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,38 +23,15 @@ class Optimum:
 
     Attributes:
         budget: What may be spent.
-        point: N, D and the loss that is expected there.
+        plan: N and D, and the loss that is expected there.
         parameters: Where the best N lies (90 %).
         from_minima: Whether N comes from parabolas through the points of each measured budget; else from the laws.
     """
 
     budget: float
-    point: Point
+    plan: Split
     parameters: Interval
     from_minima: bool
-
-
-def forecast_at(surface: Surface, costs: Cost, parameters: float, tokens: float) -> Point:
-    r"""The loss at one (N, D), inside the measured sizes or beyond them.
-
-    The interval is \exp(\log f \pm z \sqrt{u^2 + e^2}): u is half the distance between the laws, e the miss of each law
-    on the largest measured budget, fitted to the others (root mean square, with the weights of the laws).
-
-    Args:
-        surface: Both sizes vary freely (`fit_surface`).
-        costs: What a run costs.
-        parameters: N, above 0.
-        tokens: D, above 0.
-    """
-    at = np.array([[parameters, tokens]])
-    logs = np.log([surface.fits[name].predict(at)[0] for name in surface.weights])
-    missed = [surface.scores[name].extrapolation for name in surface.weights]
-    missed = [miss if np.isfinite(miss) else surface.scores[name].in_sample for name, miss in zip(surface.weights, missed)]
-    miss = np.sqrt(np.average(np.square(missed), weights=list(surface.weights.values())))
-    half = stats.norm.ppf((1 + LEVEL) / 2) * np.hypot(np.ptp(logs) / 2, miss)
-    loss = float(surface.predict(at)[0])
-    interval = Interval(float(loss * np.exp(-half)), float(loss * np.exp(half)), LEVEL)
-    return Point(parameters, tokens, loss, interval, float(costs.of(parameters, tokens)))
 
 
 def compute_optimal(surface: Surface, costs: Cost, budgets: Sequence[float]) -> list[Optimum]:
@@ -107,7 +64,7 @@ def compute_optimal(surface: Surface, costs: Cost, budgets: Sequence[float]) -> 
             below = np.cumsum(draws.weights[order])
             low, high = np.interp([(1 - LEVEL) / 2, (1 + LEVEL) / 2], below, best[order])
             inside = Interval(float(min(low, n)), float(max(high, n)), LEVEL)
-        tokens = float(affordable(lambda d, n=n: costs.of(n, d), budget, options[-1:, 1])[0])
+        tokens = float(rest_of(surface, costs, budget, np.array([n]))[0, 1])
         found.append(Optimum(budget, forecast_at(surface, costs, n, tokens), inside, draws is None))
     return found
 

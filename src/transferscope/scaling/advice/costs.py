@@ -20,6 +20,10 @@ class Cost(Protocol):
     def of(self, n: Size, s: Size, /) -> Size:
         """Cost of a run on sizes n and s, which may be arrays."""
 
+    @property
+    def of_both(self) -> bool:
+        """Whether each of the sizes costs something."""
+
 
 @dataclass(frozen=True, slots=True)
 class Costs:
@@ -50,7 +54,7 @@ class Costs:
 
     @property
     def of_both(self) -> bool:
-        """Whether both kinds of data cost something."""
+        """Whether each kind of data costs something."""
         return self.per_pretrain > 0 and self.per_label > 0
 
 
@@ -87,9 +91,16 @@ class Formula:
         if not (np.isfinite([at, *larger]).all() and 0 <= at < min(larger)):
             raise SettingsError(f"the cost {self.text} does not rise with N and with D; expected one such as 6*N*D")
 
+    @property
+    def of_both(self) -> bool:
+        """Whether each costs something, which is checked."""
+        return True
+
     def of(self, parameters: Size, tokens: Size) -> Size:
         """Cost of training N parameters on D tokens."""
-        value: Size = _evaluated(ast.parse(self.text.replace("^", "**"), mode="eval").body, {"N": parameters, "D": tokens})
+        value: Size = _evaluated(
+            ast.parse(self.text.replace("^", "**"), mode="eval").body, {"N": parameters, "D": tokens}
+        )
         return value
 
 
