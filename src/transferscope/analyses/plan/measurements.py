@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -82,6 +82,7 @@ class Measured:
         measure: What is scored.
         target_error: The wanted score as an error; None without one.
         notes: What was read as what, and what was left out.
+        chance: The error of guessing; None when unknown.
     """
 
     curves: Mapping[str, Observations]
@@ -90,6 +91,7 @@ class Measured:
     measure: Measure
     target_error: float | None
     notes: tuple[str, ...]
+    chance: float | None = None
 
 
 def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score: float | None) -> Measured:
@@ -187,7 +189,8 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     for arm, n, seed, error in frame.itertuples(index=False):
         by_seed.setdefault(arm, {}).setdefault(float(n), {})[seed] = float(error)
     measure = Measure(words, "accuracy" if share_of_one else "r2", 1.0)
-    return _checked(found, scratch, by_seed, measure, target, ())
+    k = len(frames.classes or ()) if frames.metric.is_of_classes else 0
+    return replace(_checked(found, scratch, by_seed, measure, target, ()), chance=1 - 1 / k if k else None)
 
 
 def find_columns(

@@ -19,6 +19,7 @@ from transferscope.analyses.scaling.question import Question, check_sizes, targe
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.analyses.scaling.study import DOCUMENT, KEPT, study_errors
 from transferscope.errors import refuse_unused
+from transferscope.scaling.advice import Formula
 from transferscope.store import without_password
 from transferscope.study.places import keep_for_report, one_study, open_existing
 
@@ -58,6 +59,7 @@ def scaling(
     if not isinstance(table, pd.DataFrame) and not _is_table(str(table)):
         others = {field.name: getattr(columns, field.name) != field.default for field in fields(columns)}
         refuse_unused({**others, "by": False}, f"{without_password(str(table))} is a study, whose columns are known")
+        refuse_unused({"cost": isinstance(asked.costs, Formula)}, "a study has no numbers of parameters and tokens")
         return _of_study(str(table), study, asked, columns.by)
     refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
     name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem

@@ -326,4 +326,4 @@ def _outliers(one: SurfaceAnalysis, loss: str) -> Iterator[Statement]:
     far = one.surface.outliers
     if far is not None:
         rows = [] if far.rows is None else [int(row) for row in far.rows]
-        yield state("outliers", n=len(far), of=len(one.surface.observations), rows=rows[:MOST_NAMED], loss=loss)
+        yield state("outliers", n=len(far), of=len(one.surface.observations), rows=sorted(rows[:MOST_NAMED]), loss=loss)
