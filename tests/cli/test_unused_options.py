@@ -56,6 +56,7 @@ VALUES = {
     "--set": "curvature.k=3",
     "--better": "lower",
     "--loss": "huber",
+    "--cost": "6*N*D",
     "--part": "target_test",
     "--labels": "7",
     "--seeds": "7",

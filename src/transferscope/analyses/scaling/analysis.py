@@ -136,8 +136,8 @@ def analyse(
     _check_largest(groups, question)
     over_both = next(iter(groups.values())).sizes.shape[1] == 2
     free = over_both and (compute or all(varies_freely(data.sizes) for data in groups.values()))
-    if free and not compute:
-        check_free(question)
+    if free:
+        check_free(question, compute=compute)
     if compute and question.costs is None:
         question = replace(question, costs=Formula())
     surfaces, notes = _surfaces(groups, question, compute=compute, free=free) if over_both else ((), ())
@@ -293,7 +293,7 @@ def _surface(name: str, surface: Surface, question: Question, *, compute: bool) 
             cheapest = cheapest_split(surface, costs, target, largest_size=limit)
     if costs is not None and compute:
         budgets = [*(times * dearest for times in BUDGETS), *([] if budget is None else [budget])]
-        optima = tuple(compute_optimal(surface, costs, sorted(budgets)))
+        optima = tuple(compute_optimal(surface, costs, sorted(budgets), largest_size=limit))
     return SurfaceAnalysis(
         name=name,
         surface=surface,

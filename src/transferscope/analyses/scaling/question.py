@@ -107,7 +107,7 @@ def hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
     return []
 
 
-def check_free(question: Question) -> None:
+def check_free(question: Question, *, compute: bool) -> None:
     """Refuse a question of a table whose two sizes vary freely that only costs can answer.
 
     Raises:
@@ -117,10 +117,10 @@ def check_free(question: Question) -> None:
     costs = question.costs
     if question.target_error is None and question.budget is None:
         refuse_unused(
-            {"a cost": costs is not None, "a largest size": question.largest_size is not None},
+            {"a cost": costs is not None and not compute, "a largest size": question.largest_size is not None},
             "both sizes of the table vary freely, and neither a target error nor a budget says what is wanted",
         )
-    if costs is not None and costs.of_both:
+    if compute or (costs is not None and costs.of_both):
         return
     for name, value in asked.items():
         if value is not None:

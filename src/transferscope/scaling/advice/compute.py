@@ -34,7 +34,9 @@ class Optimum:
     from_minima: bool
 
 
-def compute_optimal(surface: Surface, costs: Cost, budgets: Sequence[float]) -> list[Optimum]:
+def compute_optimal(
+    surface: Surface, costs: Cost, budgets: Sequence[float], *, largest_size: float | None = None
+) -> list[Optimum]:
     """The N and D with the least expected loss for each budget.
 
     Where the table has the same budgets for several N each, N comes from the minima of parabolas through them
@@ -45,6 +47,7 @@ def compute_optimal(surface: Surface, costs: Cost, budgets: Sequence[float]) -> 
         surface: Both sizes vary freely (`fit_surface`).
         costs: What a run costs.
         budgets: What may be spent, each at least the cost of the smallest measured run.
+        largest_size: The largest feasible N; None for any.
 
     Raises:
         SettingsError: A budget does not pay for the smallest measured run.
@@ -53,12 +56,12 @@ def compute_optimal(surface: Surface, costs: Cost, budgets: Sequence[float]) -> 
     draws = None if len(minima) >= LEAST_MINIMA else surface_draws(surface, per_law=DRAWS)
     found = []
     for budget in budgets:
-        options = splits(surface, costs, budget, count=PATH)
+        options = splits(surface, costs, budget, count=PATH, largest_size=largest_size)
         if draws is None:
             n, inside = _by_minima(minima, budget)
             n = float(np.clip(n, options[0, 0], options[-1, 0]))
         else:
-            n = best_split(surface, costs, budget).pretrain_size
+            n = best_split(surface, costs, budget, largest_size=largest_size).pretrain_size
             best = options[draws.predict(options).argmin(axis=1), 0]
             order = np.argsort(best)
             below = np.cumsum(draws.weights[order])
