@@ -49,7 +49,7 @@ def test_published_numbers_of_chinchilla_and_gopher() -> None:
     assert gopher.error == pytest.approx(1.993, abs=2e-3)
     assert chinchilla.error < gopher.error
     minima = isoflop_minima(surface, Formula())
-    assert np.polyfit(*np.log(minima).T, 1)[0] == pytest.approx(0.28 / 0.62, abs=0.01)
+    assert np.polyfit(np.log(minima[:, 0]), np.log(minima[:, 1]), 1)[0] == pytest.approx(0.28 / 0.62, abs=0.01)
 
 
 def test_parabolas_through_the_budgets_give_the_best_number_of_parameters() -> None:

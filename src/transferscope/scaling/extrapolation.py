@@ -166,8 +166,8 @@ FACTORS: dict[float, dict[int, tuple[float, ...]]] = {
 }
 """Half width over scale by level, then by the fewest points it holds for, at the sizes of FACTORS_AT.
 
-Split-conformal, so that each of five families of real curves is covered: printed by benchmarks/scaling_calibrate.py from
-the development half of the benchmark curves, cut and thinned.
+Split-conformal, so that each of five families of real curves is covered: printed by benchmarks/scaling_calibrate.py
+from the development half of the benchmark curves, cut and thinned.
 """
 
 FACTORS_AT = (1.2, 2.0, 4.0, 8.0)

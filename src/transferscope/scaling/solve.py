@@ -423,7 +423,7 @@ def _polish_alone(problem: Problem, theta: Float[np.ndarray, " p"], effort: Effo
         slopes = slopes * np.where(box.log, theta, 1.0) if curved else slopes
         scale = root / np.maximum(basis @ coefficients, TINY) if in_logs else root
         slopes = scale[:, None] * slopes
-        return slopes if all_of_them else slopes[:, free]
+        return np.asarray(slopes if all_of_them else slopes[:, free])
 
     steps = 0
     for _ in range(len(u)):
@@ -433,7 +433,7 @@ def _polish_alone(problem: Problem, theta: Float[np.ndarray, " p"], effort: Effo
             part, _, info, _, flag = optimize.leastsq(
                 residuals, u[free], Dfun=jacobian, full_output=True, ftol=effort.tolerance, xtol=1e-10, maxfev=200
             )
-        steps += int(info["njev"])
+        steps += int(info["nfev"])
         if flag not in (1, 2, 3) or not np.isfinite(info["fvec"]).all():
             return None
         u[free] = part

@@ -174,7 +174,8 @@ def last_budget(sizes: Float[np.ndarray, "m 2"]) -> Bool[np.ndarray, " m"]:
     compute = sizes.prod(axis=1)
     least = np.sort(compute)[-max(round(LAST_SHARE * len(compute)), 2)]
     result: Bool[np.ndarray, " m"] = compute >= least * (1 - 1e-3)
-    return result if result.mean() <= 2 * LAST_SHARE else compute > least * (1 + 1e-3)
+    beyond: Bool[np.ndarray, " m"] = compute > least * (1 + 1e-3)
+    return beyond if result.mean() > 2 * LAST_SHARE and beyond.any() else result
 
 
 def outliers(data: Observations, law: Law) -> Observations | None:

@@ -202,7 +202,7 @@ def _curve(name: str, data: Observations, together: HierarchicalFit | None, ques
             data.sizes[:, 0],
             data.errors,
             target_error=question.target_error,
-            costs=question.costs,
+            costs=question.prices,
             largest_size=question.largest_size,
             stderr=data.stderr,
             posterior=pooled.get(name),
@@ -313,7 +313,7 @@ def _next(surface: Surface, question: Question) -> SurfaceRun | None:
     return next_surface_run(
         surface,
         target_error=question.target_error,
-        costs=question.costs,
+        costs=question.prices,
         budget=question.budget,
         largest_size=question.largest_size,
     )

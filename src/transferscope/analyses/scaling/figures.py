@@ -118,9 +118,9 @@ def draw_isoflop(analysis: Analysis) -> Figure:
 
     canvas, narrow, frame = in_panels(draw, 1, width=5.6, height=3.6)
     caption = (
-        "Loss over the number of parameters at equal compute (isoFLOP): each line is one budget, written at its end, by "
-        "the mean over the laws. Dots: measured near that budget. Stars: the best number of parameters of each budget "
-        "of the table."
+        "Loss over the number of parameters at equal compute (isoFLOP): each line is one budget, written at its end, "
+        "by the mean over the laws. Dots: measured near that budget. Stars: the best number of parameters of each "
+        "budget of the table."
     )
     return Figure(name="scaling-isoflop", canvas=canvas, narrow=narrow, data=frame, caption=caption)
 

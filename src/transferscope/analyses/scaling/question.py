@@ -49,6 +49,11 @@ class Question:
         if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):
             raise SettingsError(f"budget = {self.budget} is out of range; expected a number above 0, such as 10000")
 
+    @property
+    def prices(self) -> Costs | None:
+        """What one of each costs; None where that is unknown, or a formula of both."""
+        return self.costs if isinstance(self.costs, Costs) else None
+
 
 def check_sizes(question: Question, names: tuple[str, ...], *, compute: bool) -> None:
     """Refuse sizes to predict at that are too many or too few, and costs that the table has no use for.
@@ -136,8 +141,7 @@ def affordable(question: Question, groups: Mapping[str, Observations]) -> Questi
     Raises:
         SettingsError: The budget does not pay for a run on more than was measured.
     """
-    costs, budget = question.costs, question.budget
-    assert not isinstance(costs, Formula)  # `check_sizes`
+    costs, budget = question.prices, question.budget
     of_labels = costs is not None and costs.per_label > 0
     refuse_unused({"the cost of a label": of_labels}, "the table has no column of labelled target examples (size s)")
     if budget is None or costs is None:

@@ -40,8 +40,8 @@ def compute_optimal(
     """The N and D with the least expected loss for each budget.
 
     Where the table has the same budgets for several N each, N comes from the minima of parabolas through them
-    (approach 2 of Hoffmann et al. 2022), by a power law of the budget; else from the laws, and its interval from their
-    refits to resampled points.
+    (approach 2 of Hoffmann et al. 2022), by a power law of the budget; else from the laws. Its interval is that of the
+    power law, or of refits to resampled points, and holds the best N of each law.
 
     Args:
         surface: Both sizes vary freely (`fit_surface`).
@@ -60,13 +60,15 @@ def compute_optimal(
         if draws is None:
             n, inside = _by_minima(minima, budget)
             n = float(np.clip(n, options[0, 0], options[-1, 0]))
+            low, high = inside.low, inside.high
         else:
             n = best_split(surface, costs, budget, largest_size=largest_size).pretrain_size
             best = options[draws.predict(options).argmin(axis=1), 0]
             order = np.argsort(best)
             below = np.cumsum(draws.weights[order])
             low, high = np.interp([(1 - LEVEL) / 2, (1 + LEVEL) / 2], below, best[order])
-            inside = Interval(float(min(low, n)), float(max(high, n)), LEVEL)
+        each = [options[surface.fits[name].predict(options).argmin(), 0] for name in surface.weights]
+        inside = Interval(float(min(low, n, *each)), float(max(high, n, *each)), LEVEL)
         tokens = float(rest_of(surface, costs, budget, np.array([n]))[0, 1])
         found.append(Optimum(budget, forecast_at(surface, costs, n, tokens), inside, draws is None))
     return found

@@ -4,14 +4,14 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
-from jaxtyping import Float
 
 from transferscope.errors import SettingsError
 
-Size = TypeVar("Size", float, Float[np.ndarray, "..."])
+Size = Any
+"""A number, or an array of them."""
 
 
 class Cost(Protocol):
@@ -98,10 +98,8 @@ class Formula:
 
     def of(self, parameters: Size, tokens: Size) -> Size:
         """Cost of training N parameters on D tokens."""
-        value: Size = _evaluated(
-            ast.parse(self.text.replace("^", "**"), mode="eval").body, {"N": parameters, "D": tokens}
-        )
-        return value
+        formula = ast.parse(self.text.replace("^", "**"), mode="eval").body
+        return _evaluated(formula, {"N": parameters, "D": tokens})
 
 
 def _evaluated(node: ast.expr, sizes: Mapping[str, Size]) -> Size:
