@@ -99,11 +99,10 @@ def test_a_known_error_of_guessing_is_where_some_curves_start() -> None:
     assert found.quantile(predicted, 0.05) < truth < found.quantile(predicted, 0.95)
 
 
-def test_the_decision_is_that_of_the_average_and_the_rate_that_of_the_power_law() -> None:
+def test_the_decision_is_that_of_the_average() -> None:
     advice = advise(SIZES, OBJDET, target_error=0.93)
     assert advice.decision is not None
     assert advice.decision.gap.low == advice.averaged.quantile(advice.averaged.C, 0.05)
-    assert advice.decision.rate.value == advice.posterior.quantile(advice.posterior.alpha, 0.5)
 
 
 def test_without_costs_the_next_run_is_chosen_by_time() -> None:

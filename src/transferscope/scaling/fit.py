@@ -21,7 +21,7 @@ from transferscope.scaling.solve import TINY, Loss, Problem, Solution, solve_one
 class LawFit:
     """A law fitted to observations.
 
-    Sets, estimates and the condition number are computed when they are read: they take many times as long as the fit.
+    Sets and estimates are computed when they are read: they take many times as long as the fit.
 
     Attributes:
         law: The law.
@@ -60,11 +60,6 @@ class LawFit:
             return estimates(*self.solved, self.profiles, self.status)
         missing = Estimate(float("nan"), None, len(self.observations), "too_few")
         return {name: Estimate(self.fixed[name], 0.0, 0) if name in self.fixed else missing for name in self.law.names}
-
-    @cached_property
-    def condition(self) -> float:
-        """Condition number of the Jacobian with columns of unit length; infinite if one is zero, NaN without a fit."""
-        return float("nan") if self.solved is None else condition_number(self.solved[0], self.solved[1].theta)
 
     @property
     def rmse(self) -> float:
@@ -228,15 +223,6 @@ def scaled_jacobian(problem: Problem, theta: Float[np.ndarray, "1 p"]) -> Float[
         jacobian = jacobian / np.maximum(values, TINY)[:, None]
     result: Float[np.ndarray, "m r"] = np.sqrt(problem.weights[0])[:, None] * jacobian[:, ~problem.held()]
     return result
-
-
-def condition_number(problem: Problem, theta: Float[np.ndarray, "1 p"]) -> float:
-    """Condition number of the Jacobian with columns of unit length; infinite when a column is zero."""
-    jacobian = scaled_jacobian(problem, theta)
-    lengths = np.linalg.norm(jacobian, axis=0)
-    if not np.isfinite(lengths).all() or (lengths == 0).any():
-        return float("inf")
-    return float(np.linalg.cond(jacobian / lengths))
 
 
 def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, " p"]:

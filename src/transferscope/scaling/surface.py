@@ -9,9 +9,7 @@ from numpy.typing import ArrayLike
 
 from transferscope.errors import DataError
 from transferscope.scaling.fit import LawFit, fit_law, problem_of, usable
-from transferscope.scaling.groups import GroupSolution, fit_together
 from transferscope.scaling.laws import FREE_LAWS, SURFACE_LAWS, Law
-from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.solve import Effort, Loss, solve
 
@@ -56,9 +54,6 @@ class Surface:
         fits: Each law on all points it can use.
         scores: Held-out scores of each.
         weights: Weights for predictions beyond the range, proportional to 1 / score^2; they sum to 1.
-        separate: A power law with a floor for each fine-tuning size on its own, in the order of `fine_tune_sizes`; None
-            where both sizes vary freely.
-        fine_tune_sizes: The different s.
         observations: All points, those at n = 0 and with error 0 too.
         notes: Sentences on the data.
         free: Whether both sizes vary freely, so that few points share an s (`varies_freely`).
@@ -68,8 +63,6 @@ class Surface:
     fits: Mapping[str, LawFit]
     scores: Mapping[str, HeldOutScore]
     weights: Mapping[str, float]
-    separate: GroupSolution | None
-    fine_tune_sizes: Float[np.ndarray, " S"]
     observations: Observations
     notes: tuple[str, ...]
     free: bool = False
@@ -90,11 +83,6 @@ class Surface:
     def interpolating(self) -> str:
         """The law to read within the measured range: best with one fine-tuning size left out (or in sample)."""
         return min(self.scores, key=lambda name: _finite_first(self.scores[name].leave_s_out, self.scores[name]))
-
-    @property
-    def extrapolating(self) -> str:
-        """The law to read beyond it: best beyond the range of both sizes (or in sample)."""
-        return min(self.scores, key=lambda name: _finite_first(self.scores[name].extrapolation, self.scores[name]))
 
     def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
         """Weighted mean (of logarithms) over the laws at (n, s), shape (t, 2)."""
@@ -155,9 +143,8 @@ def fit_surface(
     scores = {name: held_out_score(fit.law, data, loss, free=free) for name, fit in fits.items()}
     if free:
         far = outliers(data, laws["additive"])
-        sizes = np.unique(data.sizes[:, 1])
-        return Surface(fits, scores, _weights(scores), None, sizes, data, data.notes, free=True, outliers=far)
-    return Surface(fits, scores, _weights(scores), *_separate(data, loss), data, data.notes)
+        return Surface(fits, scores, _weights(scores), data, data.notes, free=True, outliers=far)
+    return Surface(fits, scores, _weights(scores), data, data.notes)
 
 
 def varies_freely(sizes: Float[np.ndarray, "m 2"]) -> bool:
@@ -188,7 +175,7 @@ def outliers(data: Observations, law: Law) -> Observations | None:
         law: The law.
 
     Returns:
-        The points, the furthest first, each with what the law gives there as a note; None where none are that far.
+        The points, the furthest first; None where none are that far.
     """
     data = usable(data, law, "huber")
     theta = solve(problem_of(data, law, "huber", {}), HELD_OUT).theta
@@ -200,8 +187,7 @@ def outliers(data: Observations, law: Law) -> Observations | None:
         return None
     far = far[np.argsort(-distance[far], kind="stable")]
     rows = None if data.rows is None else data.rows[far]
-    notes = tuple(f"where the law gives {value:.3g}" for value in expected[far])
-    return Observations(data.sizes[far], data.errors[far], None, notes, rows)
+    return Observations(data.sizes[far], data.errors[far], rows=rows)
 
 
 def _finite_first(score: float, of: HeldOutScore) -> tuple[float, float]:
@@ -264,14 +250,3 @@ def _weights(scores: Mapping[str, HeldOutScore]) -> dict[str, float]:
         return {name: 1 / len(scores) for name in scores}
     inverse = {name: 1 / (value + 1e-12) for name, value in squared.items()}
     return {name: value / sum(inverse.values()) for name, value in inverse.items()}
-
-
-def _separate(data: Observations, loss: Loss) -> tuple[GroupSolution, Float[np.ndarray, " S"]]:
-    """A power law with a floor in n for each s on its own."""
-    sizes = np.unique(data.sizes[:, 1])
-    groups = {}
-    for s in sizes:
-        rows = data.sizes[:, 1] == s
-        stderr = None if data.stderr is None else data.stderr[rows]
-        groups[f"{s:g}"] = Observations(data.sizes[rows, :1], data.errors[rows], stderr)
-    return fit_together(groups, law=POWER_FLOOR, loss=loss), sizes

@@ -50,8 +50,7 @@ class Decision:
         feasible: Probability that the target is reached at or below `largest_size`.
         size_needed: The size that reaches it; infinite where the transfer gap is above it.
         gap: The transfer gap C.
-        rate: The pre-training rate alpha of the power law with a floor.
-        falls: Whether a law that falls agrees with the curve; without it nothing is known of gap and rate.
+        falls: Whether a law that falls agrees with the curve; without it nothing is known of the gap.
     """
 
     target_error: float
@@ -61,14 +60,13 @@ class Decision:
     feasible: float
     size_needed: Estimate
     gap: Estimate
-    rate: Estimate
     falls: bool
 
 
 def decide(
     posterior: AveragedPosterior | PowerPosterior,
     *,
-    rates: PowerPosterior,
+    falls: bool,
     target_error: float,
     least_error: float,
     largest_size: float,
@@ -77,13 +75,13 @@ def decide(
 
     Args:
         posterior: Posterior of the curve, over one law or several.
-        rates: Posterior of the power law with a floor, the only law whose rate is asked for.
+        falls: Whether a law that falls agrees with the curve.
         target_error: The error that is wanted, above 0.
         least_error: The smallest error that was measured.
         largest_size: The largest feasible size.
 
     Returns:
-        Probabilities and intervals over the laws of `posterior`; the rate is that of the power law with a floor.
+        Probabilities and intervals over the laws of `posterior`.
     """
     size = posterior.size_for(target_error)
     reachable = posterior.probability(target_error > posterior.C)
@@ -96,8 +94,7 @@ def decide(
         feasible=feasible,
         size_needed=interval(posterior, size),
         gap=interval(posterior, posterior.C),
-        rate=interval(rates, rates.alpha),
-        falls=rates.falls,
+        falls=falls,
     )
 
 
@@ -127,14 +124,12 @@ class VariantGain:
         baseline: Name of the baseline.
         variant: Name of the variant.
         gap: Transfer gap of the variant minus that of the baseline; negative is good.
-        rate: Its rate minus that of the baseline; positive is good.
         lower_gap: Probability that the variant has the smaller transfer gap.
     """
 
     baseline: str
     variant: str
     gap: Estimate
-    rate: Estimate
     lower_gap: float
 
 
@@ -156,7 +151,6 @@ def variant_gain(
     return VariantGain(
         *names,
         gap=_interval(difference[:, 2]),
-        rate=_interval(difference[:, 0]),
         lower_gap=float((difference[:, 2] < 0).mean()),
     )
 
@@ -172,13 +166,13 @@ def _interval(values: Float[np.ndarray, " N"]) -> Estimate:
 
 @dataclass(frozen=True)
 class Advice:
-    """What to do next, in numbers; `transferscope.analyses.scaling.curve_words` says them.
+    """What to do next, in numbers; `transferscope.analyses.scaling.statements` says them.
 
     Attributes:
         decision: Probabilities and intervals for the target; None without a target.
         forecast: Errors predicted at 2, 4, 8 and 16 times the largest measured size.
         next_run: The pre-training size whose measurement would sharpen the decision most; None without a target.
-        posterior: The power laws with a floor that the data allow: what rates and variants are compared by.
+        posterior: The power laws with a floor that the data allow: what variants are compared by.
         averaged: The curves of several laws that the data allow: what the decision rests on.
         notes: Sentences on the data.
     """
@@ -247,7 +241,7 @@ def advise(
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * largest
     decision = decide(
         averaged,
-        rates=allowed,
+        falls=allowed.falls,
         target_error=target_error,
         least_error=float(measured.errors.min()),
         largest_size=limit,
