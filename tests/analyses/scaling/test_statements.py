@@ -69,6 +69,7 @@ def test_other_data_is_named_where_it_is_better_and_not_where_it_is_not() -> Non
     (variant,) = (one for one in statements(apart.analysis) if one.kind == "variant")
     assert (variant.facts["variant"], variant.facts["fall"]) == ("b", pytest.approx(0.1, abs=0.02))
     assert "no variant" in kinds(alike)
+    assert "no clear reason to leave a" in str(alike.verdict)
 
 
 @pytest.mark.parametrize(("a", "b", "kind"), [(0.05, 0.4, "double s"), (0.4, 0.05, "double n")])

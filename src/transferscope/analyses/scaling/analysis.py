@@ -292,7 +292,9 @@ def _surface(name: str, surface: Surface, question: Question, *, compute: bool) 
         if target is not None and surface.least_error > target:
             cheapest = cheapest_split(surface, costs, target, largest_size=limit)
     if costs is not None and compute:
-        budgets = [*(times * dearest for times in BUDGETS), *([] if budget is None else [budget])]
+        unasked = (times * dearest for times in BUDGETS)
+        budgets = [one for one in unasked if budget is None or not np.isclose(one, budget, rtol=0.05)]
+        budgets += [] if budget is None else [budget]
         optima = tuple(compute_optimal(surface, costs, sorted(budgets), largest_size=limit))
     return SurfaceAnalysis(
         name=name,
