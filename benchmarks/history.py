@@ -5,7 +5,7 @@
     python benchmarks/history.py coverage
 
 coverage: whether the 90 % band of what a proposal expects holds the truth, on simulated tasks of 30 arms, drawn from
-two directions and a rest, whose level and scale differ; 1,000 tasks (100 for the Gaussian process).
+two directions and a rest, whose level and scale differ; 1,000 tasks.
 
 language: test losses of 30 models fine-tuned on up to 1,638,400 examples of three tasks, seen up to 1 / ratio of the
 largest size. Relative accuracy is (worst - chosen) / (worst - best) in the loss at the largest size, and the
@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.history.proposals import RULES, predict
+from transferscope.analyses.history.proposals import predict
 from transferscope.scaling import extrapolate
 from transferscope.scaling.advice.label_plan import draw_curve
 from transferscope.scaling.observations import observe
@@ -30,6 +30,7 @@ from transferscope.scaling.observations import observe
 RATIOS = (8, 32, 128, 512)
 LAST = 1638400.0
 RESAMPLES = 400
+DRAWS = 1000
 UNTRAINED = ("imagestats", "rcf")
 
 
@@ -47,24 +48,21 @@ def main() -> None:
 
 
 def coverage() -> None:
-    for rule, n_draws in (("combined", 1000), ("low-rank", 1000), ("gaussian-process", 100)):
-        for n_tasks in (4, 8, 20):
-            for n_tried in (2, 5, 10):
-                rng = np.random.default_rng([n_tasks, n_tried])
-                inside, n = 0, 0
-                for _ in range(n_draws):
-                    basis = rng.standard_normal((30, 2))
-                    rest = 0.5 * rng.standard_normal((n_tasks + 1, 30))
-                    draw = rng.standard_normal((n_tasks + 1, 2)) @ basis.T + rng.standard_normal(30) + rest
-                    draw = rng.normal(70, 10, size=(n_tasks + 1, 1)) + rng.uniform(2, 8, size=(n_tasks + 1, 1)) * draw
-                    tried = rng.permutation(30)[:n_tried]
-                    found = predict(draw[:-1], {int(arm): float(draw[-1, arm]) for arm in tried}, rule)  # type: ignore[arg-type]
-                    left = np.setdiff1d(np.arange(30), tried)
-                    inside += int((np.abs(draw[-1, left] - found.mean[left]) <= 1.645 * found.sd[left]).sum())
-                    n += len(left)
-                print(
-                    f"{rule}, {n_tasks} tasks known, {n_tried} tried: {inside / n:.3f} of {n_draws} tasks", flush=True
-                )
+    for n_tasks in (4, 8, 20):
+        for n_tried in (2, 5, 10):
+            rng = np.random.default_rng([n_tasks, n_tried])
+            inside, n = 0, 0
+            for _ in range(DRAWS):
+                basis = rng.standard_normal((30, 2))
+                rest = 0.5 * rng.standard_normal((n_tasks + 1, 30))
+                draw = rng.standard_normal((n_tasks + 1, 2)) @ basis.T + rng.standard_normal(30) + rest
+                draw = rng.normal(70, 10, size=(n_tasks + 1, 1)) + rng.uniform(2, 8, size=(n_tasks + 1, 1)) * draw
+                tried = rng.permutation(30)[:n_tried]
+                found = predict(draw[:-1], {int(arm): float(draw[-1, arm]) for arm in tried})
+                left = np.setdiff1d(np.arange(30), tried)
+                inside += int((np.abs(draw[-1, left] - found.mean[left]) <= 1.645 * found.sd[left]).sum())
+                n += len(left)
+            print(f"{n_tasks} tasks known, {n_tried} tried: {inside / n:.3f} of {DRAWS} tasks", flush=True)
 
 
 def language(folder: Path) -> None:
@@ -86,7 +84,7 @@ def language(folder: Path) -> None:
             curve = np.array([extrapolate(x, row, at=LAST).predicted[0] for row in y])
             grid = np.geomspace(x[0], LAST, 60)
             draws = np.array([np.median(draw_curve(observe(x, row), grid).errors[:, -1]) for row in y])
-            prior = predict(others, {}, "combined").mean  # of -log loss, standardised
+            prior = predict(others, {}).mean  # of -log loss, standardised
             together = -np.log(curve)
             scale = np.std(together) or 1.0
             weight = np.log2(ratio) / (np.log2(ratio) + 6)  # the further ahead, the more history counts
@@ -159,7 +157,7 @@ def sensing(path: Path) -> None:
         known = scores.loc[dataset].notna()
         truth = scores.loc[dataset, known].to_numpy()
         others = scores[[family(other) != family(dataset) for other in scores.index]].loc[:, known].to_numpy()
-        for rule in (*RULES, "random"):
+        for rule in ("proposals", "random"):
             repeats = 50 if rule == "random" else 1
             rows += [
                 {"rule": rule, "dataset": dataset, **race(truth, others, rule, repeat)} for repeat in range(repeats)
@@ -192,7 +190,7 @@ def race(truth: np.ndarray, others: np.ndarray, rule: str, repeat: int) -> dict[
         tried = []
         probes: dict[int, float] = {}
         while len(tried) < len(truth):
-            order = predict(others, probes, rule).order  # type: ignore[arg-type]
+            order = predict(others, probes).order
             arm = next(arm for arm in order if arm not in probes)
             probes[arm] = float(truth[arm])
             tried.append(arm)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.scaling import observe
+from transferscope.scaling.advice.advise import DECIDED
 from transferscope.scaling.averaging import PRIORS, TEMPER, averaged_posterior
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.posterior import power_posterior
@@ -48,6 +49,7 @@ def main() -> None:
     ]
     text = report(pd.concat(rows))
     print(text)
+    print(named().to_string())
     if arguments.markdown:
         arguments.markdown.write_text(text + "\n")
 
@@ -105,6 +107,35 @@ def covered(truth: Truth, half: str) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=["what", "weights", "low", "high", "true"])
     inside = (frame["low"] <= frame["true"] * (1 + 1e-9)) & (frame["true"] <= frame["high"] * (1 + 1e-9))
     return frame.assign(law=truth.law, half=half, covered=inside)
+
+
+def named(per_law: int = 40) -> pd.DataFrame:
+    """How many questions are named a scenario, and how many of them right, from which probability on."""
+    rows = []
+    for place, law in enumerate(PRIORS):
+        for number in range(2 * per_law):
+            generator = np.random.default_rng([7, place, number // 2, number % 2])
+            truth = simulate(law, generator)
+            below = number % 2 and truth.gap > 0
+            target = truth.gap * generator.uniform(0.6, 0.97) if below else truth.target
+            limit = truth.x[-1] * np.exp(generator.uniform(np.log(3), np.log(100)))
+            if not 0 < target < truth.y.min():
+                continue
+            data = observe(truth.x, truth.y)
+            average = averaged_posterior(data, power_floor=power_posterior(data))
+            feasible = average.probability(average.size_for(target) <= limit)
+            reachable = average.probability(target > average.C)
+            chances = {"b": feasible, "c": 1 - reachable, "d": reachable - feasible}
+            likeliest = max(chances, key=lambda name: chances[name])
+            true = "c" if target <= truth.gap else "b" if truth.size <= limit else "d"
+            rows.append((law, likeliest == true, chances[likeliest]))
+    frame = pd.DataFrame(rows, columns=["law", "right", "chance"])
+    found = {
+        level: own.groupby("law")["right"].mean().round(2).to_dict() | {"named": len(own), "right": own["right"].mean()}
+        for level in (0.6, DECIDED, 0.9)
+        for own in [frame[frame["chance"] >= level]]
+    }
+    return pd.DataFrame(found).T
 
 
 def ends(values: np.ndarray, weights: np.ndarray) -> tuple[float, float]:

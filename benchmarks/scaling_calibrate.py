@@ -1,80 +1,104 @@
-"""Calibrate the factors of prediction intervals on development curves.
+"""Calibrate the factors of prediction intervals on development curves, by number of points and factor of extrapolation.
 
-    python benchmarks/scaling_calibrate.py DATA_FOLDER
+    python benchmarks/scaling_calibrate.py DATA_FOLDER [--kept FILE]
 
-Prints, for each class of point counts and each level, the split-conformal factor from the development half of the
-curves, with the coverage on the development and on the confirmation half. The printed factors are the ones in
-`transferscope/scaling/extrapolation/interval.py`. Short curves are the development curves thinned to k sizes.
+Every curve is cut at its largest size over 2, 4, 8 and 16, thinned to k of the points that are left, and predicted.
+Prints, for each class of point counts, each class of factors and each level, the split-conformal factor from the
+development half of the curves, with the coverage on the development and on the confirmation half of each family. The
+printed factors are `FACTORS` of `transferscope/scaling/extrapolation.py`. Scores are appended to a file, so that a run
+that was stopped goes on where it was.
 """
 
 import argparse
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from scaling_curves import TestCurve, benchmark_curves, syn2real_curves, thinned
+import pandas as pd
+from scaling_curves import TestCurve, benchmark_curves, language_model_curves, syn2real_curves, thinned
 
 from transferscope.scaling.extrapolation import extrapolate
 
 LEVELS = (0.5, 0.8, 0.9)
-COUNTS = {3: range(3, 8), 8: range(8, 16), 16: range(16, 10**6)}
-LEAST_CURVES = 10
-SHORTFALL = {3: 0.0, 8: 0.05, 16: 0.05}
-"""How far a suite may stay below the level: not at all for the shortest curves, whose families differ most."""
-
-
-@dataclass(frozen=True)
-class Score:
-    """|log error| over the scale of the interval at each test point of a curve, and where the curve belongs."""
-
-    suite: str
-    development: bool
-    n_points: int
-    ratios: np.ndarray
+COUNTS = (3, 5, 8, 16)
+AHEAD = (1.0, 1.5, 3.0, 6.0)
+"""Least points, and least size over the largest seen one, of each class."""
+KEPT_POINTS = (3, 4, 6, 9, 12, 10**6)
+CUTS = (2, 4, 8, 16)
+LEAST_CURVES = 8
+SHORTFALL = 0.01
+"""How far a family may stay below the level: families that were not seen differ as much as these do."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    data = parser.parse_args().data
-    scores = [score(curve) for curve in calibration_curves(data)]
-    for least, counts in COUNTS.items():
-        members = [one for one in scores if one.n_points in counts]
-        for level in LEVELS:
-            factor = calibrate([one for one in members if one.development], level, SHORTFALL[least])
-            print(f"from {least} points, level {level}: factor {factor:.2f}; coverage (development / confirmation):")
-            for suite in sorted({one.suite for one in members}):
-                pair = [
-                    [one for one in members if one.suite == suite and one.development is half] for half in (True, False)
-                ]
-                print(f"    {suite:12s} " + " / ".join(f"{coverage(half, factor):.3f} ({len(half)})" for half in pair))
+    parser.add_argument("--kept", type=Path, default=Path("scaling_calibrate.jsonl"))
+    arguments = parser.parse_args()
+    done = set()
+    if arguments.kept.exists():
+        done = {tuple(json.loads(line)["key"]) for line in arguments.kept.read_text().splitlines()}
+    curves = [*benchmark_curves(arguments.data), *syn2real_curves(arguments.data, seen=4)]
+    with arguments.kept.open("a") as file:
+        for curve in [*curves, *language_model_curves(arguments.data)]:
+            for key, part in cuts(curve):
+                if key not in done:
+                    result = extrapolate(part.x, part.y, at=part.x_test)
+                    error = np.abs(np.log(result.predicted) - np.log(part.y_test)) / result.scale.total()
+                    row = {"key": key, "family": part.suite, "development": part.development, "points": len(part.x)}
+                    ahead = (part.x_test / part.x.max()).round(4).tolist()
+                    file.write(json.dumps(row | {"ahead": ahead, "ratios": error.round(5).tolist()}) + "\n")
+    rows = [json.loads(line) for line in arguments.kept.read_text().splitlines()]
+    report(pd.DataFrame(rows).explode(["ahead", "ratios"]).astype({"ahead": float, "ratios": float}))
 
 
-def calibration_curves(data: Path) -> list[TestCurve]:
-    full = benchmark_curves(data)
-    short = [thinned(curve, k) for curve in full if curve.suite != "nsl_lm" for k in (3, 4, 6, 9, 12)]
-    return full + short + syn2real_curves(data, seen=4) + syn2real_curves(data, seen=5)
+def cuts(curve: TestCurve) -> Iterator[tuple[tuple[str, str, int, int], TestCurve]]:
+    """The curve seen up to a part of its largest size and thinned; all of its points beyond are predicted."""
+    x, y = np.concatenate([curve.x, curve.x_test]), np.concatenate([curve.y, curve.y_test])
+    for cut in CUTS:
+        seen = x <= x.max() / cut * 1.001
+        if len(np.unique(x[seen])) < min(KEPT_POINTS):
+            continue
+        one = TestCurve(curve.suite, curve.name, x[seen], y[seen], x[~seen], y[~seen], curve.development)
+        before = 0
+        for k in KEPT_POINTS:
+            part = thinned(one, k) if k < len(one.x) else one
+            if len(part.x) != before:
+                yield (
+                    (curve.suite, curve.name, cut, k),
+                    TestCurve(curve.suite, curve.name, part.x, part.y, part.x_test, part.y_test, curve.development),
+                )
+            before = len(part.x)
 
 
-def score(curve: TestCurve) -> Score:
-    result = extrapolate(curve.x, curve.y, at=curve.x_test)
-    error = np.abs(np.log(result.predicted) - np.log(curve.y_test))
-    return Score(curve.suite, curve.development, len(curve.x), error / np.maximum(result.scale.total(), 1e-12))
+def report(scores: pd.DataFrame) -> None:
+    scores["key"] = scores["key"].map(tuple)
+    count = pd.cut(scores["points"], [*COUNTS, np.inf], right=False, labels=COUNTS)
+    ahead = pd.cut(scores["ahead"], [*AHEAD, np.inf], right=False, labels=AHEAD)
+    for level in LEVELS:
+        for (least, beyond), part in scores.groupby([count, ahead], observed=True):
+            factor = calibrate(part[part["development"]], level, SHORTFALL)
+            print(f"level {level}, from {least} points, from {beyond} times: factor {factor:.2f}")
+            for family, own in part.groupby("family"):
+                halves = [own[own["development"] == half] for half in (True, False)]
+                said = [f"{coverage(half, factor):.3f} ({half['key'].nunique()})" for half in halves]
+                print(f"    {family:12s} {' / '.join(said)}")
 
 
-def calibrate(scores: list[Score], level: float, shortfall: float) -> float:
-    """Least factor whose coverage reaches the level on average over suites with enough curves, and nearly in each."""
-    by_suite = {suite: [one for one in scores if one.suite == suite] for suite in {one.suite for one in scores}}
-    enough = [members for members in by_suite.values() if len(members) >= LEAST_CURVES]
-    for factor in np.arange(0.1, 20.0, 0.01):
-        covered = [coverage(members, factor) for members in enough]
-        if np.mean(covered) >= level and min(covered) >= level - shortfall:
+def calibrate(scores: pd.DataFrame, level: float, shortfall: float) -> float:
+    """Least factor whose coverage reaches the level on average over families with enough curves, and nearly in each."""
+    families = [own for _, own in scores.groupby("family") if own["key"].nunique() >= LEAST_CURVES]
+    for factor in np.geomspace(0.2, 20.0, 461):
+        covered = [coverage(own, factor) for own in families]
+        if covered and np.mean(covered) >= level and min(covered) >= level - shortfall:
             return float(factor)
     return float("inf")
 
 
-def coverage(scores: list[Score], factor: float) -> float:
-    return float(np.mean([(one.ratios <= factor).mean() for one in scores])) if scores else float("nan")
+def coverage(scores: pd.DataFrame, factor: float) -> float:
+    """Share of predicted points that are covered, every curve counting the same."""
+    return float((scores["ratios"] <= factor).groupby(scores["key"]).mean().mean())
 
 
 if __name__ == "__main__":

@@ -51,11 +51,23 @@ def syn2real_curves(data: Path, *, seen: int) -> list[TestCurve]:
     return curves
 
 
+def language_model_curves(data: Path) -> list[TestCurve]:
+    """Test losses of 30 language models over fine-tuning examples, on three tasks."""
+    curves = []
+    for task in ("flan", "gigaword", "wmt19"):
+        table = pd.read_csv(data / "results" / f"llm_finetuning_{task}.csv").set_index("config name")
+        losses = table.drop(columns=["0", "size", "family"])
+        for name, row in losses.iterrows():
+            rows = pd.DataFrame({"x": losses.columns.astype(float), "y": row.to_numpy(float)})
+            curves.append(_cut("llm", f"{task} {name}", rows, rows["x"] < rows["x"].median(), split_by=str(name)))
+    return curves
+
+
 def thinned(curve: TestCurve, k: int) -> TestCurve:
     """The curve with about k of its points to fit on, evenly spaced in log size, the largest kept."""
     targets = np.linspace(np.log(curve.x.min()), np.log(curve.x.max()), k)
     index = np.unique([np.abs(np.log(curve.x) - target).argmin() for target in targets])
-    return replace(curve, suite=f"{curve.suite} thinned", x=curve.x[index], y=curve.y[index])
+    return replace(curve, x=curve.x[index], y=curve.y[index])
 
 
 def _cut(suite: str, name: str, rows: pd.DataFrame, seen: pd.Series, split_by: str = "") -> TestCurve:

@@ -183,7 +183,7 @@ def memory(n_bytes: float) -> str:
 
 def large_count(n: float) -> str:
     """A large count in three digits: "940", "61.7 k", "1.28 M"."""
-    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+    for unit, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if n >= size:
             return f"{n / size:.3g} {unit}"
     return f"{n:.0f}"

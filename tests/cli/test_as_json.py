@@ -108,7 +108,7 @@ def test_the_history_is_said(store: str) -> None:
     assert kept["shipped"] == []
     assert [task["scores"] for task in kept["tasks"]] == [added["new"]]
     assert ask("history", "list")["shipped"]
-    proposed = ask("history", "propose", "new", "--rule", "static")
+    proposed = ask("history", "propose", "new")
     assert documented("history propose", proposed)
     assert proposed["rows"]
 

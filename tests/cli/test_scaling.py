@@ -43,10 +43,10 @@ def table(tmp_path: Path) -> Path:
 def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
     printed = run(str(table), "--pretrain-size", "images", "--by", "task", "--target-error", "0.93", "--out", str(out))
-    assert "four times the largest size, expect an error of" in printed
-    assert "b against a: the transfer gap changes by" in printed
+    assert "Curve a: at n = 256,000, four times the largest size, expect" in printed
+    assert "Different data: b ends lower than a with probability" in printed
     page = out.read_text()
-    assert page.count("<figure ") == 5
+    assert page.count("<figure ") == 1
     assert 'src="' not in page
     assert 'href="http' not in page
     assert "Content-Security-Policy" in page
@@ -63,24 +63,22 @@ def test_a_table_over_both_sizes_names_the_next_pair(tmp_path: Path) -> None:
     table.write_text("n,s,error\n" + "\n".join(rows) + "\n")
     options = ("--finetune-size", "s", "--target-error", "0.08", "--out", str(out))
     printed = run(str(table), *options, "--cost-pretrain", "0.01", "--cost-label", "1", "--cost-run", "10")
-    assert printed.startswith("s = 2,000: Measured: error ")
-    cheapest = re.search(r"The cheapest way to the target: n = ([\d,]+) and s = ([\d,]+) for", printed)
+    cheapest = re.search(r"The cheapest way to the target 0\.08: n = ([\d,]+) and s = ([\d,]+) for", printed)
     assert cheapest is not None
-    plan = f"From all fine-tuning sizes together, over several laws: n = {cheapest[1]} with s = {cheapest[2]} reaches"
-    assert plan in printed
-    assert re.search(r"The next run to make: n = [\d,]+ with s = [\d,]+, .*, at a cost of ", printed)
+    assert f"A run on n = {cheapest[1]} and s = {cheapest[2]} reaches the target 0.08" in printed
+    assert re.search(r"The next run to make: n = [\d,]+ with s = [\d,]+; .*, at a cost of ", printed)
     assert " against s = " not in printed  # fine-tuning sizes are no variants of the data
     assert "The next run to make: n = " in out.read_text()
 
 
 BAD_TABLES = {
-    "three": ("1000,0.3\n2000,0.25\n4000,0.22", "Too few points: power+floor needs 4 different sizes and there are 3."),
+    "three": ("1000,0.3\n2000,0.25\n4000,0.22", "With 3 sizes these numbers are rough: measure at least 5"),
     "equal n": ("1000,0.3\n1000,0.31\n1000,0.3", "No advice: advice was asked with 1 different pre-training size(s)"),
     "zero": ("1000,0.3\n2000,0.2\n4000,0", "note: left out 1 observation(s) with error 0, which has no logarithm"),
     "above one": ("1000,3.3\n2000,2.9\n4000,2.7\n8000,2.6\n16000,2.5", "if the errors are in percent, give the target"),
     "missing": ("1000,0.3\n2000,\n4000,0.2\n8000,nan", "note: left out 2 rows with a size or error that is missing"),
     "negative": ("1000,0.3\n2000,-0.2\n4000,0.2\n8000,0.1", "note: left out 1 row with a negative size or error"),
-    "rising": ("1000,0.4\n2000,0.2\n4000,0.3\n8000,0.4\n16000,0.5", "The error rises again after n = 2,000"),
+    "rising": ("1000,0.4\n2000,0.2\n4000,0.3\n8000,0.4\n16000,0.5", "It gets worse again after n = 2,000"),
     "one row": ("1000,0.3", "No advice: advice was asked with 1 different pre-training size(s)"),
 }
 
@@ -145,8 +143,8 @@ def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path:
     table.write_text("n,s,error\n" + "\n".join(rows) + "\n")
     options = ("--finetune-size", "s", "--target-error", "0.08", "--cost-pretrain", "1", "--cost-label", "1")
     printed = run(str(table), *options, "--budget", str(budget), "--out", str(out))
-    assert printed.startswith(f"The best use of the budget of {budget:,}: n = ")
-    n, s = (float(found.replace(",", "")) for found in re.findall(r"n = ([\d,]+) and s = ([\d,]+) for", printed)[0])
+    assert printed.startswith(f"Spend the budget of {budget:,} on n = ")
+    n, s = (float(found.replace(",", "")) for found in re.findall(r"n = ([\d,]+) and s = ([\d,]+) \(", printed)[0])
     assert n + s <= 1.01 * budget
     for largest in re.findall(r"within n = ([\d,]+)", printed):
         assert float(largest.replace(",", "")) <= budget
@@ -211,8 +209,7 @@ def test_a_store_is_read_by_source_and_method(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [1000, 2000, 4000, 8000, 16000])
     printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
-    assert "error 0.226 at n = 1,000, 0.142 at n = 16,000 (5 sizes)" in printed
-    assert "synthetic, fine-tune" in printed
+    assert re.search(r"synthetic, fine-tune +5 +16,000 \(0\.142\)", printed)
 
 
 @pytest.mark.long
@@ -222,7 +219,6 @@ def test_controls_that_read_no_source_are_not_training_without_pretraining(tmp_p
         store = tmp_path / f"{len(controls)}.sqlite"
         stored_study(store, [0, 1000, 2000, 4000, 8000], controls)
         said.append(run(str(store), "--out", str(tmp_path / "page.html")).replace(store.name, "STORE"))
-    assert "Without pre-training (n = 0) the error is 0.5." in said[0]
     assert said[1] == said[0]
 
 
@@ -267,7 +263,7 @@ def test_the_report_of_the_study_shows_the_law_from_then_on(tmp_path: Path) -> N
     assert part.question == "how much"
     assert part.sentence in printed
     (section,) = part.sections
-    assert [block.kind for block in section.blocks] == ["figure", "table"]
+    assert [block.kind for block in section.blocks] == ["figure", "table", "points"]
     table = section.blocks[1]
     assert isinstance(table, Table)
     assert [row[0].text for row in table.rows] == ["synthetic, fine-tune"]
@@ -326,10 +322,7 @@ def test_training_from_scratch_is_no_pretraining(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [0, 1000, 2000, 4000, 8000, 16000])
     printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
-    assert (
-        "error 0.226 at n = 1,000, 0.142 at n = 16,000 (5 sizes). Without pre-training (n = 0) the error is 0.5."
-        in printed
-    )
+    assert re.search(r"synthetic, fine-tune +5 +16,000 \(0\.142\)", printed)
     assert "synthetic, scratch" not in printed
     assert "nan" not in printed
 
@@ -357,14 +350,6 @@ def test_where_both_sizes_vary_freely_the_surface_is_answered_and_bad_rows_are_n
     )
     assert result.exit_code == 0
     assert "params was read as the size n, tokens was read as the size s" in result.output
-    assert "(3 of 80 points)" in result.output
-    for row in (5, 18, 60):
-        assert f"row {row}, " in result.output
-    rows = {line.split()[0]: line for line in result.output.splitlines() if " to " in line and "  " in line}
-    for name, true in {"alpha": 0.3478, "beta": 0.3658, "A": 482.01, "B": 2085.43, "E": 1.8172}.items():
-        low, high = (float(end) for end in rows[name].split("  ")[-1].split(" to "))
-        assert low <= true <= high
-        assert high < 4 * low
-    assert "too few" not in result.output
-    assert "E n^" not in result.output
-    assert "Far from the law" in out.read_text()
+    assert "3 of 80 points lie far from the law (rows 5, 18 and 60)" in result.output
+    assert "pre-training" not in result.output
+    assert "tokens a parameter" in out.read_text()

@@ -18,7 +18,16 @@ ALWAYS = {"--json", "--out", "--quiet", "--yes", "--help"}
 ARCHITECTURE = {"--network", "--widths"}
 FILES = {"--checkpoint", "--data", "--transforms", "--input", "--head", "--labels", "--seeds", "--scores", "--device"}
 COLUMNS = {"--error", "--pretrain-size", "--finetune-size", "--by", "--stderr", "--repeats", "--better"}
-ASKED = {"--loss", "--target-error", "--largest-size", "--cost-pretrain", "--cost-label", "--cost-run", "--budget"}
+ASKED = {
+    "--loss",
+    "--target-error",
+    "--largest-size",
+    "--cost-pretrain",
+    "--cost-label",
+    "--cost-run",
+    "--budget",
+    "--at",
+}
 OF_PLAN = {"--labels-column", "--arm-column", "--score-column", "--seed-column", "--better"}
 JOB = {"--slurm", "--local", "--time", "--gpus", "--workers", "--threads", "--device", "--backend", "--logs"}
 
@@ -26,10 +35,10 @@ USED: dict[str, set[str]] = {
     "rank --data x --checkpoint a.safetensors": FILES | ARCHITECTURE,
     "rank --data x --checkpoint hf:folder": FILES,
     "rank s.toml": {"--scores", "--against", "--study", "--device"},
-    "scaling n.csv": COLUMNS | ASKED,
+    "scaling n.csv": COLUMNS | ASKED | {"--cost"},
     "scaling s.toml": {"--by", "--study"} | ASKED,
     "plan labels.csv": OF_PLAN
-    | {"--stderr-column", "--scratch", "--target-score", "--cost-label", "--cost-run", "--margin"},
+    | {"--stderr-column", "--scratch", "--target-score", "--cost-label", "--cost-run", "--margin", "--classes"},
     "plan s.toml": {"--target-score", "--cost-label", "--cost-run", "--margin", "--study"},
     "diagnose --map s.toml": {"--map", "--seed", "--study"},
     "submit s.toml --slurm 1": JOB | {"--cpus", "--memory", "--partition", "--account", "--sbatch"},
@@ -46,6 +55,7 @@ VALUES = {
     "--set": "curvature.k=3",
     "--better": "lower",
     "--loss": "huber",
+    "--cost": "6*N*D",
     "--part": "target_test",
     "--labels": "7",
     "--seeds": "7",

@@ -71,7 +71,7 @@ def test_the_cheapest_way_to_a_target_is_that_of_the_law(target: float) -> None:
     assert (found.pretrain_size, found.finetune_size) == pytest.approx((n, s), rel=1e-4)
     assert found.error == pytest.approx(target, rel=1e-9)
     assert found.error <= target
-    best = best_split(surface, Costs(c, k, run), found.cost)
+    best = best_split(surface, Costs(c, k, run), float(found.cost or 0))
     assert (best.error, best.finetune_size) == pytest.approx((target, s), rel=1e-4)
     if target < surface.least_error:
         searched = next_surface_run(surface, target_error=target, costs=Costs(c, k, run))
@@ -86,7 +86,7 @@ def test_plans_keep_to_the_largest_feasible_size() -> None:
     assert found is not None
     assert found.pretrain_size == pytest.approx(most)
     assert found.finetune_size == pytest.approx((9.0 / 0.02 * most**-0.2) ** (1 / 0.3), rel=1e-9)
-    best = best_split(surface, costs, found.cost, largest_size=most)
+    best = best_split(surface, costs, float(found.cost or 0), largest_size=most)
     assert best.error == pytest.approx(0.02)
     searched = next_surface_run(surface, target_error=0.02, costs=costs, largest_size=most)
     assert searched is not None

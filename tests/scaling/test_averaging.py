@@ -78,11 +78,31 @@ def test_the_evidence_knows_the_law_that_made_a_clear_curve() -> None:
     assert best < 0.5  # no pure power law has its rate
 
 
-def test_the_decision_is_that_of_the_average_and_the_rate_that_of_the_power_law() -> None:
+def test_a_known_error_of_guessing_is_where_some_curves_start() -> None:
+    """The added draws begin at chance, and none does where chance is not above what was measured."""
+    x = 5.0 * 2.0 ** np.arange(5)
+    data = observe(x, 0.1 + 0.8 / (1 + x / 4) ** 1.2)
+    alone = power_posterior(data)
+    plain, low = (averaged_posterior(data, power_floor=alone, chance=chance) for chance in (None, 0.2))
+    found = averaged_posterior(data, power_floor=alone, chance=0.9)
+    added = found.theta["shifted-power"][len(plain.theta["shifted-power"]) :]
+    start = law_named("shifted-power").value(np.array([[0.0]]), added)
+    np.testing.assert_allclose(start, 0.9, rtol=1e-9)
+    assert len(added) > 0
+    assert len(low.theta["shifted-power"]) == len(plain.theta["shifted-power"])
+    truth = 0.1 + 0.8 / (1 + 320 / 4) ** 1.2
+    widths = [
+        np.ptp([one.quantile(one.predict(np.array([320.0]))[:, 0], q) for q in (0.05, 0.95)]) for one in (plain, found)
+    ]
+    assert widths[1] < 1.2 * widths[0]
+    predicted = found.predict(np.array([320.0]))[:, 0]
+    assert found.quantile(predicted, 0.05) < truth < found.quantile(predicted, 0.95)
+
+
+def test_the_decision_is_that_of_the_average() -> None:
     advice = advise(SIZES, OBJDET, target_error=0.93)
     assert advice.decision is not None
     assert advice.decision.gap.low == advice.averaged.quantile(advice.averaged.C, 0.05)
-    assert advice.decision.rate.value == advice.posterior.quantile(advice.posterior.alpha, 0.5)
 
 
 def test_without_costs_the_next_run_is_chosen_by_time() -> None:

@@ -57,6 +57,7 @@ def test_zero_is_in_the_domain_only_where_the_value_is_finite(law: Law) -> None:
             "power+floor",
             "saturating-power",
             "broken-power",
+            "coupled",
             "full",
             "full+floor",
             "additive",

@@ -128,9 +128,6 @@ def propose(
         list[str] | None, typer.Option(metavar="ARM=SCORE", help="A score on the new task; may be given again.")
     ] = None,
     labels: Annotated[float | None, typer.Option(help="Number of labels. [the largest of each arm]")] = None,
-    rule: Annotated[
-        str, typer.Option(metavar="static|low-rank|combined|gaussian-process", help="How arms are ordered.")
-    ] = "combined",
     origin: Annotated[
         str | None, typer.Option(help="Read only what is from there, as `transferscope history list` names it.")
     ] = None,
@@ -143,7 +140,6 @@ def propose(
 ) -> None:
     """Say which arm to try next on a new task."""
     from transferscope.analyses.history import propose as ask
-    from transferscope.analyses.history.proposals import Rule
     from transferscope.cli.answer import as_text
     from transferscope.report.blocks import Text
 
@@ -152,7 +148,6 @@ def propose(
         task,
         probes=probes,
         labels=labels,
-        rule=cast(Rule, rule),
         origin=origin,
         shipped=not own,
         every_arm=every_arm,

@@ -16,6 +16,9 @@ def plan(
     cost_label: Annotated[float | None, typer.Option(help="Cost of a labelled target example.")] = None,
     cost_run: Annotated[float | None, typer.Option(help="Cost of a run of training.")] = None,
     margin: Annotated[float, typer.Option(help="How far transfer must be ahead to count, in points.")] = 0.0,
+    classes: Annotated[
+        int | None, typer.Option(help="Of a table: how many classes are told apart, so that curves start at chance.")
+    ] = None,
     labels_column: Annotated[str | None, typer.Option(help="Column of a table: numbers of labels.")] = None,
     arm_column: Annotated[str | None, typer.Option(help="Column: from scratch, or which way of transfer.")] = None,
     score_column: Annotated[str | None, typer.Option(help="Column: scores.")] = None,
@@ -46,7 +49,7 @@ def plan(
     columns = LabelColumns(
         labels_column, arm_column, score_column, seed_column, stderr_column, scratch, cast(Better | None, better)
     )
-    question = PlanQuestion(target_score, cost_label, cost_run, margin)
+    question = PlanQuestion(target_score, cost_label, cost_run, margin, classes)
     result = make_plan(place, question, columns=columns, study=study)
     if as_json:  # only --out writes a page
         print_analysis("plan", result, [] if out is None else [result.report(out).html])

@@ -1,16 +1,12 @@
 """`transferscope scaling`: from a table of errors, or a study, to a verdict on more data or other data."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
 from transferscope.cli.as_json import AsJson, print_analysis
 from transferscope.errors import SettingsError
-
-if TYPE_CHECKING:
-    from transferscope.analyses.scaling import ScalingResult
-    from transferscope.report.blocks import Table
 
 
 def scaling(
@@ -38,7 +34,13 @@ def scaling(
     cost_pretrain: Annotated[float, typer.Option(help="Cost of a pre-training example.")] = 0.0,
     cost_label: Annotated[float, typer.Option(help="Cost of a labelled target example.")] = 0.0,
     cost_run: Annotated[float, typer.Option(help="Cost of a run.")] = 0.0,
+    cost: Annotated[
+        str | None, typer.Option(metavar="FORMULA", help="Cost of training N parameters on D tokens. [6*N*D]")
+    ] = None,
     budget: Annotated[float | None, typer.Option(help="What may be spent.")] = None,
+    at: Annotated[
+        list[str] | None, typer.Option(metavar="N[,D]", help="Sizes to predict at; may be given again.")
+    ] = None,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
     figure: Annotated[str | None, typer.Option(hidden=True)] = None,
     out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
@@ -54,12 +56,19 @@ def scaling(
     from transferscope.analyses.scaling import Columns, Question
     from transferscope.analyses.scaling import scaling as analyse
     from transferscope.analyses.scaling.measurements import Better
+    from transferscope.cli.answer import as_text
+    from transferscope.report.blocks import Text
     from transferscope.report.save import file_name
-    from transferscope.scaling.advice import Costs
+    from transferscope.scaling.advice import Costs, Formula
     from transferscope.scaling.solve import Loss
 
-    costs = Costs(cost_pretrain, cost_label, cost_run) if cost_pretrain or cost_label or cost_run else None
-    question = Question(target_error, costs, budget, largest_size, cast(Loss, loss))
+    prices = Costs(cost_pretrain, cost_label, cost_run) if cost_pretrain or cost_label or cost_run else None
+    if prices is not None and cost is not None:
+        raise SettingsError("both --cost and a price of data or runs were given; choose one of them")
+    costs = prices if cost is None else Formula(cost)
+    question = Question(
+        target_error, costs, budget, largest_size, cast(Loss, loss), tuple(_sizes(text) for text in at or ())
+    )
     columns = Columns(
         error, pretrain_size, finetune_size, tuple(by or ()), stderr, repeats, cast(Better | None, better)
     )
@@ -67,38 +76,16 @@ def scaling(
     if as_json:  # only --out writes a page
         print_analysis("scaling", result, [] if out is None else [result.report(out).html])
         return
-    typer.echo(_said(result))
+    typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
+    for note in result.analysis.notes:
+        typer.echo(f"note: {note}")
     if result.kept:
         typer.echo(f"\n{result.kept}")
     typer.echo(f"\nReport: {result.report(out or Path(f'{file_name(result.name)}-scaling.html')).html}")
 
 
-def _said(result: "ScalingResult") -> str:
-    """Verdict, tables, and what they leave open, as a terminal shows them."""
-    from transferscope.analyses.scaling.tables import curves_table, surface_table
-    from transferscope.analyses.scaling.words import gain_in_words, identifiability, surface_in_words, verdict
-
-    analysis = result.analysis
-    said = [verdict(analysis)]
-    parts = [said[0]]
-    if analysis.curves:
-        parts.append(_columns(curves_table(analysis)))
-    for one in analysis.surfaces:
-        parts += ["\n".join(surface_in_words(one))] if analysis.curves else []
-        parts.append(_columns(surface_table(one)))
-    if analysis.gains:
-        parts.append("\n".join(gain_in_words(gain) for gain in analysis.gains))
-    if len(analysis.curves) == 1 and (open_ends := identifiability(analysis.curves[0].fit)):
-        said += open_ends
-        parts.append("\n".join(open_ends))
-    notes = [f"note: {note}" for note in analysis.notes if not any(note in sentence for sentence in said)]
-    return "\n".join(["\n\n".join(parts), *notes])
-
-
-def _columns(table: "Table") -> str:
-    """A table as text, its columns under each other."""
-    rows = [[column.title for column in table.columns], *([cell.text for cell in row] for row in table.rows)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(f"{text:{width}}" for text, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
+def _sizes(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise SettingsError(f"--at {text!r} is no size; write it as in --at 64000, or --at 7e9,1.4e12") from None

@@ -8,10 +8,21 @@ From a table of errors at sizes, without torch:
 - `common_d` and `fit_hierarchical` fit the curves of one study together;
 - `bootstrap` refits a law to resampled errors, all draws at once;
 - `advise` answers whether more pre-training reaches a target error, how much it takes, and what to measure next;
-- `best_split` and `next_surface_run` do so over (n, s): the split of a budget, and the next (n, s) to measure.
+- `best_split` and `next_surface_run` do so over (n, s): the split of a budget, and the next (n, s) to measure;
+- `compute_optimal` and `forecast_at` do so over parameters N and tokens D: the N and D for a budget of compute.
 """
 
-from transferscope.scaling.advice import Advice, Costs, SurfaceRun, advise, best_split, next_surface_run
+from transferscope.scaling.advice import (
+    Advice,
+    Costs,
+    Formula,
+    SurfaceRun,
+    advise,
+    best_split,
+    compute_optimal,
+    forecast_at,
+    next_surface_run,
+)
 from transferscope.scaling.bootstrap import Bootstrap, bootstrap
 from transferscope.scaling.extrapolation import BackTest, Extrapolation, extrapolate
 from transferscope.scaling.fit import LawFit, fit_law
@@ -31,6 +42,7 @@ __all__ = [
     "CommonD",
     "Costs",
     "Extrapolation",
+    "Formula",
     "HierarchicalFit",
     "Law",
     "LawFit",
@@ -42,10 +54,12 @@ __all__ = [
     "best_split",
     "bootstrap",
     "common_d",
+    "compute_optimal",
     "extrapolate",
     "fit_hierarchical",
     "fit_law",
     "fit_surface",
+    "forecast_at",
     "next_surface_run",
     "observe",
 ]

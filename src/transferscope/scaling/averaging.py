@@ -56,6 +56,12 @@ def _shifted(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Floa
     return grid, _log_normal(grid[:, 0])
 
 
+def _from_chance(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+    """Rates up to those of a curve that falls steeply and then stays, which is nearly an exponential one."""
+    grid = product_grid(np.geomspace(0.1, 12.0, 28), np.geomspace(x.min() / 30, 30 * x.max(), 24))
+    return grid, -0.5 * np.log(grid[:, 0]) ** 2
+
+
 def _saturating(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
     grid = product_grid(RATE, np.geomspace(x.min(), 1000 * x.max(), 24))
     return grid, _log_normal(grid[:, 0])
@@ -133,63 +139,92 @@ class AveragedPosterior(WeightedDraws):
 
 
 def averaged_posterior(
-    data: Observations, *, power_floor: PowerPosterior, noise: Noise = CAUTIOUS, temper: float = TEMPER
+    data: Observations,
+    *,
+    power_floor: PowerPosterior,
+    noise: Noise = CAUTIOUS,
+    temper: float = TEMPER,
+    chance: float | None = None,
 ) -> AveragedPosterior:
     r"""Posterior of a falling curve over several laws, each by quadrature over its non-linear parameters.
 
     Each law has the model of `power_posterior` (relative noise, amplitude with density 1/D, floor flat on [0, min y])
-    with the priors of `PRIORS`. A law has the weight p(y | law)^TEMPER.
+    with the priors of `PRIORS`. A law has the weight p(y | law)^TEMPER. With a known error of guessing, the law that
+    starts there joins them: C + (chance - C) (1 + x / x_0)^-alpha, whose draws are those of a shifted power law.
 
     Args:
         data: Positive errors in one size x > 0, at least 2 different sizes.
         power_floor: The posterior of the power law with a floor, possibly with a prior from other curves.
         noise: What is assumed about the noise.
         temper: Power of the evidence.
+        chance: The error without any data, such as 1 - 1/K of K classes; None when unknown, and unused where it is not
+            above every error.
 
     Returns:
         Weighted draws; of a curve that does not fall, those of `power_floor` alone.
     """
     data = recent(data)
-    found = {name: _of_law(law_named(name), data, *grid(data.sizes[:, 0]), noise) for name, grid in PRIORS.items()}
-    usable = {name: part for name, part in found.items() if part is not None}
-    sizes = (float(data.sizes[:, 0].min()), float(data.sizes[:, 0].max()))
-    if "power+floor" not in usable or len(power_floor.weights) == 1:
+    x = data.sizes[:, 0]
+    found = [(name, _of_law(law_named(name), data, *grid(x), noise)) for name, grid in PRIORS.items()]
+    if chance is not None and chance > data.errors.max():
+        found.append(("shifted-power", _of_law(law_named("shifted-power"), data, *_from_chance(x), noise, chance)))
+    usable = [(name, part) for name, part in found if part is not None]
+    sizes = (float(x.min()), float(x.max()))
+    if "power+floor" not in dict(usable) or len(power_floor.weights) == 1:
         return AveragedPosterior({"power+floor": power_floor.theta}, power_floor.weights, power_floor.noise, sizes)
-    evidence = np.array([part[1] for part in usable.values()])
+    evidence = np.array([part[1] for _, part in usable])
     share = np.exp(temper * (evidence - evidence.max()))
     share /= share.sum()
-    theta = {name: part[0] for name, part in usable.items()}
-    weights = [np.full(len(part[0]), one / len(part[0])) for part, one in zip(usable.values(), share, strict=True)]
-    place = list(theta).index("power+floor")
-    theta["power+floor"], weights[place] = power_floor.theta, share[place] * power_floor.weights
-    joined = np.concatenate(weights)
-    spread = float(share @ [part[2] for part in usable.values()])
+    draws: dict[str, list[np.ndarray]] = {}
+    weights: dict[str, list[np.ndarray]] = {}
+    for (name, part), one in zip(usable, share, strict=True):
+        own = name == "power+floor"
+        draws.setdefault(name, []).append(power_floor.theta if own else part[0])
+        each = power_floor.weights if own else np.full(len(part[0]), 1 / len(part[0]))
+        weights.setdefault(name, []).append(one * each)
+    joined = np.concatenate([np.concatenate(parts) for parts in weights.values()])
+    theta = {name: np.concatenate(parts) for name, parts in draws.items()}
+    spread = float(share @ [part[2] for _, part in usable])
     return AveragedPosterior(theta, joined / joined.sum(), spread, sizes)
 
 
 def _of_law(
-    law: Law, data: Observations, grid: Float[np.ndarray, "G q"], log_prior: Float[np.ndarray, " G"], assumed: Noise
+    law: Law,
+    data: Observations,
+    grid: Float[np.ndarray, "G q"],
+    log_prior: Float[np.ndarray, " G"],
+    assumed: Noise,
+    chance: float | None = None,
 ) -> tuple[Float[np.ndarray, "N p"], float, float] | None:
-    """Draws, log evidence and relative noise of one law; None when no falling curve with a floor of at least 0 fits."""
+    """Draws, log evidence and relative noise of one law; None when no falling curve with a floor of at least 0 fits.
+
+    Of a curve that starts at `chance`, chance - y = (chance - C) (1 - (1 + x / x_0)^-alpha) has one coefficient.
+    """
     x, y = data.sizes[:, 0], data.errors
-    k = len(law.linear)
+    k = len(law.linear) if chance is None else 1
     precision = 1 / (y if data.stderr is None else data.stderr) ** 2
     share = min(1.0, assumed.effective_points / data.n_distinct)
     unit = np.array([np.exp(np.log(x).mean())])
     factor = np.array([1.0 if parameter.size is None else 1 / unit[0] for parameter in law.nonlinear])
     eta = grid * factor
     basis = law.basis(x[:, None] / unit, eta)  # (G, m, k)
+    seen = y
+    if chance is not None:
+        basis, seen = 1 - basis[..., :1] * (eta[:, 1:] ** eta[:, :1])[..., None], chance - y
     usable = separable(basis, precision)
     eta, basis, log_prior = eta[usable], basis[usable], log_prior[usable]
     if len(eta) == 0:
         return None
-    mean, root, squares, log_volume = conditional(basis, y, share * precision)
+    mean, root, squares, log_volume = conditional(basis, seen, share * precision)
     degrees = max(share * len(y) - k + assumed.degrees, 0.5)
     prior_variance = assumed.scale**2 if data.stderr is None else 1.0
     variance = (squares + assumed.degrees * prior_variance) / degrees
     steps = t_points(degrees)[:: 1 if len(eta) < 400 else 4, :k]
     drawn = mean[:, None, :] + np.sqrt(variance)[:, None, None] * np.einsum("gij,rj->gri", root, steps)
     amplitude, floor = drawn[..., 0], drawn[..., 1] if k == 2 else np.zeros(drawn.shape[:2])
+    if chance is not None:
+        floor = chance - amplitude
+        drawn = np.stack([amplitude * (eta[:, 1:] ** eta[:, :1]), floor], axis=2)
     allowed = (amplitude > 0) & (floor >= 0) & (floor < y.min())
     # the integral over coefficients and noise, up to what all laws share
     constant = 0.5 * k * np.log(np.pi) + special.gammaln(degrees / 2) - (np.log(y.min()) if k == 2 else 0.0)
@@ -202,7 +237,7 @@ def _of_law(
     weights = np.exp(log_weight - log_weight.max())
     levels = (np.arange(DRAWS) + 0.5) / DRAWS
     chosen = np.minimum(np.searchsorted(np.cumsum(weights) / weights.sum(), levels), len(weights) - 1)
-    theta = np.concatenate([np.repeat(eta, len(steps), axis=0), drawn.reshape(-1, k)], axis=1)[chosen]
+    theta = np.concatenate([np.repeat(eta, len(steps), axis=0), drawn.reshape(-1, drawn.shape[2])], axis=1)[chosen]
     cells = np.exp(log_cell - log_cell.max())
     relative = np.sqrt(np.average(variance, weights=cells))
     relative *= 1.0 if data.stderr is None else float(np.median(data.stderr / y))

@@ -144,15 +144,34 @@ def spread(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -
     return half
 
 
-FACTORS: dict[float, dict[int, float]] = {
-    0.5: {3: 0.8, 8: 0.57, 16: 0.63},
-    0.8: {3: 1.59, 8: 1.22, 16: 1.25},
-    0.9: {3: 2.29, 8: 1.75, 16: 1.73},
+FACTORS: dict[float, dict[int, tuple[float, ...]]] = {
+    0.5: {
+        3: (0.35, 0.58, 0.66, 0.87),
+        5: (0.51, 0.81, 1.02, 1.33),
+        8: (0.44, 0.63, 0.76, 0.87),
+        16: (0.42, 0.58, 0.65, 0.65),
+    },
+    0.8: {
+        3: (0.74, 1.24, 1.88, 2.7),
+        5: (1.41, 1.77, 2.57, 3.2),
+        8: (1.12, 1.56, 2.12, 2.65),
+        16: (1.03, 1.44, 1.96, 2.44),
+    },
+    0.9: {
+        3: (1.38, 2.04, 3.23, 4.88),
+        5: (2.02, 2.73, 4.32, 6.92),
+        8: (1.67, 2.37, 3.65, 5.5),
+        16: (1.48, 2.21, 3.83, 5.84),
+    },
 }
-"""Half width over scale by level, then by the fewest points it holds for.
+"""Half width over scale by level, then by the fewest points it holds for, at the sizes of FACTORS_AT.
 
-Split-conformal: printed by benchmarks/scaling_calibrate.py from the development half of the benchmark curves.
+Split-conformal, so that each of five families of real curves is covered: printed by benchmarks/scaling_calibrate.py
+from the development half of the benchmark curves, cut and thinned.
 """
+
+FACTORS_AT = (1.2, 2.0, 4.0, 8.0)
+"""Predicted over largest measured sizes, between which factors are interpolated over the logarithm."""
 
 BACKTEST_SHARE = 0.5
 
@@ -180,16 +199,19 @@ class Scale:
         return np.sqrt(self.spread**2 + (BACKTEST_SHARE * self.backtest) ** 2 + self.noise**2 + RESOLUTION**2)
 
 
-def half_width(scale: Scale, *, level: float, n_points: int) -> Float[np.ndarray, " T"]:
+def half_width(scale: Scale, *, level: float, n_points: int, ahead: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
     """Half width of the interval in log error.
 
     Args:
         scale: Its parts.
         level: Nominal coverage, one of `FACTORS`.
         n_points: Points of the curve, at least 3.
+        ahead: Each target over the largest measured size.
     """
     by_count = FACTORS[level]
-    return by_count[max(least for least in by_count if least <= n_points)] * scale.total()
+    factors = by_count[max(least for least in by_count if least <= n_points)]
+    result: Float[np.ndarray, " T"] = np.interp(np.log(ahead), np.log(FACTORS_AT), factors) * scale.total()
+    return result
 
 
 LEAST_POINTS = 3
@@ -292,7 +314,9 @@ def _combined(curve: Curve, targets: Float[np.ndarray, " T"], level: float) -> E
         backtest=_backtest_error(past, curve, back.scored),
         noise=_noise(combined[:m], curve),
     )
-    half = half_width(scale, level=level, n_points=m) if m >= LEAST_POINTS else np.full(len(targets), np.nan)
+    half = np.full(len(targets), np.nan)
+    if m >= LEAST_POINTS:
+        half = half_width(scale, level=level, n_points=m, ahead=targets / curve.x[-1])
     used = np.flatnonzero(weights)
     return Extrapolation(
         sizes=targets,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import get_args
 
 import numpy as np
@@ -13,15 +14,14 @@ from transferscope.estimate import Estimate, Status
 from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.profile import ProfileSet, profile_sets, unit_of_cost
-from transferscope.scaling.solve import THOROUGH, TINY, Loss, Problem, Solution, polish, solve
-
-MOST_RETURNS = 3
-"""How often a fit is searched again from a better optimum that its profiles went through."""
+from transferscope.scaling.solve import TINY, Loss, Problem, Solution, solve_one
 
 
 @dataclass(frozen=True)
 class LawFit:
     """A law fitted to observations.
+
+    Sets and estimates are computed when they are read: they take many times as long as the fit.
 
     Attributes:
         law: The law.
@@ -30,12 +30,10 @@ class LawFit:
         fixed: Parameters that were given, not fitted.
         theta: All parameters at the optimum, shape (p,), in the order of `law.names`. For drawing the curve; read
             single values from `estimates`, which says which of them the data determine.
-        estimates: Each parameter with standard error and status; NaN where the data do not determine it.
-        profiles: The profile-likelihood set of each free parameter at 95 %.
-        condition: Condition number of the Jacobian with columns of unit length; infinite if one is zero.
         residuals: Residuals at the optimum, shape (m,), in log error or error.
         status: "converged", "max_steps", or "too_few".
         notes: What was left out, in sentences.
+        solved: The problem with its solution; None where there were too few points.
     """
 
     law: Law
@@ -43,12 +41,25 @@ class LawFit:
     loss: Loss
     fixed: Mapping[str, float]
     theta: Float[np.ndarray, " p"]
-    estimates: Mapping[str, Estimate]
-    profiles: Mapping[str, ProfileSet]
-    condition: float
     residuals: Float[np.ndarray, " m"]
     status: Status
     notes: tuple[str, ...]
+    solved: tuple[Problem, Solution] | None
+
+    @cached_property
+    def profiles(self) -> Mapping[str, ProfileSet]:
+        """The profile-likelihood set of each free parameter at 95 %."""
+        if self.solved is None:
+            return {}
+        return profile_sets(*self.solved, known_noise=self.observations.stderr is not None)
+
+    @cached_property
+    def estimates(self) -> Mapping[str, Estimate]:
+        """Each parameter with standard error and status; NaN where the data do not determine it."""
+        if self.solved is not None:
+            return estimates(*self.solved, self.profiles, self.status)
+        missing = Estimate(float("nan"), None, len(self.observations), "too_few")
+        return {name: Estimate(self.fixed[name], 0.0, 0) if name in self.fixed else missing for name in self.law.names}
 
     @property
     def rmse(self) -> float:
@@ -137,48 +148,24 @@ def problem_of(data: Observations, law: Law, loss: Loss, fixed: Mapping[str, flo
 
 
 def _fitted(problem: Problem, data: Observations, fixed: Mapping[str, float]) -> LawFit:
-    law = problem.law
-    solution = solve(problem, THOROUGH)
-    profiles, better = profile_sets(problem, solution, known_noise=data.stderr is not None)
-    for _ in range(MOST_RETURNS):
-        if better is None:
-            break
-        solution = polish(problem, better, THOROUGH)
-        profiles, better = profile_sets(problem, solution, known_noise=data.stderr is not None)
-    status: Status = "converged" if solution.converged[0] else "max_steps"
+    solution = solve_one(problem)
     return LawFit(
-        law=law,
+        law=problem.law,
         observations=data,
         loss=problem.loss,
         fixed=fixed,
         theta=solution.theta[0],
-        estimates=estimates(problem, solution, profiles, status),
-        profiles=profiles,
-        condition=condition_number(problem, solution.theta),
-        residuals=problem.residuals(law.value(problem.x, solution.theta), problem.y)[0],
-        status=status,
+        residuals=problem.residuals(problem.law.value(problem.x, solution.theta), problem.y)[0],
+        status="converged" if solution.converged[0] else "max_steps",
         notes=data.notes,
+        solved=(problem, solution),
     )
 
 
 def _too_few(law: Law, data: Observations, loss: Loss, fixed: Mapping[str, float], least: int) -> LawFit:
     note = f"{law.name} needs {least} different sizes and there are {data.n_distinct}"
-    nan = float("nan")
-    missing = {name: Estimate(nan, None, len(data), "too_few") for name in law.names if name not in fixed}
-    given = {name: Estimate(value, 0.0, 0) for name, value in fixed.items()}
-    return LawFit(
-        law=law,
-        observations=data,
-        loss=loss,
-        fixed=fixed,
-        theta=np.full(len(law.parameters), nan),
-        estimates={name: (missing | given)[name] for name in law.names},
-        profiles={},
-        condition=nan,
-        residuals=np.zeros(0),
-        status="too_few",
-        notes=(*data.notes, note),
-    )
+    theta = np.full(len(law.parameters), np.nan)
+    return LawFit(law, data, loss, fixed, theta, np.zeros(0), "too_few", (*data.notes, note), None)
 
 
 WIDE = 100.0
@@ -236,15 +223,6 @@ def scaled_jacobian(problem: Problem, theta: Float[np.ndarray, "1 p"]) -> Float[
         jacobian = jacobian / np.maximum(values, TINY)[:, None]
     result: Float[np.ndarray, "m r"] = np.sqrt(problem.weights[0])[:, None] * jacobian[:, ~problem.held()]
     return result
-
-
-def condition_number(problem: Problem, theta: Float[np.ndarray, "1 p"]) -> float:
-    """Condition number of the Jacobian with columns of unit length; infinite when a column is zero."""
-    jacobian = scaled_jacobian(problem, theta)
-    lengths = np.linalg.norm(jacobian, axis=0)
-    if not np.isfinite(lengths).all() or (lengths == 0).any():
-        return float("inf")
-    return float(np.linalg.cond(jacobian / lengths))
 
 
 def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, " p"]:

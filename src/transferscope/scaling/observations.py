@@ -38,7 +38,7 @@ class Observations:
     @property
     def n_distinct(self) -> int:
         """How many different sizes there are."""
-        return len(np.unique(self.sizes, axis=0))
+        return len(set(map(tuple, self.sizes.tolist())))
 
     def take(self, keep: Bool[np.ndarray, " m"], note: str = "") -> "Observations":
         """The observations where `keep` is true, with `note` added."""

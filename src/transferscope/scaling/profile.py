@@ -60,7 +60,7 @@ class ProfileSet:
 
 def profile_sets(
     problem: Problem, solution: Solution, *, known_noise: bool, level: float = LEVEL
-) -> tuple[Mapping[str, ProfileSet], Float[np.ndarray, "1 p"] | None]:
+) -> Mapping[str, ProfileSet]:
     r"""Profile sets of all free parameters of one fit.
 
         {v : min_{\theta_j = v} S(\theta) - min S <= s^2 t^2},   s^2 = min S / (m - p),
@@ -78,25 +78,19 @@ def profile_sets(
         level: Nominal coverage, in (0, 1).
 
     Returns:
-        Sets by the name of the parameter; and parameters with a lower cost than the solution where the profiles went
-        through any, from which the fit is to be searched again: the sets are then about another optimum.
+        Sets by the name of the parameter; none without a degree of freedom left.
     """
     held = problem.held()
     degrees = int((problem.weights > 0).sum() - (~held).sum())
     if degrees < 1:
-        return {}, None
+        return {}
     unit, _ = unit_of_cost(problem, solution, degrees)
     unit += 1e-28
     unit = max(1.0, unit) if known_noise and problem.loss != "huber" else unit
     allowed = float(solution.cost[0] + unit * stats.t.ppf((1 + level) / 2, degrees) ** 2)
-    sets, better = {}, None
-    least = float(solution.cost[0] - IMPROVED * (allowed - solution.cost[0]))
-    for j in map(int, np.flatnonzero(~held)):
-        sets[problem.law.names[j]], trace = _profile(problem, solution, j, allowed, level)
-        lowest = int(trace.cost.argmin())
-        if trace.cost[lowest] < least:
-            least, better = float(trace.cost[lowest]), trace.theta[lowest : lowest + 1]
-    return sets, better
+    return {
+        problem.law.names[j]: _profile(problem, solution, j, allowed, level) for j in map(int, np.flatnonzero(~held))
+    }
 
 
 def unit_of_cost(problem: Problem, solution: Solution, degrees: int) -> tuple[float, float]:
@@ -124,7 +118,7 @@ def unit_of_cost(problem: Problem, solution: Solution, degrees: int) -> tuple[fl
     return raised, raised * 2 / bend
 
 
-def _profile(problem: Problem, solution: Solution, j: int, allowed: float, level: float) -> "tuple[ProfileSet, _Trace]":
+def _profile(problem: Problem, solution: Solution, j: int, allowed: float, level: float) -> ProfileSet:
     parameter = problem.law.parameters[j]
     best = float(solution.theta[0, j])
     trace = _trace(problem, solution, j, _scan(problem, parameter, best), allowed)
@@ -138,7 +132,7 @@ def _profile(problem: Problem, solution: Solution, j: int, allowed: float, level
     low, high = trace.crossing(first, -1, allowed), trace.crossing(last, 1, allowed)
     ends = [trace.cost[place] for place in (first - 1, last + 1) if 0 <= place < len(trace.values)]
     found = bool(np.isfinite(allowed) and np.isfinite(ends).all())
-    return ProfileSet(min(low, best), max(high, best), open_below, open_above, level, found), trace
+    return ProfileSet(min(low, best), max(high, best), open_below, open_above, level, found)
 
 
 @dataclass(frozen=True)

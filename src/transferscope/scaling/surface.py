@@ -9,9 +9,7 @@ from numpy.typing import ArrayLike
 
 from transferscope.errors import DataError
 from transferscope.scaling.fit import LawFit, fit_law, problem_of, usable
-from transferscope.scaling.groups import GroupSolution, fit_together
-from transferscope.scaling.laws import SURFACE_LAWS, Law
-from transferscope.scaling.laws.curves import POWER_FLOOR
+from transferscope.scaling.laws import FREE_LAWS, SURFACE_LAWS, Law
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.solve import Effort, Loss, solve
 
@@ -29,18 +27,22 @@ class HeldOutScore:
     Attributes:
         in_sample: On the points it was fitted to.
         leave_s_out: On each fine-tuning size in turn; where both sizes vary freely, on every FOLDS-th point in turn.
-        larger_n: On the larger half of pre-training sizes, from the smaller.
-        larger_s: On the larger half of fine-tuning sizes, from the smaller.
+        larger_n: On the larger half of pre-training sizes, from the smaller; NaN where both vary freely.
+        larger_s: On the larger half of fine-tuning sizes, from the smaller; NaN where both vary freely.
+        last_budget: Where both sizes vary freely, on the points of the largest budget (`last_budget`), from the others.
     """
 
     in_sample: float
     leave_s_out: float
-    larger_n: float
-    larger_s: float
+    larger_n: float = float("nan")
+    larger_s: float = float("nan")
+    last_budget: float = float("nan")
 
     @property
     def extrapolation(self) -> float:
-        """Root mean square of the two scores beyond the range: what a choice for larger sizes goes by."""
+        """What a choice for larger sizes goes by: `last_budget`, or the root mean square of the other two."""
+        if np.isfinite(self.last_budget):
+            return self.last_budget
         return float(np.sqrt((self.larger_n**2 + self.larger_s**2) / 2))
 
 
@@ -52,9 +54,6 @@ class Surface:
         fits: Each law on all points it can use.
         scores: Held-out scores of each.
         weights: Weights for predictions beyond the range, proportional to 1 / score^2; they sum to 1.
-        separate: A power law with a floor for each fine-tuning size on its own, in the order of `fine_tune_sizes`; None
-            where both sizes vary freely.
-        fine_tune_sizes: The different s.
         observations: All points, those at n = 0 and with error 0 too.
         notes: Sentences on the data.
         free: Whether both sizes vary freely, so that few points share an s (`varies_freely`).
@@ -64,8 +63,6 @@ class Surface:
     fits: Mapping[str, LawFit]
     scores: Mapping[str, HeldOutScore]
     weights: Mapping[str, float]
-    separate: GroupSolution | None
-    fine_tune_sizes: Float[np.ndarray, " S"]
     observations: Observations
     notes: tuple[str, ...]
     free: bool = False
@@ -87,11 +84,6 @@ class Surface:
         """The law to read within the measured range: best with one fine-tuning size left out (or in sample)."""
         return min(self.scores, key=lambda name: _finite_first(self.scores[name].leave_s_out, self.scores[name]))
 
-    @property
-    def extrapolating(self) -> str:
-        """The law to read beyond it: best beyond the range of both sizes (or in sample)."""
-        return min(self.scores, key=lambda name: _finite_first(self.scores[name].extrapolation, self.scores[name]))
-
     def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
         """Weighted mean (of logarithms) over the laws at (n, s), shape (t, 2)."""
         x = np.asarray(sizes, dtype=np.float64)
@@ -108,14 +100,16 @@ def fit_surface(
     stderr: ArrayLike | None = None,
     loss: Loss = "log",
     rows: ArrayLike | None = None,
+    free: bool | None = None,
 ) -> Surface:
     """Fit every law in (n, s) and score each where it was not fitted.
 
     The law that fits best need not extrapolate best: on the published Syn2Real surface, effective data fits four times
     better than the full law and does worse beyond the largest s it was given.
 
-    Where both sizes vary freely (model size and training tokens, say) only the additive law is fitted, the one that
-    such tables are read by (Hoffmann et al. 2022), and points far from it are looked for.
+    Where both sizes vary freely, as the parameters and training tokens of language models do, the additive law that
+    such tables are read by (Hoffmann et al. 2022) and the coupled one are fitted, and points far from the first are
+    looked for.
 
     Args:
         pretrain_sizes: n, shape (m,), >= 0; laws without a value at n = 0 leave those rows out.
@@ -124,6 +118,7 @@ def fit_surface(
         stderr: Standard errors of `errors`, used as weights; None for equal weights.
         loss: The residual.
         rows: Rows of the table, counted from 1, by which outliers are named; None when unknown.
+        free: Whether both sizes vary freely; None to tell by the points (`varies_freely`).
 
     Returns:
         The fits with their scores and weights.
@@ -139,24 +134,35 @@ def fit_surface(
             f"a surface over (n, s) was asked of {data.n_distinct} points with {counts[0]} values of n and {counts[1]} "
             "of s; it takes at least 7 points and 2 values of each"
         )
-    free = varies_freely(data.sizes)
-    laws = {"additive": SURFACE_LAWS["additive"]} if free else SURFACE_LAWS
+    free = varies_freely(data.sizes) if free is None else free
+    laws = FREE_LAWS if free else SURFACE_LAWS
     fits = {
         name: fit_law(data.sizes, data.errors, law=law, loss=loss, stderr=data.stderr) for name, law in laws.items()
     }
     fits = {name: fit for name, fit in fits.items() if fit.status != "too_few"}
-    scores = {name: held_out_score(fit.law, data, loss) for name, fit in fits.items()}
+    scores = {name: held_out_score(fit.law, data, loss, free=free) for name, fit in fits.items()}
     if free:
         far = outliers(data, laws["additive"])
-        sizes = np.unique(data.sizes[:, 1])
-        return Surface(fits, scores, _weights(scores), None, sizes, data, data.notes, free=True, outliers=far)
-    return Surface(fits, scores, _weights(scores), *_separate(data, loss), data, data.notes)
+        return Surface(fits, scores, _weights(scores), data, data.notes, free=True, outliers=far)
+    return Surface(fits, scores, _weights(scores), data, data.notes)
 
 
 def varies_freely(sizes: Float[np.ndarray, "m 2"]) -> bool:
     """Whether most points of a table over two sizes have an s of their own, or nearly so: under 2 points for each s."""
     distinct = np.unique(sizes, axis=0)
     return len(distinct) < 2 * len(np.unique(distinct[:, 1]))
+
+
+LAST_SHARE = 0.2
+
+
+def last_budget(sizes: Float[np.ndarray, "m 2"]) -> Bool[np.ndarray, " m"]:
+    """The LAST_SHARE of points with the largest n s, which compute is proportional to, with all of the least budget."""
+    compute = sizes.prod(axis=1)
+    least = np.sort(compute)[-max(round(LAST_SHARE * len(compute)), 2)]
+    result: Bool[np.ndarray, " m"] = compute >= least * (1 - 1e-3)
+    beyond: Bool[np.ndarray, " m"] = compute > least * (1 + 1e-3)
+    return beyond if result.mean() > 2 * LAST_SHARE and beyond.any() else result
 
 
 def outliers(data: Observations, law: Law) -> Observations | None:
@@ -169,7 +175,7 @@ def outliers(data: Observations, law: Law) -> Observations | None:
         law: The law.
 
     Returns:
-        The points, the furthest first, each with what the law gives there as a note; None where none are that far.
+        The points, the furthest first; None where none are that far.
     """
     data = usable(data, law, "huber")
     theta = solve(problem_of(data, law, "huber", {}), HELD_OUT).theta
@@ -181,8 +187,7 @@ def outliers(data: Observations, law: Law) -> Observations | None:
         return None
     far = far[np.argsort(-distance[far], kind="stable")]
     rows = None if data.rows is None else data.rows[far]
-    notes = tuple(f"where the law gives {value:.3g}" for value in expected[far])
-    return Observations(data.sizes[far], data.errors[far], None, notes, rows)
+    return Observations(data.sizes[far], data.errors[far], rows=rows)
 
 
 def _finite_first(score: float, of: HeldOutScore) -> tuple[float, float]:
@@ -190,7 +195,7 @@ def _finite_first(score: float, of: HeldOutScore) -> tuple[float, float]:
     return (score if np.isfinite(score) else np.inf, of.in_sample)
 
 
-def held_out_score(law: Law, data: Observations, loss: Loss) -> HeldOutScore:
+def held_out_score(law: Law, data: Observations, loss: Loss, *, free: bool | None = None) -> HeldOutScore:
     """Score a law on parts of the table that it is not fitted to; NaN where the rest is too small.
 
     A law that has a value at n = 0 is fitted to those points as well; every law is scored on n > 0 only, so that the
@@ -199,12 +204,19 @@ def held_out_score(law: Law, data: Observations, loss: Loss) -> HeldOutScore:
     data = usable(data, law, loss)
     n, s = data.sizes.T
     pretrained = n > 0
-    n_edge, s_edge = _edge(n[pretrained]), _edge(s[pretrained])
-    place = np.arange(len(s)) % FOLDS if varies_freely(data.sizes) else np.unique(s, return_inverse=True)[1]
+    free = varies_freely(data.sizes) if free is None else free
+    place = np.arange(len(s)) % FOLDS if free else np.unique(s, return_inverse=True)[1]
     left_out = [_squares(law, data, loss, place != one, (place == one) & pretrained) for one in np.unique(place)]
+    inside = (
+        _root_mean(_squares(law, data, loss, np.ones_like(pretrained), pretrained)),
+        _root_mean(np.concatenate(left_out)),
+    )
+    if free:
+        last = last_budget(data.sizes)
+        return HeldOutScore(*inside, last_budget=_root_mean(_squares(law, data, loss, ~last, last)))
+    n_edge, s_edge = _edge(n[pretrained]), _edge(s[pretrained])
     return HeldOutScore(
-        in_sample=_root_mean(_squares(law, data, loss, np.ones_like(pretrained), pretrained)),
-        leave_s_out=_root_mean(np.concatenate(left_out)),
+        *inside,
         larger_n=_root_mean(_squares(law, data, loss, n < n_edge, n >= n_edge)),
         larger_s=_root_mean(_squares(law, data, loss, s < s_edge, (s >= s_edge) & pretrained)),
     )
@@ -238,14 +250,3 @@ def _weights(scores: Mapping[str, HeldOutScore]) -> dict[str, float]:
         return {name: 1 / len(scores) for name in scores}
     inverse = {name: 1 / (value + 1e-12) for name, value in squared.items()}
     return {name: value / sum(inverse.values()) for name, value in inverse.items()}
-
-
-def _separate(data: Observations, loss: Loss) -> tuple[GroupSolution, Float[np.ndarray, " S"]]:
-    """A power law with a floor in n for each s on its own."""
-    sizes = np.unique(data.sizes[:, 1])
-    groups = {}
-    for s in sizes:
-        rows = data.sizes[:, 1] == s
-        stderr = None if data.stderr is None else data.stderr[rows]
-        groups[f"{s:g}"] = Observations(data.sizes[rows, :1], data.errors[rows], stderr)
-    return fit_together(groups, law=POWER_FLOOR, loss=loss), sizes

@@ -8,17 +8,20 @@ from typing import cast
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
 
 from transferscope.analyses.scaling.axes import (
     add_legend,
     dashes,
+    in_panels,
     line_sizes,
     log_axes,
     mark_extrapolated,
     new_panels,
     series_styles,
 )
-from transferscope.analyses.scaling.figures import draw_surface, landscape, parameter_figure
+from transferscope.analyses.scaling.figures import draw_surface
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import MarkStyle
@@ -26,6 +29,7 @@ from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations
 from transferscope_papers.catalogue import found_at, listed
 from transferscope_papers.looks import Looks, drawing, in_style, restyled, write_drawings
+from transferscope_papers.mikami2021.landscapes import draw_landscapes
 from transferscope_papers.mikami2021.rows import (
     FIGURE_5_LARGEST,
     PUBLISHED_D,
@@ -254,30 +258,36 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
     return restyled(parameter_figure(pd.DataFrame(rows), name=name, caption=caption))
 
 
-ALPHAS, DS = np.linspace(0.02, 1.0, 80), np.linspace(0.02, 2.0, 80)
+COLOUR = "#0072b2"
+NAMES = {"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}
 
 
-def draw_landscapes(curves: dict[str, Observations], *, name: str) -> Figure:
-    """One landscape for each curve (Figures 13 right and 14); dark is a good fit."""
-    alphas, ds = np.meshgrid(ALPHAS, DS, indexing="ij")
-    rows = []
-    with drawing():
-        canvas, panels = new_panels(len(curves))
-        for axes, (series, data) in zip(panels, curves.items(), strict=True):
-            loss = landscape(data, ALPHAS, DS)
-            axes.contourf(ALPHAS, DS, np.log10(loss.T), levels=14, cmap="viridis")
-            least = loss.argmin()
-            best = alphas.flat[least], ds.flat[least]
-            axes.plot(*best, "x", color="white", markersize=6, markeredgewidth=1.6, clip_on=False)
-            axes.set_title(series)
-            axes.set(xlabel="alpha", ylabel="D")
-            numbers = {"alpha": alphas.ravel().round(5), "D": ds.ravel().round(5), "rmse": loss.ravel().round(7)}
-            rows.append(pd.DataFrame({"series": series, **numbers}))
-    caption = (
-        "Root mean square residual (log scale, dark is small) over alpha and D, with the best C for each. Cross: the "
-        "smallest. Along the dark valley the data tell alpha and D apart by little."
-    )
-    return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
+def parameter_figure(frame: pd.DataFrame, *, name: str, caption: str) -> Figure:
+    """Medians with intervals, one panel for each parameter.
+
+    Args:
+        frame: Columns curve, parameter, median, low, high.
+        name: Name of the figure's files.
+        caption: Its caption.
+    """
+    parameters = list(dict.fromkeys(frame["parameter"]))
+    curves = list(dict.fromkeys(frame["curve"]))
+
+    def draw(_: Canvas, panels: list[Axes]) -> None:
+        for axes, parameter in zip(panels, parameters, strict=True):
+            part = frame[frame["parameter"] == parameter].set_index("curve").reindex(curves)
+            arms = np.stack([part["median"] - part["low"], part["high"] - part["median"]])
+            axes.errorbar(
+                part["median"], range(len(curves)), xerr=np.maximum(arms, 0), fmt="o", color=COLOUR, markersize=4
+            )
+            leftmost = axes.get_position().x0 == panels[0].get_position().x0
+            axes.set_yticks(range(len(curves)), curves if leftmost else [""] * len(curves))
+            axes.set_xlabel(NAMES.get(parameter, parameter))
+            axes.xaxis.set_major_locator(MaxNLocator(5))
+            axes.invert_yaxis()
+
+    canvas, narrow, _ = in_panels(draw, len(parameters), width=3.6, height=0.9 + 0.24 * len(curves))
+    return Figure(name=name, canvas=canvas, narrow=narrow, data=frame, caption=caption)
 
 
 def draw_gap_over_models(panels: tuple[Panel, ...], n_parameters: dict[str, float], *, name: str) -> Figure:

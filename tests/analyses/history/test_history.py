@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.history import History, add_to_history, propose
-from transferscope.analyses.history.proposals import RULES, Rule, predict, standardised, static_list
+from transferscope.analyses.history.proposals import predict, standardised
 from transferscope.analyses.history.question import gains_over
 from transferscope.analyses.history.records import COLUMNS, SHIPPED, groups_of, shipped_rows
 from transferscope.cli.main import app
@@ -38,23 +38,15 @@ def two_kinds(n_tasks: int = 12, n_arms: int = 16, seed: int = 0) -> np.ndarray:
     return np.asarray(0.7 + 0.05 * kind * half + 0.005 * rng.standard_normal((n_tasks, n_arms)))
 
 
-def test_the_static_list_is_the_mean_share_of_arms_beaten() -> None:
-    """By hand: of three arms, 0 beats none then one of one; 1 beats one of two; 2 both, and none of one."""
-    scores = np.array([[0.1, 0.2, 0.3], [0.5, np.nan, 0.4]])
-    assert static_list(scores).tolist() == [0.5, 0.5, 0.5]
-    assert static_list(scores[:1]).tolist() == [0.0, 0.5, 1.0]
-
-
 def test_standardised_scores_have_mean_0_and_spread_1() -> None:
     z = standardised(np.array([[1.0, 2.0, np.nan, 3.0], [10.0, 30.0, 20.0, 40.0]]))
     assert np.nanmean(z, axis=1) == pytest.approx(0)
     assert np.nanstd(z, axis=1) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("rule", ["low-rank", "combined", "gaussian-process"])
-def test_a_probe_tells_the_kind_of_the_task(rule: Rule) -> None:
+def test_a_probe_tells_the_kind_of_the_task() -> None:
     """A good arm of the first half and a bad one of the second mean a task of the first kind."""
-    found = predict(two_kinds(), {0: 0.75, 15: 0.65}, rule)
+    found = predict(two_kinds(), {0: 0.75, 15: 0.65})
     others = np.arange(1, 15)
     assert found.mean[1:8].min() > found.mean[8:15].max()
     assert (found.sd[others] > 0).all()
@@ -64,17 +56,16 @@ def test_a_probe_tells_the_kind_of_the_task(rule: Rule) -> None:
 
 
 def test_expected_improvement_is_its_integral() -> None:
-    found = predict(two_kinds(), {0: 0.75, 15: 0.65}, "combined")
+    found = predict(two_kinds(), {0: 0.75, 15: 0.65})
     x = np.linspace(-8, 8, 20001)
     gain = np.maximum(found.mean[3] + found.sd[3] * x - 0.75, 0)
     assert found.improvement[3] == pytest.approx(np.trapezoid(gain * stats.norm.pdf(x), x), rel=1e-5)
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_another_unit_or_a_shift_changes_no_order(rule: Rule) -> None:
+def test_another_unit_or_a_shift_changes_no_order() -> None:
     scores, probes = two_kinds(), {0: 0.72, 9: 0.66, 3: 0.74}
     moved = {arm: 100 * score + 5 for arm, score in probes.items()}
-    assert predict(scores, probes, rule).order == predict(100 * scores + 5, moved, rule).order
+    assert predict(scores, probes).order == predict(100 * scores + 5, moved).order
 
 
 def test_the_low_rank_interval_holds() -> None:
@@ -85,7 +76,7 @@ def test_the_low_rank_interval_holds() -> None:
     for _ in range(60):
         draw = rng.standard_normal((21, 2)) @ basis.T + noise * rng.standard_normal((21, 30))
         probes = {arm: float(draw[20, arm]) for arm in range(0, 30, 3)}
-        found = predict(draw[:20], probes, "combined")
+        found = predict(draw[:20], probes)
         left = np.array([arm for arm in range(30) if arm not in probes])
         inside.append(np.abs(draw[20, left] - found.mean[left]) < 1.645 * found.sd[left])
     assert 0.85 < np.mean(inside) < 0.97
@@ -250,7 +241,6 @@ def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -
         lambda: add_to_history(path, task="a", task_column="task"),
         lambda: (add_to_history(path, task_column="task"), propose("new", probes={"arm9": 0.5})),
         lambda: propose("new", probes={"arm0": 50.0}),
-        lambda: propose("new", rule="magic"),  # type: ignore[arg-type]
         lambda: add_to_history(table(tmp_path / "f1.csv", two_kinds(1, 4), name="f1"), task_column="task"),
         lambda: (history.path.write_text("a,b\n1,2\n"), history.read()),
     ):
@@ -271,7 +261,6 @@ def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -
         "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'? known are arm0, arm1, arm2, arm3",
         "arm0 was tried with the score 50, and accuracy is kept as a share of at most 1; a score in percent is written "
         "as 0.5",
-        "unknown rule 'magic': known are combined, gaussian-process, low-rank, static",
         "the task task0 is measured by accuracy and f1; keep one measure, or give it another name with --task",
         f"{history.path} is no history of finished runs: its columns are a and b; move it away",
     ]

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from fabricate import Fabrication, fabricate
 from transferscope import plan
 from transferscope.analyses.plan import LabelColumns, PlanQuestion
-from transferscope.analyses.plan.measurements import Measure
 from transferscope.analyses.plan.words import headline
+from transferscope.analyses.scaling.measure import Measure
 from transferscope.analyses.study_page import build_report
 from transferscope.cli.main import app
 from transferscope.errors import DataError, TransferscopeError

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from scaling.examples import OBJDET, SIZES, language_models
-from transferscope.analyses.scaling.analysis import analyse
+from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.measurements import (
     Better,
     Columns,
@@ -19,9 +19,12 @@ from transferscope.analyses.scaling.measurements import (
     measured_rows,
 )
 from transferscope.analyses.scaling.question import Question
-from transferscope.analyses.scaling.tables import curves_table
-from transferscope.analyses.scaling.words import verdict
+from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError
+
+
+def verdict(analysis: Analysis) -> str:
+    return str(ScalingResult(analysis, "").verdict)
 
 
 def table(n: list[object], error: list[object]) -> pd.DataFrame:
@@ -44,7 +47,7 @@ AWKWARD = {
 def test_an_awkward_table_is_answered(frame: pd.DataFrame) -> None:
     analysis = analyse(curves(frame, Columns()), Question(target_error=0.2))
     assert verdict(analysis)
-    assert len(curves_table(analysis).rows) == len(analysis.curves)
+    assert len(ScalingResult(analysis, "").shown_tables()[0].rows) == len(analysis.curves)
 
 
 def test_a_group_of_two_points_does_not_spoil_the_others() -> None:
@@ -136,10 +139,11 @@ def test_every_measure_becomes_an_error(
     error: list[float],
     target_error: float | None,
 ) -> None:
-    frame, wanted, notes = as_errors(measured(name, values), Columns(error=name, better=better), target)
+    frame, wanted, measure = as_errors(measured(name, values), Columns(error=name, better=better), target)
     assert frame[name].tolist() == pytest.approx(error)
     assert wanted == (None if target_error is None else pytest.approx(target_error))
-    assert bool(notes) == (values != error)
+    assert bool(measure.top) == (values != error)
+    assert [measure.top - one if measure.top else one for one in error] == pytest.approx(values)
 
 
 @pytest.mark.parametrize(

@@ -1,33 +1,19 @@
-r"""What to try next on a new task from scores of other tasks: a static list, a low-rank model, and a Gaussian process.
+r"""What to try next on a new task from scores of other tasks: a low-rank model around the mean of each arm.
 
 Scores of every known task are standardised over its arms, so that tasks of another difficulty or measure can be read
 together; more is better. Of the new task a few arms are known (the probes), whose scale is taken from them and from the
-median spread of the known tasks.
-
-- static: the mean share of arms that an arm beats over the tasks that know it.
-- low-rank: tasks are draws of a normal distribution over arms whose covariance has few directions (Tipping and Bishop
-  1999); what the probes say of the others is its conditional distribution. Without a list the mean is the same for all.
-- combined: the same around the mean of each arm over the tasks.
-- Gaussian process over arms (Rasmussen and Williams 2006), linear and squared exponential kernels on the scores of the
-  other tasks, around the same means.
-
-The next arm is the one with the highest expected improvement on the best probe (Jones et al. 1998).
+median spread of the known tasks. Tasks are draws of a normal distribution over arms, around their means over the known
+tasks, whose covariance has few directions (Tipping and Bishop 1999); what the probes say of the others is its
+conditional distribution. The next arm is the one with the highest expected improvement on the best probe (Jones et al.
+1998).
 """
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import stats
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
-
-Rule = Literal["static", "low-rank", "combined", "gaussian-process"]
-RULES: tuple[Rule, ...] = get_args(Rule)
 
 RANK = 2
 LEAST_SPREAD = 0.15
@@ -44,7 +30,7 @@ class Prediction:
     Attributes:
         mean: Shape (A,).
         sd: Shape (A,); 0 for a probe.
-        improvement: Expected improvement on the best probe, shape (A,); of a static list, its order. 0 for probes.
+        improvement: Expected improvement on the best probe, shape (A,); 0 for probes.
     """
 
     mean: Float[np.ndarray, " A"]
@@ -57,21 +43,6 @@ class Prediction:
         return sorted(range(len(self.mean)), key=lambda arm: (-self.improvement[arm], -self.mean[arm]))
 
 
-def static_list(scores: Float[np.ndarray, "T A"]) -> Float[np.ndarray, " A"]:
-    """The mean share of other arms that an arm beats, over the tasks that know it; 0.5 where none does.
-
-    Args:
-        scores: Of known tasks, more is better, NaN where an arm was not tried.
-    """
-    shares = np.full(scores.shape, np.nan)
-    for task, row in enumerate(scores):
-        known = np.isfinite(row)
-        if known.sum() > 1:
-            shares[task, known] = (stats.rankdata(row[known]) - 1) / (known.sum() - 1)
-    counts = np.isfinite(shares).sum(axis=0)
-    return np.where(counts > 0, np.nansum(shares, axis=0) / np.maximum(counts, 1), 0.5)
-
-
 def standardised(scores: Float[np.ndarray, "T A"]) -> Float[np.ndarray, "T A"]:
     """Scores of each task minus their mean, over their standard deviation; NaN stays."""
     centred = scores - np.nanmean(scores, axis=1, keepdims=True)
@@ -79,21 +50,19 @@ def standardised(scores: Float[np.ndarray, "T A"]) -> Float[np.ndarray, "T A"]:
     return np.asarray(centred / np.where(spread > 0, spread, 1.0))
 
 
-def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float], rule: Rule) -> Prediction:
-    """What a rule expects of every arm on the new task.
+def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float]) -> Prediction:
+    """What is expected of every arm on the new task.
 
     Args:
         scores: Of known tasks, more is better, NaN where an arm was not tried; at least one task with two arms.
         probes: Scores on the new task by arm.
-        rule: Which rule.
 
     Returns:
         The prediction. Without probes its unit is that of standardised scores, and all improvements follow the mean.
     """
     z = standardised(scores)
     known = np.isfinite(z).sum(axis=0)
-    shrunk = np.nansum(z, axis=0) / (known + 0.5)  # towards 0, the mean of all arms
-    mean = np.zeros(len(shrunk)) if rule == "low-rank" else shrunk
+    mean = np.nansum(z, axis=0) / (known + 0.5)  # towards 0, the mean of all arms
     places = np.array(sorted(probes), dtype=int)
     values = np.array([probes[place] for place in places])
     spread = float(np.median(np.nanstd(scores, axis=1)))
@@ -101,13 +70,8 @@ def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float], rule:
         spread = float(np.sqrt((2 * spread**2 + ((values - values.mean()) ** 2).sum()) / (1 + len(values))))
     spread = max(spread, 1e-12)
     centre = float(np.mean(values - spread * mean[places])) if len(values) else 0.0
-    if rule == "static":
-        share = static_list(scores)
-        improvement = np.where(np.isin(np.arange(len(share)), places), 0.0, 1 + share)
-        return Prediction(centre + spread * mean, np.full(len(share), spread), improvement)
     seen = (values - centre) / spread - mean[places]
-    model = _gaussian_process if rule == "gaussian-process" else _low_rank
-    shift, sd = model(np.where(np.isfinite(z), z - mean, 0.0), np.isfinite(z), places, seen)
+    shift, sd = _low_rank(np.where(np.isfinite(z), z - mean, 0.0), np.isfinite(z), places, seen)
     expected, sd = centre + spread * (mean + shift), spread * sd
     expected[places], sd[places] = values, 0.0
     if not len(values):
@@ -150,27 +114,3 @@ def _low_rank(
 def _for_few(n_tasks: int) -> float:
     """How much wider what is expected has to be when few tasks were known; from simulated tasks."""
     return float(np.sqrt(1 + 6 / max(n_tasks - 1, 1)))
-
-
-def _gaussian_process(
-    left: Float[np.ndarray, "T A"],
-    known: Bool[np.ndarray, "T A"],
-    places: Int[np.ndarray, " P"],
-    seen: Float[np.ndarray, " P"],
-) -> tuple[Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
-    """Mean and standard deviation over arms, whose inputs are what they scored on the known tasks."""
-    inputs = left.T / np.sqrt(max(len(left), 1))
-    kernel = (
-        ConstantKernel(0.3, (0.01, 10.0)) * RBF(1.0, (0.2, 5.0))
-        + ConstantKernel(0.3, (0.01, 10.0)) * DotProduct(0.1, "fixed")
-        + ConstantKernel(UNKNOWN_LEVEL**2, "fixed")
-        + WhiteKernel(0.05, (LEAST_SPREAD**2, 1.0))
-    )
-    if not len(places):
-        return np.zeros(left.shape[1]), np.sqrt(np.diag(kernel(inputs)))
-    fitted = GaussianProcessRegressor(kernel, optimizer="fmin_l_bfgs_b" if len(places) >= 5 else None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted.fit(inputs[places], seen)
-        mean, sd = fitted.predict(inputs, return_std=True)
-    return np.asarray(mean), np.asarray(sd) * _for_few(len(left))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.history.proposals import RULES, Rule, predict
+from transferscope.analyses.history.proposals import predict
 from transferscope.analyses.history.records import History, groups_of, shipped_rows, study_rows, table_rows
 from transferscope.analyses.history.result import Proposal, ProposalResult
 from transferscope.analyses.plan.measurements import LabelColumns
@@ -142,7 +142,6 @@ def propose(
     history: History | pd.DataFrame | None = None,
     probes: Mapping[str, float] | None = None,
     labels: float | None = None,
-    rule: Rule = "combined",
     origin: str | None = None,
     shipped: bool = True,
     every_arm: bool = False,
@@ -154,7 +153,6 @@ def propose(
         history: What is known of other tasks, as a table for no more than that; None for the user's own history.
         probes: Further scores on the new task by arm.
         labels: The number of labels; None to read each arm of a task at its largest one.
-        rule: "static", "low-rank", "combined" or "gaussian-process".
         origin: Read only what is from there: the name of a study or table, or one of those that come with the package.
         shipped: Whether what comes with the package is read too.
         every_arm: Whether arms are proposed that only what comes with the package knows; naming its `origin` asks for
@@ -165,13 +163,11 @@ def propose(
 
     Raises:
         SettingsError: The task has no name, or a score or number of labels is none.
-        UnknownNameError: There is no such rule or origin, or a probe is an arm that no other task knows.
+        UnknownNameError: There is no such origin, or a probe is an arm that no other task knows.
         DataError: Fewer than two other tasks with the same measure know two arms or more, or nothing was tried and
             nothing says which of several groups of tasks without an arm in common counts, or no arm of the user's own
             is left to try.
     """
-    if rule not in RULES:
-        raise unknown_name("rule", rule, RULES)
     if not task.strip():
         raise SettingsError("the new task has no name; give the name of a data set, or any other")
     if labels is not None and not (math.isfinite(labels) and labels > 0):
@@ -227,7 +223,7 @@ def propose(
             f"no arm of your own is left to try on {task}, and of those that come with the package none is proposed "
             "unless you ask for them with --every-arm; add scores of yours with `transferscope history add STUDY|TABLE`"
         )
-    found = predict(sign * matrix.to_numpy(), places, rule)
+    found = predict(sign * matrix.to_numpy(), places)
     counts = matrix.notna().sum()
     proposals = [
         Proposal(
@@ -241,4 +237,4 @@ def propose(
         for place in found.order
         if place in proposed
     ]
-    return ProposalResult(task, tuple(proposals), rule, len(matrix), measure, sign > 0)
+    return ProposalResult(task, tuple(proposals), len(matrix), measure, sign > 0)

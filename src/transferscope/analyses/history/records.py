@@ -10,8 +10,9 @@ import pandas as pd
 from platformdirs import user_data_path
 
 from transferscope.analyses.columns import better_of
-from transferscope.analyses.plan.measurements import ACCURACIES, LabelColumns, check_one_measure, find_columns
+from transferscope.analyses.plan.measurements import LabelColumns, check_one_measure, find_columns
 from transferscope.analyses.scaling.checks import words_in
+from transferscope.analyses.scaling.measurements import ACCURACIES
 from transferscope.data.arrays import check_spellings
 from transferscope.data.frame import read_frame
 from transferscope.errors import CorruptDataError, DataError, StoreError, unknown_name

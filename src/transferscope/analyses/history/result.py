@@ -31,7 +31,7 @@ class Proposal:
         expected: The score that is expected, or the one that was measured; NaN before anything was tried, when the
             scale of the task is not known.
         sd: Standard deviation of what is expected; 0 where it was measured.
-        improvement: Expected improvement on the best score so far; of a static list a number that orders arms.
+        improvement: Expected improvement on the best score so far.
         tried: Whether it was measured on the new task.
     """
 
@@ -50,7 +50,6 @@ class ProposalResult(AnalysisResult):
     Attributes:
         task: The new task.
         proposals: All arms, the next to try first.
-        rule: How they were ordered.
         n_tasks: How many other tasks are known.
         measure: What is scored.
         higher: Whether higher scores are better.
@@ -60,7 +59,6 @@ class ProposalResult(AnalysisResult):
 
     task: str
     proposals: tuple[Proposal, ...]
-    rule: str
     n_tasks: int
     measure: str
     higher: bool
@@ -98,8 +96,8 @@ class ProposalResult(AnalysisResult):
                 f"{number_words(self.best.expected)} with {self.best.arm}."
             )
         said = [f"Then {listed([one.arm for one in others[:3]], last='or')}."] if others else []
-        said.append(f"By the rule {self.rule}, from {known}.")
-        if self.best is not None and self.rule != "static" and first.improvement < 0.05 * first.sd:
+        said.append(f"From {known}.")
+        if self.best is not None and first.improvement < 0.05 * first.sd:
             said.append(f"No arm is expected to be much better than {self.best.arm}.")
         return Verdict({}, headline, tuple(said))
 

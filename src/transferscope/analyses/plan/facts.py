@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transferscope.analyses.plan.measurements import Measure, Measured
+from transferscope.analyses.plan.measurements import Measured
+from transferscope.analyses.scaling.measure import Measure
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Costs, NextRun
@@ -43,12 +44,14 @@ class PlanQuestion:
         cost_run: What a run of training costs, at least 0; None when unknown.
         margin: How much better transfer must be to count as ahead, in the unit in which differences are shown: points
             of accuracy, or the unit of the score.
+        classes: How many classes a classifier guesses among, from a table; None when unknown. A study knows.
     """
 
     target_score: float | None = None
     cost_label: float | None = None
     cost_run: float | None = None
     margin: float = 0.0
+    classes: int | None = None
 
     def __post_init__(self) -> None:
         """Check the ranges; what needs the table is checked where it is read.
@@ -61,6 +64,8 @@ class PlanQuestion:
                 raise SettingsError(f"the {name} is {value:g}; expected a number of at least 0, such as 0.5")
         if not (math.isfinite(self.margin) and self.margin >= 0):
             raise SettingsError(f"the margin is {self.margin:g}; expected a number of at least 0, such as 1")
+        if self.classes is not None and self.classes < 2:
+            raise SettingsError(f"the number of classes is {self.classes}; expected at least 2")
         if self.target_score is not None and not math.isfinite(self.target_score):
             raise SettingsError(f"the target score is {self.target_score}; expected a number, such as 0.9")
 
@@ -154,11 +159,11 @@ def make_plan(measured: Measured, question: PlanQuestion) -> LabelPlan:
     level = {name: float(np.log(measured.curves[name].errors).mean()) for name in names}
     followed = sorted(names, key=lambda name: level[name])[:MOST_ARMS]
     grid = label_grid([measured.curves[name] for name in (measured.scratch, *followed)])
-    scratch = draw_curve(measured.curves[measured.scratch], grid)
+    scratch = draw_curve(measured.curves[measured.scratch], grid, chance=measured.chance)
     margin = question.margin / measured.measure.difference(1.0)
     arms: list[tuple[ArmPlan, Pairs]] = []
     for name in followed:
-        curve = draw_curve(measured.curves[name], grid)
+        curve = draw_curve(measured.curves[name], grid, chance=measured.chance)
         correlation = _correlation(measured, name)
         pairs = paired(scratch, curve, correlation)
         arm = ArmPlan(

@@ -2,23 +2,22 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from transferscope.analyses.columns import ARM_NAMES, SEED_NAMES, Role, columns_by_role
 from transferscope.analyses.scaling.checks import check_units, told_apart
+from transferscope.analyses.scaling.measure import Measure
 from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves
 from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError, SettingsError, unknown_name
-from transferscope.numerics.class_measures import CLASS_MEASURES
 from transferscope.scaling.observations import Observations
 from transferscope.study.decisions import best_without
 from transferscope.study.frames import StudyFrames
 from transferscope.study.named_measure import NamedMeasure
-from transferscope.wording import candidate_words, capitalised, counted, listed, measure_words, number_words
+from transferscope.wording import candidate_words, counted, listed, measure_words
 
 ROLES = {
     "labels": Role(
@@ -82,52 +81,6 @@ class LabelColumns:
 
 
 @dataclass(frozen=True)
-class Measure:
-    """What is scored, and how an error, in which all is computed, is shown.
-
-    Attributes:
-        name: As its column or record is called.
-        kind: "accuracy" (shown in percent, as average precision is), "r2", another "quality", or "error".
-        top: The best value of a quality, of which the error is the rest: 1 or 100; 0 for an error itself.
-    """
-
-    name: str
-    kind: Literal["accuracy", "r2", "quality", "error"]
-    top: float
-
-    @property
-    def title(self) -> str:
-        """For axes."""
-        if self.name in map(measure_words, ("average_precision", *CLASS_MEASURES)):
-            return f"{capitalised(self.name)} (%)"
-        return {"accuracy": "Accuracy (%)", "r2": "R²"}.get(self.kind, self.name)
-
-    @property
-    def unit(self) -> str:
-        """Unit of a difference, after a number."""
-        return {"accuracy": " points", "r2": " of R²"}.get(self.kind, "")
-
-    def value(self, error: float) -> float:
-        """The score in the unit that it is drawn in: accuracy in percent."""
-        score = self.top - error if self.top else error
-        return score * (100.0 / self.top) if self.kind == "accuracy" else score
-
-    def difference(self, error: float) -> float:
-        """A difference of errors in the unit of `value`."""
-        return error * (100.0 / self.top) if self.kind == "accuracy" else error
-
-    def shown(self, error: float) -> str:
-        """A score with its unit."""
-        value = self.value(error)
-        return f"{value:.1f} %" if self.kind == "accuracy" else number_words(value)
-
-    def shown_difference(self, error: float) -> str:
-        """A difference without its unit."""
-        value = self.difference(error)
-        return f"{value:.1f}".replace("-", "−") if self.kind == "accuracy" else number_words(value)
-
-
-@dataclass(frozen=True)
 class Measured:
     """All measurements that a plan rests on.
 
@@ -138,6 +91,7 @@ class Measured:
         measure: What is scored.
         target_error: The wanted score as an error; None without one.
         notes: What was read as what, and what was left out.
+        chance: The error of guessing; None when unknown.
     """
 
     curves: Mapping[str, Observations]
@@ -146,6 +100,7 @@ class Measured:
     measure: Measure
     target_error: float | None
     notes: tuple[str, ...]
+    chance: float | None = None
 
 
 def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score: float | None) -> Measured:
@@ -182,8 +137,7 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
         notes.append(f"{columns.stderr} was not used, since the spread over {columns.seed} says more")
     _check_no_repeats(frame, columns)
     read = Columns(score, labels, None, (arm,), stderr, columns.seed is not None, columns.better)
-    frame, target, converted = as_errors(frame, read, target_score, option="--target-score")
-    measure = _measure(score, converted)
+    frame, target, measure = as_errors(frame, read, target_score, option="--target-score")
     found = curves(frame, read)
     by_seed: dict[str, dict[float, dict[object, float]]] = {}
     if columns.seed is not None:
@@ -192,7 +146,7 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
         usable = usable[np.isfinite(errors) & (errors >= 0)]
         for name, n, seed, error in usable.itertuples(index=False):
             by_seed.setdefault(name, {}).setdefault(float(n), {})[seed] = float(error)
-    return _checked(found, scratch, by_seed, measure, target, (*notes, *converted))
+    return _checked(found, scratch, by_seed, measure, target, tuple(notes))
 
 
 def study_measurements(frames: StudyFrames, target_score: float | None) -> Measured:
@@ -251,7 +205,8 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     for arm, n, seed, error in frame.itertuples(index=False):
         by_seed.setdefault(arm, {}).setdefault(float(n), {})[seed] = float(error)
     measure = Measure(words, "accuracy" if share_of_one else "r2", 1.0)
-    return _checked(found, scratch, by_seed, measure, target, ())
+    k = len(frames.classes or ()) if frames.metric.is_of_classes else 0
+    return replace(_checked(found, scratch, by_seed, measure, target, ()), chance=1 - 1 / k if k else None)
 
 
 def find_columns(
@@ -339,20 +294,6 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
             "says which run they are; name it with --seed-column, or keep the rows of one task"
         )
     raise DataError(f"several rows hold {where}; keep one task, one measure and one row for each run")
-
-
-def _measure(score: str, converted: tuple[str, ...]) -> Measure:
-    """What a column holds, by its name and by how it was made an error."""
-    if not converted:
-        return Measure(score, "error", 0.0)
-    top = 100.0 if "error is 100 -" in converted[0] else 1.0
-    if R_SQUARED.search(score.lower()) and top == 1.0:
-        return Measure(score, "r2", 1.0)
-    words = set(re.findall(r"[a-z]+[0-9]?", score.lower()))
-    return Measure(score, "accuracy" if words & ACCURACIES else "quality", top)
-
-
-ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
 
 
 def _checked(

@@ -53,10 +53,13 @@ def plan(
         refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
         read, name = measured_rows(table), "table" if isinstance(table, pd.DataFrame) else Path(table).stem
         measured = table_measurements(read.rows, columns or LabelColumns(), asked.target_score)
-        return PlanResult(make_plan(replace(measured, notes=(*read.notes, *measured.notes)), asked), name)
+        chance = None if asked.classes is None else (measured.measure.top or 1.0) * (1 - 1 / asked.classes)
+        measured = replace(measured, notes=(*read.notes, *measured.notes), chance=chance)
+        return PlanResult(make_plan(measured, asked), name)
     named = (
         {} if columns is None else {field.name: getattr(columns, field.name) is not None for field in fields(columns)}
     )
+    named["classes"] = asked.classes is not None
     refuse_unused(named, f"{without_password(str(table))} is a study, whose columns are known")
     with open_existing(str(table)) as store:
         name = one_study(store, str(table), study)

@@ -84,17 +84,11 @@ def arms_table(plan: LabelPlan) -> Table:
         ]
         if wanted and arm.labels is not None:
             own.append(_count_cell(arm.labels))
-            own += [_in_two_lines(cost_in_words(plan, arm.labels))] if priced else []
-        own.append(_in_two_lines(more_in_words(arm, plan)))
+            own += [Cell(*cost_in_words(plan, arm.labels))] if priced else []
+        own.append(Cell(*more_in_words(arm, plan)))
         rows.append(tuple(own))
     return Table(tuple(columns), tuple(rows), "Every arm with 90 % intervals")
 
 
 def _count_cell(count: LabelCount) -> Cell:
     return Cell(end_in_words(count.value, count), interval_in_words(count))
-
-
-def _in_two_lines(text: str) -> Cell:
-    """ "1.2 points (90 %: 0.6 to 2.0)" with the bracket as its quieter line."""
-    value, _, bracket = text.partition(" (")
-    return Cell(value, bracket.removesuffix(")"))

@@ -55,26 +55,27 @@ def headline(plan: LabelPlan) -> str:
     scratch, lead = _from_scratch(plan), plan.lead
     count = lead.catch_up
     assert count is not None
-    who = f"{lead.name}{_chosen(plan)}"
+    last = "" if len(plan.arms) == 2 else f", the last of {len(plan.arms) - 1} ways of transfer to be caught up with"
+    who, closed = f"{lead.name}{last}", "," if last else ""
     if count.low == 0 and math.isinf(count.high):
         return (
-            f"These measurements do not tell where {scratch} catches up with {who.removesuffix(',')}: anything from at "
+            f"These measurements do not tell where {scratch} catches up with {who}: anything from at "
             f"most {labels_in_words(count.smallest)} to more than {labels_in_words(count.limit)} labels is possible."
         )
     if count.value == 0:
         surely = count.high == 0
         return (
-            f"{capitalised(scratch)} is {'' if surely else 'probably '}as good as {who} already with "
+            f"{capitalised(scratch)} is {'' if surely else 'probably '}as good as {who}{closed} already with "
             f"{labels_in_words(count.smallest)} labels, the smallest measured number ({_with_chance(count)})."
         )
     if math.isinf(count.value):
         does = "does not catch up" if math.isinf(count.low) else "probably does not catch up"
         return (
-            f"{capitalised(scratch)} {does} with {who} up to {labels_in_words(count.limit)} labels, "
+            f"{capitalised(scratch)} {does} with {who}{closed} up to {labels_in_words(count.limit)} labels, "
             f"{count.limit / count.largest:.2g} times the largest measured number ({_with_chance(count)})."
         )
     return (
-        f"{capitalised(scratch)} catches up with {who} at about {labels_in_words(count.value)} labels "
+        f"{capitalised(scratch)} catches up with {who}{closed} at about {labels_in_words(count.value)} labels "
         f"({interval_in_words(count)})."
     )
 
@@ -99,10 +100,15 @@ def notes(plan: LabelPlan) -> tuple[str, ...]:
     return tuple(f"{capitalised(note)}." for note in plan.notes)
 
 
-def more_in_words(arm: ArmPlan, plan: LabelPlan) -> str:
-    """What MORE labels bring: "+1.2 points (90 %: 0.6 to 2.0)"."""
+def bracketed(value: str, within: str) -> str:
+    """A value with its interval or probability: "1.2 points (90 %: 0.6 to 2.0)"."""
+    return f"{value} ({within})" if within else value
+
+
+def more_in_words(arm: ArmPlan, plan: LabelPlan) -> tuple[str, str]:
+    """What MORE labels bring, and its interval: "1.2 points" and "90 %: 0.6 to 2.0"."""
     shown = plan.measure.shown_difference
-    return f"{shown(arm.more.value)}{plan.measure.unit} (90 %: {arm.more.ends(shown)})"
+    return f"{shown(arm.more.value)}{plan.measure.unit}", f"90 %: {arm.more.ends(shown)}"
 
 
 def price_in_words(plan: LabelPlan, gain: Estimate) -> str:
@@ -125,11 +131,11 @@ def money(value: float) -> str:
     return "without end" if math.isinf(value) else number_words(value)
 
 
-def cost_in_words(plan: LabelPlan, count: LabelCount) -> str:
-    """What a number of labels costs with one run; empty without costs, or where it is not known."""
+def cost_in_words(plan: LabelPlan, count: LabelCount) -> tuple[str, str]:
+    """What a number of labels costs with one run, and its interval; empty without costs, or where it is not known."""
     costs = plan.question.costs
     if costs is None:
-        return ""
+        return "", ""
     ends = []
     for end in (count.low, count.value, count.high):
         if math.isinf(end):
@@ -137,16 +143,11 @@ def cost_in_words(plan: LabelPlan, count: LabelCount) -> str:
         else:
             ends.append(f"{'at most ' if end == 0 else ''}{money(costs.of(0, end or count.smallest))}")
     low, value, high = ends
-    return value if low == high else f"{value} (90 %: {low} to {high})"
+    return value, "" if low == high else f"90 %: {low} to {high}"
 
 
 def _from_scratch(plan: LabelPlan) -> str:
     return "training from scratch" if "scratch" in plan.scratch.name.lower() else plan.scratch.name
-
-
-def _chosen(plan: LabelPlan) -> str:
-    n = len(plan.arms) - 1
-    return "" if n == 1 else f", the last of {n} ways of transfer to be caught up with,"
 
 
 def _far(plan: LabelPlan) -> str:
@@ -177,7 +178,7 @@ def _wanted(plan: LabelPlan) -> list[str]:
         return []
     ways = []
     for arm, count in ((best, best.labels), (scratch, scratch.labels)):
-        spent = cost_in_words(plan, count)
+        spent = bracketed(*cost_in_words(plan, count))
         name = _from_scratch(plan) if arm is scratch else arm.name
         labels = f"{end_in_words(count.value, count)} labels ({interval_in_words(count)})"
         ways.append(f"{labels} with {name}{f', for {spent}' if spent else ''}")
@@ -196,7 +197,7 @@ def _more(plan: LabelPlan) -> list[str]:
     for arm in (plan.lead, plan.scratch):
         name = _from_scratch(plan) if arm is plan.scratch else arm.name
         price = price_in_words(plan, arm.more)
-        bought = f"bring {name} {more_in_words(arm, plan)}{f', for {price}' if price else ''}"
+        bought = f"bring {name} {bracketed(*more_in_words(arm, plan))}{f', for {price}' if price else ''}"
         said.append(bought)
     largest = labels_in_words(plan.lead.curve.largest)
     costs = plan.question.costs

@@ -10,7 +10,8 @@ import pandas as pd
 from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.result import ComparisonResult
-from transferscope.analyses.compare.statements import completeness, outcomes_in_words, settling, words_of
+from transferscope.analyses.compare.statements import completeness, outcomes_in_words, settling
+from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.results.runs import Runs
 from transferscope.analyses.study_page import SHORT, TONES
 from transferscope.decision import Question, next_runs

@@ -13,11 +13,13 @@ from transferscope.analyses.scaling.measurements import (
     curves,
     found_columns,
     measured_rows,
+    of_compute,
 )
-from transferscope.analyses.scaling.question import Question, target_hints
+from transferscope.analyses.scaling.question import Question, check_sizes, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.analyses.scaling.study import DOCUMENT, KEPT, study_errors
 from transferscope.errors import refuse_unused
+from transferscope.scaling.advice import Formula
 from transferscope.store import without_password
 from transferscope.study.places import keep_for_report, one_study, open_existing
 
@@ -57,17 +59,21 @@ def scaling(
     if not isinstance(table, pd.DataFrame) and not _is_table(str(table)):
         others = {field.name: getattr(columns, field.name) != field.default for field in fields(columns)}
         refuse_unused({**others, "by": False}, f"{without_password(str(table))} is a study, whose columns are known")
+        refuse_unused({"cost": isinstance(asked.costs, Formula)}, "a study has no numbers of parameters and tokens")
         return _of_study(str(table), study, asked, columns.by)
     refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
     name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
     read = measured_rows(table)
     frame = read.rows
     columns, found = found_columns(frame, columns)
+    compute = of_compute(columns)
+    names = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
+    check_sizes(asked, tuple(names), compute=compute)
     averaged = check_one_curve(frame, columns)
-    frame, target, converted = as_errors(frame, columns, asked.target_error)
+    frame, target, measure = as_errors(frame, columns, asked.target_error)
     groups, asked = curves(frame, columns), replace(asked, target_error=target)
-    said = (*read.notes, *found, *averaged, *(converted or target_hints(groups, asked)))
-    analysis = analyse(groups, asked)
+    said = (*read.notes, *found, *averaged, *(target_hints(groups, asked) if measure.kind == "error" else ()))
+    analysis = analyse(groups, asked, measure=measure, compute=compute)
     return ScalingResult(replace(analysis, notes=(*said, *analysis.notes)), name)
 
 

@@ -5,24 +5,35 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from transferscope.analyses.scaling.measure import ERROR, Measure
 from transferscope.analyses.scaling.measurements import by_finetune_size
-from transferscope.analyses.scaling.question import Question, affordable, check_free, hints, within_budget
+from transferscope.analyses.scaling.question import Question, affordable, check_free, hints
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling.advice import (
     Advice,
+    Cost,
+    Formula,
+    Optimum,
     Split,
     SurfaceRun,
     VariantGain,
     advise,
     best_split,
     cheapest_split,
+    compute_optimal,
+    forecast_at,
     next_surface_run,
     variant_gain,
 )
+from transferscope.scaling.advice.budget import surface_draws
+from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import LawFit, fit_law
-from transferscope.scaling.groups import CommonD, HierarchicalFit, common_d, fit_hierarchical
+from transferscope.scaling.groups import HierarchicalFit, fit_hierarchical
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.surface import Surface, fit_surface, varies_freely
+
+BUDGETS = (1.0, 10.0, 100.0)
+"""Budgets of compute that are answered unasked, over the largest measured one."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,7 @@ class CurveAnalysis:
         observations: What was measured.
         fit: The power law with a floor on its own.
         advice: Forecast and advice, with the posterior that the other curves inform; None with fewer than two sizes.
+        asked: Forecasts at the sizes that were asked about; None without any.
         message: Why there is no advice; empty otherwise.
     """
 
@@ -41,27 +53,40 @@ class CurveAnalysis:
     observations: Observations
     fit: LawFit
     advice: Advice | None
+    asked: Extrapolation | None = None
     message: str = ""
 
 
 @dataclass(frozen=True)
 class SurfaceAnalysis:
-    """One group over (n, s).
+    """One group over (n, s), or over parameters N and tokens D.
 
     Attributes:
-        name: Its name.
+        name: The group.
         surface: The laws fitted to it.
-        split: The best use of the budget; None without one.
+        now: The error that is expected at the largest measured sizes.
+        doubled: The same with n twice as large, and with s twice as large.
+        labels_better: Probability that doubling s gains more than doubling n, over draws of all laws.
+        forecasts: The errors that were asked about.
+        split: The best use of the budget; None without one, or of parameters and tokens.
         cheapest: The cheapest plan that is predicted to reach the target; None without costs or out of reach.
         next_run: The (n, s) whose measurement would sharpen the decision most; None when nothing was asked, or where
             both sizes vary freely.
+        optima: The best parameters and tokens of each budget; of such a table alone.
+        largest_cost: What the dearest measured run costs; NaN without costs.
     """
 
     name: str
     surface: Surface
+    now: Split
+    doubled: tuple[Split, Split]
+    labels_better: float
+    forecasts: tuple[Split, ...]
     split: Split | None
     cheapest: Split | None
     next_run: SurfaceRun | None
+    optima: tuple[Optimum, ...]
+    largest_cost: float
 
 
 @dataclass(frozen=True)
@@ -70,38 +95,37 @@ class Analysis:
 
     Attributes:
         question: What was asked.
-        curves: Each curve over n; none where both sizes vary freely.
-        lead: Name of the curve that the verdict is about: the first; over (n, s), that of the largest s with advice.
-        together: The curves under a common prior; None when there is only one.
-        common: The common-D procedure of the Syn2Real paper; None when there are fewer than three curves.
+        measure: How errors are shown.
+        curves: Each curve over n; none where laws over both sizes were fitted.
+        lead: Name of the curve that the answer is about.
         gains: Every other curve against the first; over (n, s), against that of the first group with the same s.
         surfaces: Each group over (n, s).
+        compute: Whether the two sizes are parameters and training tokens.
         notes: Sentences on what was left out.
         cautions: Sentences on what else than pre-training may be behind the errors; none where nothing is known of it.
     """
 
     question: Question
+    measure: Measure
     curves: tuple[CurveAnalysis, ...]
     lead: str
-    together: HierarchicalFit | None
-    common: CommonD | None
     gains: tuple[VariantGain, ...]
     surfaces: tuple[SurfaceAnalysis, ...]
+    compute: bool
     notes: tuple[str, ...]
     cautions: tuple[str, ...] = ()
 
 
-LEAST_GROUPS = 3
-COMMON_D_PASSES = 8
-"""The paper speaks of "a few iterations"."""
-
-
-def analyse(groups: Mapping[str, Observations], question: Question) -> Analysis:
-    """Analyse curves over n, or groups over (n, s).
+def analyse(
+    groups: Mapping[str, Observations], question: Question, *, measure: Measure = ERROR, compute: bool = False
+) -> Analysis:
+    """Analyse groups over (n, s) by laws in both sizes, and by curves over n where there is one size or few points.
 
     Args:
         groups: Observations by name, all with one size or all with two.
         question: What is asked.
+        measure: How errors are shown.
+        compute: Whether the two sizes are parameters and training tokens.
 
     Returns:
         The analysis. A curve with too few points has a status and a message.
@@ -111,33 +135,29 @@ def analyse(groups: Mapping[str, Observations], question: Question) -> Analysis:
     """
     _check_largest(groups, question)
     over_both = next(iter(groups.values())).sizes.shape[1] == 2
-    if over_both and all(varies_freely(data.sizes) for data in groups.values()):
-        check_free(question)
-        surfaces, notes = _surfaces(groups, question)
+    free = over_both and (compute or all(varies_freely(data.sizes) for data in groups.values()))
+    if free:
+        check_free(question, compute=compute)
+    if compute and question.costs is None:
+        question = replace(question, costs=Formula())
+    surfaces, notes = _surfaces(groups, question, compute=compute, free=free) if over_both else ((), ())
+    if surfaces or compute:
         notes = tuple(dict.fromkeys((*hints(groups, question), *notes, *_on_data(groups, ()))))
-        return Analysis(question, (), "", None, None, (), surfaces, notes)
+        return Analysis(question, measure, (), "", (), surfaces, compute, notes)
     curves = by_finetune_size(groups) if over_both else dict(groups)
-    question = question if over_both else affordable(question, groups)
-    surfaces, notes = _surfaces(groups, question) if over_both else ((), ())
+    question = replace(question, budget=None) if over_both else affordable(question, groups)
     together = _together(curves)
-    asked = within_budget(groups, question) if over_both else dict.fromkeys(curves, question)
-    analysed = tuple(_curve(name, data, together, asked[name]) for name, data in curves.items())
-    if over_both:
-        searched = by_finetune_size({one.name: groups[one.name] for one in surfaces if one.next_run is not None})
-        analysed = tuple(_in_n_and_s(curve) if curve.name in searched else curve for curve in analysed)
+    analysed = tuple(_curve(name, data, together, question) for name, data in curves.items())
+    left_out = _not_falling(together, curves)
     return Analysis(
         question=question,
+        measure=measure,
         curves=analysed,
         lead=_lead(analysed, list(by_finetune_size(dict([next(iter(groups.items()))]))) if over_both else []),
-        together=together,
-        common=_common(curves),
         gains=_gains(together, _baselines(groups, over_both)),
-        surfaces=surfaces,
-        notes=tuple(
-            dict.fromkeys(
-                (*hints(groups, question), *notes, *_not_falling(together, curves), *_on_data(groups, analysed))
-            )
-        ),
+        surfaces=(),
+        compute=False,
+        notes=tuple(dict.fromkeys((*hints(groups, question), *notes, *left_out, *_on_data(groups, analysed)))),
     )
 
 
@@ -182,22 +202,17 @@ def _curve(name: str, data: Observations, together: HierarchicalFit | None, ques
             data.sizes[:, 0],
             data.errors,
             target_error=question.target_error,
-            costs=question.costs,
+            costs=question.prices,
             largest_size=question.largest_size,
             stderr=data.stderr,
             posterior=pooled.get(name),
             rows=data.rows,
         )
     except DataError as error:
-        return CurveAnalysis(name, data, fit, None, str(error))
-    return CurveAnalysis(name, data, fit, advice)
-
-
-def _in_n_and_s(curve: CurveAnalysis) -> CurveAnalysis:
-    """The curve without a next run of its own, since the next run of its group was searched in n and s."""
-    if curve.advice is None:
-        return curve
-    return replace(curve, advice=replace(curve.advice, next_run=None))
+        return CurveAnalysis(name, data, fit, None, message=str(error))
+    at = [size for (size,) in question.at]
+    asked = extrapolate(data.sizes[:, 0], data.errors, at=at, rows=data.rows) if at else None
+    return CurveAnalysis(name, data, fit, advice, asked)
 
 
 def _lead(curves: tuple[CurveAnalysis, ...], first_group: list[str]) -> str:
@@ -212,15 +227,6 @@ def _together(curves: Mapping[str, Observations]) -> HierarchicalFit | None:
         return None
     try:
         return fit_hierarchical(usable)
-    except DataError:
-        return None
-
-
-def _common(curves: Mapping[str, Observations]) -> CommonD | None:
-    if len(curves) < LEAST_GROUPS:
-        return None
-    try:
-        return common_d(curves, max_passes=COMMON_D_PASSES)
     except DataError:
         return None
 
@@ -249,33 +255,67 @@ def _gains(together: HierarchicalFit | None, baselines: Mapping[str, str]) -> tu
 
 
 def _surfaces(
-    groups: Mapping[str, Observations], question: Question
+    groups: Mapping[str, Observations], question: Question, *, compute: bool, free: bool
 ) -> tuple[tuple[SurfaceAnalysis, ...], tuple[str, ...]]:
     found, notes = [], []
     for name, data in groups.items():
         try:
             surface = fit_surface(
-                data.sizes[:, 0], data.sizes[:, 1], data.errors, stderr=data.stderr, loss=question.loss, rows=data.rows
+                data.sizes[:, 0],
+                data.sizes[:, 1],
+                data.errors,
+                stderr=data.stderr,
+                loss=question.loss,
+                rows=data.rows,
+                free=free,
             )
         except DataError as error:
             notes.append(f"{name}: {error}")
             continue
-        split = cheapest = None
-        costs = question.costs
-        if costs is not None and costs.per_pretrain > 0 and costs.per_label > 0:
-            budget, target, limit = question.budget, question.target_error, question.largest_size
-            split = None if budget is None else best_split(surface, costs, budget, largest_size=limit)
-            cheapest = None if target is None else cheapest_split(surface, costs, target, largest_size=limit)
-        run = None if surface.free else _next(surface, question)
-        found.append(SurfaceAnalysis(name, surface, split, cheapest, run))
+        found.append(_surface(name, surface, question, compute=compute))
     return tuple(found), tuple(notes)
+
+
+def _surface(name: str, surface: Surface, question: Question, *, compute: bool) -> SurfaceAnalysis:
+    costs: Cost | None = question.costs
+    n, s = surface.largest
+    pairs = np.array([[2 * n, s], [n, 2 * s]])
+    draws = surface_draws(surface, per_law=100)
+    more_n, more_s = draws.predict(pairs).T
+    split = cheapest = None
+    optima: tuple[Optimum, ...] = ()
+    limit, target, budget = question.largest_size, question.target_error, question.budget
+    both = compute or (question.costs is not None and question.costs.of_both)
+    dearest = float("nan") if costs is None else float(np.max(costs.of(*surface.observations.sizes.T)))
+    if costs is not None and both:
+        split = None if budget is None or compute else best_split(surface, costs, budget, largest_size=limit)
+        if target is not None and surface.least_error > target:
+            cheapest = cheapest_split(surface, costs, target, largest_size=limit)
+    if costs is not None and compute:
+        unasked = (times * dearest for times in BUDGETS)
+        budgets = [one for one in unasked if budget is None or not np.isclose(one, budget, rtol=0.05)]
+        budgets += [] if budget is None else [budget]
+        optima = tuple(compute_optimal(surface, costs, sorted(budgets), largest_size=limit))
+    return SurfaceAnalysis(
+        name=name,
+        surface=surface,
+        now=forecast_at(surface, costs, n, s),
+        doubled=(forecast_at(surface, costs, *pairs[0]), forecast_at(surface, costs, *pairs[1])),
+        labels_better=draws.probability((more_s < more_n).astype(np.float64)),
+        forecasts=tuple(forecast_at(surface, costs, *at) for at in question.at),
+        split=split,
+        cheapest=cheapest,
+        next_run=None if surface.free else _next(surface, question),
+        optima=optima,
+        largest_cost=dearest,
+    )
 
 
 def _next(surface: Surface, question: Question) -> SurfaceRun | None:
     return next_surface_run(
         surface,
         target_error=question.target_error,
-        costs=question.costs,
+        costs=question.prices,
         budget=question.budget,
         largest_size=question.largest_size,
     )

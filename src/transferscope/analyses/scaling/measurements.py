@@ -19,6 +19,7 @@ from transferscope.analyses.scaling.checks import (
     told_apart,
     words_in,
 )
+from transferscope.analyses.scaling.measure import Measure
 from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import typed, without_summaries
 from transferscope.data.frame import Frame, read_frame
@@ -207,11 +208,13 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     return found
 
 
+_PARAMETERS = "params parameters n_params num_params n_parameters num_parameters model_size non_embedding_params"
+"""Names of a first size that is the number of parameters of a model."""
+
 ALIASES = {
     "error": "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss "
-    "target_error cross_entropy",
-    "n": "n pretrain_size n_pretrain n_source params parameters n_params num_params n_parameters num_parameters "
-    "model_size non_embedding_params",
+    "target_error cross_entropy accuracy acc test_accuracy test_acc val_accuracy val_acc top1 f1 macro_f1 auc auroc",
+    "n": f"n pretrain_size n_pretrain n_source {_PARAMETERS}",
     "s": "s d finetune_size n_finetune n_target tokens n_tokens num_tokens training_tokens train_tokens data_size "
     "dataset_size",
 }
@@ -247,9 +250,19 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple
             n = found[0] if field == "pretrain_size" else columns.pretrain_size
             s = found[0] if field == "finetune_size" else columns.finetune_size
             columns = replace(columns, error=error, pretrain_size=n, finetune_size=s)
-            said.append(f"{found[0]} was read as the {'error' if role == 'error' else f'size {role}'}")
+            said.append(f"{found[0]} was read as {'what is measured' if role == 'error' else f'the size {role}'}")
     return columns, (", ".join(said),) if said else ()
 
+
+def of_compute(columns: Columns) -> bool:
+    """Whether the two sizes are parameters and training tokens: by the name of the first, or as N and D."""
+    n, d = columns.pretrain_size, columns.finetune_size
+    return d is not None and (
+        re.sub(r"[^a-z0-9]+", "_", n.lower()).strip("_") in _PARAMETERS.split() or (n, d) == ("N", "D")
+    )
+
+
+ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
 
 R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[^a-z0-9])")
 """Names of a coefficient of determination, which has the best value 1 and no least value."""
@@ -257,7 +270,7 @@ R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[
 
 def as_errors(
     frame: pd.DataFrame, columns: Columns, target: float | None, *, option: str = "--target-error"
-) -> tuple[pd.DataFrame, float | None, tuple[str, ...]]:
+) -> tuple[pd.DataFrame, float | None, Measure]:
     """The table with a measure that falls as it gets better.
 
     A quality q in [0, 1] becomes 1 - q, in percent 100 - q. R² becomes 1 - R², also below 0.
@@ -269,7 +282,7 @@ def as_errors(
         option: How the target is given, for messages.
 
     Returns:
-        The table, the target as an error, and a sentence on what was converted.
+        The table, the target as an error, and what was measured.
 
     Raises:
         UnknownNameError: A column does not exist.
@@ -283,13 +296,14 @@ def as_errors(
     sizes = [_numeric(frame[size]) for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
     usable = np.isfinite(values) & np.logical_and.reduce([np.isfinite(size) & (size > 0) for size in sizes])
     values, sizes = values[usable], [size[usable] for size in sizes]
+    itself = Measure(str(name), "error", 0.0)
     if values.empty:
-        return frame, target, ()
+        return frame, target, itself
     check_units(values, sizes, frame.groupby(list(columns.by), dropna=False).ngroup() if columns.by else None)
     if columns.better == "lower" or (columns.better is None and not _rises(name, values, sizes, target)):
         if target is not None:
             check_error_target(values, target, option=option)
-        return frame, target, ()
+        return frame, target, itself
     check_units(values, sizes)
     low, high = float(values.min()), float(values.max())
     r_squared = bool(R_SQUARED.search(str(name).lower())) and high <= 1
@@ -300,11 +314,11 @@ def as_errors(
         )
     top = 1.0 if high <= 1 else 100.0
     frame = frame.assign(**{name: top - _numeric(frame[name])})
-    read = f"{name} was read as a quality: the error is {top:g} - {name}"
-    if target is None:
-        return frame, None, (read,)
-    check_quality_target(values, target, top=top, option=option)
-    return frame, top - target, (f"{read}, and the target {name} {target:g} is the error {top - target:.6g}",)
+    accurate = words_in(str(name)) & ACCURACIES
+    measure = Measure(str(name), "r2" if r_squared else "accuracy" if accurate else "quality", top)
+    if target is not None:
+        check_quality_target(values, target, top=top, option=option)
+    return frame, None if target is None else top - target, measure
 
 
 def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float | None) -> bool:

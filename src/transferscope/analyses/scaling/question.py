@@ -5,11 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
 
-import numpy as np
-
-from transferscope.analyses.scaling.measurements import by_finetune_size
 from transferscope.errors import SettingsError, refuse_unused, unknown_name
-from transferscope.scaling.advice import Costs
+from transferscope.scaling.advice import Costs, Formula
 from transferscope.scaling.observations import LEAST, MOST, Observations
 from transferscope.scaling.solve import Loss
 
@@ -20,42 +17,73 @@ class Question:
 
     Attributes:
         target_error: The error that is wanted; None for forecasts only.
-        costs: What data cost; None when unknown.
+        costs: What data cost, or of parameters N and tokens D a formula; None when unknown, and 6 N D operations.
         budget: What may be spent, in the currency of `costs`; None for no plan.
         largest_size: Largest feasible pre-training size; None for 100 times the largest measured.
         loss: The residual of the fits whose parameters are printed.
+        at: Sizes at which the error is asked for, each as (n,), (n, s) or (N, D).
     """
 
     target_error: float | None = None
-    costs: Costs | None = None
+    costs: Costs | Formula | None = None
     budget: float | None = None
     largest_size: float | None = None
     loss: Loss = "log"
+    at: tuple[tuple[float, ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Check the ranges; what needs the table is checked where it is used.
 
         Raises:
-            SettingsError: A value is outside LEAST to MOST, the budget is no number above 0, or nothing says what
-                data cost.
+            SettingsError: A value is outside LEAST to MOST, or the budget is no number above 0.
         """
         if self.loss not in get_args(Loss):
             raise unknown_name("loss", self.loss, get_args(Loss))
-        for name, value in (("target error", self.target_error), ("largest size", self.largest_size)):
+        sizes = [("size to predict at", size) for sizes in self.at for size in sizes]
+        for name, value in (("target error", self.target_error), ("largest size", self.largest_size), *sizes):
             if value is not None and not LEAST <= value <= MOST:
                 raise SettingsError(
                     f"the {name} {value:g} is out of range; expected a number of {LEAST:g} to {MOST:g}, in the unit of "
                     "the table"
                 )
-        if self.budget is None:
-            return
-        if not (math.isfinite(self.budget) and self.budget > 0):
+        if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):
             raise SettingsError(f"budget = {self.budget} is out of range; expected a number above 0, such as 10000")
-        if self.costs is None:
+
+    @property
+    def prices(self) -> Costs | None:
+        """What one of each costs; None where that is unknown, or a formula of both."""
+        return self.costs if isinstance(self.costs, Costs) else None
+
+
+def check_sizes(question: Question, names: tuple[str, ...], *, compute: bool) -> None:
+    """Refuse sizes to predict at that are too many or too few, and costs that the table has no use for.
+
+    Raises:
+        SettingsError: They do not fit the sizes of the table, or a budget was given and nothing says what data cost.
+    """
+    for at in question.at:
+        if len(at) != len(names):
+            given = ",".join(f"{size:g}" for size in at)
             raise SettingsError(
-                f"a budget of {self.budget:g} was given without costs; add what a pre-training example, a label or a "
-                "run costs (--cost-pretrain, --cost-label, --cost-run)"
+                f"--at {given} has {len(at)} sizes and the table {len(names)} ({', '.join(names)}); give one for each, "
+                f"as in --at {','.join(['64000', '1000'][: len(names)])}"
             )
+    if isinstance(question.costs, Formula) and not compute:
+        raise SettingsError(
+            f"the cost {question.costs.text} is one of parameters and tokens, and the sizes of the table are "
+            f"{' and '.join(names)}; name its columns with --pretrain-size params --finetune-size tokens if that is "
+            "what they hold, or give --cost-pretrain and --cost-label"
+        )
+    if question.budget is not None and question.costs is None and not compute:
+        raise SettingsError(
+            f"a budget of {question.budget:g} was given without costs; add what a pre-training example, a label or a "
+            "run costs (--cost-pretrain, --cost-label, --cost-run)"
+        )
+    if compute and isinstance(question.costs, Costs) and not question.costs.of_both:
+        raise SettingsError(
+            "of parameters and tokens one costs nothing; give --cost with a formula such as 6*N*D, or a cost above 0 "
+            "of each"
+        )
 
 
 def target_hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
@@ -79,12 +107,12 @@ def target_hints(groups: Mapping[str, Observations], question: Question) -> list
 def hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
     """A hint where a budget cannot be split."""
     costs, over_both = question.costs, next(iter(groups.values())).sizes.shape[1] == 2
-    if over_both and question.budget is not None and costs and not (costs.per_pretrain > 0 and costs.per_label > 0):
+    if over_both and question.budget is not None and costs is not None and not costs.of_both:
         return ["the budget was not split, which takes a cost above 0 per pre-training example and per label"]
     return []
 
 
-def check_free(question: Question) -> None:
+def check_free(question: Question, *, compute: bool) -> None:
     """Refuse a question of a table whose two sizes vary freely that only costs can answer.
 
     Raises:
@@ -94,10 +122,10 @@ def check_free(question: Question) -> None:
     costs = question.costs
     if question.target_error is None and question.budget is None:
         refuse_unused(
-            {"a cost": costs is not None, "a largest size": question.largest_size is not None},
+            {"a cost": costs is not None and not compute, "a largest size": question.largest_size is not None},
             "both sizes of the table vary freely, and neither a target error nor a budget says what is wanted",
         )
-    if costs is not None and costs.per_pretrain > 0 and costs.per_label > 0:
+    if compute or (costs is not None and costs.of_both):
         return
     for name, value in asked.items():
         if value is not None:
@@ -113,7 +141,7 @@ def affordable(question: Question, groups: Mapping[str, Observations]) -> Questi
     Raises:
         SettingsError: The budget does not pay for a run on more than was measured.
     """
-    costs, budget = question.costs, question.budget
+    costs, budget = question.prices, question.budget
     of_labels = costs is not None and costs.per_label > 0
     refuse_unused({"the cost of a label": of_labels}, "the table has no column of labelled target examples (size s)")
     if budget is None or costs is None:
@@ -136,23 +164,3 @@ def affordable(question: Question, groups: Mapping[str, Observations]) -> Questi
             "for which nothing needs to be predicted; give a larger one"
         )
     return replace(question, largest_size=min(most, question.largest_size or most))
-
-
-def within_budget(groups: Mapping[str, Observations], question: Question) -> dict[str, Question]:
-    """Over (n, s), what is asked of the curve of each s: up to the n that the budget leaves after its labels.
-
-    A curve whose sizes the budget does not pay for is only forecast: more pre-training at its s is no choice.
-    """
-    costs, budget = question.costs, question.budget
-    asked = {}
-    for name, data in groups.items():
-        for label, s in zip(by_finetune_size({name: data}), np.unique(data.sizes[:, 1]), strict=True):
-            asked[label] = question
-            if budget is None or costs is None or costs.per_pretrain <= 0:
-                continue
-            most = (budget - costs.of(0, float(s))) / costs.per_pretrain
-            if most < data.sizes[data.sizes[:, 1] == s, 0].max():
-                asked[label] = replace(question, target_error=None, largest_size=None)
-            else:
-                asked[label] = replace(question, largest_size=min(most, question.largest_size or most))
-    return asked

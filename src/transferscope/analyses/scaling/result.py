@@ -1,4 +1,4 @@
-"""The answer on more data or other data: its verdict, tables, figures and page."""
+"""The answer on more data and other data: its verdict, one figure, one table, and what is not known."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,16 +7,9 @@ import pandas as pd
 
 from transferscope.analyses.result import AnalysisResult
 from transferscope.analyses.scaling.analysis import Analysis
-from transferscope.analyses.scaling.figures import (
-    draw_backtests,
-    draw_curves,
-    draw_fit_landscapes,
-    draw_linearised,
-    draw_parameters,
-    draw_surface,
-)
-from transferscope.analyses.scaling.tables import curves_table, fit_cards, parameters, surface_table
-from transferscope.analyses.scaling.words import gain_in_words, headline, identifiability, surface_in_words, verdict
+from transferscope.analyses.scaling.figures import draw_curves, draw_isoflop, draw_surface
+from transferscope.analyses.scaling.statements import statements, words_of
+from transferscope.analyses.scaling.tables import answer_table, parameters
 from transferscope.report.blocks import Block, Section, Table, Text
 from transferscope.report.page import Verdict
 
@@ -44,76 +37,30 @@ class ScalingResult(AnalysisResult):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether more of this data reaches the target error, and what to measure next."""
-        lead, text = headline(self.analysis), verdict(self.analysis)
-        said = lead.removeprefix(f"{self.analysis.lead}: ")
-        body = text.replace(said, "", 1).replace("  ", " ").strip() if said in text else text
-        return Verdict({}, lead, (body,) if body else ())
+        """What to do, what the next run is expected to buy, and what is not known."""
+        headline, *rest = words_of(self.analysis.measure).all_of(statements(self.analysis))
+        return Verdict({}, headline, tuple(rest))
 
     def table(self) -> pd.DataFrame:
-        """The parameters of every fit.
-
-        Returns:
-            One row per curve or group over (n, s), law and parameter: curve, law, parameter, value (NaN where the data
-            do not determine it), stderr, low and high (the 95 % set; NaN where it is open), status.
-        """
+        """The parameters of every fit; see `parameters`."""
         return parameters(self.analysis)
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """Every curve with its forecast, and the law of each group over (n, s)."""
+        """Every curve or group with its forecasts."""
+        return (answer_table(self.analysis),)
+
+    def evidence(self) -> tuple[Block, ...]:
+        """The figure of the answer, where there is one, and its table."""
         analysis = self.analysis
-        of_curves = (curves_table(analysis),) if analysis.curves else ()
-        return (*of_curves, *(surface_table(one) for one in analysis.surfaces))
+        if not analysis.surfaces:
+            figure = draw_curves(analysis)
+        elif analysis.compute:
+            figure = draw_isoflop(analysis)
+        else:
+            figure = draw_surface(analysis.surfaces[0].surface, name="scaling-surface", measure=analysis.measure)
+        return (*([] if figure is None else [figure]), answer_table(analysis))
 
     def sections(self) -> list[Section]:
-        """Curves, back-test, gaps, surfaces, what the data determine, fit cards."""
-        analysis = self.analysis
-        sections = [
-            Section("Curves", "curves", _curves(analysis)),
-            Section("Back-test", "back-test", _present(draw_backtests(analysis))),
-            Section("Rates and transfer gaps", "variants", _variants(analysis)),
-            Section("Both sizes", "surface", _surfaces(analysis)),
-            Section("What the data determine", "identifiability", _identifiability(analysis)),
-            Section("How it was done", "method", _present(fit_cards(analysis))),
-        ]
-        return [section for section in sections if section.blocks]
-
-
-def _present(*blocks: Block | None) -> tuple[Block, ...]:
-    return tuple(block for block in blocks if block is not None)
-
-
-def _curves(analysis: Analysis) -> tuple[Block, ...]:
-    if not analysis.curves:
-        return ()
-    return _present(curves_table(analysis), draw_curves(analysis), draw_linearised(analysis))
-
-
-def _variants(analysis: Analysis) -> tuple[Block, ...]:
-    gains = tuple(Text(gain_in_words(gain)) for gain in analysis.gains)
-    common = analysis.common
-    if common is None:
-        return _present(*gains, draw_parameters(analysis))
-    settled = "settled" if common.status == "converged" else "has not settled"
-    note = (
-        f"The common-D procedure of the Syn2Real paper gives D = {common.D:.3g}, where it {settled}. It depends on its "
-        "start and is no estimate; the intervals above do not use it."
-    )
-    return _present(draw_parameters(analysis), *gains, Text(note, tone="note"))
-
-
-def _surfaces(analysis: Analysis) -> tuple[Block, ...]:
-    blocks: list[Block] = []
-    for place, one in enumerate(analysis.surfaces):
-        if analysis.curves:
-            blocks += [Text(sentence) for sentence in surface_in_words(one)]
-        blocks.append(surface_table(one))
-        blocks.append(draw_surface(one.surface, name=f"scaling-surface-{place}"))
-    return tuple(blocks)
-
-
-def _identifiability(analysis: Analysis) -> tuple[Block, ...]:
-    texts = [Text(f"{curve.name}: {sentence}") for curve in analysis.curves for sentence in identifiability(curve.fit)]
-    texts += [Text(f"{curve.name}: {curve.message}.") for curve in analysis.curves if curve.message]
-    notes = [Text(note, tone="note") for note in analysis.notes]
-    return _present(*texts, draw_fit_landscapes(analysis), *notes)
+        """Figure and table, and what was read and left out."""
+        notes = tuple(Text(note, tone="note") for note in self.analysis.notes)
+        return [Section("The numbers", "numbers", self.evidence()), Section("How it was read", "notes", notes)]

@@ -10,14 +10,12 @@ from transferscope.analyses.compare.training import may_be_cut_off_in_words
 from transferscope.analyses.kept_document import KeptDocument, change_in_words
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.checks import check_error_target
-from transferscope.analyses.scaling.figures import draw_curves
 from transferscope.analyses.scaling.measurements import Columns, check_one_curve, curves
-from transferscope.analyses.scaling.question import Question, target_hints
-from transferscope.analyses.scaling.tables import curves_table, surface_table
-from transferscope.analyses.scaling.words import gain_in_words, headline, surface_in_words
+from transferscope.analyses.scaling.question import Question, check_sizes, target_hints
+from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.errors import DataError, StoreError, TransferscopeError
 from transferscope.records import FinishedRuns
-from transferscope.report.blocks import Block, Section, Text
+from transferscope.report.blocks import Block, Points, Section, Text
 from transferscope.report.page import Part, unreadable_part
 from transferscope.store import Store
 from transferscope.study.frames import read_study
@@ -53,6 +51,7 @@ class StudyErrors:
         frame = _from_nothing_for_all(pd.DataFrame(self.rows, columns=["source", "method", "n", "s", "error"]))
         finetune = "s" if frame["s"].nunique() > 1 else None
         columns = replace(Columns(), finetune_size=finetune, by=self.by or ("source", "method"), repeats=True)
+        check_sizes(self.question, ("n", "s") if finetune else ("n",), compute=False)
         averaged = check_one_curve(frame, columns)
         groups = curves(frame, columns)
         analysis = analyse(groups, self.question)
@@ -110,14 +109,10 @@ def study_part(summary: Summary) -> Part | None:
         again = "" if isinstance(error, StoreError) else "; run `transferscope scaling` again"
         return unreadable_part("how much", title, slug, "The scaling law that was kept", StoreError(f"{error}{again}"))
     changed = change_in_words(summary.frames, found.runs, since="a scaling law was fitted", again="scaling")
+    result = ScalingResult(analysis, "")
     blocks: list[Block] = [Text(said, "warning") for said in (changed, *analysis.cautions) if said]
-    if analysis.curves:
-        figure = draw_curves(analysis)
-        blocks += [*([figure] if figure else []), curves_table(analysis)]
-    for one in analysis.surfaces:
-        blocks += [*map(Text, surface_in_words(one)), surface_table(one)]
-    blocks += [Text(gain_in_words(gain)) for gain in analysis.gains]
-    return Part("how much", headline(analysis), (Section(title, slug, tuple(blocks)),))
+    blocks += [*result.evidence(), Points(result.verdict.sentences)]
+    return Part("how much", result.verdict.headline, (Section(title, slug, tuple(blocks)),))
 
 
 def _from_nothing_for_all(frame: pd.DataFrame) -> pd.DataFrame:

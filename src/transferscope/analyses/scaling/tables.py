@@ -1,70 +1,133 @@
-"""The numbers behind an answer on scaling, as tables: curves, surfaces over (n, s), parameters, fit cards."""
+"""The numbers behind an answer on scaling, as tables: forecasts, and the parameters of every fit."""
 
 import math
-import platform
-from importlib.metadata import version
+from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
 from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
-from transferscope.analyses.scaling.curve_words import number
-from transferscope.analyses.scaling.words import STATUS_WORDS, estimate_in_words, surface_parameters
+from transferscope.analyses.scaling.statements import number
 from transferscope.report.blocks import Cell, Column, Table
+from transferscope.scaling.advice import Split
 from transferscope.scaling.fit import LawFit
-from transferscope.scaling.solve import THOROUGH
+from transferscope.wording import large_count
 
-CURVE_HEADINGS = ("curve", "sizes", "alpha", "C", "at 4 x n", "90 % interval", "status")
-
-HINTS = {
-    "sizes": "different pre-training sizes above 0 that the law was fitted to",
-    "alpha": "pre-training rate: how fast the error falls with n",
-    "C": "transfer gap: the error that no amount of this pre-training data removes",
-    "at 4 x n": "forecast at four times the largest measured size",
-    "90 % interval": "of the forecast; nominal: beyond 2 times the largest size it was not calibrated and covers less",
-    "status": "scenario of the target error: a undecided, b more of this data, c other data, d too slow; none where "
-    "the error does not fall",
+_STATUS = {
+    "reached": "reached",
+    "a": "not known",
+    "b": "with more of this data",
+    "c": "not with this data",
+    "d": "not at a feasible size",
 }
 
-SURFACE_HEADINGS = ("parameter", "what it is", "value", "95 % set")
+
+def answer_table(analysis: Analysis) -> Table:
+    """Every curve, or every group over two sizes, with what is expected beyond it."""
+    if not analysis.surfaces:
+        return _curves(analysis)
+    return _budgets(analysis) if analysis.compute else _plans(analysis)
 
 
-def curves_table(analysis: Analysis) -> Table:
-    """Every curve with its own fit and its forecast."""
-    columns = tuple(Column(title, HINTS.get(title, ""), title not in ("curve", "status")) for title in CURVE_HEADINGS)
-    rows = tuple(tuple(Cell(text) for text in _curve_row(curve)) for curve in analysis.curves)
-    return Table(
-        columns,
-        rows,
-        caption="Every curve: its own fit of D n^-alpha + C, and the forecast at four times its largest size",
+def _curves(analysis: Analysis) -> Table:
+    shown, wanted = analysis.measure.shown, analysis.question.target_error
+    columns = [
+        Column("Curve", numeric=False),
+        Column("Sizes", "Different pre-training sizes above 0"),
+        Column("Largest n", "The largest pre-training size that was measured, and what was measured there"),
+        *(Column(f"At {times} n", f"Forecast at {times} times that size, with its 90 % interval") for times in (2, 4)),
+    ]
+    if wanted is not None:
+        columns.append(Column(f"Reaches {shown(wanted)}", "With the probability that the largest feasible size does"))
+    rows = tuple(tuple(_curve_row(analysis, curve, len(columns))) for curve in analysis.curves)
+    return Table(tuple(columns), rows, "Every curve with its forecasts")
+
+
+def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator[Cell]:
+    data, measure = curve.observations, analysis.measure
+    largest = float(data.sizes[:, 0].max())
+    yield Cell(curve.name)
+    yield Cell(str(curve.fit.observations.n_distinct))
+    yield Cell(number(largest), measure.shown(float(data.errors[data.sizes[:, 0] == largest].mean())))
+    if curve.advice is None:
+        yield from (Cell("too few points") if place == 3 else Cell("") for place in range(3, width))
+        return
+    forecast, decision = curve.advice.forecast, curve.advice.decision
+    for place in (0, 1):
+        low, high = float(forecast.low[place]), float(forecast.high[place])
+        within = measure.ends(low, high) if math.isfinite(low) else "no interval"
+        yield Cell(measure.shown(float(forecast.predicted[place])), within)
+    if decision is not None:
+        falls = decision.falls or decision.scenario == "reached"
+        chance = "" if decision.scenario == "reached" else f"{100 * decision.feasible:.0f} %"
+        yield Cell(_STATUS[decision.scenario] if falls else "does not fall", chance if falls else "")
+
+
+def _plans(analysis: Analysis) -> Table:
+    """What is expected of runs on larger sizes, for each group."""
+    rows = []
+    for one in analysis.surfaces:
+        plans = [
+            ("largest sizes", one.now),
+            ("twice the pre-training", one.doubled[0]),
+            ("twice the labels", one.doubled[1]),
+        ]
+        plans += [("the budget", one.split)] if one.split is not None else []
+        plans += [("cheapest for the target", one.cheapest)] if one.cheapest is not None else []
+        plans += [("asked", point) for point in one.forecasts]
+        rows += [_plan_row(analysis, one, what, plan) for what, plan in plans]
+    priced = analysis.question.costs is not None
+    columns = (
+        Column("Run", numeric=False),
+        Column("n", "Pre-training size"),
+        Column("s", "Labels"),
+        Column("Expected", "Mean over the laws, each with the weight of its score on larger sizes; 90 % interval"),
+        *([Column("Cost")] if priced else []),
+    )
+    return Table(columns, tuple(rows), "What is expected of each run")
+
+
+def _plan_row(analysis: Analysis, one: SurfaceAnalysis, what: str, plan: Split) -> tuple[Cell, ...]:
+    named = f"{one.name}: {what}" if len(analysis.surfaces) > 1 else what
+    cost = [] if plan.cost is None else [Cell(number(plan.cost))]
+    return (
+        Cell(named),
+        Cell(number(plan.pretrain_size)),
+        Cell(number(plan.finetune_size)),
+        _expected(analysis, plan),
+        *cost,
     )
 
 
-def _curve_row(curve: CurveAnalysis) -> tuple[str, ...]:
-    """One curve as cells under CURVE_HEADINGS."""
-    alpha, gap = (estimate_in_words(curve.fit.estimates[name]) for name in ("alpha", "C"))
-    if curve.advice is None:
-        return (curve.name, str(curve.fit.observations.n_distinct), alpha, gap, "", "", "too few points")
-    forecast = curve.advice.forecast
-    predicted, low, high = (float(values[1]) for values in (forecast.predicted, forecast.low, forecast.high))
-    interval = f"{number(low)} to {number(high)}" if math.isfinite(low) else "none"
-    status, decision = STATUS_WORDS.get(curve.fit.status, curve.fit.status), curve.advice.decision
-    if decision is not None:
-        named = f"scenario {decision.scenario}" if decision.falls else "does not fall"
-        status = "reached" if decision.scenario == "reached" else named
-    return (curve.name, str(curve.fit.observations.n_distinct), alpha, gap, number(predicted), interval, status)
+def _expected(analysis: Analysis, plan: Split) -> Cell:
+    return Cell(analysis.measure.shown(plan.error), analysis.measure.ends(plan.interval.low, plan.interval.high))
 
 
-def surface_table(one: SurfaceAnalysis) -> Table:
-    """The parameters of the law of one group over (n, s)."""
-    columns = tuple(Column(title, numeric=False) for title in SURFACE_HEADINGS)
-    law = one.surface.fits[one.surface.interpolating].law
-    rows = tuple(tuple(Cell(text) for text in row) for row in surface_parameters(one))
-    return Table(columns, rows, caption=f"{one.name}: {law.name}, {law.formula}")
+def _budgets(analysis: Analysis) -> Table:
+    """The best parameters and tokens of each budget, and the forecasts that were asked for."""
+    rows = []
+    for one in analysis.surfaces:
+        found = [
+            (best.plan, f"{large_count(best.parameters.low)} to {large_count(best.parameters.high)}")
+            for best in one.optima
+        ]
+        for plan, within in [*found, *((point, "asked") for point in one.forecasts)]:
+            name = [Cell(one.name)] if len(analysis.surfaces) > 1 else []
+            n, tokens = plan.pretrain_size, plan.finetune_size
+            cells = (Cell(large_count(n), within), Cell(large_count(tokens)), Cell(f"{tokens / n:.3g}"))
+            rows.append((*name, Cell(f"{plan.cost:.3g}"), *cells, _expected(analysis, plan)))
+    columns = (
+        *([Column("Table", numeric=False)] if len(analysis.surfaces) > 1 else []),
+        Column("Compute", "Cost of the run, in operations of training (6 N D) unless another cost was given"),
+        Column("Parameters", "The best number N for that budget, with its 90 % interval"),
+        Column("Tokens", "The training tokens D that the rest of the budget pays for"),
+        Column("Tokens a parameter"),
+        Column("Loss", "Expected, with its 90 % interval"),
+    )
+    return Table(columns, tuple(rows), "What to train for each budget; the first is the largest that was measured")
 
 
 def parameters(analysis: Analysis) -> pd.DataFrame:
-    """The parameters of every fit.
+    """The parameters of every fit, but of the coupled law, whose rates are none without its exponent.
 
     Returns:
         One row per curve or group over (n, s), law and parameter: curve, law, parameter, value (NaN where the data
@@ -73,52 +136,24 @@ def parameters(analysis: Analysis) -> pd.DataFrame:
     fits = [(curve.name, curve.fit) for curve in analysis.curves]
     fits += [(one.name, fit) for one in analysis.surfaces for fit in one.surface.fits.values()]
     columns = ["curve", "law", "parameter", "value", "stderr", "low", "high", "status"]
-    return pd.DataFrame([row for name, fit in fits for row in _parameters(name, fit)], columns=columns)
+    rows = [row for name, fit in fits if fit.law.name != "coupled" for row in _parameters(name, fit)]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def _parameters(name: str, fit: LawFit) -> list[dict[str, object]]:
-    rows = []
+def _parameters(name: str, fit: LawFit) -> Iterator[dict[str, object]]:
     for parameter, estimate in fit.estimates.items():
         profile = fit.profiles.get(parameter)
         low = high = math.nan
         if profile is not None and profile.found:  # an end that is open is the edge of the search and says nothing
             low = math.nan if profile.open_below else profile.low
             high = math.nan if profile.open_above else profile.high
-        stderr = math.nan if estimate.stderr is None else estimate.stderr
-        rows.append(
-            {
-                "curve": name,
-                "law": fit.law.name,
-                "parameter": parameter,
-                "value": estimate.value,
-                "stderr": stderr,
-                "low": low,
-                "high": high,
-                "status": estimate.status,
-            }
-        )
-    return rows
-
-
-def fit_cards(analysis: Analysis) -> Table | None:
-    """What a reader needs to repeat each fit: law, loss, points, search and versions; None without a fit."""
-    cards = [(curve.name, _card(curve.fit)) for curve in analysis.curves]
-    cards += [(one.name, _card(fit)) for one in analysis.surfaces for fit in one.surface.fits.values()]
-    if not cards:
-        return None
-    names = tuple(Column(name, numeric=False) for name in ("fit of", *cards[0][1]))
-    rows = tuple((Cell(name), *(Cell(text) for text in card.values())) for name, card in cards)
-    return Table(names, rows, caption="Fit cards")
-
-
-def _card(fit: LawFit) -> dict[str, str]:
-    return {
-        "law": f"{fit.law.name}: {fit.law.formula} ({fit.law.source})",
-        "loss": fit.loss,
-        "weights": "equal" if fit.observations.stderr is None else "1 / stderr^2",
-        "points": f"{len(fit.observations)} at {fit.observations.n_distinct} sizes",
-        "fixed": ", ".join(f"{name} = {value:g}" for name, value in fit.fixed.items()) or "none",
-        "search": f"grid of {len(fit.law.grid)} cells, {THOROUGH.n_starts} starts, Levenberg-Marquardt in bounds",
-        "versions": f"transferscope {version('transferscope')}, numpy {np.__version__}, "
-        f"python {platform.python_version()}",
-    }
+        yield {
+            "curve": name,
+            "law": fit.law.name,
+            "parameter": parameter,
+            "value": estimate.value,
+            "stderr": math.nan if estimate.stderr is None else estimate.stderr,
+            "low": low,
+            "high": high,
+            "status": estimate.status,
+        }

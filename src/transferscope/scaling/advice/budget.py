@@ -1,14 +1,16 @@
-"""Both sizes can be chosen: the best split of a budget between pre-training and labels, and the next run to make."""
+"""Both sizes can be chosen: the best split of a budget between them, and the next run to make."""
 
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy import optimize
+from scipy import optimize, stats
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Interval
+from transferscope.scaling.advice.costs import Cost, Costs
 from transferscope.scaling.advice.next_run import (
     FEASIBLE_FACTOR,
     STEPS_AHEAD,
@@ -21,7 +23,7 @@ from transferscope.scaling.bootstrap import Bootstrap, bootstrap
 from transferscope.scaling.fit import LawFit
 from transferscope.scaling.surface import Surface
 
-_LEVEL = 0.95
+LEVEL = 0.9
 SHARES = 400
 BUDGETS = 120
 """Budgets that are tried before the one between two of them is solved for; the least error falls with the budget, since
@@ -31,61 +33,60 @@ LARGEST_FACTOR = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
-    """What data cost, in one currency.
-
-    Attributes:
-        per_pretrain: Per pre-training example, at least 0.
-        per_label: Per labelled target example, at least 0.
-        per_run: Per run of pre-training and fine-tuning, at least 0.
-
-    Raises:
-        SettingsError: A cost is negative or not finite, or all are 0.
-    """
-
-    per_pretrain: float = 0.0
-    per_label: float = 0.0
-    per_run: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the range."""
-        costs = (self.per_pretrain, self.per_label, self.per_run)
-        if not all(np.isfinite(cost) and cost >= 0 for cost in costs) or not any(costs):
-            raise SettingsError(f"the costs are {costs}; expected numbers of at least 0, not all 0")
-
-    def of(self, pretrain_size: float, finetune_size: float = 0.0) -> float:
-        """Cost of one run with its data."""
-        return self.per_pretrain * pretrain_size + self.per_label * finetune_size + self.per_run
-
-
-@dataclass(frozen=True, slots=True)
 class Split:
-    """A plan for a budget.
+    """A run on two sizes and the error that is expected of it.
 
     Attributes:
         pretrain_size: n.
         finetune_size: s.
-        cost: What it costs.
-        error: The predicted error.
-        interval: Where it lies (95 %), by refits of every law to the noise of the points (`surface_draws`); None where
-            the points leave nothing to tell the noise by. Where one law was fitted it holds if that law does.
-        beyond: Whether n or s lies beyond the sizes that were measured.
+        cost: What it costs; None without costs.
+        error: Weighted mean (of logarithms) over the laws.
+        interval: Where it lies (90 %): the spread of the laws, and what they miss elsewhere (`forecast_at`).
+        beyond: Whether n, s or their product lies beyond what was measured.
     """
 
     pretrain_size: float
     finetune_size: float
-    cost: float
+    cost: float | None
     error: float
-    interval: Interval | None
+    interval: Interval
     beyond: bool
 
 
-def best_split(surface: Surface, costs: Costs, budget: float, *, largest_size: float | None = None) -> Split:
+def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> Split:
+    r"""The error at one (n, s), inside the measured sizes or beyond them.
+
+    The interval is \exp(\log f \pm z \sqrt{u^2 + e^2}) with f, u the weighted mean and standard deviation of the log
+    error over the laws, and e the weighted root mean square of what each law misses where it was not fitted: beyond the
+    measured sizes its score there (`HeldOutScore.extrapolation`), within them that of points left out.
+
+    Args:
+        surface: The fitted surface.
+        costs: What a run costs; None when unknown.
+        n: Pre-training size, or parameters.
+        s: Fine-tuning size, or tokens.
+    """
+    at, sizes = np.array([[n, s]]), surface.observations.sizes
+    beyond = bool((at > sizes.max(axis=0)).any() or n * s > sizes.prod(axis=1).max() * (1 + 1e-9))
+    weights = list(surface.weights.values())
+    logs = np.log([surface.fits[name].predict(at)[0] for name in surface.weights])
+    scores = [surface.scores[name] for name in surface.weights if name in surface.scores]
+    missed = [score.extrapolation if beyond else score.leave_s_out for score in scores]
+    missed = [miss if np.isfinite(miss) else score.in_sample for miss, score in zip(missed, scores, strict=True)]
+    middle = float(np.average(logs, weights=weights))
+    squares = np.average((logs - middle) ** 2, weights=weights)
+    squares += np.average(np.square(missed), weights=weights) if missed else 0.0
+    half = float(stats.norm.ppf((1 + LEVEL) / 2) * np.sqrt(squares))
+    interval = Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), LEVEL)
+    return Split(n, s, None if costs is None else float(costs.of(n, s)), float(np.exp(middle)), interval, beyond)
+
+
+def best_split(surface: Surface, costs: Cost, budget: float, *, largest_size: float | None = None) -> Split:
     """The (n, s) with the least predicted error within a budget.
 
     Args:
         surface: The fitted surface; its weighted mean over laws is minimised.
-        costs: Costs with both `per_pretrain` and `per_label` above 0.
+        costs: What a run costs, rising with both sizes.
         budget: What may be spent.
         largest_size: Largest feasible n; None for any.
 
@@ -94,75 +95,84 @@ def best_split(surface: Surface, costs: Costs, budget: float, *, largest_size: f
         its neighbours.
 
     Raises:
-        SettingsError: A cost is 0, or the budget does not pay for the smallest measured run.
+        SettingsError: One of the sizes costs nothing, or the budget does not pay for the smallest measured run.
     """
-    return _with_interval(_best_split(surface, costs, budget, largest_size), surface)
-
-
-def _best_split(surface: Surface, costs: Costs, budget: float, largest_size: float | None) -> Split:
-    """The same without an interval."""
     options = splits(surface, costs, budget, count=SHARES, largest_size=largest_size)
     best = int(surface.predict(options).argmin())
-    first, last = options[[max(best - 1, 0), min(best + 1, SHARES - 1)]]
+    first, last = np.log(options[[max(best - 1, 0), min(best + 1, SHARES - 1)], 0])
 
-    def between(share: float) -> Float[np.ndarray, "1 2"]:
-        return np.asarray((first + share * (last - first))[None])
+    def between(log_n: float) -> Float[np.ndarray, "1 2"]:
+        return rest_of(surface, costs, budget, np.exp([log_n]))
 
     found = optimize.minimize_scalar(
-        lambda share: float(surface.predict(between(share))[0]),
-        bounds=(0, 1),
+        lambda log_n: float(surface.predict(between(log_n))[0]),
+        bounds=(first, last),
         method="bounded",
-        options={"xatol": 1e-9},
+        options={"xatol": 1e-10},
     )
     options = np.concatenate([options[best : best + 1], between(float(found.x))])
     sizes = options[[int(surface.predict(options).argmin())]]
-    (n, s), predicted = (float(size) for size in sizes[0]), float(surface.predict(sizes)[0])
-    measured = next(iter(surface.fits.values())).observations.sizes.max(axis=0)
-    beyond = bool(n > measured[0] or s > measured[1])
-    return Split(n, s, costs.of(n, s), predicted, None, beyond)
-
-
-def _with_interval(plan: Split, surface: Surface) -> Split:
-    fits = [surface.fits[name] for name in surface.weights]
-    if any(fit.observations.stderr is None and len(fit.residuals) <= len(fit.law.parameters) for fit in fits):
-        return plan
-    draws = surface_draws(surface)
-    errors = draws.predict(np.array([[plan.pretrain_size, plan.finetune_size]]))[:, 0]
-    order = np.argsort(errors)
-    below = np.cumsum(draws.weights[order]) - draws.weights[order] / 2
-    low, high = np.interp([(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], below, errors[order])
-    return replace(plan, interval=Interval(float(min(low, plan.error)), float(max(high, plan.error)), _LEVEL))
+    return forecast_at(surface, costs, *(float(size) for size in sizes[0]))
 
 
 def splits(
-    surface: Surface, costs: Costs, budget: float, *, count: int, largest_size: float | None = None
+    surface: Surface, costs: Cost, budget: float, *, count: int, largest_size: float | None = None
 ) -> Float[np.ndarray, "count 2"]:
-    """Ways to spend a budget: (n, s) from the smallest measured sizes up, from all on labels to all on pre-training.
+    """Ways to spend a budget: (n, s) from the smallest measured sizes up, from the least n to the least s.
 
-    With a largest feasible n, to as much of it on pre-training as that takes.
+    With a largest feasible n, up to that.
 
     Raises:
         SettingsError: As `best_split`.
     """
-    if costs.per_pretrain <= 0 or costs.per_label <= 0:
+    n, s = _smallest(surface)
+    least = float(costs.of(n, s))
+    if not (costs.of(2 * n, s) > least and costs.of(n, 2 * s) > least):
         raise SettingsError(
-            "a budget was to be split, which takes a cost above 0 per pre-training example and per label"
+            "a budget was to be split between two sizes, and one of them costs nothing; give a cost above 0 to both"
         )
-    smallest_n, smallest_s = _smallest(surface)
-    spare = budget - costs.of(smallest_n, smallest_s)
-    if spare < 0:
+    if budget < least:
         raise SettingsError(
-            f"the budget {budget:g} does not pay for the smallest measured run, which costs "
-            f"{costs.of(smallest_n, smallest_s):g}; give a larger one"
+            f"the budget {budget:g} does not pay for the smallest measured run, which costs {least:g}; give a larger "
+            "one"
         )
-    most = spare if largest_size is None else min(spare, max(largest_size - smallest_n, 0) * costs.per_pretrain)
-    spent = np.linspace(0, most, count)  # on pre-training beyond the smallest size
-    n, s = smallest_n + spent / costs.per_pretrain, smallest_s + (spare - spent) / costs.per_label
-    return np.stack([n, s], axis=1)
+    most = float(affordable(lambda size: costs.of(size, s), budget, np.array([n]))[0])
+    most = most if largest_size is None else min(most, max(largest_size, n))
+    return rest_of(surface, costs, budget, np.geomspace(n, most, count))
+
+
+def rest_of(surface: Surface, costs: Cost, budget: float, n: Float[np.ndarray, " k"]) -> Float[np.ndarray, "k 2"]:
+    """n with the s that the rest of the budget pays for."""
+    least = np.full(len(n), _smallest(surface)[1])
+    return np.stack([n, affordable(lambda s: costs.of(n, s), budget, least)], axis=1)
+
+
+def affordable(
+    cost: Callable[[Float[np.ndarray, " k"]], Float[np.ndarray, " k"]], budget: float, least: Float[np.ndarray, " k"]
+) -> Float[np.ndarray, " k"]:
+    """The largest sizes at or above `least` that a budget pays for, to rounding; `least` where it pays for no more.
+
+    Args:
+        cost: Costs of sizes, rising.
+        budget: What may be spent.
+        least: Sizes above 0.
+    """
+    low, high = np.log(least), np.log(least) + 1.0
+    for _ in range(90):
+        within = cost(np.exp(high)) <= budget
+        if not within.any():
+            break
+        low, high = np.where(within, high, low), np.where(within, high + (high - np.log(least)), high)
+    for _ in range(60):
+        middle = (low + high) / 2
+        within = cost(np.exp(middle)) <= budget
+        low, high = np.where(within, middle, low), np.where(within, high, middle)
+    result: Float[np.ndarray, " k"] = np.exp(low)
+    return result
 
 
 def cheapest_split(
-    surface: Surface, costs: Costs, target_error: float, *, largest_size: float | None = None
+    surface: Surface, costs: Cost, target_error: float, *, largest_size: float | None = None
 ) -> Split | None:
     """The cheapest (n, s) whose predicted error is at most the target; None if none up to LARGEST_FACTOR is.
 
@@ -171,20 +181,13 @@ def cheapest_split(
     Raises:
         SettingsError: As `best_split`.
     """
-    plan = _cheapest_split(surface, costs, target_error, largest_size)
-    return None if plan is None else _with_interval(plan, surface)
-
-
-def _cheapest_split(surface: Surface, costs: Costs, target_error: float, largest_size: float | None) -> Split | None:
-    """The same without an interval."""
-    data = next(iter(surface.fits.values())).observations
-    floor = costs.of(*_smallest(surface))
-    ceiling = LARGEST_FACTOR * costs.of(*(float(top) for top in data.sizes.max(axis=0)))
+    floor = float(costs.of(*_smallest(surface)))
+    ceiling = LARGEST_FACTOR * float(costs.of(*surface.largest))
     budgets = np.geomspace(floor, ceiling, BUDGETS)
     budgets[0] = floor  # which the splits of the smallest run need to the last digit
 
     def split(budget: float) -> Split:
-        return _best_split(surface, costs, budget, largest_size)
+        return best_split(surface, costs, budget, largest_size=largest_size)
 
     def missed(budget: float) -> float:
         return split(budget).error - target_error
@@ -330,7 +333,7 @@ def next_surface_run(
     Raises:
         SettingsError: The budget does not pay for the smallest measured run.
     """
-    both = costs is not None and costs.per_pretrain > 0 and costs.per_label > 0
+    both = costs is not None and costs.of_both
     if costs is not None and both and budget is not None:
         return _for_split(surface, surface_draws(surface), costs, budget, largest_size)
     if target_error is None or surface.least_error <= target_error:
@@ -339,7 +342,7 @@ def next_surface_run(
     limit = largest_size if largest_size is not None else FEASIBLE_FACTOR * n
     cheapest = None
     if costs is not None and both:
-        cheapest = _cheapest_split(surface, costs, target_error, largest_size)
+        cheapest = cheapest_split(surface, costs, target_error, largest_size=largest_size)
     plan = (limit, s) if cheapest is None else (cheapest.pretrain_size, cheapest.finetune_size)
     return _for_target(surface, surface_draws(surface), plan, target_error, costs, limit)
 
@@ -365,7 +368,7 @@ def _for_target(
 def _for_split(
     surface: Surface, draws: SurfaceDraws, costs: Costs, budget: float, largest_size: float | None
 ) -> SurfaceRun | None:
-    plan = _best_split(surface, costs, budget, largest_size)
+    plan = best_split(surface, costs, budget, largest_size=largest_size)
     actions = splits(surface, costs, budget, count=ACTIONS, largest_size=largest_size)
     candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
     affordable = np.array([costs.of(n, s) <= budget for n, s in candidates])

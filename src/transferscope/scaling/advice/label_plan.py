@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Interval
-from transferscope.scaling.advice.budget import Costs
+from transferscope.scaling.advice.costs import Costs
 from transferscope.scaling.advice.next_run import NextRun, information, next_run
 from transferscope.scaling.averaging import averaged_posterior
 from transferscope.scaling.fit import usable
@@ -86,12 +86,13 @@ def label_grid(curves: Sequence[Observations]) -> Float[np.ndarray, " G"]:
     return np.geomspace(sizes.min(), REACH * sizes.max(), GRID)
 
 
-def draw_curve(data: Observations, grid: Float[np.ndarray, " G"]) -> CurveDraws:
+def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: float | None = None) -> CurveDraws:
     """Draws of the error curve of one arm, averaged over several laws (`averaged_posterior`).
 
     Args:
         data: Errors at numbers of labels above 0, with standard errors where they are known.
         grid: From `label_grid`.
+        chance: The error of guessing, such as 1 - 1/K of K classes; None when unknown.
 
     Returns:
         DRAWS curves. A curve that does not fall is taken as level, with its uncertainty.
@@ -103,7 +104,7 @@ def draw_curve(data: Observations, grid: Float[np.ndarray, " G"]) -> CurveDraws:
     if used.n_distinct < 2:
         raise DataError(f"a learning curve takes at least 2 numbers of labels, and there are {used.n_distinct}")
     noise = UNKNOWN_NOISE if used.stderr is None else KNOWN_NOISE
-    posterior = averaged_posterior(used, power_floor=power_posterior(used, noise=noise), noise=noise)
+    posterior = averaged_posterior(used, power_floor=power_posterior(used, noise=noise), noise=noise, chance=chance)
     x = np.concatenate([grid, used.sizes[:, 0]])
     if len(posterior.weights) == 1:
         level, spread = np.log(posterior.predict(x)), posterior.noise / np.sqrt(used.n_distinct)

@@ -14,7 +14,7 @@ from transferscope.scaling.laws.curves import (
     SIGMOID,
 )
 from transferscope.scaling.laws.law import Law, Parameter
-from transferscope.scaling.laws.surfaces import ADDITIVE, EFFECTIVE_DATA, FULL, FULL_FLOOR, PRODUCT
+from transferscope.scaling.laws.surfaces import ADDITIVE, COUPLED, EFFECTIVE_DATA, FULL, FULL_FLOOR, PRODUCT
 
 CURVE_LAWS = {
     law.name: law for law in (LAST_VALUE, POWER, POWER_FLOOR, SHIFTED_POWER, SATURATING_POWER, SIGMOID, BROKEN_POWER)
@@ -24,7 +24,10 @@ CURVE_LAWS = {
 SURFACE_LAWS = {law.name: law for law in (FULL, FULL_FLOOR, ADDITIVE, PRODUCT, EFFECTIVE_DATA)}
 """Laws in pre-training size n and fine-tuning size s."""
 
-LAWS = CURVE_LAWS | SURFACE_LAWS
+FREE_LAWS = {law.name: law for law in (ADDITIVE, COUPLED)}
+"""Laws in two sizes that vary freely, such as parameters and tokens: n and s, or N and D."""
+
+LAWS = CURVE_LAWS | SURFACE_LAWS | FREE_LAWS
 """Every law by name."""
 
 
@@ -39,4 +42,4 @@ def law_named(name: str) -> Law:
     return LAWS[name]
 
 
-__all__ = ["CURVE_LAWS", "LAWS", "SURFACE_LAWS", "Law", "Parameter", "law_named"]
+__all__ = ["CURVE_LAWS", "FREE_LAWS", "LAWS", "SURFACE_LAWS", "Law", "Parameter", "law_named"]

@@ -203,3 +203,51 @@ EFFECTIVE_DATA = Law(
     allows_zero=(True, False),
 )
 r"""f(n, s) = E + d (s + k n^q)^{-b}. n >= 0, s > 0. k n^q: the fine-tuning examples that pre-training on n is worth."""
+
+
+def _coupled(x: Sizes, eta: Float[np.ndarray, "B q"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """n^-a, k s^-b and (n^-a + k s^-b)^g, each of shape (B, m)."""
+    a, b, k, g = eta.T[:, :, None]
+    first, second = x[:, 0] ** -a, k * x[:, 1] ** -b
+    return first, second, (first + second) ** g
+
+
+def _coupled_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
+    power = _coupled(x, eta)[2]
+    return np.stack([power, np.ones_like(power)], axis=2)
+
+
+def _coupled_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
+    k, g = eta.T[2:, :, None]
+    first, second, power = _coupled(x, eta)
+    inner = g * power / (first + second)
+    by_a, by_b = -np.log(x[:, 0]) * first * inner, -np.log(x[:, 1]) * second * inner
+    by_eta = np.stack([by_a, by_b, second / k * inner, np.log(first + second) * power], axis=2)
+    return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
+
+
+def _coupled_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+    a, b, k, g, c, E = theta.T
+    return np.stack([a, b, k * unit[0] ** a * unit[1] ** -b, g, c * unit[0] ** (-a * g), E], axis=1)
+
+
+COUPLED = Law(
+    name="coupled",
+    formula="c (n^-a + k s^-b)^g + E",
+    source="the additive law with one exponent for both sizes together; g = 1 is Hoffmann et al. 2022, eq. 2",
+    nonlinear=(
+        Parameter("a", "rate in n, over the coupling exponent", 0.02, 4.0),
+        Parameter("b", "rate in s, over the coupling exponent", 0.02, 4.0),
+        Parameter("k", "weight of s against n", 1e-12, 1e12, "log"),
+        Parameter("g", "coupling exponent: 1 where the sizes act apart", 0.1, 10.0, "log"),
+    ),
+    linear=(Parameter("c", "scale of the error"), Parameter("E", "irreducible error")),
+    basis=_coupled_basis,
+    basis_jacobian=_coupled_basis_jacobian,
+    grid=product_grid(
+        np.geomspace(0.04, 2.0, 8), np.geomspace(0.04, 2.0, 8), np.geomspace(0.02, 50.0, 7), np.geomspace(0.3, 3.0, 5)
+    ),
+    in_unit=_coupled_in_unit,
+    allows_zero=(False, False),
+)
+r"""f(n, s) = c (n^{-a} + k s^{-b})^g + E. n, s > 0. With c = 1 it is (A' n^{-a} + B' s^{-b})^g + E."""

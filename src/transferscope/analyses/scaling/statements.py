@@ -1,0 +1,329 @@
+"""What is worth saying of scaling laws, as statements whose words are in words.j2: the answer first."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+
+import numpy as np
+
+from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
+from transferscope.analyses.scaling.measure import Measure
+from transferscope.estimate import Estimate, Interval
+from transferscope.scaling.advice import Decision, Formula, NextRun, Split
+from transferscope.scaling.advice.budget import LARGEST_FACTOR
+from transferscope.scaling.bootstrap import bootstrap
+from transferscope.scaling.observations import Observations
+from transferscope.statements import Statement, Words, state
+
+ENOUGH = 5
+"""With fewer sizes numbers are called rough: the posterior is then mostly prior."""
+
+RISE = 1.1
+"""The last error over the least one, from which on a curve counts as rising when two sizes lie after the least one."""
+
+LITTLE = 0.02
+"""Below this share of the variance, a run tells next to nothing."""
+
+CLEAR = 0.8
+"""Probability from which on one of two is called better."""
+
+FAR = 30.0
+"""Budgets this many times the largest measured one are called far."""
+
+MOST_NAMED = 12
+"""Outliers that are named one by one."""
+
+
+@cache
+def words_of(measure: Measure) -> Words:
+    """The sentences on a table, with errors in the unit that they were given in."""
+    filters: Mapping[str, Callable[..., str]] = {
+        "score": measure.shown,
+        "within": lambda interval: measure.ends(*interval),
+        "size": number,
+        "about": lambda interval: f"{number(interval[0])} to {number(interval[1])}",
+        "big": _in_words,
+        "cost": number,
+        "percent": percent,
+        "fall": lambda error: measure.shown_difference(error) + measure.unit,
+    }
+    return Words("transferscope.analyses.scaling", filters)
+
+
+def number(value: float) -> str:
+    """Three digits; thousands with commas; "beyond any size" for infinity."""
+    if not np.isfinite(value):
+        return "beyond any size"
+    if abs(value) < 1000:
+        return f"{value:.3g}".replace("-", "−")
+    return f"{float(f'{value:.3g}'):,.0f}" if value < 1e12 else f"{value:.3g}".replace("e+", "e")
+
+
+def _in_words(n: float) -> str:
+    """ "1.28 billion"."""
+    for word, size in (("trillion", 1e12), ("billion", 1e9), ("million", 1e6)):
+        if n >= size:
+            return f"{n / size:.3g} {word}"
+    return number(n)
+
+
+def percent(share: float) -> str:
+    """ "42 %", and no certainty that was not computed."""
+    if share > 0.995:
+        return "over 99 %"
+    return "under 1 %" if share < 0.005 else f"{100 * share:.0f} %"
+
+
+def statements(analysis: Analysis) -> tuple[Statement, ...]:
+    """The answer, then what the next run is expected to buy, then what is not known."""
+    if analysis.surfaces:
+        return tuple(_of_compute(analysis) if analysis.compute else _of_surface(analysis))
+    for curve in analysis.curves:
+        if curve.name == analysis.lead and curve.advice is not None:
+            return tuple(_of_curve(analysis, curve))
+    return (state("no advice", message=analysis.curves[0].message if analysis.curves else "nothing was fitted"),)
+
+
+def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
+    advice = curve.advice
+    assert advice is not None
+    data, decision, forecast = curve.observations, advice.decision, advice.forecast
+    pretrained = data.sizes[:, 0] > 0
+    without, data = data.take(~pretrained), data.take(pretrained)
+    errors = _means(data)[1]
+    named = curve.name if len(analysis.curves) > 1 else ""
+    ahead = {
+        float(size): (float(error), (float(low), float(high)))
+        for size, error, low, high in zip(forecast.sizes, forecast.predicted, forecast.low, forecast.high, strict=True)
+    }
+    far = state(
+        "too few" if forecast.status == "too_few" else "forecast",
+        curve=named,
+        n=float(forecast.sizes[1]),
+        error=float(forecast.predicted[1]),
+        interval=(float(forecast.low[1]), float(forecast.high[1])),
+        now=float(errors[-1]),
+        gained=bool(forecast.high[1] < errors[-1]),
+    )
+    helps = len(without) == 0 or without.errors.mean() > data.errors.min()
+    if not helps:
+        yield state("no help", curve=named, error=float(without.errors.mean()), best=float(errors.min()))
+    if decision is None:
+        yield far
+    else:
+        yield _decided(decision, named)
+        run = advice.next_run
+        if run is not None and decision.falls and decision.scenario != "reached":
+            yield _next_run(run, ahead, ("n",))
+        yield far
+    yield from _rising(data)
+    if (other := _variant(analysis)) is not None:
+        yield other
+    if data.n_distinct < ENOUGH and (decision is None or decision.falls):
+        yield state("few sizes", sizes=data.n_distinct, enough=ENOUGH)
+    for caution in analysis.cautions:
+        yield state("caution", text=caution)
+
+
+def _decided(decision: Decision, curve: str) -> Statement:
+    kind = decision.scenario if decision.falls or decision.scenario == "reached" else "does not fall"
+    return state(
+        kind,
+        curve=curve,
+        target=decision.target_error,
+        limit=decision.largest_size,
+        feasible=decision.feasible,
+        unreachable=1 - decision.reachable,
+        size=decision.size_needed.value,
+        sizes=_ends(decision.size_needed),
+    )
+
+
+def _ends(estimate: Estimate) -> tuple[float, float]:
+    return estimate.low, estimate.high
+
+
+def _next_run(
+    run: NextRun, ahead: Mapping[float, tuple[float, tuple[float, float]]], symbols: tuple[str, ...]
+) -> Statement:
+    if run.information < LITTLE:
+        return state("no next run")
+    error, interval = ahead.get(run.pretrain_size, (None, None))
+    return state(
+        "next run",
+        n=run.pretrain_size,
+        s=run.finetune_size,
+        error=error,
+        interval=interval,
+        information=run.information,
+        cost=run.cost,
+        symbols=" + ".join(symbols),
+    )
+
+
+def _rising(data: Observations) -> Iterator[Statement]:
+    """A warning when the error rises again, or from the start, by more than its noise."""
+    sizes, errors = _means(data)
+    least = int(errors.argmin())
+    if len(sizes) - least < 3 or errors[-1] < RISE * errors[least]:
+        return
+    if data.stderr is not None:
+        worst = float(data.stderr[np.isin(data.sizes[:, 0], sizes[[least, -1]])].max())
+        if errors[-1] - errors[least] < 2 * np.sqrt(2) * worst:
+            return
+    yield state(
+        "rises", after=float(sizes[least]) if least else None, best=float(errors[least]), last=float(errors[-1])
+    )
+
+
+def _means(data: Observations) -> tuple[np.ndarray, np.ndarray]:
+    """The different sizes and the mean error at each."""
+    sizes = np.unique(data.sizes[:, 0])
+    return sizes, np.array([data.errors[data.sizes[:, 0] == size].mean() for size in sizes])
+
+
+def _variant(analysis: Analysis) -> Statement | None:
+    """Other data: the curve with the smallest transfer gap against the first one, or that none is clearly better."""
+    if not analysis.gains:
+        return None
+    best = max(analysis.gains, key=lambda gain: gain.lower_gap)
+    if best.lower_gap >= CLEAR:
+        return state(
+            "variant", variant=best.variant, baseline=best.baseline, chance=best.lower_gap, fall=-best.gap.value
+        )
+    return state(
+        "no variant", baseline=best.baseline, n=len(analysis.gains), variant=best.variant, chance=best.lower_gap
+    )
+
+
+def _plan(kind: str, plan: Split, named: str, **facts: object) -> Statement:
+    return state(
+        kind,
+        group=named,
+        n=plan.pretrain_size,
+        s=plan.finetune_size,
+        cost=plan.cost,
+        error=plan.error,
+        interval=_pair(plan.interval),
+        beyond=plan.beyond,
+        **facts,
+    )
+
+
+def _pair(interval: Interval) -> tuple[float, float]:
+    return interval.low, interval.high
+
+
+def _of_surface(analysis: Analysis) -> Iterator[Statement]:
+    """The budget or target that was asked about, else which of the two sizes to double; of the first group."""
+    one, question = analysis.surfaces[0], analysis.question
+    named = one.name if len(analysis.surfaces) > 1 else ""
+    if one.split is not None:
+        yield _plan("split", one.split, named, budget=question.budget)
+        if question.target_error is not None:
+            low, high = _pair(one.split.interval)
+            reached = "reaches" if high <= question.target_error else "misses"
+            open_ = low <= question.target_error < high
+            yield state("budget is open" if open_ else f"budget {reached}", target=question.target_error)
+    elif question.target_error is not None and one.surface.least_error <= question.target_error:
+        yield state("reached", curve=named, target=question.target_error)
+    run, doubled = one.next_run, [_doubled(one, named)]
+    if run is not None and run.reached is not None:
+        chance = run.reached
+        reach = state(
+            "plan reaches",
+            group=named,
+            n=run.pretrain_size,
+            s=run.finetune_size,
+            target=run.target_error,
+            chance=chance,
+            likely=max(chance, 1 - chance) >= CLEAR,
+        )
+        doubled = [reach, *doubled] if chance >= CLEAR else [*doubled, reach]
+    yield from doubled
+    if one.cheapest is not None:
+        yield _plan("cheapest", one.cheapest, named, target=question.target_error)
+    if run is not None:
+        yield _next_run(run.run, {}, ("n", "s"))
+    yield from (_plan("forecast at", point, named) for point in one.forecasts)
+    yield from _worth(one)
+    yield from _outliers(one, question.loss)
+    for caution in analysis.cautions:
+        yield state("caution", text=caution)
+
+
+def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
+    more_n, more_s = one.doubled
+    chance = one.labels_better
+    kind = "double s" if chance >= CLEAR else "double n" if chance <= 1 - CLEAR else "double either"
+    return state(
+        kind,
+        group=named,
+        n=more_n.pretrain_size,
+        s=more_s.finetune_size,
+        now=one.now.error,
+        with_n=more_n.error,
+        with_s=more_s.error,
+        n_interval=_pair(more_n.interval),
+        s_interval=_pair(more_s.interval),
+        chance=max(chance, 1 - chance),
+    )
+
+
+def _worth(one: SurfaceAnalysis) -> Iterator[Statement]:
+    """How many labels the largest pre-training replaces, where the law that says so is the one to read."""
+    fit = one.surface.fits[one.surface.interpolating]
+    if fit.law.name != "effective-data" or len(fit.residuals) <= len(fit.law.parameters):
+        return
+    n, place = one.surface.largest[0], [fit.law.names.index(name) for name in "qk"]
+
+    def worth(theta: np.ndarray) -> np.ndarray:
+        q, k = theta[..., place[0]], theta[..., place[1]]
+        return np.asarray(k * n**q)
+
+    low, high = np.quantile(worth(bootstrap(fit).theta), [0.05, 0.95])
+    value = float(worth(fit.theta))
+    yield state("worth", n=n, labels=value, interval=(float(min(low, value)), float(max(high, value))))
+
+
+def _of_compute(analysis: Analysis) -> Iterator[Statement]:
+    """Parameters and tokens: what to train for a budget, what a target takes, and rows that look wrong."""
+    one, question = analysis.surfaces[0], analysis.question
+    named = one.name if len(analysis.surfaces) > 1 else ""
+    largest = one.largest_cost
+    if question.target_error is not None:
+        if one.surface.least_error <= question.target_error:
+            yield state("reached", curve=named, target=question.target_error)
+        elif one.cheapest is None:
+            yield state("compute misses", group=named, target=question.target_error, times=LARGEST_FACTOR)
+        else:
+            ratio = one.cheapest.finetune_size / one.cheapest.pretrain_size
+            yield _plan("compute for target", one.cheapest, named, target=question.target_error, ratio=ratio)
+    asked = [best for best in one.optima if question.budget is None or best.budget == question.budget]
+    best = asked[0] if question.budget is not None else one.optima[1]
+    yield _plan(
+        "optimum",
+        best.plan,
+        named,
+        budget=best.budget,
+        operations=isinstance(question.costs, Formula),
+        ratio=best.plan.finetune_size / best.plan.pretrain_size,
+        asked=question.budget is not None,
+        times=best.budget / largest,
+    )
+    yield state(
+        "optimum is known to",
+        interval=_pair(best.parameters),
+        minima=best.from_minima,
+        laws=[fit.law.formula for fit in one.surface.fits.values()],
+        far=best.budget > FAR * largest,
+        times=best.budget / largest,
+    )
+    yield from (_plan("forecast at", point, named) for point in one.forecasts)
+    yield from _outliers(one, question.loss)
+
+
+def _outliers(one: SurfaceAnalysis, loss: str) -> Iterator[Statement]:
+    far = one.surface.outliers
+    if far is not None:
+        rows = [] if far.rows is None else [int(row) for row in far.rows]
+        yield state("outliers", n=len(far), of=len(one.surface.observations), rows=sorted(rows[:MOST_NAMED]), loss=loss)

@@ -1,0 +1,110 @@
+"""What a run on two sizes costs: a price for one of each, or a formula such as the operations of training."""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from transferscope.errors import SettingsError
+
+Size = Any
+"""A number, or an array of them."""
+
+
+class Cost(Protocol):
+    """What a run costs, rising with both sizes."""
+
+    def of(self, n: Size, s: Size, /) -> Size:
+        """Cost of a run on sizes n and s, which may be arrays."""
+
+    @property
+    def of_both(self) -> bool:
+        """Whether each of the sizes costs something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What data cost, in one currency.
+
+    Attributes:
+        per_pretrain: Per pre-training example, at least 0.
+        per_label: Per labelled target example, at least 0.
+        per_run: Per run of pre-training and fine-tuning, at least 0.
+
+    Raises:
+        SettingsError: A cost is negative or not finite, or all are 0.
+    """
+
+    per_pretrain: float = 0.0
+    per_label: float = 0.0
+    per_run: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the range."""
+        costs = (self.per_pretrain, self.per_label, self.per_run)
+        if not all(np.isfinite(cost) and cost >= 0 for cost in costs) or not any(costs):
+            raise SettingsError(f"the costs are {costs}; expected numbers of at least 0, not all 0")
+
+    def of(self, pretrain_size: Size, finetune_size: Size = 0.0) -> Size:
+        """Cost of one run with its data."""
+        return self.per_pretrain * pretrain_size + self.per_label * finetune_size + self.per_run
+
+    @property
+    def of_both(self) -> bool:
+        """Whether each kind of data costs something."""
+        return self.per_pretrain > 0 and self.per_label > 0
+
+
+_OPERATIONS: Mapping[type[ast.operator], Callable[..., float]] = {
+    ast.Add: operator.add,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A cost as a formula of parameters N and tokens D, such as 6*N*D operations of training (Kaplan et al. 2020).
+
+    Attributes:
+        text: The formula: N, D and numbers with + * / ^ and brackets.
+
+    Raises:
+        SettingsError: It is none, or does not rise with N and D.
+    """
+
+    text: str = "6*N*D"
+
+    def __post_init__(self) -> None:
+        """Try it."""
+        try:
+            at, larger = self.of(1e8, 1e9), (self.of(2e8, 1e9), self.of(1e8, 2e9))
+        except (SyntaxError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, RecursionError):
+            raise SettingsError(
+                f"the cost {self.text!r} is no formula of N and D; expected numbers, N, D, + * / ^ and brackets, as in "
+                "6*N*D"
+            ) from None
+        if not (np.isfinite([at, *larger]).all() and 0 <= at < min(larger)):
+            raise SettingsError(f"the cost {self.text} does not rise with N and with D; expected one such as 6*N*D")
+
+    @property
+    def of_both(self) -> bool:
+        """Whether each costs something, which is checked."""
+        return True
+
+    def of(self, parameters: Size, tokens: Size) -> Size:
+        """Cost of training N parameters on D tokens."""
+        formula = ast.parse(self.text.replace("^", "**"), mode="eval").body
+        return _evaluated(formula, {"N": parameters, "D": tokens})
+
+
+def _evaluated(node: ast.expr, sizes: Mapping[str, Size]) -> Size:
+    if isinstance(node, ast.BinOp):
+        return _OPERATIONS[type(node.op)](_evaluated(node.left, sizes), _evaluated(node.right, sizes))
+    if isinstance(node, ast.Name):
+        return sizes[node.id]
+    return float(node.value)  # type: ignore[attr-defined]  # anything but a number is refused by whoever tries it

@@ -1,0 +1,60 @@
+"""How well alpha and D together fit a curve: Figures 13 right and 14 of the Syn2Real paper."""
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from transferscope.analyses.scaling.axes import new_panels
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.style import drawing
+from transferscope.scaling.observations import Observations
+
+ALPHAS, DS = np.linspace(0.02, 1.0, 80), np.linspace(0.02, 2.0, 80)
+
+
+def landscape(
+    data: Observations, alphas: Float[np.ndarray, " A"] = ALPHAS, ds: Float[np.ndarray, " D"] = DS
+) -> Float[np.ndarray, "A D"]:
+    """Root mean square residual of the error with alpha and D held and the best C >= 0.
+
+    Args:
+        data: Errors in one size above 0.
+        alphas: Rates.
+        ds: Coefficients D.
+
+    Returns:
+        For each pair.
+    """
+    power = data.sizes[:, 0] ** -alphas[:, None]  # (A, m)
+    left = data.errors - ds[:, None] * power[:, None, :]  # (A, D, m): what C is to explain
+    C = np.maximum(left.mean(axis=2, keepdims=True), 0)
+    result: Float[np.ndarray, "A D"] = np.sqrt(np.square(left - C).mean(axis=2))
+    return result
+
+
+def _listed(
+    name: str, alphas: Float[np.ndarray, " A"], ds: Float[np.ndarray, " D"], loss: Float[np.ndarray, "A D"]
+) -> pd.DataFrame:
+    alpha, D = (axis.ravel() for axis in np.meshgrid(alphas, ds, indexing="ij"))
+    return pd.DataFrame({"series": name, "alpha": alpha.round(5), "D": D.round(5), "rmse": loss.ravel().round(7)})
+
+
+def draw_landscapes(curves: dict[str, Observations], *, name: str) -> Figure:
+    """One landscape for each curve (Figures 13 right and 14 of Mikami et al. 2021); dark is a good fit."""
+    rows = []
+    with drawing():
+        canvas, panels = new_panels(len(curves))
+        for axes, (series, data) in zip(panels, curves.items(), strict=True):
+            loss = landscape(data)
+            axes.contourf(ALPHAS, DS, np.log10(loss.T), levels=14, cmap="viridis")
+            place = np.unravel_index(loss.argmin(), loss.shape)
+            best = (ALPHAS[place[0]], DS[place[1]])
+            axes.plot(*best, "x", color="white", markersize=6, markeredgewidth=1.6, clip_on=False)
+            axes.set_title(series)
+            axes.set(xlabel="alpha", ylabel="D")
+            rows.append(_listed(series, ALPHAS, DS, loss))
+    caption = (
+        "Root mean square residual (log scale, dark is small) over alpha and D, with the best C for each. Cross: the "
+        "smallest. Along the dark valley the data tell alpha and D apart by little."
+    )
+    return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)

@@ -1,0 +1,167 @@
+"""What is said of curves, surfaces, and parameters and tokens: the kinds of statements, and their numbers."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import transferscope.analyses.scaling as package
+from scaling.examples import GRID, OBJDET, SIZES, language_models
+from transferscope import scaling
+from transferscope.analyses.scaling import Columns, Question, ScalingResult
+from transferscope.analyses.scaling.statements import statements, words_of
+from transferscope.errors import SettingsError
+from transferscope.scaling import Costs, Formula
+
+STEEP = 3.0 * SIZES**-0.4 + 0.05
+RISING = np.array([0.2, 0.3, 0.35, 0.4, 0.45])
+
+
+def result_of(n: np.ndarray, error: np.ndarray, question: Question | None = None, **columns: object) -> ScalingResult:
+    frame = pd.DataFrame({"n": n, "error": error, **columns})
+    by = tuple(name for name in columns if name != "stderr")
+    return scaling(frame, question, columns=Columns(by=by, stderr="stderr" if "stderr" in columns else None))
+
+
+def kinds(result: ScalingResult) -> list[str]:
+    return [statement.kind for statement in statements(result.analysis)]
+
+
+@pytest.mark.parametrize(
+    ("n", "errors", "target", "first", "others"),
+    [
+        (SIZES, STEEP, 0.2, "reached", {"forecast"}),
+        (SIZES, STEEP, 0.07, "b", {"forecast", "next run"}),
+        (SIZES, STEEP, 0.01, "c", {"forecast", "next run"}),
+        (SIZES, OBJDET, 0.93, "a", {"forecast", "next run"}),
+        (SIZES, OBJDET, None, "forecast", set()),
+        (SIZES[:5], RISING, 0.1, "does not fall", {"forecast", "rises"}),
+        (SIZES, np.array([0.5, 0.4, 0.3, 0.28, 0.33, 0.41, 0.5]), None, "forecast", {"rises"}),
+        (SIZES[:3], STEEP[:3], None, "forecast", {"few sizes"}),
+        (SIZES[:2], STEEP[:2], None, "too few", {"few sizes"}),
+        (SIZES[:1], STEEP[:1], None, "no advice", set()),
+        (np.append(0.0, SIZES), np.append(0.05, STEEP), 0.01, "no help", {"c", "next run", "forecast"}),
+        (np.append(0.0, SIZES), np.append(0.5, STEEP), 0.01, "c", {"next run", "forecast"}),
+    ],
+)
+def test_the_answer_comes_first(
+    n: np.ndarray, errors: np.ndarray, target: float | None, first: str, others: set[str]
+) -> None:
+    result = result_of(n, errors, Question(target_error=target))
+    found = kinds(result)
+    assert found[0] == first
+    assert set(found[1:]) == others
+    assert "nan" not in str(result.verdict)
+
+
+def test_a_repeated_measurement_that_rises_within_its_noise_is_not_pointed_out() -> None:
+    errors = np.array([0.5, 0.4, 0.30, 0.32, 0.34])
+    said = [kinds(result_of(SIZES[:5], errors, stderr=np.full(5, e))) for e in (0.002, 0.02)]
+    assert ["rises" in found for found in said] == [True, False]
+
+
+def test_other_data_is_named_where_it_is_better_and_not_where_it_is_not() -> None:
+    n = np.tile(SIZES, 2)
+    apart = result_of(n, np.concatenate([STEEP + 0.1, STEEP]), data=np.repeat(["a", "b"], len(SIZES)))
+    alike = result_of(n, np.concatenate([STEEP, STEEP * 1.0001]), data=np.repeat(["a", "b"], len(SIZES)))
+    (variant,) = (one for one in statements(apart.analysis) if one.kind == "variant")
+    assert (variant.facts["variant"], variant.facts["fall"]) == ("b", pytest.approx(0.1, abs=0.02))
+    assert "no variant" in kinds(alike)
+    assert "no clear reason to leave a" in str(alike.verdict)
+
+
+@pytest.mark.parametrize(("a", "b", "kind"), [(0.05, 0.4, "double s"), (0.4, 0.05, "double n")])
+def test_the_size_that_gains_more_is_named(a: float, b: float, kind: str) -> None:
+    """Of a product of powers, doubling a size multiplies the error by 2^-rate."""
+    n, s = GRID.T
+    errors = 5 * n**-a * s**-b * np.exp(0.002 * np.sin(np.arange(len(n)) ** 2))
+    result = scaling(pd.DataFrame({"n": n, "s": s, "error": errors}), columns=Columns(finetune_size="s"))
+    (said,) = (one for one in statements(result.analysis) if one.kind.startswith("double"))
+    assert said.kind == kind
+    assert said.facts["with_n"] / said.facts["now"] == pytest.approx(2**-a, rel=0.03)
+    assert said.facts["with_s"] / said.facts["now"] == pytest.approx(2**-b, rel=0.03)
+    assert said.facts["n_interval"][0] < said.facts["with_n"] < said.facts["n_interval"][1]
+
+
+def test_what_pre_training_is_worth_has_an_interval_that_holds_it() -> None:
+    """20 n^0.6 labels, by the law that the errors were made with."""
+    n, s = GRID.T
+    errors = 0.05 + 3 * (s + 20 * n**0.6) ** -0.4
+    errors *= np.exp(0.01 * np.random.default_rng(0).standard_normal(len(n)))
+    frame = pd.DataFrame({"n": n, "s": s, "error": errors})
+    result = scaling(frame, Question(costs=Costs(0.01, 1.0), budget=2e5), columns=Columns(finetune_size="s"))
+    found = {one.kind: one.facts for one in statements(result.analysis)}
+    assert next(iter(found)) == "split"
+    low, high = found["worth"]["interval"]
+    assert low / 1.05 < 20 * GRID[:, 0].max() ** 0.6 < 1.05 * high
+
+
+BESIROGLU = (0.3478, 0.3658, 482.01, 2085.43, 1.8172)
+
+
+@pytest.mark.parametrize("loss", ["log", "huber"])
+def test_a_budget_of_compute_is_answered_in_parameters_and_tokens(loss: str) -> None:
+    frame = language_models()
+    frame.loc[[4, 17], "loss"] *= [1.3, 0.8] if loss == "huber" else [1.0, 1.0]
+    result = scaling(frame, Question(budget=1e23, loss=loss, at=((7e9, 1.4e12),)))  # type: ignore[arg-type]
+    found = {one.kind: one.facts for one in statements(result.analysis)}
+    a, b, A, B, E = BESIROGLU
+    best = (a * A / (b * B)) ** (1 / (a + b)) * (1e23 / 6) ** (b / (a + b))
+    assert found["optimum"]["n"] == pytest.approx(best, rel=0.15)
+    assert found["optimum"]["n"] * found["optimum"]["s"] * 6 == pytest.approx(1e23, rel=1e-6)
+    low, high = found["forecast at"]["interval"]
+    assert low < E + A * 7e9**-a + B * 1.4e12**-b < high
+    assert found.get("outliers", {}).get("rows", []) == ([5, 18] if loss == "huber" else [])
+    said = str(result.verdict)
+    assert "parameters" in said
+    assert "tokens" in said
+    assert "pre-training" not in said
+    (table,) = result.shown_tables()
+    assert len(table.rows) == 5
+    rates = result.table().set_index("parameter").loc[["alpha", "beta"]]
+    assert ((rates["low"] < [a, b]) & (rates["high"] > [a, b])).all()
+
+
+@pytest.mark.parametrize(
+    ("question", "frame", "sentence"),
+    [
+        (Question(at=((1e3,),)), "compute", "--at 1000 has 1 sizes and the table 2"),
+        (Question(at=((1e3, 1e4),)), "curve", "--at 1000,10000 has 2 sizes and the table 1"),
+        (Question(costs=Formula()), "curve", "is one of parameters and tokens"),
+        (Question(budget=10.0), "curve", "was given without costs"),
+        (Question(costs=Costs(1.0)), "compute", "one costs nothing"),
+    ],
+)
+def test_questions_that_do_not_fit_the_sizes_are_a_sentence(question: Question, frame: str, sentence: str) -> None:
+    table = language_models() if frame == "compute" else pd.DataFrame({"n": SIZES, "error": STEEP})
+    with pytest.raises(SettingsError, match=re.escape(sentence)):
+        scaling(table, question)
+
+
+def test_accuracies_are_answered_as_accuracies() -> None:
+    frame = pd.DataFrame({"n": SIZES, "accuracy": 1 - STEEP})
+    result, errors = scaling(frame, Question(target_error=0.93)), result_of(SIZES, STEEP, Question(target_error=0.07))
+    assert "93.0 %" in str(result.verdict)
+    assert "error" not in str(result.verdict)
+    forecasts = [statements(one.analysis)[-1].facts["error"] for one in (result, errors)]
+    assert forecasts[0] == pytest.approx(forecasts[1])
+    picture = next(section for section in result.sections() if section.figures).figures[0]
+    assert picture.data["value"].max() > 90
+
+
+def test_every_kind_has_words_and_every_word_a_kind() -> None:
+    source = (Path(package.__file__).parent / "statements.py").read_text()
+    kinds_of_words = words_of(result_of(SIZES, STEEP).analysis.measure).kinds
+    written = {kind for kind in kinds_of_words if f'"{kind}"' in source}
+    computed = {"a", "b", "c", "d", "reached", "budget reaches", "budget misses"}
+    assert kinds_of_words - written - computed == set()
+
+
+def test_on_a_telephone_the_figure_shows_the_same() -> None:
+    figure = next(section for section in result_of(SIZES, STEEP).sections() if section.figures).figures[0]
+    assert figure.narrow_canvas is not None
+    wide, narrow = figure.canvas.axes[0], figure.narrow_canvas.axes[0]
+    for one, same in zip(wide.lines, narrow.lines, strict=True):
+        np.testing.assert_array_equal(np.asarray(one.get_xydata()), np.asarray(same.get_xydata()))
