@@ -67,7 +67,7 @@ def test_the_next_runs_are_rows_of_the_table(call: Callable[..., int], capsys: p
         (["runs.csv", "--without", "none", "--wide", "seeds"], "--wide"),
         (["runs.csv", "--without", "none", "--metric", "auc"], "'auc'"),
         (["runs.csv", "--from", "digits", "--without", "none"], "--without was given too"),
-        (["rnus.csv"], "a file or folder that exists"),
+        (["rnus.csv"], "no file or folder of results"),
         (["."], "holds no runs that are known"),
     ],
 )

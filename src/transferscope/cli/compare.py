@@ -191,11 +191,12 @@ def compare(
     if rest or not source:
         given = [target, *(rest or [])]
         said = " ".join(given)
+        no_results = "" if rest or source else "; there is no file or folder of results of this name"
         raise SettingsError(
             f"compare was given {said!r} and "
             f"{'no source' if not source else 'more than one target'}; the target comes first and what to transfer "
-            f"from behind --from, as in: transferscope compare {given[-1]} --from {' '.join(given[:-1]) or 'SOURCE'} "
-            "(results that you have are a file or folder that exists)"
+            f"from behind --from, as in: transferscope compare {given[-1]} --from {' '.join(given[:-1]) or 'SOURCE'}"
+            f"{no_results}"
         )
     refuse_unused(
         {
