@@ -25,13 +25,13 @@ from pathlib import Path
 import numpy as np
 
 from transferscope.decision import Decision, Question, Scores, decide, example_variance, next_runs
-from transferscope.decision.noise import noise
-from transferscope.decision.whether import LOOKS, can_be_called, pairs
+from transferscope.decision.noise import Noise, noise
+from transferscope.decision.whether import can_be_called, looks, pairs
 from transferscope.decision.which import draw_means, select
 
 RUNS = Path(__file__).parents[1] / "docs" / "results" / "runs"
 WITHOUT_SOURCE = ("merlin-target-only", "random-features", "raw", "scratch")
-LEVEL = 0.05 / LOOKS
+LEVEL = 0.05
 SEEDS = 12
 SHAPES = ("normal", "t3", "skewed", "failing", "very skewed")
 SCALES = ("equal", "log-uniform", "1 : 3", "one x 10")
@@ -109,11 +109,10 @@ def truths(design: Design, sd: np.ndarray, kind: str) -> np.ndarray:
     return mean
 
 
-def p_values(values: np.ndarray, design: Design) -> np.ndarray:
-    """Of arms with a source, shape (studies, arms), adjusted for their number, not for looks; 1 if not callable."""
-    found = noise(values, design.clusters)
-    ways, controls = np.arange(design.n_ways), np.arange(design.n_ways, values.shape[1])
-    p = pairs(found, ways, controls, None).below(0.0).max(-1) * len(ways)
+def p_values(found: Noise, n_ways: int, extra: np.ndarray | None = None) -> np.ndarray:
+    """Of arms with a source, which come first, adjusted for their number and looks; 1 if not callable."""
+    ways, controls = np.arange(n_ways), np.arange(n_ways, found.mean.shape[-1])
+    p = pairs(found, ways, controls, extra).below(0.0).max(-1) * n_ways * looks(found.n[..., ways])
     return np.where(can_be_called(found, ways, controls), np.minimum(p, 1.0), 1.0)
 
 
@@ -161,7 +160,7 @@ def false_no(rng: np.random.Generator, n: int, design: Design) -> float:
     false = np.zeros(n, dtype=bool)
     for s in range(3, SEEDS + 1):
         beside = pairs(noise(values[..., :s], design.clusters), ways, controls, None)
-        false |= beside.above(1.0).max(-2).min(-1) < LEVEL / design.controls
+        false |= beside.above(1.0).max(-2).min(-1) < LEVEL / looks(np.array(s)) / design.controls
     return float(false.mean())
 
 
@@ -173,7 +172,8 @@ def false_calls(
     values, sd = errors(rng, n, design, shape, scale, shared)
     values += truths(design, sd, kind)[..., None]
     values[..., 2:][rng.random(values[..., 2:].shape) < missing] = np.nan
-    called = np.stack([p_values(values[..., :s], design).min(1) < LEVEL for s in range(3, SEEDS + 1)], axis=1)
+    read = [noise(values[..., :s], design.clusters) for s in range(3, SEEDS + 1)]
+    called = np.stack([p_values(found, design.n_ways).min(1) < LEVEL for found in read], axis=1)
     return np.array([called.any(1).mean(), *called.mean(0)[[0, 1, 2, 7]]])
 
 
@@ -186,7 +186,8 @@ def power(rng: np.random.Generator, n: int) -> None:
             for effect in (2.0, 4.0):
                 read = values.copy()
                 read[:, 0] += effect
-                calls = [(p_values(read[..., :s], design)[:, 0] < LEVEL).mean() for s in (3, 4, 5, 10)]
+                found = [noise(read[..., :s], design.clusters) for s in (3, 4, 5, 10)]
+                calls = [(p_values(one, design.n_ways)[:, 0] < LEVEL).mean() for one in found]
                 print(f"| {design} | {name} | {effect:g} sd | {' | '.join(f'{call:.2f}' for call in calls)} |")
 
 
@@ -211,7 +212,6 @@ def examples(rng: np.random.Generator, n: int) -> None:
     """
     print("| test examples | in groups | seeds | not reckoned with | reckoned with |\n" + "|---" * 5 + "|")
     design, sd = Design(1, 6, 1), np.sqrt(1.2**2 + 0.6**2 + 0.1**2 + 0.7**2)
-    ways, controls = np.arange(6), np.arange(6, 7)
     for size, n_groups, s in ((300, 300, 3), (300, 300, 5), (300, 300, 10), (1000, 1000, 5), (300, 30, 5)):
         groups, false = np.arange(size) % n_groups, np.zeros(2)
         for _ in range(n):
@@ -220,8 +220,7 @@ def examples(rng: np.random.Generator, n: int) -> None:
             right = 100.0 * (z + 0.7 * rng.standard_normal((7, s, size)) > 0)
             found = noise(right.mean(2), design.clusters, resolution=100 / size)
             for at, extra in enumerate((None, example_variance(right, groups))):
-                p = pairs(found, ways, controls, extra).below(0.0).max(-1) * 6
-                false[at] += ((p < LEVEL) & can_be_called(found, ways, controls)).any()
+                false[at] += (p_values(found, 6, extra) < LEVEL).any()
         print(f"| {size} | {n_groups if n_groups < size else ''} | {s} | {false[0] / n:.3f} | {false[1] / n:.3f} |")
 
 
@@ -245,7 +244,7 @@ def chance(rng: np.random.Generator, n: int) -> None:
             s = (2, 3, 5, 10)[seeds]
             values = mean[:, None] + sds[:, None] * rng.standard_normal((arms, s)) + 1.5 * rng.standard_normal((1, s))
             cost = 10 ** rng.uniform(0, 2, arms)
-            drawn = draw_means(noise(values, np.arange(arms)), None)
+            drawn = draw_means(noise(values, np.arange(arms)), None, 1.0)
             chosen = select(drawn.means, cost, 1.0, np.ones(arms, dtype=bool))
             best = int(values.mean(1).argmax())
             lost = mean.max() - mean[[chosen.arm, best]]
@@ -441,13 +440,11 @@ def recorded(rng: np.random.Generator, n: int) -> None:
             arms = np.concatenate(some)
             n_ways = int((arms < len(ways)).sum())
             flipped = (rest * rng.choice([-1.0, 1.0], 5))[arms][:, rng.permutation(5)] * np.sqrt(5 / 4)
-            part = np.arange(n_ways), np.arange(n_ways, len(arms))
-            flipped[part[1][1:]] -= rng.choice([0.0, 10.0])
+            flipped[n_ways + 1 :] -= rng.choice([0.0, 10.0])
             called = False
             for s in (3, 4, 5):
                 found = noise(flipped[:, :s], one.scores.clusters[arms])
-                p = pairs(found, *part, None).below(0.0).max(-1) * n_ways
-                called |= bool(((p < LEVEL) & can_be_called(found, *part)).any())
+                called |= bool((p_values(found, n_ways) < LEVEL).any())
             false.append(called)
         middle = f"{np.mean(same):.2f} | {np.mean(opposite):.2f} | {np.mean(lost):.2f} | {np.mean(said):.2f}"
         ends = f"{np.median(shares):.2f} | {np.mean(lost_by_race):.2f} | {np.mean(false):.3f}"

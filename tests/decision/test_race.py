@@ -80,7 +80,7 @@ def test_chances_come_true() -> None:
         mean = RNG.choice([0.5, 1, 3]) * RNG.normal(size=8)
         values = mean[:, None] + RNG.choice([1, 2]) * RNG.normal(size=(8, RNG.choice([3, 5])))
         chosen = select(
-            draw_means(noise(values, np.arange(8)), None, 500).means, np.ones(8), 1.0, np.ones(8, dtype=bool)
+            draw_means(noise(values, np.arange(8)), None, 1.0, 500).means, np.ones(8), 1.0, np.ones(8, dtype=bool)
         )
         chance.append(chosen.chance[chosen.arm])
         right.append(mean.max() - mean[chosen.arm] <= 1)

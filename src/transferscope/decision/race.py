@@ -9,6 +9,7 @@ from jaxtyping import Bool
 
 from transferscope.decision.record import Scores
 from transferscope.decision.standing import stand
+from transferscope.decision.whether import pairs
 from transferscope.decision.which import SETTLED
 from transferscope.errors import SettingsError
 
@@ -110,15 +111,17 @@ def _racing(
     found, chosen = now.found, now.selection
     n = (~np.isnan(scores.values[now.at])).sum(axis=1)
     wanted: list[int] = []
-    if chosen.chance[chosen.arm] < SETTLED or (n[chosen.arm] < 2 and len(n) > 1):
+    if question == "whether" and len(now.ways) and len(now.controls):
+        if now.outcome == "open" and now.why_open != "unfinished":
+            ways = now.ways[~found.unstable[now.ways]] if not found.unstable[now.ways].all() else now.ways
+            way = ways[[np.argmax(found.mean[ways])]]
+            hard = np.argsort(-pairs(found, way, now.controls, now.examples).below(0.0)[0], kind="stable")
+            controls = now.controls[hard]
+            wanted += [int(arm) for arm in controls if n[arm] < 2]
+            wanted += sorted((int(way[0]), int(controls[0])), key=lambda arm: int(n[arm]))
+    elif chosen.chance[chosen.arm] < SETTLED or (n[chosen.arm] < 2 and len(n) > 1):
         rivals = np.flatnonzero((chosen.better > 0) & (np.arange(len(n)) != chosen.arm))
         for rival in rivals[np.argsort(-chosen.better[rivals], kind="stable")][:4]:
             wanted += sorted((chosen.arm, int(rival)), key=lambda arm: int(n[arm]))
         wanted.append(chosen.arm)
-    elif question == "whether" and now.outcome == "open" and now.why_open != "unfinished":
-        controls = now.controls[np.argsort(-found.mean[now.controls], kind="stable")]
-        ways = now.ways[~found.unstable[now.ways]] if not found.unstable[now.ways].all() else now.ways
-        pair = [int(ways[np.argmax(found.mean[ways])]), int(controls[0])]
-        wanted += [int(arm) for arm in controls if n[arm] < 2]
-        wanted += sorted(pair, key=lambda arm: int(n[arm]))
     return [int(now.at[arm]) for arm in dict.fromkeys(wanted) if free[now.at[arm]].any()]

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float
 from transferscope.decision.noise import Noise, moderated
 from transferscope.decision.record import Settles
 from transferscope.decision.standing import Standing
-from transferscope.decision.whether import LOOKS, can_be_called, pairs
+from transferscope.decision.whether import can_be_called, looks, pairs
 from transferscope.decision.which import SETTLED, shrunk
 
 _MORE = (1, 2, 3, 4, 6, 8, 12)
@@ -86,10 +86,10 @@ def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> 
     """Whether an arm with a source is called better, or none gains more than the margin, as in `whether.gains`."""
     ways, controls = now.ways[takes[now.ways]], now.controls[takes[now.controls]]
     beside = pairs(future, ways, controls, now.examples)
-    share = (1 - now.level) / LOOKS
+    divided, share = looks(future.n[..., ways])[..., None], 1 - now.level
     able = can_be_called(future, ways, controls)
-    better = able & (beside.below(0.0).max(-1) < share / len(now.ways))
-    none = able.any(-1) & (beside.above(now.margin).max(-2).min(-1) < share / len(now.controls))
+    better = able & ((beside.below(0.0) * divided).max(-1) < share / len(now.ways))
+    none = able.any(-1) & ((beside.above(now.margin) * divided).max(-2).min(-1) < share / len(now.controls))
     return np.asarray(better.any(-1) | none)
 
 
