@@ -2,7 +2,8 @@
 
     python -m benchmarks.decision_error SECTION [--studies N]
 
-SECTION is error, power, examples, chance, settles, race or recorded; each prints a table of docs/results/decision.md.
+SECTION is error, labels, power, examples, chance, settles, race or recorded; each prints a table of
+docs/results/decision.md.
 
 A simulated study has arms with and without a source, and the score of arm a with seed s is
 
@@ -149,7 +150,7 @@ def error(rng: np.random.Generator, n: int) -> None:
     worst = [false_calls(rng, 5 * n, (design, "normal", "equal", 0.0, "one ties"), 0.3)[0] for design in DESIGNS[1:]]
     print(f"30 % of runs missing at random, normal and equal noise, one ties, any look: {max(worst):.3f} at most")
     print("false no, the best arm exactly a margin ahead of all without, any look: ", end="")
-    print(", ".join(f"{design} {false_no(rng, 5 * n, design):.3f}" for design in DESIGNS))
+    print(", ".join(f"{design} {false_no(rng, 20 * n, design):.3f}" for design in DESIGNS))
 
 
 def false_no(rng: np.random.Generator, n: int, design: Design) -> float:
@@ -172,9 +173,34 @@ def false_calls(
     values, sd = errors(rng, n, design, shape, scale, shared)
     values += truths(design, sd, kind)[..., None]
     values[..., 2:][rng.random(values[..., 2:].shape) < missing] = np.nan
-    read = [noise(values[..., :s], design.clusters) for s in range(3, SEEDS + 1)]
-    called = np.stack([p_values(found, design.n_ways).min(1) < LEVEL for found in read], axis=1)
+    called = calls(values, design)
     return np.array([called.any(1).mean(), *called.mean(0)[[0, 1, 2, 7]]])
+
+
+def calls(values: np.ndarray, design: Design) -> np.ndarray:
+    """Whether any arm is called better at the looks at 3 to 12 seeds, shape (studies, looks)."""
+    read = (noise(values[..., :s], design.clusters) for s in range(3, SEEDS + 1))
+    return np.stack([p_values(found, design.n_ways).min(1) < LEVEL for found in read], axis=1)
+
+
+def labels(rng: np.random.Generator, n: int) -> None:
+    """Print how often any of several numbers of labels has a false call; each is decided alone.
+
+    The noise at one number of labels has the correlation "shared" with that at another.
+    """
+    print("| arms | shared | read | 1 number of labels | 2 | 3 | 4 |\n" + "|---" * 7 + "|")
+    for design, shared in itertools.product(DESIGNS[:1] + DESIGNS[4:6], (0.0, 0.5)):
+        common = errors(rng, n, design, "normal", "equal", 0.0)[0]
+        called = np.zeros((n, SEEDS - 2), dtype=bool)
+        shares = []
+        for _ in range(4):
+            own, sd = errors(rng, n, design, "normal", "equal", 0.0)
+            values = np.sqrt(shared) * common + np.sqrt(1 - shared) * own
+            values += truths(design, sd, "one ties" if design.controls > 1 else "equal")[..., None]
+            called |= calls(values, design)
+            shares.append([called.any(1).mean(), called[:, 2].mean()])
+        for name, row in zip(("any look", "5 seeds, once"), np.transpose(shares), strict=True):
+            print(f"| {design} | {shared:g} | {name} | {' | '.join(f'{share:.3f}' for share in row)} |")
 
 
 def power(rng: np.random.Generator, n: int) -> None:
@@ -364,28 +390,28 @@ def race(rng: np.random.Generator, n: int) -> None:
     head = (
         "| question | arms | sd of means, gain | runs: median | where a kind is 2 sd ahead | where an arm is | cost | "
     )
-    print(head + "settled | wrong of these | whether open | whether false at any look |\n" + "|---" * 11 + "|")
-    for question, arms, share in (("which", 5, 1.0), ("which", 16, 0.4), ("whether", 5, 0.5), ("whether", 16, 0.15)):
+    print(head + "settled | wrong of these | whether false at any look |\n" + "|---" * 10 + "|")
+    asked: list[tuple[Question, int, float]] = [
+        ("which", 5, 1.0), ("which", 16, 0.4), ("whether", 5, 1.0), ("whether", 9, 0.4), ("whether", 16, 0.4),
+    ]  # fmt: skip
+    for question, arms, share in asked:
         for tau, gain in ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (4.0, 0.0), (1.0, 4.0)):
             rows = []
             for _ in range(int(n * share)):
                 one = drawn_study(rng, arms, tau, gain, 1.0, SEEDS)
-                made, said, false = run_race(one, "which" if question == "which" else "whether")
+                made, said, false = run_race(one, question)
                 order = np.sort(one.mean)
                 kinds = one.mean[one.scores.with_source].max() - one.mean[~one.scores.with_source].max()
                 cost = (made * one.scores.cost[:, None]).sum() / (5 * one.scores.cost.sum())
                 ahead = abs(kinds) >= 2, order[-1] - order[-2] >= 2
-                ended = said.settled, one.wrong(said)[1], said.outcome == "open", false
-                rows.append([made.sum() / (5 * arms), *ahead, cost, *ended])
+                settled = said.settled if question == "which" else said.outcome != "open"
+                wrong = one.wrong(said)[question == "which"]
+                rows.append([made.sum() / (5 * arms), *ahead, cost, settled, wrong, false])
             of = np.array(rows, dtype=float)
             clear = [f"{np.median(of[of[:, at] == 1, 0]):.2f}" if of[:, at].sum() > 4 else "" for at in (1, 2)]
-            wrong = of[:, 5].sum() / max(of[:, 4].sum(), 1)
-            print(
-                f"| {question} | {arms} | {tau:g}, {gain:g} | {np.median(of[:, 0]):.2f} | {' | '.join(clear)} | ",
-                end="",
-            )
-            print(f"{np.median(of[:, 3]):.2f} | {of[:, 4].mean():.2f} | {wrong:.3f} | ", end="")
-            print(f"{of[:, 6].mean():.2f} | {of[:, 7].mean():.3f} |", flush=True)
+            took = f"{np.median(of[:, 0]):.2f} | {' | '.join(clear)} | {np.median(of[:, 3]):.2f}"
+            ended = f"{of[:, 4].mean():.2f} | {of[:, 5].sum() / max(of[:, 4].sum(), 1):.3f} | {of[:, 6].mean():.3f}"
+            print(f"| {question} | {arms} | {tau:g}, {gain:g} | {took} | {ended} |", flush=True)
 
 
 def recorded_studies() -> Iterator[tuple[str, Study]]:
@@ -451,7 +477,7 @@ def recorded(rng: np.random.Generator, n: int) -> None:
         print(f"| {name} | {full.outcome}, {len(full.helping)} of {k} | {middle} | {ends} |", flush=True)
 
 
-SECTIONS = {f.__name__: f for f in (error, power, examples, chance, settles, race, recorded)}
+SECTIONS = {f.__name__: f for f in (error, labels, power, examples, chance, settles, race, recorded)}
 
 
 def main() -> None:
@@ -460,7 +486,7 @@ def main() -> None:
     parser.add_argument("section", choices=list(SECTIONS))
     parser.add_argument("--studies", type=int, default=200)
     given = parser.parse_args()
-    SECTIONS[given.section](np.random.default_rng(20261125), given.studies)
+    SECTIONS[given.section](np.random.default_rng(20261126), given.studies)
 
 
 if __name__ == "__main__":
