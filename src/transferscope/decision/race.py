@@ -45,7 +45,7 @@ def next_runs(
         scores: As for `decide`; a race may make as many runs of an arm as `values` has seeds.
         margin: As for `decide`.
         level: As for `decide`.
-        question: "which" arm to use, or "whether" a source helps, which takes more runs.
+        question: "which" arm to use, or "whether" a source helps.
         at_once: Most runs that are wanted; at least 1.
         seconds: What is left of a budget of time; runs that cost more are not made.
         runs: What is left of a budget of runs; None: no limit.

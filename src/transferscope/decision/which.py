@@ -13,7 +13,7 @@ SETTLED = 0.95
 DRAWS = 2000
 _PRIOR_SD, _PRIOR_DF = 1.5, 2.0
 """Noise of a run, in points, and what it weighs where fewer than three arms have two runs."""
-_SPREAD, _NEAR = 2.0, 4.0
+_SPREAD, _NEAR = 2.0, 5.0
 """Half of the prior of the spread of true means lies below _SPREAD typical standard errors. Arms below the best by more
 than the margin and _NEAR standard errors are not of one population with it."""
 _SPREADS, _TAILS = 24, 2.0 / special.chdtri(2.0, 1 - (np.arange(6) + 0.5) / 6)
