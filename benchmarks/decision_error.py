@@ -2,7 +2,8 @@
 
     python -m benchmarks.decision_error SECTION [--studies N]
 
-SECTION is error, power, examples, chance, settles, race or recorded; each prints a table of docs/results/decision.md.
+SECTION is error, labels, power, examples, chance, settles, race or recorded; each prints a table of
+docs/results/decision.md.
 
 A simulated study has arms with and without a source, and the score of arm a with seed s is
 
@@ -25,13 +26,13 @@ from pathlib import Path
 import numpy as np
 
 from transferscope.decision import Decision, Question, Scores, decide, example_variance, next_runs
-from transferscope.decision.noise import noise
-from transferscope.decision.whether import LOOKS, can_be_called, pairs
+from transferscope.decision.noise import Noise, noise
+from transferscope.decision.whether import can_be_called, looks, pairs
 from transferscope.decision.which import draw_means, select
 
 RUNS = Path(__file__).parents[1] / "docs" / "results" / "runs"
 WITHOUT_SOURCE = ("merlin-target-only", "random-features", "raw", "scratch")
-LEVEL = 0.05 / LOOKS
+LEVEL = 0.05
 SEEDS = 12
 SHAPES = ("normal", "t3", "skewed", "failing", "very skewed")
 SCALES = ("equal", "log-uniform", "1 : 3", "one x 10")
@@ -109,11 +110,10 @@ def truths(design: Design, sd: np.ndarray, kind: str) -> np.ndarray:
     return mean
 
 
-def p_values(values: np.ndarray, design: Design) -> np.ndarray:
-    """Of arms with a source, shape (studies, arms), adjusted for their number, not for looks; 1 if not callable."""
-    found = noise(values, design.clusters)
-    ways, controls = np.arange(design.n_ways), np.arange(design.n_ways, values.shape[1])
-    p = pairs(found, ways, controls, None).below(0.0).max(-1) * len(ways)
+def p_values(found: Noise, n_ways: int, extra: np.ndarray | None = None) -> np.ndarray:
+    """Of arms with a source, which come first, adjusted for their number and looks; 1 if not callable."""
+    ways, controls = np.arange(n_ways), np.arange(n_ways, found.mean.shape[-1])
+    p = pairs(found, ways, controls, extra).below(0.0).max(-1) * n_ways * looks(found.n[..., ways])
     return np.where(can_be_called(found, ways, controls), np.minimum(p, 1.0), 1.0)
 
 
@@ -150,7 +150,7 @@ def error(rng: np.random.Generator, n: int) -> None:
     worst = [false_calls(rng, 5 * n, (design, "normal", "equal", 0.0, "one ties"), 0.3)[0] for design in DESIGNS[1:]]
     print(f"30 % of runs missing at random, normal and equal noise, one ties, any look: {max(worst):.3f} at most")
     print("false no, the best arm exactly a margin ahead of all without, any look: ", end="")
-    print(", ".join(f"{design} {false_no(rng, 5 * n, design):.3f}" for design in DESIGNS))
+    print(", ".join(f"{design} {false_no(rng, 20 * n, design):.3f}" for design in DESIGNS))
 
 
 def false_no(rng: np.random.Generator, n: int, design: Design) -> float:
@@ -161,7 +161,7 @@ def false_no(rng: np.random.Generator, n: int, design: Design) -> float:
     false = np.zeros(n, dtype=bool)
     for s in range(3, SEEDS + 1):
         beside = pairs(noise(values[..., :s], design.clusters), ways, controls, None)
-        false |= beside.above(1.0).max(-2).min(-1) < LEVEL / design.controls
+        false |= beside.above(1.0).max(-2).min(-1) < LEVEL / looks(np.array(s)) / design.controls
     return float(false.mean())
 
 
@@ -173,8 +173,34 @@ def false_calls(
     values, sd = errors(rng, n, design, shape, scale, shared)
     values += truths(design, sd, kind)[..., None]
     values[..., 2:][rng.random(values[..., 2:].shape) < missing] = np.nan
-    called = np.stack([p_values(values[..., :s], design).min(1) < LEVEL for s in range(3, SEEDS + 1)], axis=1)
+    called = calls(values, design)
     return np.array([called.any(1).mean(), *called.mean(0)[[0, 1, 2, 7]]])
+
+
+def calls(values: np.ndarray, design: Design) -> np.ndarray:
+    """Whether any arm is called better at the looks at 3 to 12 seeds, shape (studies, looks)."""
+    read = (noise(values[..., :s], design.clusters) for s in range(3, SEEDS + 1))
+    return np.stack([p_values(found, design.n_ways).min(1) < LEVEL for found in read], axis=1)
+
+
+def labels(rng: np.random.Generator, n: int) -> None:
+    """Print how often any of several numbers of labels has a false call; each is decided alone.
+
+    The noise at one number of labels has the correlation "shared" with that at another.
+    """
+    print("| arms | shared | read | 1 number of labels | 2 | 3 | 4 |\n" + "|---" * 7 + "|")
+    for design, shared in itertools.product(DESIGNS[:1] + DESIGNS[4:6], (0.0, 0.5)):
+        common = errors(rng, n, design, "normal", "equal", 0.0)[0]
+        called = np.zeros((n, SEEDS - 2), dtype=bool)
+        shares = []
+        for _ in range(4):
+            own, sd = errors(rng, n, design, "normal", "equal", 0.0)
+            values = np.sqrt(shared) * common + np.sqrt(1 - shared) * own
+            values += truths(design, sd, "one ties" if design.controls > 1 else "equal")[..., None]
+            called |= calls(values, design)
+            shares.append([called.any(1).mean(), called[:, 2].mean()])
+        for name, row in zip(("any look", "5 seeds, once"), np.transpose(shares), strict=True):
+            print(f"| {design} | {shared:g} | {name} | {' | '.join(f'{share:.3f}' for share in row)} |")
 
 
 def power(rng: np.random.Generator, n: int) -> None:
@@ -186,7 +212,8 @@ def power(rng: np.random.Generator, n: int) -> None:
             for effect in (2.0, 4.0):
                 read = values.copy()
                 read[:, 0] += effect
-                calls = [(p_values(read[..., :s], design)[:, 0] < LEVEL).mean() for s in (3, 4, 5, 10)]
+                found = [noise(read[..., :s], design.clusters) for s in (3, 4, 5, 10)]
+                calls = [(p_values(one, design.n_ways)[:, 0] < LEVEL).mean() for one in found]
                 print(f"| {design} | {name} | {effect:g} sd | {' | '.join(f'{call:.2f}' for call in calls)} |")
 
 
@@ -211,7 +238,6 @@ def examples(rng: np.random.Generator, n: int) -> None:
     """
     print("| test examples | in groups | seeds | not reckoned with | reckoned with |\n" + "|---" * 5 + "|")
     design, sd = Design(1, 6, 1), np.sqrt(1.2**2 + 0.6**2 + 0.1**2 + 0.7**2)
-    ways, controls = np.arange(6), np.arange(6, 7)
     for size, n_groups, s in ((300, 300, 3), (300, 300, 5), (300, 300, 10), (1000, 1000, 5), (300, 30, 5)):
         groups, false = np.arange(size) % n_groups, np.zeros(2)
         for _ in range(n):
@@ -220,8 +246,7 @@ def examples(rng: np.random.Generator, n: int) -> None:
             right = 100.0 * (z + 0.7 * rng.standard_normal((7, s, size)) > 0)
             found = noise(right.mean(2), design.clusters, resolution=100 / size)
             for at, extra in enumerate((None, example_variance(right, groups))):
-                p = pairs(found, ways, controls, extra).below(0.0).max(-1) * 6
-                false[at] += ((p < LEVEL) & can_be_called(found, ways, controls)).any()
+                false[at] += (p_values(found, 6, extra) < LEVEL).any()
         print(f"| {size} | {n_groups if n_groups < size else ''} | {s} | {false[0] / n:.3f} | {false[1] / n:.3f} |")
 
 
@@ -245,7 +270,7 @@ def chance(rng: np.random.Generator, n: int) -> None:
             s = (2, 3, 5, 10)[seeds]
             values = mean[:, None] + sds[:, None] * rng.standard_normal((arms, s)) + 1.5 * rng.standard_normal((1, s))
             cost = 10 ** rng.uniform(0, 2, arms)
-            drawn = draw_means(noise(values, np.arange(arms)), None)
+            drawn = draw_means(noise(values, np.arange(arms)), None, 1.0)
             chosen = select(drawn.means, cost, 1.0, np.ones(arms, dtype=bool))
             best = int(values.mean(1).argmax())
             lost = mean.max() - mean[[chosen.arm, best]]
@@ -365,28 +390,28 @@ def race(rng: np.random.Generator, n: int) -> None:
     head = (
         "| question | arms | sd of means, gain | runs: median | where a kind is 2 sd ahead | where an arm is | cost | "
     )
-    print(head + "settled | wrong of these | whether open | whether false at any look |\n" + "|---" * 11 + "|")
-    for question, arms, share in (("which", 5, 1.0), ("which", 16, 0.4), ("whether", 5, 0.5), ("whether", 16, 0.15)):
+    print(head + "settled | wrong of these | whether false at any look |\n" + "|---" * 10 + "|")
+    asked: list[tuple[Question, int, float]] = [
+        ("which", 5, 1.0), ("which", 16, 0.4), ("whether", 5, 1.0), ("whether", 9, 0.4), ("whether", 16, 0.4),
+    ]  # fmt: skip
+    for question, arms, share in asked:
         for tau, gain in ((0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (4.0, 0.0), (1.0, 4.0)):
             rows = []
             for _ in range(int(n * share)):
                 one = drawn_study(rng, arms, tau, gain, 1.0, SEEDS)
-                made, said, false = run_race(one, "which" if question == "which" else "whether")
+                made, said, false = run_race(one, question)
                 order = np.sort(one.mean)
                 kinds = one.mean[one.scores.with_source].max() - one.mean[~one.scores.with_source].max()
                 cost = (made * one.scores.cost[:, None]).sum() / (5 * one.scores.cost.sum())
                 ahead = abs(kinds) >= 2, order[-1] - order[-2] >= 2
-                ended = said.settled, one.wrong(said)[1], said.outcome == "open", false
-                rows.append([made.sum() / (5 * arms), *ahead, cost, *ended])
+                settled = said.settled if question == "which" else said.outcome != "open"
+                wrong = one.wrong(said)[question == "which"]
+                rows.append([made.sum() / (5 * arms), *ahead, cost, settled, wrong, false])
             of = np.array(rows, dtype=float)
             clear = [f"{np.median(of[of[:, at] == 1, 0]):.2f}" if of[:, at].sum() > 4 else "" for at in (1, 2)]
-            wrong = of[:, 5].sum() / max(of[:, 4].sum(), 1)
-            print(
-                f"| {question} | {arms} | {tau:g}, {gain:g} | {np.median(of[:, 0]):.2f} | {' | '.join(clear)} | ",
-                end="",
-            )
-            print(f"{np.median(of[:, 3]):.2f} | {of[:, 4].mean():.2f} | {wrong:.3f} | ", end="")
-            print(f"{of[:, 6].mean():.2f} | {of[:, 7].mean():.3f} |", flush=True)
+            took = f"{np.median(of[:, 0]):.2f} | {' | '.join(clear)} | {np.median(of[:, 3]):.2f}"
+            ended = f"{of[:, 4].mean():.2f} | {of[:, 5].sum() / max(of[:, 4].sum(), 1):.3f} | {of[:, 6].mean():.3f}"
+            print(f"| {question} | {arms} | {tau:g}, {gain:g} | {took} | {ended} |", flush=True)
 
 
 def recorded_studies() -> Iterator[tuple[str, Study]]:
@@ -441,20 +466,18 @@ def recorded(rng: np.random.Generator, n: int) -> None:
             arms = np.concatenate(some)
             n_ways = int((arms < len(ways)).sum())
             flipped = (rest * rng.choice([-1.0, 1.0], 5))[arms][:, rng.permutation(5)] * np.sqrt(5 / 4)
-            part = np.arange(n_ways), np.arange(n_ways, len(arms))
-            flipped[part[1][1:]] -= rng.choice([0.0, 10.0])
+            flipped[n_ways + 1 :] -= rng.choice([0.0, 10.0])
             called = False
             for s in (3, 4, 5):
                 found = noise(flipped[:, :s], one.scores.clusters[arms])
-                p = pairs(found, *part, None).below(0.0).max(-1) * n_ways
-                called |= bool(((p < LEVEL) & can_be_called(found, *part)).any())
+                called |= bool((p_values(found, n_ways) < LEVEL).any())
             false.append(called)
         middle = f"{np.mean(same):.2f} | {np.mean(opposite):.2f} | {np.mean(lost):.2f} | {np.mean(said):.2f}"
         ends = f"{np.median(shares):.2f} | {np.mean(lost_by_race):.2f} | {np.mean(false):.3f}"
         print(f"| {name} | {full.outcome}, {len(full.helping)} of {k} | {middle} | {ends} |", flush=True)
 
 
-SECTIONS = {f.__name__: f for f in (error, power, examples, chance, settles, race, recorded)}
+SECTIONS = {f.__name__: f for f in (error, labels, power, examples, chance, settles, race, recorded)}
 
 
 def main() -> None:
@@ -463,7 +486,7 @@ def main() -> None:
     parser.add_argument("section", choices=list(SECTIONS))
     parser.add_argument("--studies", type=int, default=200)
     given = parser.parse_args()
-    SECTIONS[given.section](np.random.default_rng(20261125), given.studies)
+    SECTIONS[given.section](np.random.default_rng(20261126), given.studies)
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
         unstable=tuple(names[now.at[found.unstable]]),
         unfinished=tuple(names[scores.unfinished]),
         missing=tuple(names[n < n.max()]),
-        settles=what_settles(now, scores.arms),
+        settles=what_settles(now, scores),
         covers=now.covers,
         why_open=now.why_open,
         margin=margin,

@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import special
 
-_UNSTABLE = 16.0
-"""An arm with so many times the typical variance is unstable."""
+_UNSTABLE, _WITH_FEW = 8.0, 16.0
+"""An arm with _UNSTABLE + _WITH_FEW / (n - 1) times the typical variance is unstable."""
 
 _MOST_DF, _EXCESS, _EXCESS_ARMS = 20.0, 2.0, 6
 """Prior degrees of freedom are at most so many; log variances of arms scatter by _EXCESS beyond chance, which weighs as
@@ -135,7 +135,7 @@ def moderated(
     d = np.where(several, n - 1, 0.0)
     at = np.minimum(d, len(_SEEDS) - 1).astype(int)
     typical = _median(np.where(several, raw / _MEDIAN_CHI2[at], np.nan)[..., None])
-    unstable = several & (raw > _UNSTABLE * typical)
+    unstable = several & (raw > (_UNSTABLE + _WITH_FEW / np.maximum(d, 1.0)) * typical)
     stable = several & ~unstable
     weight = np.where(stable, d, 0.0)
     k, pool = stable.sum(-1, keepdims=True), weight.sum(-1, keepdims=True)

@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from transferscope.decision.record import Scores
-from transferscope.decision.standing import stand
+from transferscope.decision.standing import Standing, stand
+from transferscope.decision.whether import LEAST_SEEDS, pairs
 from transferscope.decision.which import SETTLED
 from transferscope.errors import SettingsError
 
@@ -37,14 +38,14 @@ def next_runs(
 
     One run of every arm, the cheapest first; but a dear arm waits as long as runs of others, of a tenth of its cost,
     can still change the answer. Then always a run of the recommended arm or of the arm most likely to beat it by more
-    than the margin, whichever has fewer, until the recommended arm is settled; for the question "whether" then of the
-    two best of either kind, until that is settled too.
+    than the margin, whichever has fewer, until the recommended arm is settled. For the question "whether", of the arm
+    with a source and the arm without that stand in the way of an answer, until there is one.
 
     Args:
         scores: As for `decide`; a race may make as many runs of an arm as `values` has seeds.
         margin: As for `decide`.
         level: As for `decide`.
-        question: "which" arm to use, or "whether" a source helps, which takes more runs.
+        question: "which" arm to use, or "whether" a source helps.
         at_once: Most runs that are wanted; at least 1.
         seconds: What is left of a budget of time; runs that cost more are not made.
         runs: What is left of a budget of runs; None: no limit.
@@ -107,18 +108,29 @@ def _racing(
         now = stand(scores, margin=margin, level=level)
     if now is None:
         return []
-    found, chosen = now.found, now.selection
+    chosen = now.selection
     n = (~np.isnan(scores.values[now.at])).sum(axis=1)
     wanted: list[int] = []
-    if chosen.chance[chosen.arm] < SETTLED or (n[chosen.arm] < 2 and len(n) > 1):
+    if question == "whether" and len(now.ways) and len(now.controls):
+        if now.outcome == "open" and now.why_open != "unfinished":
+            wanted += [int(arm) for arm in now.controls if n[arm] < 2]
+            wanted += sorted(_in_the_way(now), key=lambda arm: int(n[arm]))
+    elif chosen.chance[chosen.arm] < SETTLED or (n[chosen.arm] < 2 and len(n) > 1):
         rivals = np.flatnonzero((chosen.better > 0) & (np.arange(len(n)) != chosen.arm))
         for rival in rivals[np.argsort(-chosen.better[rivals], kind="stable")][:4]:
             wanted += sorted((chosen.arm, int(rival)), key=lambda arm: int(n[arm]))
         wanted.append(chosen.arm)
-    elif question == "whether" and now.outcome == "open" and now.why_open != "unfinished":
-        controls = now.controls[np.argsort(-found.mean[now.controls], kind="stable")]
-        ways = now.ways[~found.unstable[now.ways]] if not found.unstable[now.ways].all() else now.ways
-        pair = [int(ways[np.argmax(found.mean[ways])]), int(controls[0])]
-        wanted += [int(arm) for arm in controls if n[arm] < 2]
-        wanted += sorted(pair, key=lambda arm: int(n[arm]))
     return [int(now.at[arm]) for arm in dict.fromkeys(wanted) if free[now.at[arm]].any()]
+
+
+def _in_the_way(now: Standing) -> tuple[int, int]:
+    """The best arm with a source and what it is least sure to beat; not ahead by half a margin, what forbids "no"."""
+    found, controls, stable = now.found, now.controls, ~now.found.unstable[now.ways]
+    ways = now.ways[stable] if stable.any() else now.ways
+    beside = pairs(found, ways, controls, now.examples)
+    way, control = int(found.mean[ways].argmax()), int(found.mean[controls].argmax())
+    if beside.value[way, control] > now.margin / 2 or found.n[ways[way]] < LEAST_SEEDS:
+        control = int(np.lexsort((found.mean[controls], beside.below(0.0)[way]))[-1])
+    else:
+        way = int(np.lexsort((found.mean[ways], beside.above(now.margin)[:, control]))[-1])
+    return int(ways[way]), int(controls[control])

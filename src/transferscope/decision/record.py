@@ -180,7 +180,7 @@ class Decision:
         covers: What intervals speak of.
         why_open: What stands in the way where the outcome is "open", else "".
         margin: Differences up to this do not matter, in points.
-        level: Coverage, at any look.
+        level: Coverage, at any look at this number of labels.
     """
 
     outcome: Outcome

@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from transferscope.decision.noise import Noise, moderated
-from transferscope.decision.record import Settles
+from transferscope.decision.record import Scores, Settles
 from transferscope.decision.standing import Standing
-from transferscope.decision.whether import LOOKS, can_be_called, pairs
+from transferscope.decision.whether import can_be_called, looks, pairs
 from transferscope.decision.which import SETTLED, shrunk
 
 _MORE = (1, 2, 3, 4, 6, 8, 12)
@@ -17,7 +17,7 @@ _FUTURES, _DRAWS = 200, 200
 _IN_PLAY = 0.05
 
 
-def what_settles(now: Standing, names: tuple[str, ...]) -> Settles | None:
+def what_settles(now: Standing, scores: Scores) -> Settles | None:
     """The fewest more seeds that settle the first open question with 80 %, or what the most of `_MORE` would do.
 
     True means and variances are drawn as the runs leave them, then the seeds, and each future is read by the same rule.
@@ -26,7 +26,7 @@ def what_settles(now: Standing, names: tuple[str, ...]) -> Settles | None:
 
     Args:
         now: Where the comparison stands.
-        names: Of all arms.
+        scores: From which it was made.
     """
     found = now.found
     whether = now.outcome == "open"
@@ -45,7 +45,8 @@ def what_settles(now: Standing, names: tuple[str, ...]) -> Settles | None:
     best = (0, 0.0)
     for more in _MORE:
         future = _after(found, truth, variance, np.where(takes, float(more), 0.0), rng)
-        chance = float((_whether(now, future, takes) if whether else _which(now, future, takes, rng)).mean())
+        done = _whether(now, future, takes) if whether else _which(now, future, takes, scores.cost[now.at], rng)
+        chance = float(done.mean())
         if chance > best[1]:
             best = more, chance
         if chance >= _ENOUGH:
@@ -53,7 +54,7 @@ def what_settles(now: Standing, names: tuple[str, ...]) -> Settles | None:
     if best[1] == 0:
         return None
     question: Literal["whether", "which"] = "whether" if whether else "which"
-    return Settles(question, tuple(names[now.at[arm]] for arm in np.flatnonzero(takes)), *best)
+    return Settles(question, tuple(scores.arms[now.at[arm]] for arm in np.flatnonzero(takes)), *best)
 
 
 def _in_play(now: Standing, truth: Float[np.ndarray, "futures arms"]) -> Bool[np.ndarray, " arms"]:
@@ -86,21 +87,27 @@ def _whether(now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"]) -> 
     """Whether an arm with a source is called better, or none gains more than the margin, as in `whether.gains`."""
     ways, controls = now.ways[takes[now.ways]], now.controls[takes[now.controls]]
     beside = pairs(future, ways, controls, now.examples)
-    share = (1 - now.level) / LOOKS
+    divided, share = looks(future.n[..., ways])[..., None], 1 - now.level
     able = can_be_called(future, ways, controls)
-    better = able & (beside.below(0.0).max(-1) < share / len(now.ways))
-    none = able.any(-1) & (beside.above(now.margin).max(-2).min(-1) < share / len(now.controls))
+    better = able & ((beside.below(0.0) * divided).max(-1) < share / len(now.ways))
+    none = able.any(-1) & ((beside.above(now.margin) * divided).max(-2).min(-1) < share / len(now.controls))
     return np.asarray(better.any(-1) | none)
 
 
 def _which(
-    now: Standing, future: Noise, takes: Bool[np.ndarray, " arms"], rng: np.random.Generator
+    now: Standing,
+    future: Noise,
+    takes: Bool[np.ndarray, " arms"],
+    cost: Float[np.ndarray, " arms"],
+    rng: np.random.Generator,
 ) -> Bool[np.ndarray, " futures"]:
-    """Whether the recommended arm is settled, as in `which.draw_means`, with the spread of true means known as now."""
+    """Whether the arm that `which.select` recommends is settled, with the spread of true means known as now."""
     draws, mean, df = now.draws, future.mean[:, takes], future.df[:, takes]
     error = future.variance[:, takes] / future.n[:, takes] * df / rng.chisquare(df, (_DRAWS, *df.shape))
     error = error + draws.added[takes]
     drawn = shrunk(mean, error, draws.prior[-_DRAWS:, None, takes], draws.centre, rng)
     short = drawn.max(-1, keepdims=True) - drawn
     chance, shortfall = (short <= now.margin).mean(0), short.mean(0)
-    return np.asarray(np.take_along_axis(chance, shortfall.argmin(-1)[:, None], axis=1)[:, 0] >= SETTLED)
+    loses_little = shortfall <= np.maximum(now.margin / 2, 1.25 * shortfall.min(-1, keepdims=True))
+    arm = np.where(loses_little, np.nan_to_num(cost[takes], nan=1e300), np.inf).argmin(-1)
+    return np.asarray(np.take_along_axis(chance, arm[:, None], axis=1)[:, 0] >= SETTLED)

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 
 from transferscope.decision.noise import Noise, noise
 from transferscope.decision.record import Covers, Outcome, Reason, Scores
-from transferscope.decision.whether import LOOKS, Gains, gains
+from transferscope.decision.whether import Gains, gains
 from transferscope.decision.which import DRAWS, Draws, Selection, draw_means, select, shown_worse
 
 
@@ -85,8 +85,8 @@ def stand(scores: Scores, *, margin: float, level: float, draws: int = DRAWS) ->
             outcome = "no"
         else:
             why = "unfinished" if blocked.any() else _why(found, ways, controls, beside, examples, margin, level)
-    drawn = draw_means(found, examples, draws)
-    allowed = ~shown_worse(found, examples, margin, (1 - level) / LOOKS / max(len(ways), 1))
+    drawn = draw_means(found, examples, margin, draws)
+    allowed = ~shown_worse(found, examples, margin, (1 - level) / max(len(ways), 1))
     allowed[ways[worse]] = False
     if not allowed.any():
         allowed = found.mean == found.mean.max()

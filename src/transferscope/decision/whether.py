@@ -14,9 +14,13 @@ from transferscope.decision.noise import Noise
 LEAST_SEEDS = 3
 """An arm with fewer is never called better or worse; an arm without a source needs two to be beaten."""
 
-LOOKS = 5.0
-"""The level of a look is 1 - level over this: with it the chance that any look at 3 to 12 seeds errs is 1 - level
-(docs/results/decision.md)."""
+
+def looks(n: Float[np.ndarray, "*_"]) -> Float[np.ndarray, "*_"]:
+    """What the error of a look at an arm with n seeds is divided by, so that any look errs in 1 - level at most.
+
+    Two arms of normal noise alone err at any look at 3 to 12 seeds in .046 for .05 (docs/results/decision.md).
+    """
+    return np.clip(n - 0.5, 1.0, 7.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class Pairs:
         """One-sided p-values of "the difference is at most so much"; 1 where nothing is known."""
         return Pairs(-self.value, self.stderr, self.df).above(-bound)
 
-    def half_width(self, share: float) -> Float[np.ndarray, "*studies first second"]:
+    def half_width(self, share: Float[np.ndarray, "*studies first 1"]) -> Float[np.ndarray, "*studies first second"]:
         """What the difference may be off by, but for a probability of `share` on each side."""
         known = np.isfinite(self.stderr)
         return np.where(
@@ -124,8 +128,8 @@ def gains(
     """Compare arms with a source with those without (intersection-union, Bonferroni over the arms with a source).
 
     With d_tc the difference of two means, its variance e_tc^2 = v_t / n_t + v_c / n_c + E_tc (Satterthwaite's degrees
-    of freedom, at most those of all arms together) and a = (1 - level) / LOOKS, the interval of the gain over the best
-    arm without a source is
+    of freedom, at most those of all arms together) and a = (1 - level) / looks(n_t), the interval of the gain over the
+    best arm without a source is
 
         from min_c (d_tc - q(a / T) e_tc)  to  min_c (d_tc + q(a / (T C)) e_tc)  or  min_c max_t (d_tc + q(a / C) e_tc)
 
@@ -139,20 +143,21 @@ def gains(
         examples: Variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
         level: Coverage of the intervals, together and over all looks.
     """
-    share = (1 - level) / LOOKS
+    divided = looks(found.n[..., ways])[..., None]
+    share = (1 - level) / divided
     n_ways, n_controls = len(ways), len(controls)
     beside = pairs(found, ways, controls, examples)
     lowest = beside.value - beside.half_width(share / n_ways)
     high = (beside.value + beside.half_width(share / n_ways / n_controls)).min(-1)
     most = (beside.value + beside.half_width(share / n_controls)).max(-2).min(-1)
-    above = beside.above(0.0)
+    above = beside.above(0.0) * divided
     worse = np.minimum(above.min(-1) * n_ways, above.max(-2).min(-1)[..., None]) * n_controls
     value = beside.value.min(-1)
     return Gains(
         value=value,
         low=lowest.min(-1),
         high=np.minimum(high, most[..., None]),
-        p=np.minimum(LOOKS * np.where(value > 0, beside.below(0.0).max(-1) * n_ways, worse), 1.0),
+        p=np.minimum(np.where(value > 0, (beside.below(0.0) * divided).max(-1) * n_ways, worse), 1.0),
         callable=can_be_called(found, ways, controls),
         most=np.asarray(most),
     )

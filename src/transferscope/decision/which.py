@@ -7,14 +7,15 @@ from jaxtyping import Bool, Float
 from scipy import special
 
 from transferscope.decision.noise import Noise
-from transferscope.decision.whether import LEAST_SEEDS, pairs
+from transferscope.decision.whether import LEAST_SEEDS, looks, pairs
 
 SETTLED = 0.95
 DRAWS = 2000
 _PRIOR_SD, _PRIOR_DF = 1.5, 2.0
 """Noise of a run, in points, and what it weighs where fewer than three arms have two runs."""
-_SPREAD = 1.5
-"""Half of the prior of the spread of true means lies below so many typical standard errors."""
+_SPREAD, _NEAR = 2.0, 5.0
+"""Half of the prior of the spread of true means lies below _SPREAD typical standard errors. Arms below the best by more
+than the margin and _NEAR standard errors are not of one population with it."""
 _SPREADS, _TAILS = 24, 2.0 / special.chdtri(2.0, 1 - (np.arange(6) + 0.5) / 6)
 """A grid for it, and Student's t with 2 degrees of freedom as a mixture of normal ones: their variances."""
 
@@ -27,7 +28,7 @@ class Draws:
         means: The true mean.
         variance: Of a run over seeds.
         prior: Variance of the true mean around `centre` before any run.
-        centre: Median of the means over seeds.
+        centre: Median of the means over seeds of arms that may be the best.
         added: What the draw of the test examples, and seeds that other arms lack, add to the variance of each mean,
             shape (A,).
     """
@@ -56,18 +57,21 @@ class Selection:
     better: Float[np.ndarray, " arms"]
 
 
-def draw_means(found: Noise, examples: Float[np.ndarray, "arms arms"] | None, count: int = DRAWS) -> Draws:
+def draw_means(
+    found: Noise, examples: Float[np.ndarray, "arms arms"] | None, margin: float, count: int = DRAWS
+) -> Draws:
     """What the true means may be, given the runs.
 
-        y_a ~ N(theta_a, V_a / n_a),  theta_a ~ median(y) + tau t_2,  tau ~ half-Cauchy,  V_a = v_a df_a / chi2_df_a
+        y_a ~ N(theta_a, V_a / n_a),  theta_a ~ centre + tau t_2,  tau ~ half-Cauchy,  V_a = v_a df_a / chi2_df_a
 
-    Means that differ by no more than their errors are shrunk towards each other, and an arm far off does not widen the
-    rest. What pairs of arms have beside v_a / n_a + v_b / n_b, from test examples and from seeds that they do not
-    share, is taken apart by arm.
+    Means that differ by no more than their errors are shrunk towards each other. Centre (the median) and tau are those
+    of the arms that may be the best; the others lie far below and keep their means. What pairs of arms have beside
+    v_a / n_a + v_b / n_b, from test examples and from seeds that they do not share, is taken apart by arm.
 
     Args:
         found: Means and noise of arms that have a run, shape (A,).
         examples: E, the variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
+        margin: Differences up to this do not matter.
         count: Number of draws; the same numbers give the same draws.
     """
     k = len(found.mean)
@@ -85,19 +89,21 @@ def draw_means(found: Noise, examples: Float[np.ndarray, "arms arms"] | None, co
     stderr = np.sqrt(of_seeds + added)
     rng = np.random.default_rng(5)
     drawn = variance * df / rng.chisquare(df, (count, k))
-    centre = float(np.median(found.mean))
+    best = int(found.mean.argmax())
+    near = found.mean >= found.mean[best] - margin - _NEAR * np.hypot(stderr, stderr[best])
+    centre = float(np.median(found.mean[near]))
     off = found.mean - centre
     tau = _SPREAD * np.median(stderr) * np.tan(np.pi / 2 * (np.arange(_SPREADS) + 0.5) / _SPREADS)
     spread = tau[:, None] ** 2 * _TAILS
     marginal = spread[:, None] + (of_seeds * df / np.maximum(df - 2, 1) + added)[:, None]
     density = np.exp(-0.5 * off[:, None] ** 2 / marginal) / np.sqrt(marginal) + 1e-300
-    weight = np.log(density.mean(axis=2)).sum(axis=1) * (k - 1) / k
+    weight = np.log(density.mean(axis=2))[:, near].mean(axis=1) * (near.sum() - 1)
     weight = np.exp(weight - weight.max()).cumsum()
     at = np.searchsorted(weight, weight[-1] * rng.random(count), side="right").clip(max=_SPREADS - 1)
     shares = density.cumsum(axis=2)
     shares = (shares / shares[:, :, -1:])[at]
     tail = (shares[:, :, :-1] < rng.random((count, k, 1))).sum(axis=2)
-    prior = spread[at[:, None], tail]
+    prior = np.where(near, spread[at[:, None], tail], 1e12)
     means = shrunk(found.mean, drawn / found.n + added, prior, centre, rng)
     return Draws(means, drawn, prior, centre, added)
 
@@ -161,9 +167,9 @@ def shown_worse(
         found: Means and noise of arms that have a run, shape (A,).
         examples: As in `draw_means`.
         margin: Differences up to this do not matter.
-        share: One-sided error of each comparison.
+        share: One-sided error of each comparison, over all looks.
     """
     every = np.arange(len(found.mean))
-    shown = pairs(found, every, every, examples).below(margin) < share
+    shown = pairs(found, every, every, examples).below(margin) * looks(found.n)[:, None] < share
     able = (found.n >= LEAST_SEEDS) & ~found.unstable
     return np.asarray((shown & able[:, None]).any(axis=0))

@@ -181,7 +181,8 @@ class Race:
         if wanted:
             return [], "time" if over["time"] else "long runs", tuple(left_out)
         margin = settings.margin
-        settled = all(decide(look.scores, margin=margin).settled for look in looks.values())
+        found = [decide(look.scores, margin=margin) for look in looks.values()]
+        settled = all(one.settled if settings.question == "which" else one.outcome != "open" for one in found)
         return [], "settled" if settled else "seeds", tuple(left_out)
 
     def _next(
@@ -199,7 +200,8 @@ class Race:
 
         if found := runs(self._settings.question):
             return found
-        few = (~np.isnan(scores.values)).sum(axis=1) < LEAST_SEEDS
+        best = np.array(scores.arms) == decide(scores, margin=self._settings.margin).best_with
+        few = ((~np.isnan(scores.values)).sum(axis=1) < LEAST_SEEDS) & (best | ~scores.with_source)
         return [run for run in runs("whether") if few[run[0]]]  # so that the gain of what is recommended can be called
 
     def _merged(self, queues: list[list[tuple[float, str]]], room: int) -> list[str]:

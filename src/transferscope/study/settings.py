@@ -215,7 +215,7 @@ class RaceSettings:
     """A race: only runs that can still change the answer are made, of those that the study file allows.
 
     Attributes:
-        question: "which" arm to use, or "whether" a source helps, which takes more runs.
+        question: "which" arm to use, or "whether" a source helps.
         margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
             labels of each input, or of R² for numbers.
         runs: Most runs to make, at least 2; None for no such limit.

@@ -102,7 +102,7 @@ def compare(
             default settings, for the report's section "Why".
         seeds: Make every run with so many repetitions, each with its own few-shot subset and initialisation, at least
             1; with `runs` or `minutes` the most of one arm. None until the question is settled.
-        question: "which" arm to use, or "whether" a source helps, which takes more runs.
+        question: "which" arm to use, or "whether" a source helps.
         margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
             labels of each input, or of R² for numbers. None for 1.
         runs: Most runs, at least 2; None for no such limit.
