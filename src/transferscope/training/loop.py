@@ -1,10 +1,12 @@
 """The one training loop: pre-training and every method run through it."""
 
+import inspect
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import torch
@@ -281,12 +283,22 @@ def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.
     ]
     fused = all(p.device.type in ("cpu", "cuda") for p in learner.trained_parameters())
     if settings.optimiser == "sgd":
-        sgd = torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, fused=fused)
+        sgd = _Sgd(groups, lr=settings.lr, momentum=settings.momentum, fused=fused)
         if settings.momentum:  # the fused step wants buffers of all or of none; some blocks are trained later
             for parameter in learner.trained_parameters():
                 sgd.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
         return sgd
-    return torch.optim.AdamW(groups, lr=settings.lr, betas=(settings.momentum, 0.999), fused=fused)
+    return _AdamW(groups, lr=settings.lr, betas=(settings.momentum, 0.999), fused=fused)
+
+
+def _without_compiler(kind: Any) -> Any:
+    """The optimiser with the functions below torch's wrappers for its compiler, whose import takes a second."""
+    names = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+    plain = {name: inspect.unwrap(getattr(kind, name)) for name in names}
+    return type(kind.__name__, (kind,), {**plain, "step": torch.no_grad()(inspect.unwrap(kind.step))})
+
+
+_Sgd, _AdamW = _without_compiler(torch.optim.SGD), _without_compiler(torch.optim.AdamW)
 
 
 @contextmanager
