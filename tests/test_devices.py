@@ -82,7 +82,7 @@ def test_a_diagnostic_on_a_device(name: str) -> None:
     for subject in (mlp_subject(), *([] if name in WITHOUT_BATCH_NORM else [cnn_subject()])):
         expected = diagnostic.measure(subject).records
         with fake_device("cuda"):
-            found = diagnostic.measure(on_device(subject, torch.device("cuda", 0))).records
+            found = diagnostic.measure(_on(subject, torch.device("cuda", 0))).records
         for one, other in zip(found, expected, strict=True):
             assert one.estimate.value == pytest.approx(other.estimate.value, rel=1e-3, abs=1e-5, nan_ok=True)
 
@@ -96,7 +96,7 @@ def test_recurrent_networks_on_a_device(layer: Any) -> None:
     for diagnostic in few:
         expected = diagnostic.measure(subject).records
         with fake_device("cuda"):
-            found = diagnostic.measure(on_device(subject, torch.device("cuda", 0))).records
+            found = diagnostic.measure(_on(subject, torch.device("cuda", 0))).records
         assert [one.estimate.value for one in found] == pytest.approx([one.estimate.value for one in expected])
 
 
@@ -119,7 +119,7 @@ def test_diagnostics_are_measured_where_there_is_float64(monkeypatch: pytest.Mon
     assert exact_device("mps").type == "cpu"
 
 
-def on_device(subject: Subject, device: torch.device) -> Subject:
+def _on(subject: Subject, device: torch.device) -> Subject:
     def moved(value: Any) -> Any:
         if isinstance(value, Examples):
             return Examples(value.inputs.to(device), value.labels.to(device))
