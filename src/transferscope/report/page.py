@@ -93,8 +93,8 @@ class ReportFiles:
 
     Attributes:
         html: The page; it needs nothing beside it.
-        files: Figures (SVG, and PDF where asked for) and tables (CSV), in the folder `NAME.files` beside the page; empty
-            where none were asked for.
+        files: Figures (SVG, and PDF where asked for) and tables (CSV), in the folder `NAME.files` beside the page;
+            empty where none were asked for.
         verdict: What the page says first.
     """
 

@@ -20,11 +20,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Bool, Float, Int
-from scipy import stats
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
+from scipy import special
 
 Rule = Literal["static", "low-rank", "combined", "gaussian-process"]
 RULES: tuple[Rule, ...] = get_args(Rule)
@@ -67,7 +65,7 @@ def static_list(scores: Float[np.ndarray, "T A"]) -> Float[np.ndarray, " A"]:
     for task, row in enumerate(scores):
         known = np.isfinite(row)
         if known.sum() > 1:
-            shares[task, known] = (stats.rankdata(row[known]) - 1) / (known.sum() - 1)
+            shares[task, known] = (pd.Series(row[known]).rank().to_numpy() - 1) / (known.sum() - 1)
     counts = np.isfinite(shares).sum(axis=0)
     return np.where(counts > 0, np.nansum(shares, axis=0) / np.maximum(counts, 1), 0.5)
 
@@ -115,7 +113,8 @@ def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float], rule:
     best = values.max()
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (expected - best) / sd
-        improvement = np.where(sd > 0, (expected - best) * stats.norm.cdf(u) + sd * stats.norm.pdf(u), 0.0)
+        density = np.exp(-np.square(u) / 2) / np.sqrt(2 * np.pi)
+        improvement = np.where(sd > 0, (expected - best) * special.ndtr(u) + sd * density, 0.0)
     return Prediction(expected, sd, np.nan_to_num(improvement))
 
 
@@ -159,6 +158,10 @@ def _gaussian_process(
     seen: Float[np.ndarray, " P"],
 ) -> tuple[Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
     """Mean and standard deviation over arms, whose inputs are what they scored on the known tasks."""
+    from sklearn.exceptions import ConvergenceWarning  # here, as `compare` reads this module and not this rule
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
+
     inputs = left.T / np.sqrt(max(len(left), 1))
     kernel = (
         ConstantKernel(0.3, (0.01, 10.0)) * RBF(1.0, (0.2, 5.0))
