@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar, cast
 
 import psutil
 import torch
@@ -32,6 +32,8 @@ HeldOut = Callable[[], tuple[float, ...]]
 
 Watch = Callable[[int], None]
 """Called with the learner unchanged after a step (counted from 0 = before training), to keep a copy of it."""
+
+_Optimiser = TypeVar("_Optimiser", bound=torch.optim.Optimizer)
 
 CHECK_EVERY = 50
 """Steps between two checks that the loss is finite; each check waits for the device."""
@@ -291,11 +293,12 @@ def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.
     return _AdamW(groups, lr=settings.lr, betas=(settings.momentum, 0.999), fused=fused)
 
 
-def _without_compiler(kind: Any) -> Any:
+def _without_compiler(kind: type[_Optimiser]) -> type[_Optimiser]:
     """The optimiser with the functions below torch's wrappers for its compiler, whose import takes a second."""
     names = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
     plain = {name: inspect.unwrap(getattr(kind, name)) for name in names}
-    return type(kind.__name__, (kind,), {**plain, "step": torch.no_grad()(inspect.unwrap(kind.step))})
+    step = torch.no_grad()(inspect.unwrap(kind.step))
+    return cast(type[_Optimiser], type(kind.__name__, (kind,), {**plain, "step": step}))
 
 
 _Sgd, _AdamW = _without_compiler(torch.optim.SGD), _without_compiler(torch.optim.AdamW)
