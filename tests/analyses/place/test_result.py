@@ -206,6 +206,7 @@ def test_the_page_has_the_section_with_its_files_and_everything_escaped(tmp_path
     assert page.count("&lt;script&gt;alert(1)&lt;/script&gt; $x$") >= 4
     names = {path.name for path in written.files}
     assert {f"placements.{ending}" for ending in ("svg", "csv")} <= names
+    assert not any(name.endswith(".pdf") for name in names)
     table = pd.read_csv(tmp_path / "r.files" / "placements.csv")
     modelled = table[table["name"] == "modelled"]
     assert modelled["value"].tolist() == [-0.11, -math.inf]
