@@ -167,3 +167,11 @@ def test_a_method_on_a_device_with_every_network_and_its_curve(case: str, device
     if not tried.takes():
         pytest.skip("it learns from tables")
     _fit(tried, device, 4, 10)
+
+
+@pytest.mark.parametrize("case", ["merlin", "merlin-ft"])
+def test_a_step_of_merlin_waits_once_for_its_ridge(case: str) -> None:
+    """For the eigenvalues that choose it."""
+    tried = MethodCase(CASES[case])
+    waits = Counter(_fit(tried, "cuda", 8, 0)[1]) - Counter(_fit(tried, "cuda", 4, 0)[1])
+    assert waits == {"_linalg_eigh": 4}

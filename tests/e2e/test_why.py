@@ -121,7 +121,7 @@ def test_the_page_says_why(report: ReportFiles) -> None:
     ):
         assert words in page
     names = {path.name for path in report.files}
-    assert {"diagnostics.csv", "diagnostics-training.svg", "checkpoints.pdf"} <= names
+    assert {"diagnostics.csv", "diagnostics-training.svg", "checkpoints.svg"} <= names
 
 
 def test_the_table_behind_the_figure_holds_every_network(report: ReportFiles) -> None:

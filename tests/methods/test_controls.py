@@ -238,7 +238,7 @@ def test_the_unchanged_source_model_of_numbers_is_brought_to_the_units_of_the_ta
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_outputs", [1, 3])
 @pytest.mark.parametrize(("n", "width", "rank"), [(90, 12, 12), (60, 40, 10), (41, 40, 40), (40, 40, 40), (30, 90, 7)])
-def test_the_ridge_probe_of_much_data_is_that_of_scikit_learn(
+def test_the_ridge_probe_is_that_of_scikit_learn(
     n: int, width: int, rank: int, n_outputs: int, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few numbers at a time; the last example has no weight."""
@@ -250,17 +250,14 @@ def test_the_ridge_probe_of_much_data_is_that_of_scikit_learn(
     exact, targets = features.double().numpy(), labels.double().numpy()
     scale = np.square(exact - exact.mean(axis=0)).sum(axis=1).mean()
     expected: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(exact, targets, sample_weight=weights)
-    monkeypatch.setattr("transferscope.methods.probe_head.SMALL_WORK", 0)
-    monkeypatch.setattr("transferscope.methods.large_ridge.AT_ONCE", 150)
+    monkeypatch.setattr("transferscope.methods.ridge_fit.AT_ONCE", 150)
     monkeypatch.setattr("sklearn.linear_model.RidgeCV", None)  # it is not asked
     found = ridge_probe(features, labels, n_outputs, None if weights is None else torch.from_numpy(weights)).head
     assert found.weight.detach().numpy() == pytest.approx(np.atleast_2d(expected.coef_), rel=1e-4, abs=1e-6)
     assert found.bias.detach().numpy() == pytest.approx(np.atleast_1d(expected.intercept_), rel=1e-4, abs=1e-5)
 
 
-@pytest.mark.parametrize("most", [0, 1e9])
-def test_features_that_are_not_finite_are_refused(most: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transferscope.methods.probe_head.SMALL_WORK", most)
+def test_features_that_are_not_finite_are_refused() -> None:
     features = torch.randn(30, 4)
     features[3, 1] = torch.nan
     with pytest.raises(DataError, match="features of some examples are no finite numbers"):

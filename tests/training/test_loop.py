@@ -1,6 +1,8 @@
 """The loop against a naive one, and its resumption."""
 
 import random
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -220,3 +222,21 @@ def test_progress_is_told() -> None:
     options = RunOptions(seed=4, on_progress=lambda done, total: told.append((done, total)))
     train(learner_of(module()), SETTINGS, options, n_steps=120)
     assert told == [(50, 120), (100, 120), (120, 120)]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
+def test_training_does_not_import_the_compiler_of_torch(optimiser: str) -> None:
+    """It takes a second in each process, and is not used."""
+    code = f"""
+import sys, torch
+from transferscope.training import *
+head = torch.nn.Linear(2, 2)
+one = torch.ones(1)
+draw = Draw(TensorSet(torch.randn(8, 2), torch.arange(8) % 2, 0 * one, one, 2))
+loss = lambda batches, step: task_loss(head(batches["target"].inputs), batches["target"].labels)
+learner = Learner(head, [ParameterGroup(list(head.parameters()))], {{"target": draw}}, loss)
+train(learner, TrainingSettings(steps=3, optimiser="{optimiser}"), RunOptions(0), n_steps=3)
+assert "torch._dynamo" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -23,13 +23,16 @@ from transferscope.statements import Statement, state
 from transferscope.store import Store
 
 
-def build_report(store: Store, study: str, out: Path, *, refreshed_every: int | None = None) -> ReportFiles:
+def build_report(
+    store: Store, study: str, out: Path, *, pdf: bool = False, refreshed_every: int | None = None
+) -> ReportFiles:
     """Write the report on a study, complete or not, with figures and tables in a folder beside the page.
 
     Args:
         store: Where the study is.
         study: Its name.
         out: The HTML file to write; one that exists is replaced.
+        pdf: Whether figures are written as PDF, too, and not as SVG alone.
         refreshed_every: Seconds after which a browser reads the page again, while the study runs; None for never.
 
     Returns:
@@ -47,7 +50,7 @@ def build_report(store: Store, study: str, out: Path, *, refreshed_every: int | 
         title=summary.frames.study.name,
         verdict=summary.verdict,
         facts=summary.in_short,
-        with_files=True,
+        files=("svg", "pdf") if pdf else ("svg",),
         refreshed_every=refreshed_every,
     )
 

@@ -26,6 +26,7 @@ def report(
     watch: Annotated[
         bool, typer.Option("--watch", help="Write it anew while the study runs, until it is complete or Ctrl-C.")
     ] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Write its figures as PDF, too, and not as SVG alone.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the report on a study: one HTML file, with figures and tables in a folder beside it."""
@@ -41,7 +42,7 @@ def report(
         if is_own and (other := metric_in_words(Path(study_or_store), store.study(chosen).spec)):
             typer.echo(f"note: {other}", err=True)
         page = out or Path(f"{file_name(chosen)}.html")
-        written = _watched(store, chosen, page) if watch else build_report(store, chosen, page)
+        written = _watched(store, chosen, page, pdf=pdf) if watch else build_report(store, chosen, page, pdf=pdf)
     if as_json:
         verdict = {"headline": written.verdict.headline, "sentences": list(written.verdict.sentences)}
         files = [str(file) for file in (written.html, *written.files)]
@@ -51,7 +52,7 @@ def report(
     typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
 
 
-def _watched(store: "Store", study: str, out: Path) -> "ReportFiles":
+def _watched(store: "Store", study: str, out: Path, *, pdf: bool) -> "ReportFiles":
     """Write the page whenever the store has changed, and once more for good when the study is complete or at Ctrl-C."""
     from transferscope.analyses.study_page import build_report
     from transferscope.study.status import race_state
@@ -76,7 +77,7 @@ def _watched(store: "Store", study: str, out: Path) -> "ReportFiles":
             time.sleep(WATCH_SECONDS)
     except KeyboardInterrupt:
         typer.echo("stopped watching", err=True)
-    return build_report(store, study, out)
+    return build_report(store, study, out, pdf=pdf)
 
 
 def _located(study_or_store: str, study: str | None) -> tuple[str, str | None]:

@@ -102,7 +102,7 @@ def choose_ridge(
 
     With X X^T = V diag(w) V^T and s_j = lambda / (w_j + lambda), the residuals R = V diag(s) V^T T and
     d_i = sum_j V_ij^2 s_j - 1/n give the error R_i / d_i of the head that was fitted without example i. Computed in
-    float64 from the smaller of X X^T and X^T X; nothing is differentiated.
+    float64 from the smaller of X X^T and X^T X; nothing is differentiated. The eigenvalues alone wait for a GPU.
 
     Args:
         centred: X, features less their mean.
@@ -118,22 +118,23 @@ def choose_ridge(
     n, m = x.shape
     gram = x @ x.T if n <= m else x.T @ x
     trace = gram.trace()
-    unknown = torch.full((), torch.nan, dtype=torch.float64, device=exact)
-    if n < 2 or not (torch.isfinite(gram).all() and torch.isfinite(t).all()) or trace <= 0:
-        ridge = unknown if not torch.isfinite(trace) else torch.ones_like(unknown)
-        return RidgeChoice(ridge.to(centred), unknown.to(centred))
-    w, v = torch.linalg.eigh(gram)
+    fallback = torch.where(torch.isfinite(trace), 1.0, torch.nan)
+    if n < 2:
+        return RidgeChoice(fallback.to(centred), torch.full_like(fallback, torch.nan).to(centred))
+    known = torch.isfinite(gram).all() & torch.isfinite(t).all() & (trace > 0)
+    w, v = torch.linalg.eigh(torch.where(known, gram, torch.eye(len(gram), dtype=gram.dtype, device=exact)))
     w = w.clamp(min=0)
     p = v * w.sqrt() if n <= m else x @ v  # (n, min(n, m)), X X^T = P P^T
-    grid = torch.tensor(RIDGE_GRID, dtype=torch.float64, device=exact) * trace / n  # (g,)
+    grid = torch.tensor(RIDGE_GRID, dtype=torch.float64).to(exact, non_blocking=True) * trace / n  # (g,)
     shrunk = 1 / (w + grid[:, None])  # (g, min(n, m))
     residuals = t - p @ (shrunk[:, :, None] * (p.T @ t))  # (g, n, K)
     part = torch.full((n,), 1 / n, dtype=torch.float64, device=exact) if parts is None else parts.to(x)
     d = 1 - part - shrunk @ p.square().T  # (g, n)
     risks = (residuals / d[:, :, None]).square().sum(dim=2).mean(dim=1)  # (g,)
-    best = risks.argmin()
+    best = risks.argmin(dim=0, keepdim=True)
     of_the_mean = (t / (1 - part)[:, None]).square().sum(dim=1).mean()
-    return RidgeChoice(grid[best].to(centred), (risks[best] / of_the_mean).to(centred))
+    ridge, risk = grid.gather(0, best)[0], risks.gather(0, best)[0] / of_the_mean
+    return RidgeChoice(torch.where(known, ridge, fallback).to(centred), torch.where(known, risk, torch.nan).to(centred))
 
 
 def leave_one_out_head(

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
 from transferscope.methods.held_out import harm, labels_needed, stratified_folds
-from transferscope.methods.large_ridge import is_finite, large_ridge, ridge_work
+from transferscope.methods.ridge_fit import is_finite, ridge_fit
 from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import TensorSet, TrainingSettings, encode, example_weights, weights_in
 
@@ -20,9 +20,6 @@ LOGISTIC_PENALTY, LOGISTIC_ITERATIONS = 0.01, 1000
 
 FOLDS, MOST_JUDGED = 5, 600
 """Folds by which one of both is chosen, and examples that they are made of at most."""
-
-SMALL_WORK = 2e10
-"""Multiplications up to which a ridge probe is scikit-learn's; `large_ridge` gives the same in less time and memory."""
 
 
 @dataclass(frozen=True)
@@ -79,24 +76,11 @@ def ridge_probe(
     targets = encode(labels, n_outputs).to("cpu", torch.float64).numpy()
     each = None if weights is None else weights.to("cpu", torch.float64).numpy()
     if each is None or each.ndim == 1:
-        coefficients, intercepts = _ridge(features, targets, each)
+        coefficients, intercepts = ridge_fit(features, targets, RIDGE_GRID, each)
     else:
-        solutions = [_ridge(features, targets[:, k, None], each[:, k]) for k in range(n_outputs)]
+        solutions = [ridge_fit(features, targets[:, k, None], RIDGE_GRID, each[:, k]) for k in range(n_outputs)]
         coefficients, intercepts = (np.concatenate(parts) for parts in zip(*solutions, strict=True))
     return ProbeFit(_head(coefficients, intercepts, device), converged=True)
-
-
-def _ridge(
-    features: Float[Tensor, "N m"], targets: Float[np.ndarray, "N K"], weights: Float[np.ndarray, " N"] | None
-) -> tuple[Float[np.ndarray, "K m"], Float[np.ndarray, " K"]]:
-    if ridge_work(len(features), features.shape[1], targets.shape[1], len(RIDGE_GRID)) > SMALL_WORK:
-        return large_ridge(features, targets, RIDGE_GRID, weights)
-    from sklearn.linear_model import RidgeCV  # here: scikit-learn is a third of what a worker imports
-
-    design = features.to(torch.float64).numpy()
-    scale = float(np.square(design - design.mean(axis=0)).sum(axis=1).mean()) or 1.0
-    model = RidgeCV(RIDGE_GRID * scale).fit(design, targets, sample_weight=weights)
-    return np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
 
 
 def logistic_probe(

@@ -93,8 +93,8 @@ class ReportFiles:
 
     Attributes:
         html: The page; it needs nothing beside it.
-        files: Figures (SVG, PDF) and tables (CSV), in the folder `NAME.files` beside the page; empty where none were
-            asked for.
+        files: Figures (SVG, and PDF where asked for) and tables (CSV), in the folder `NAME.files` beside the page;
+            empty where none were asked for.
         verdict: What the page says first.
     """
 
@@ -111,7 +111,7 @@ def write_page(
     title: str,
     verdict: Verdict,
     facts: str = "",
-    with_files: bool = False,
+    files: tuple[Literal["svg", "pdf"], ...] = (),
     refreshed_every: int | None = None,
 ) -> ReportFiles:
     """Write sections as one self-contained HTML page.
@@ -126,7 +126,7 @@ def write_page(
         title: What it is about.
         verdict: The answer; its headline goes into the title of the window.
         facts: What was studied, in one line below the title; may be empty.
-        with_files: Whether figures and tables are written as SVG, PDF and CSV too, into `NAME.files` beside the page.
+        files: As what figures are written into `NAME.files` beside the page, which then holds all tables as CSV, too.
         refreshed_every: Seconds after which a browser reads the page again; None for a page that stays as it is.
 
     Returns:
@@ -138,7 +138,7 @@ def write_page(
     if not out.name:
         raise StoreError(f"{str(out)!r} is a folder and no file to write the report to; give one, as in report.html")
     folder = out.with_suffix(".files")
-    settings = {"files_folder": folder.name} if with_files else {}
+    settings = {"files_folder": folder.name, "endings": [*files, "csv"]} if files else {}
     script = (package_files("transferscope.report") / "templates" / "report.js").read_text(encoding="utf-8")
     page = (
         _environment()
@@ -157,13 +157,13 @@ def write_page(
         )
     )
     try:
-        files = save_sections(sections, folder) if with_files else []
+        written = save_sections(sections, folder, pdf="pdf" in files) if files else []
         write_text(out, page)
     except OSError as error:
         raise StoreError(
             f"the report cannot be written to {out}: {error.strerror or error}; give another place with --out"
         ) from error
-    return ReportFiles(out, tuple(files), verdict)
+    return ReportFiles(out, tuple(written), verdict)
 
 
 def render_blocks(blocks: Sequence[Block]) -> str:

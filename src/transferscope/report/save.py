@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
-from fontTools.subset import Options
 from matplotlib.figure import Figure as Canvas
 
 from transferscope.errors import missing_extra
@@ -75,20 +74,23 @@ def write_parquet(table: pd.DataFrame, path: Path) -> None:
             raise missing_extra("pyarrow", "parquet", "writing a table as Parquet") from error
 
 
-def save_figure(figure: Canvas, svg: str, folder: Path, name: str) -> list[Path]:
-    """Write the figure as SVG and PDF.
+def save_figure(figure: Canvas, svg: str, folder: Path, name: str, *, pdf: bool = True) -> list[Path]:
+    """Write the figure as SVG, and as PDF.
 
     Args:
         figure: The drawing.
         svg: The same from `to_svg`.
         folder: An existing folder.
         name: File name without ending.
+        pdf: False for SVG alone, in a tenth of the time.
 
     Returns:
         The paths written.
     """
-    paths = [folder / f"{name}.svg", folder / f"{name}.pdf"]
+    paths = [folder / f"{name}.{ending}" for ending in ("svg", *(["pdf"] if pdf else []))]
     write_text(paths[0], svg)
+    if not pdf:
+        return paths
     with drawing(), _fonts_without_layout_tables(), written_whole(paths[1]) as unfinished:
         figure.savefig(unfinished, metadata={"CreationDate": None})
     return paths
@@ -100,6 +102,8 @@ def _fonts_without_layout_tables() -> Iterator[None]:
 
     Where fontTools keeps its list of such tables elsewhere, saving takes longer and is right all the same.
     """
+    from fontTools.subset import Options  # a tenth of a second, for PDF alone
+
     dropped = getattr(Options, "_drop_tables_default", [])
     before = dropped[:]
     dropped += ["GDEF", "GPOS", "GSUB"]
@@ -109,12 +113,13 @@ def _fonts_without_layout_tables() -> Iterator[None]:
         dropped[:] = before
 
 
-def save_sections(sections: Sequence[Section], folder: Path) -> list[Path]:
-    """Write every figure of a page as SVG and PDF with the numbers behind it as CSV, and the tables that go with it.
+def save_sections(sections: Sequence[Section], folder: Path, *, pdf: bool) -> list[Path]:
+    """Write every figure of a page with the numbers behind it as CSV, and the tables that go with it.
 
     Args:
         sections: Parts of the page.
         folder: Where to; made if absent.
+        pdf: Whether figures are written as PDF, too, and not as SVG alone.
 
     Returns:
         The paths written.
@@ -124,12 +129,12 @@ def save_sections(sections: Sequence[Section], folder: Path) -> list[Path]:
     for section in sections:
         tables = dict(section.files)
         for figure in section.figures:
-            written += save_figure(figure.canvas, figure.svg, folder, figure.name)
+            written += save_figure(figure.canvas, figure.svg, folder, figure.name, pdf=pdf)
             tables[figure.name] = figure.data
         for name, table in tables.items():
             write_table(table, folder / f"{name}.csv")
             written.append(folder / f"{name}.csv")
-        written += save_sections(section.sections, folder)
+        written += save_sections(section.sections, folder, pdf=pdf)
     return written
 
 

@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import special, stats
+from scipy import special
 
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations
@@ -185,6 +185,8 @@ def _level(
     mean = float(np.average(y, weights=precision))
     scale = np.sqrt((precision @ (y - mean) ** 2 + prior_squares) / degrees / precision.sum())
     level = np.maximum(mean + scale * steps[:, 0], y.min())
+    from scipy import stats  # here and below: it takes half a second to import
+
     ranks = (stats.rankdata(steps[:, 1]) - 0.5) / len(steps)
     rate = PRIOR_RATE_MEDIAN * np.exp(PRIOR_RATE_LOG_SD * special.ndtri(ranks))
     return np.stack([rate, np.full(len(steps), 1e-9 * y.min()), level], axis=1), np.ones(len(steps))
@@ -225,6 +227,8 @@ def _log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
 @cache
 def t_points(degrees: float) -> Float[np.ndarray, "R 2"]:
     """Quasi-random points of the standard bivariate t."""
+    from scipy import stats
+
     uniform = stats.qmc.Halton(3, scramble=False).random(DRAWS_PER_RATE + 1)[1:]
     normal = special.ndtri(uniform[:, :2])
     result: Float[np.ndarray, "R 2"] = normal / np.sqrt(special.chdtri(degrees, 1 - uniform[:, 2:]) / degrees)

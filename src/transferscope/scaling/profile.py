@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy import special, stats
+from scipy import special
 
 from transferscope.scaling.laws.law import Parameter
 from transferscope.scaling.solve import HUBER_DELTA, PROFILE, Effort, Problem, Solution, nnls, polish, solve
@@ -87,7 +87,7 @@ def profile_sets(
     unit, _ = unit_of_cost(problem, solution, degrees)
     unit += 1e-28
     unit = max(1.0, unit) if known_noise and problem.loss != "huber" else unit
-    allowed = float(solution.cost[0] + unit * stats.t.ppf((1 + level) / 2, degrees) ** 2)
+    allowed = float(solution.cost[0] + unit * special.stdtrit(degrees, (1 + level) / 2) ** 2)
     return {
         problem.law.names[j]: _profile(problem, solution, j, allowed, level) for j in map(int, np.flatnonzero(~held))
     }

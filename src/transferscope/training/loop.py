@@ -1,10 +1,12 @@
 """The one training loop: pre-training and every method run through it."""
 
+import inspect
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeVar, cast
 
 import psutil
 import torch
@@ -30,6 +32,8 @@ HeldOut = Callable[[], tuple[float, ...]]
 
 Watch = Callable[[int], None]
 """Called with the learner unchanged after a step (counted from 0 = before training), to keep a copy of it."""
+
+_Optimiser = TypeVar("_Optimiser", bound=torch.optim.Optimizer)
 
 CHECK_EVERY = 50
 """Steps between two checks that the loss is finite; each check waits for the device."""
@@ -281,12 +285,23 @@ def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.
     ]
     fused = all(p.device.type in ("cpu", "cuda") for p in learner.trained_parameters())
     if settings.optimiser == "sgd":
-        sgd = torch.optim.SGD(groups, lr=settings.lr, momentum=settings.momentum, fused=fused)
+        sgd = _Sgd(groups, lr=settings.lr, momentum=settings.momentum, fused=fused)
         if settings.momentum:  # the fused step wants buffers of all or of none; some blocks are trained later
             for parameter in learner.trained_parameters():
                 sgd.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
         return sgd
-    return torch.optim.AdamW(groups, lr=settings.lr, betas=(settings.momentum, 0.999), fused=fused)
+    return _AdamW(groups, lr=settings.lr, betas=(settings.momentum, 0.999), fused=fused)
+
+
+def _without_compiler(kind: type[_Optimiser]) -> type[_Optimiser]:
+    """The optimiser with the functions below torch's wrappers for its compiler, whose import takes a second."""
+    names = ("add_param_group", "zero_grad", "state_dict", "load_state_dict")
+    plain = {name: inspect.unwrap(getattr(kind, name)) for name in names}
+    step = torch.no_grad()(inspect.unwrap(kind.step))
+    return cast(type[_Optimiser], type(kind.__name__, (kind,), {**plain, "step": step}))
+
+
+_Sgd, _AdamW = _without_compiler(torch.optim.SGD), _without_compiler(torch.optim.AdamW)
 
 
 @contextmanager

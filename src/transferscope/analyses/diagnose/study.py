@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.summary import Summary
@@ -151,6 +150,8 @@ def _log_ratio(values: pd.Series, scratch: pd.Series) -> Estimate | None:
 
 
 def _correlation(summary: Summary, rows: pd.DataFrame) -> Estimate | None:
+    from scipy import stats  # here: it takes half a second to import
+
     runs = summary.runs.rename(columns={"value": "score"})
     joined = rows.merge(runs, on=["source", "method", "n_target", "seed"])
     sign = -1.0 if summary.frames.metric.higher_is_better else 1.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy import stats
+from scipy import special
 
 RANK = 2
 LEAST_SPREAD = 0.15
@@ -79,7 +79,8 @@ def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float]) -> Pr
     best = values.max()
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (expected - best) / sd
-        improvement = np.where(sd > 0, (expected - best) * stats.norm.cdf(u) + sd * stats.norm.pdf(u), 0.0)
+        density = np.exp(-np.square(u) / 2) / np.sqrt(2 * np.pi)
+        improvement = np.where(sd > 0, (expected - best) * special.ndtr(u) + sd * density, 0.0)
     return Prediction(expected, sd, np.nan_to_num(improvement))
 
 

@@ -136,7 +136,7 @@ class ResultsComparison(ComparisonResult):
             title=self.title,
             verdict=self.verdict,
             facts=self.summary.in_short,
-            with_files=True,
+            files=("svg",),
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scipy import stats
+from scipy import special
 
 from transferscope.errors import DataError, SettingsError
 from transferscope.wording import listed, number_words
@@ -218,7 +218,7 @@ def _explains(
         total, rest = float(y @ y), float(((y - x @ solved) ** 2).sum())
         if rank > 0 and degrees > 0 and total > 1e-20 * float(raw @ raw):
             ratio = (total - rest) / rank / max(rest / degrees, 1e-30)
-            if stats.f.sf(ratio, rank, degrees) < EXPLAINS / 2:
+            if special.fdtrc(rank, degrees, ratio) < EXPLAINS / 2:
                 return True
     return False
 

@@ -8,7 +8,6 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from transferscope.analyses.scaling.checks import (
     LOSSES,
@@ -323,6 +322,8 @@ def as_errors(
 
 def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float | None) -> bool:
     """Whether higher values are better, from the name of the column and the trend of its values over the sizes."""
+    from scipy import stats  # here: it takes half a second to import
+
     words = words_in(str(name))
     ranks = np.sum([size.rank() for size in sizes], axis=0)
     varies = len(np.unique(ranks)) > 1 and values.nunique() > 1

@@ -7,10 +7,8 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import pooch
-import requests
 from tqdm import tqdm
 
 from transferscope.data.arrays import Parts
@@ -18,6 +16,9 @@ from transferscope.data.npz import load_npz
 from transferscope.data.places import cache_folder, data_folder
 from transferscope.data.task import Dataset
 from transferscope.errors import CorruptDataError, DataError, MissingDataError
+
+if TYPE_CHECKING:
+    import requests
 
 Decoder = Callable[[Mapping[str, Path], int], Parts]
 """Reads the original files of a data set: takes where each `RemoteFile.name` lies, and the seed of the split for a data
@@ -99,6 +100,9 @@ def download(file: RemoteFile, folder: Path) -> Path:
 
 
 def _download_from(address: str, file: RemoteFile, folder: Path) -> Path:
+    import pooch  # here, like requests: only a download needs them
+    import requests
+
     store = pooch.create(
         path=folder,
         base_url="",
@@ -121,6 +125,8 @@ def _download_from(address: str, file: RemoteFile, folder: Path) -> Path:
 
 def _stream(address: str, output: str, _: object) -> None:
     """Copy the content of an address to a file; the progress bar is for terminals only."""
+    import requests
+
     request = requests.get(address, stream=True, timeout=_TIMEOUT, headers={"Accept-Encoding": "identity"})
     with request as response, Path(output).open("wb") as stream:
         response.raise_for_status()
@@ -131,7 +137,9 @@ def _stream(address: str, output: str, _: object) -> None:
                 bar.update(len(chunk))
 
 
-def _reason(error: requests.RequestException) -> str:
+def _reason(error: "requests.RequestException") -> str:
+    import requests
+
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"answers {error.response.status_code} {error.response.reason}"
     if isinstance(error, requests.Timeout):

@@ -5,12 +5,14 @@ once per font as a field of distances to its outline (`atlas`); an image samples
 and is painted and lit (`scene`), many images at a time.
 """
 
+from functools import lru_cache
+
 import numpy as np
 import PIL
 
 from transferscope.data.glyphs.atlas import make_atlas
 from transferscope.data.glyphs.layer import make_canvas
-from transferscope.data.glyphs.scene import GlyphSettings, render
+from transferscope.data.glyphs.scene import GlyphSettings, Scenes, render
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError
 
@@ -19,6 +21,7 @@ TEST_START = 2**40  # test images are counted from here: no training set is that
 # Images drawn at once; their intermediate arrays fit in a processor's cache. Chunks are always whole and start at its
 # multiples, as matrix products round differently for other numbers of rows.
 _CHUNK = 256
+_CHUNKS_KEPT = 64  # those of 16,000 images, about 50 MB for 32 x 32 pixels in colour
 _DEFAULT = GlyphSettings()
 
 
@@ -50,17 +53,22 @@ def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int 
     """
     if n < 1 or start < 0:
         raise SettingsError(f"{n} glyphs from index {start} were asked for; expected at least 1, from index 0 or more")
-    atlas = make_atlas(settings.fonts, settings.characters)
-    canvas = make_canvas(settings.size)
     images = np.empty((n, settings.n_channels, settings.size, settings.size), np.uint8)
     labels = np.empty(n, np.int64)
     stop = start + n
     for first in range(start - start % _CHUNK, stop, _CHUNK):
-        scenes = render(_CHUNK, settings, atlas, canvas, seed=seed, start=first)
+        scenes = _chunk(settings, seed, first)
         low, high = max(start, first), min(stop, first + _CHUNK)
         images[low - start : high - start] = scenes.images[low - first : high - first]
         labels[low - start : high - start] = scenes.labels[low - first : high - first]
     return LabelledSet(images, labels, tuple(settings.characters))
+
+
+@lru_cache(maxsize=_CHUNKS_KEPT)
+def _chunk(settings: GlyphSettings, seed: int, start: int) -> Scenes:
+    """Kept because a command reads its data for the question, for the plan and for the page."""
+    atlas, canvas = make_atlas(settings.fonts, settings.characters), make_canvas(settings.size)
+    return render(_CHUNK, settings, atlas, canvas, seed=seed, start=start)
 
 
 def load_glyphs(

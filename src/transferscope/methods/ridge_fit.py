@@ -1,4 +1,4 @@
-"""Ridge regression on many examples or features, its penalty chosen by leave-one-out error, in little memory."""
+"""Ridge regression, its penalty chosen by leave-one-out error, in little memory."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def ridge_work(n: int, width: int, n_outputs: int, n_penalties: int) -> float:
     return float(n * width * least + _EIGEN * least**3 + n_penalties * n_outputs * n * least)
 
 
-def large_ridge(
+def ridge_fit(
     features: Float[Tensor, "N m"],
     targets: Float[np.ndarray, "N K"],
     penalties: Float[np.ndarray, " A"],
