@@ -179,10 +179,11 @@ def test_runs_that_failed_and_runs_that_are_to_be_made() -> None:
     found = compare_results(rows, without=CONTROLS)
     (scratch,) = (arm for arm in found.summary.decided[0].arms if arm.name == "scratch")
     assert (scratch.n_seeds, scratch.n_failed) == (3, 1)
-    diverged = table(drawn(1)).rename(columns={"accuracy": "loss"})
-    diverged.loc[0, "loss"] = np.inf
-    (scratch, *_) = compare_results(diverged, without=CONTROLS).summary.decided[0].arms
-    assert (scratch.n_seeds, scratch.n_failed) == (4, 1)
+    for measure in ("loss", "accuracy"):
+        diverged = table(drawn(1)).rename(columns={"accuracy": measure})
+        diverged.loc[0, measure] = np.inf
+        (scratch, *_) = compare_results(diverged, without=CONTROLS).summary.decided[0].arms
+        assert (scratch.n_seeds, scratch.n_failed) == (4, 1)
 
 
 def test_seeds_that_no_two_arms_share_are_no_pairs() -> None:

@@ -153,7 +153,9 @@ def read_runs(
     table, left = without_summaries(table, naming)
     values = _numbers(table, score, "a score")
     check_one_measure(
-        table.rename(columns={score: measure_name}), measure_name, *(name for name in naming if name != measure_name)
+        table.assign(**{score: values.where(np.isfinite(values))}).rename(columns={score: measure_name}),
+        measure_name,
+        *(name for name in naming if name != measure_name),
     )
     rows = pd.DataFrame(
         {
