@@ -1,8 +1,10 @@
-"""What the studies syn2real*.toml say of the findings of Mikami et al. 2021, for docs/results/syn2real.md.
+"""What the studies syn2real*.toml and glyph-law*.toml say of the findings of Mikami et al. 2021.
 
-python examples/syn2real.py runs/syn2real.sqlite FOLDER [--method linear-probe] [--complexity cifar10_18k.npz]
+python examples/syn2real.py runs/syn2real.sqlite FOLDER [--labels 300] [--complexity cifar10_18k.npz]
+python examples/syn2real.py docs/results/runs/glyph-law.csv FOLDER --labels 100
 
-Reads the finished runs of every study in the store. Figures are numbered as in the paper. With --complexity the
+Reads the finished runs of every study in a store, or those of a CSV. Figures are numbered as in the paper; what came of
+them is in docs/results/syn2real.md and glyph-law.md. With --complexity the
 negative entropy of each source is measured by the features of a network that has learnt those images (Figure 6).
 """
 
@@ -24,6 +26,7 @@ from transferscope.analyses.scaling.axes import (
 )
 from transferscope.data import load
 from transferscope.errors import DataError
+from transferscope.numerics.intervals import t_interval
 from transferscope.report.figures.style import drawing
 from transferscope.scaling import fit_hierarchical, fit_law, fit_surface
 from transferscope.scaling.advice import advise
@@ -31,18 +34,25 @@ from transferscope.scaling.observations import Observations, observe
 from transferscope.store import Store
 from transferscope_papers.mikami2021.rows import surface_table
 
-ATTRIBUTES = ("plain", "several", "light", "background", "texture", "all")
+ATTRIBUTES = ("plain", "several", "light", "background", "texture", "all", "upright")
 TASKS = ("all", "kinds", "count", "box", "segmentation", "normals")
 """Sources that differ in their task alone; "all" is the class of the largest solid, with every attribute."""
 LEVELS = (0.05, 0.5, 0.95)
 
 
-def runs(store: Store, method: str) -> pd.DataFrame:
+def runs(path: Path, method: str) -> pd.DataFrame:
     """Final errors of a method: target, network, source, n (0 from scratch), s, seed, error, stderr (over examples)."""
+    if path.suffix == ".csv":
+        return pd.read_csv(path, keep_default_na=False)
+    with Store.open(path, create=False) as store:
+        return _stored(store, method)
+
+
+def _stored(store: Store, method: str) -> pd.DataFrame:
     rows = []
     for study in store.studies():
         network = "x".join(map(str, study.spec["network"]["widths"]))
-        target = re.sub(r"^syn2real-|-(wide|law2|32)$", "", study.name)
+        target = re.sub(r"^npz:|_.*", "", study.spec["target"]["data"])
         cells = {stored.cell.key: stored.cell.labels for stored in store.cells(study.name)}
         found = pd.DataFrame(store.records(study.name).columns())
         final = found[found["step"].isna() & (found["part"] == "target_test") & (found["name"] == "accuracy")]
@@ -121,6 +131,35 @@ def fits(rows: pd.DataFrame, *, by: str = "source") -> pd.DataFrame:
         }
         table.append(entry)
     return pd.DataFrame(table)
+
+
+def slopes(rows: pd.DataFrame) -> pd.DataFrame:
+    """Change of the error over a factor e of n by source and number of labels: mean over seeds, 95 % t-interval."""
+    table = []
+    for (target, source, s), part in rows[rows["n"] > 0].groupby(["target", "source", "s"], sort=False):
+        errors = part.pivot_table(index="seed", columns="n", values="error").dropna()
+        x = np.log(errors.columns.to_numpy(float))
+        x -= x.mean()
+        table.append({"target": target, "source": source, "s": s, **over_seeds(errors.to_numpy() @ x / (x @ x))})
+    return pd.DataFrame(table)
+
+
+def beside_plain(rows: pd.DataFrame) -> pd.DataFrame:
+    """Error at the largest n by source and number of labels, with its difference to "plain" on the same seeds."""
+    table = []
+    for (target, s), part in rows[rows["n"] == rows["n"].max()].groupby(["target", "s"]):
+        errors = part.pivot_table(index="seed", columns="source", values="error")
+        for source in errors.columns if "plain" in errors else ():
+            apart = over_seeds((errors[source] - errors["plain"]).dropna().to_numpy())
+            table.append({"target": target, "source": source, "s": s, "error": errors[source].mean(), **apart})
+    return pd.DataFrame(table)
+
+
+def over_seeds(values: np.ndarray) -> dict[str, float]:
+    """Mean and 95 % t-interval."""
+    mean = t_interval(values)
+    low, high = (mean.interval.low, mean.interval.high) if mean.interval else (np.nan, np.nan)
+    return {"mean": mean.value, "low": low, "high": high}
 
 
 def held_out(rows: pd.DataFrame) -> pd.DataFrame:
@@ -274,14 +313,14 @@ def main() -> None:
     asked.add_argument("store", type=Path)
     asked.add_argument("folder", type=Path)
     asked.add_argument("--method", default="fine-tune")
+    asked.add_argument("--labels", type=int, default=300)
     asked.add_argument("--complexity", type=Path)
     given = asked.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    with Store.open(given.store, create=False) as store:
-        rows = runs(store, given.method)
+    rows = runs(given.store, given.method)
     tables: dict[str, pd.DataFrame] = {"runs": rows}
     usual = rows["network"].value_counts().index[0]
-    main_rows = rows[(rows["network"] == usual) & (rows["s"] == 300)]
+    main_rows = rows[(rows["network"] == usual) & (rows["s"] == given.labels)]
     order = [name for name in dict.fromkeys((*ATTRIBUTES, *TASKS)) if name in set(main_rows["source"])]
     by_target = {}
     for target, part in main_rows.groupby("target", sort=False):
@@ -299,10 +338,10 @@ def main() -> None:
         chosen = {name: tables[f"fits-{name}"] for name in by_target}
         chosen = {name: table[table["source"].isin(names)] for name, table in chosen.items()}
         draw_parameters(chosen, given.folder / f"{figure}-parameters.png")
-    tables["held-out"] = held_out(main_rows)
+    tables |= {"held-out": held_out(main_rows), "slopes": slopes(rows), "beside-plain": beside_plain(rows)}
     scratch = rows[rows["n"] == 0].groupby(["target", "network", "s"])["error"].agg(["mean", "count"]).reset_index()
     tables["scratch"] = scratch
-    same = rows[(rows["source"] == "all") & (rows["s"] == 300)]
+    same = rows[(rows["source"] == "all") & (rows["s"] == given.labels)]
     for target, part in same.groupby("target", sort=False):
         if part["network"].nunique() > 1:
             tables[f"networks-{target}"] = fits(

@@ -4,7 +4,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -14,6 +14,7 @@ Size = Any
 """A number, or an array of them."""
 
 
+@runtime_checkable
 class Cost(Protocol):
     """What a run costs, rising with both sizes."""
 
