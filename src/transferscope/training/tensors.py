@@ -394,7 +394,7 @@ def choose_device(name: str) -> torch.device:
     """The device that a setting names.
 
     Args:
-        name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, as no other device has been seen to run the tests.
+        name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, as no whole study has been seen on another.
 
     Returns:
         The device.
