@@ -302,13 +302,13 @@ class _Box:
         self.held = problem.held()
         self.low, self.high = self.to_search(bounds)
 
-    def to_search(self, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B p"]:
+    def to_search(self, theta: Float[np.ndarray, "*B p"]) -> Float[np.ndarray, "*B p"]:
         return np.where(self.log, np.log(np.where(self.log, theta, 1.0)), theta)
 
-    def to_theta(self, u: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B p"]:
+    def to_theta(self, u: Float[np.ndarray, "*B p"]) -> Float[np.ndarray, "*B p"]:
         return np.where(self.log, np.exp(np.where(self.log, u, 0.0)), u)
 
-    def inward(self, u: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B p"]:
+    def inward(self, u: Float[np.ndarray, "*B p"]) -> Float[np.ndarray, "*B p"]:
         return np.where(self.held, u, np.clip(u, self.low, self.high))
 
     def pushes_out(self, u: Float[np.ndarray, "*B p"], descent: Float[np.ndarray, "*B p"]) -> Bool[np.ndarray, "*B p"]:

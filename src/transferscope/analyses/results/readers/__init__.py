@@ -1,13 +1,14 @@
 """Folders of runs that other tools leave: each reader makes one table of them, a row each."""
 
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from transferscope.analyses.results.readers import mlflow_store, optuna_study, tensorboard, trainer
 from transferscope.data.frame import Frame
 from transferscope.errors import DataError, MissingDataError
 
 
+@runtime_checkable
 class RunsReader(Protocol):
     """A reader of one kind of place."""
 
