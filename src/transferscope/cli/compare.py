@@ -26,6 +26,20 @@ if TYPE_CHECKING:
     from transferscope.models import Pretrained
 
 
+class Wide(StrEnum):
+    """What the columns of a wide table are of."""
+
+    ARMS = "arms"
+    LABELS = "labels"
+
+
+class Better(StrEnum):
+    """Which scores are better."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
 class Question(StrEnum):
     """What is to be settled."""
 
@@ -132,12 +146,8 @@ def compare(
     where: Annotated[
         list[str] | None, typer.Option(help="Of results: the rows to keep, as in --where dataset=sst2.")
     ] = None,
-    wide: Annotated[
-        str | None, typer.Option(metavar="arms|labels", help="Of results: what the columns of scores are of.")
-    ] = None,
-    better: Annotated[
-        str | None, typer.Option(metavar="lower|higher", help="Of results: which scores are better. [told by name]")
-    ] = None,
+    wide: Annotated[Wide | None, typer.Option(help="Of results: what the columns of scores are of.")] = None,
+    better: Annotated[Better | None, typer.Option(help="Of results: which scores are better. [told by name]")] = None,
     unit: Annotated[
         str | None, typer.Option(help='Of results: the unit of scores; "share" for shares of 1. [told by size]')
     ] = None,
@@ -167,8 +177,8 @@ def compare(
             without=without,
             columns=[*(columns or []), *([f"metric={metric}"] if metric else [])],
             where=where or [],
-            wide=wide,
-            better=better,
+            wide=wide and wide.value,
+            better=better and better.value,
             unit=unit,
             predictions=predictions,
             margin=margin,
