@@ -57,7 +57,6 @@ def require(kind: str, name: str) -> None:
 
     Args:
         kind: What it is, for the message, as in "network".
-        name: The reference.
 
     Raises:
         UntrustedCodeError: It stands in a file or store, and the person neither wrote it nor trusts them.

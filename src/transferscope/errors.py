@@ -72,11 +72,6 @@ def unknown_name(kind: str, seen: str, valid: Iterable[str]) -> UnknownNameError
 
     Args:
         kind: What the name should name, as in "method" or "key in [training]".
-        seen: The name as given.
-        valid: The names that exist.
-
-    Returns:
-        An error to raise.
     """
     names = sorted(valid)
     near = get_close_matches(seen, names, n=3, cutoff=0.6)
@@ -89,7 +84,6 @@ def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:
     """Values by the names that a user has chosen for them.
 
     Args:
-        pairs: Names with their values.
         kind: What the names name, as in "option of --sbatch".
 
     Raises:
@@ -125,8 +119,5 @@ def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
         package: The package that could not be imported, as in "pyarrow".
         extra: The extra of transferscope that installs it.
         purpose: What it is needed for, as in "reading parquet files".
-
-    Returns:
-        An error to raise.
     """
     return MissingExtraError(f"{purpose} needs the package {package}: pip install 'transferscope[{extra}]'")

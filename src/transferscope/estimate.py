@@ -29,8 +29,6 @@ class Interval:
     """A two-sided interval.
 
     Attributes:
-        low: Lower end.
-        high: Upper end.
         level: Nominal coverage, in (0, 1).
     """
 
@@ -69,12 +67,7 @@ class Estimate:
 
     @classmethod
     def missing(cls, status: Status, n: int) -> "Estimate":
-        """No number, and why there is none.
-
-        Args:
-            status: Neither "ok" nor "converged".
-            n: How many samples there were.
-        """
+        """No number, and why there is none; `status` is neither "ok" nor "converged"."""
         return cls(math.nan, None, n, status)
 
     @classmethod

@@ -97,7 +97,6 @@ class Record:
 
     Attributes:
         name: What it is, in the field's words: "accuracy", "loss", "weight_deviation/features.conv1".
-        estimate: The number.
         part: The data it was measured on: "target_test", "target_train", "source_test", or "" for none.
         step: The training step it belongs to; None for the final value.
     """
@@ -139,7 +138,7 @@ class Cost:
         peak_memory: Largest resident memory of the process (CPU) or allocated memory (GPU) in bytes; 0 if unknown.
         trained_parameters: Number of scalars that the optimiser could change.
         examples_seen: Training examples passed forward and backward, counted with repetition.
-        steps: Optimiser steps; 0 for a closed form.
+        steps: 0 for a closed form.
     """
 
     seconds: float = 0.0

@@ -30,13 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """The code that names stand for, and what to say of another one.
-
-    Attributes:
-        code: Digests by kind and name, as `Registry.code` gives them; other names mean what they always do.
-        since: When it was that code, as in "the study was planned with it".
-        remedy: What to do, as in "run the study file again".
-    """
+    """The code that names stand for, and what to say of another one."""
 
     code: Mapping[str, str]
     since: str
@@ -71,7 +65,6 @@ class _Loaded(Generic[T]):
     """What a name led to.
 
     Attributes:
-        entry: The entry.
         path: What it is called in its module, as in "Class".
         digest: That of its code; "" where no file defines it.
     """
@@ -87,7 +80,6 @@ class Registry(Mapping[str, T], Generic[T]):
     Args:
         kind: What one entry is called in messages, as in "method".
         group: The group of entry points, as in "transferscope.methods".
-        own: Entries of transferscope by name.
         check: Given what a reference or entry point leads to, returns the entry; raises TypeError with a clause that
             says what is wrong, as in "lacks a name".
     """

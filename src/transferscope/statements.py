@@ -29,12 +29,7 @@ from transferscope.wording import (
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that is said.
-
-    Attributes:
-        kind: The section of the template.
-        facts: What its sentence is made of, by name.
-    """
+    """One thing that is said, by the section `kind` of the template, from facts by their names."""
 
     kind: str
     facts: Mapping[str, Any]

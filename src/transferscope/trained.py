@@ -55,16 +55,11 @@ class ModelCard:
     """What a trained network is and where it comes from; with the weights it rebuilds the network.
 
     Attributes:
-        network: The architecture.
         n_outputs: Number of classes, labels or numbers that it predicts.
         classes: Names of the classes or labels in the order of the outputs; None for numbers.
         inputs: How the inputs of its training came about.
-        study: Name of the study.
-        cell: Key of the run.
-        method: The method's name in the study.
         source: What was transferred; None for nothing.
         n_labels: Labelled target examples that it was trained on.
-        seed: The seed of the run.
         metric: What `score` is: one of `HEADLINES`.
         score: On the study's test examples.
         stderr: Its standard error over test examples; None where there is none.
@@ -123,7 +118,6 @@ class TrainedModel:
     Attributes:
         network: The network, in evaluation mode.
         scale: How inputs are standardised for it.
-        card: What it is and where it comes from.
     """
 
     network: Network
@@ -270,8 +264,6 @@ def _is_exported(name: str) -> bool:
 
 
 def _save_pretrained(named: HuggingFace, model: TrainedModel, folder: Path) -> ModelCard:
-    """Write it as transformers does; its card, which says so."""
-
     def as_saved(saved: SavedModel) -> ModelCard:
         known = input_of(model.card.network)  # as it is now: it does not depend on the folder that it comes from
         return replace(model.card, network=replace(model.card.network, input=known), transformers=saved)
@@ -328,7 +320,6 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
 
 
 def _opened(file: Path, card: Mapping[str, Any], scale: PixelScale | None) -> TrainedModel:
-    """The network of a card."""
     try:
         read = _ADAPTER.validate_python(card)
         check_transforms(read.inputs.transforms)

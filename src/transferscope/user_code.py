@@ -136,11 +136,7 @@ def _file_of(module: object) -> Path | None:
 
 
 def _check(files: dict[Path, str], *, but: Path | None) -> None:
-    """Refuse modules whose files have changed since they were first seen; `but` is run anew.
-
-    Raises:
-        ChangedCodeError: One has changed.
-    """
+    """Refuse modules whose files have changed since they were first seen; `but` is run anew."""
     for path, digest in files.items():
         if path != but and _SEEN.setdefault(path, digest) != digest:
             raise ChangedCodeError(
@@ -153,7 +149,6 @@ def _files(path: Path, folder: Path) -> dict[Path, str]:
     """The digests of a file and of those of the user that it imports, of the latter's too.
 
     Args:
-        path: The file.
         folder: Where Python found its package or, if it is in none, the file.
     """
     found: dict[Path, str] = {}

@@ -21,7 +21,6 @@ class KeptDocument(Generic[T]):
 
     Attributes:
         adapter: Of the facts, a frozen dataclass.
-        format: Number of the present format.
         what: The facts, for messages, as in "the ratings of the study"; a plural.
         command: What makes them again, as in "transferscope rank".
     """
@@ -58,8 +57,6 @@ def change_in_words(frames: StudyFrames, then: FinishedRuns, *, since: str, agai
     """That the study has changed; empty when it has not.
 
     Args:
-        frames: The study now.
-        then: What was done of it.
         since: What happened then, as in "it was rated".
         again: The command that does it again, as in "rank".
     """

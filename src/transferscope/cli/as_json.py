@@ -121,12 +121,5 @@ def answer_schema() -> dict[str, Any]:
 def print_analysis(
     command: str, result: "AnalysisResult", written: Sequence["str | Path"] = (), **more: object
 ) -> None:
-    """Print what an analysis found.
-
-    Args:
-        command: Its words.
-        result: The analysis.
-        written: Paths of the files that were written.
-        more: Further keys of the result.
-    """
+    """Print what an analysis found, with the paths that were written; `more` are further keys of the result."""
     print_json(command, {**result.to_dict(), "written": [str(path) for path in written], **more})

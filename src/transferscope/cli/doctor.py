@@ -27,7 +27,6 @@ class Finding:
     """One line of the answer.
 
     Attributes:
-        topic: What it is about.
         text: What was found, and what to do where something is missing.
         state: "ok"; "absent" for what only some uses need; "wrong" for what keeps transferscope from working.
     """
@@ -163,7 +162,6 @@ def _broken(package: str) -> str | None:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder itself, or the nearest above it that is there."""
     return next(place for place in (folder, *folder.absolute().parents) if place.exists())
 
 

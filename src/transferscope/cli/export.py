@@ -142,5 +142,4 @@ def _card(card: "ModelCard") -> dict[str, Any]:
 
 
 def _way(trained: "Run | ModelCard") -> str:
-    """What was trained: "fine-tune from glyphs with 200 labels"."""
     return f"{trained.method}{f' from {trained.source}' if trained.source else ''} with {trained.n_labels:,} labels"

@@ -103,7 +103,6 @@ def _size(module: "nn.Module") -> int:
 
 
 def _in_words(facts: dict[str, Any]) -> str:
-    """The facts of a network in lines."""
     backbone, head, blocks, weights = facts["backbone"], facts["head"], facts["blocks"], facts["weights"]
     size, longest = f"{backbone['parameters']:,} parameters", max((len(one["name"]) for one in blocks), default=0)
     lines = [

@@ -157,7 +157,6 @@ def _networks(store: "Store", study: str) -> str:
 
 
 def _weak_inner_heads(store: "Store", study: str) -> tuple[str, ...]:
-    """What the runs of MeRLin noted of their inner heads."""
     methods = store.study(study).spec.get("methods")
     tables = methods if isinstance(methods, Mapping) else {}
     named = {str(table.get("name", name)) for name, table in tables.items() if isinstance(table, Mapping)}

@@ -34,11 +34,7 @@ class Runner:
     options: Mapping[str, int | str]
 
     def __call__(self) -> None:
-        """Do cells until none is left; ends the process unless all went well.
-
-        Raises:
-            SystemExit: With the exit code of `transferscope work`.
-        """
+        """Do cells until none is left; ends the process with the code of `transferscope work` unless all went well."""
         from transferscope.cli.main import main
 
         options = [f"--{name}={value}" for name, value in self.options.items()]

@@ -65,9 +65,6 @@ def pairs(
     """Differences of the means of some arms and those of others.
 
     Args:
-        found: Means and noise of all arms.
-        first: Positions of arms.
-        second: Likewise.
         examples: Variance that the draw of the test examples adds, by pair of all arms; NaN where it is not known.
     """
     of_seeds = np.where(found.df > 0, found.variance, 0.0) / np.maximum(found.n, 1)

@@ -34,8 +34,7 @@ class _Row:
 def draw_arms(summary: Summary) -> Figure | None:
     """What every arm gains over the best without a source at each number of labels, by kind, best on top.
 
-    Returns:
-        The figure; None where no arm without a source has a run, so that there is no line to beat.
+    None where no arm without a source has a run, so that there is no line to beat.
     """
     decided = {n: one for n, one in summary.decided.items() if one.best_without is not None}
     if not decided:

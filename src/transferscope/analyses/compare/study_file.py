@@ -79,20 +79,11 @@ def study_tables(
     Images of sources are brought to the target's size (at least 16 pixels, for LeNet) and to its channels: the target
     decides what a run costs and keeps what it shows.
 
+    Arguments that are not named here are as in `compare`.
+
     Args:
         sources: From `named_sources`.
-        target: As in `compare`.
-        labels: As in `compare`.
-        methods: As in `compare`.
-        diagnostics: As in `compare`.
-        seeds: As in `compare`.
         folder: Where the study file will be; data given in memory are written here.
-        network: As in `compare`.
-        training: As in `compare`.
-        pretraining: As in `compare`.
-        engine: As in `compare`.
-        tuning: As in `compare`.
-        metric: As in `compare`.
         race: The table [race]; empty for none.
 
     Returns:
@@ -202,13 +193,7 @@ def _tuning_table(spec: StudySpec, *, rates: bool) -> dict[str, Any]:
 
 
 def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, without: Sequence[str]) -> dict[str, Any]:
-    """The tables with what depends on the data: their transformations, the network, and what methods can do.
-
-    Args:
-        data: What is read, by name of its table, the target last.
-        tables: The study so far.
-        without: Methods to leave out.
-    """
+    """The tables with what depends on the data, the target last: transformations, network, what methods can do."""
     *sources, (key, target) = data.items()
     network = tables["network"]
     shapes = [one.train.input_shape for one in data.values()]
@@ -234,11 +219,7 @@ def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, withou
 
 
 def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
-    """[network] where none is named, by the target, which is the last of the data.
-
-    Raises:
-        SettingsError: The target is texts.
-    """
+    """[network] where none is named, by the target, which is the last of the data."""
     shape = data[-1].train.input_shape
     if len(shape) == 2:
         raise SettingsError(
@@ -292,10 +273,7 @@ def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
 
 
 def _method_tables(methods: Sequence[str]) -> dict[str, str]:
-    """Methods by the names of their tables: their own names.
-
-    One whose code lies elsewhere has the name of its file or module beside its own where that is another's, too.
-    """
+    """Methods by the names of their tables: their own names, with that of their file or module where two share one."""
     found = [*dict.fromkeys(registry.seen_from(name, Path.cwd()) for name in methods)]
     own = [METHODS[name].name if ":" in name else name for name in found]
     taken = {*METHODS.own, *(name for name in own if own.count(name) > 1)}
@@ -325,12 +303,8 @@ def write_study(tables: Mapping[str, Any], folder: Path, *, note: str = "") -> W
     """Write a study file; an earlier one is replaced, or set aside if it was edited since.
 
     Args:
-        tables: The study.
         folder: Where to; made if absent.
         note: A line of explanation, written as a comment; empty for none.
-
-    Returns:
-        The file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path, aside = folder / f"{tables['name']}.toml", None

@@ -49,7 +49,6 @@ def methods_section(summary: Summary) -> Section:
 
 
 def _test_set(summary: Summary) -> Iterator[Statement]:
-    """By how much all scores may move on another test set."""
     intervals = [c.test_interval for c in summary.comparisons if c.test_interval]
     labels = summary.frames.test_labels
     if intervals and labels is not None and summary.frames.metric.higher_is_better:
@@ -108,7 +107,6 @@ def _paper_number(one: float, comparison: Comparison, metric: Metric) -> str:
 
 
 def _is_symmetric(comparison: Comparison, metric: Metric) -> bool:
-    """Whether both ends are equally far from the mean, as shown."""
     value, interval = comparison.score.value, comparison.interval
     if interval is None:
         return True

@@ -35,7 +35,6 @@ class Choice:
     """A diagnostic that could be measured.
 
     Attributes:
-        diagnostic: With its settings.
         left_out: Why it is not measured, as a clause; empty when it is.
         wanted: Whether somebody asked for it, by its name or by one of its settings.
     """

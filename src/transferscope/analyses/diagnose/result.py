@@ -54,8 +54,6 @@ class Measured:
     """A diagnostic that was measured.
 
     Attributes:
-        diagnostic: With its settings.
-        findings: What it saw.
         at_start: What it saw at the start of training; None where that was not measured.
         start_refused: Why it could not be measured at the start; empty when it was, or was not asked for.
     """
@@ -101,8 +99,6 @@ class DiagnosisResult(AnalysisResult):
     """What the diagnostics say of a network.
 
     Attributes:
-        question: Which files were looked at, and how.
-        looked_at: What they hold.
         measured: What was measured.
         left_out: What was not measured, as "NAME: why" each.
         refused: Why a diagnostic that was asked for could not be measured, the first of them; None where all could.
@@ -172,9 +168,6 @@ class DiagnosisResult(AnalysisResult):
         Args:
             folder: Made if it does not exist.
             feature_map: Whether to add a t-SNE map of the examples by their features; the seed is that of the question.
-
-        Returns:
-            The names of the files.
 
         Raises:
             DataError: A map of the features was asked for, and there are next to no examples.
@@ -297,9 +290,6 @@ def explain(diagnostic: Diagnostic, records: Sequence[Record], at_start: Sequenc
         diagnostic: With the settings that it measured with.
         records: What it measured.
         at_start: What it measured on the network as training began; empty where it was not measured.
-
-    Returns:
-        One or two sentences.
     """
     headline = next(record.estimate for record in records if record.name == diagnostic.headline)
     if isnan(headline.value):

@@ -44,7 +44,6 @@ class Diagnosis:
 
     Attributes:
         name: Its table in the study file.
-        headline: Name of the record that it is about.
         part: The data it was measured on.
         known: The words of its headline.
         left_out: Names of weights that it could not read.

@@ -181,7 +181,6 @@ def _range(diagnosis: Diagnosis) -> str:
 
 
 def _table(summary: Summary, found: Sequence[Diagnosis]) -> Table:
-    """A row for each method and source, a column for each diagnostic."""
     columns = (Column("Method", numeric=False), *(Column(capitalised(d.title), d.known.limits) for d in found))
     readings = {(r.comparison.method, r.comparison.source): r.comparison for d in found for r in d.readings}
     rows = tuple(

@@ -41,7 +41,6 @@ def change_clause(known: Implication, value: float, at_start: float | None) -> s
     """What a value implies, as a clause without numbers.
 
     Args:
-        known: The words of its headline.
         value: At the end of training, finite.
         at_start: At its start; None where that was not measured, or the headline compares with the start by itself.
 
@@ -66,7 +65,6 @@ def implied(
     """What the values of one network imply for it.
 
     Args:
-        headline: Name of the record that it is about.
         values: Records at the end of training by name; that of the headline is finite.
         at_start: The same at its start; None or without a finite headline where that was not measured.
         settings: Of the diagnostic, where a fact names them.
@@ -89,7 +87,6 @@ def fact_words(known: Implication, numbers: str, settings: Mapping[str, object] 
     """What was seen, with these numbers in it.
 
     Args:
-        known: The words of the headline.
         numbers: One number, or several with what each belongs to.
         settings: Of the diagnostic; None on a page about a study.
     """
@@ -106,7 +103,6 @@ def implication_of(headline: str, *, title: str = "", limits: str = "") -> Impli
     """The words of a headline.
 
     Args:
-        headline: Name of the record.
         title: What a diagnostic from outside calls it; empty for its name.
         limits: What such a diagnostic says that it cannot tell.
 

@@ -22,7 +22,6 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
     """Scores of training from scratch and of ways of transfer with their curves, and the gain of the leading way.
 
     Args:
-        plan: All numbers.
         known: How arms are drawn elsewhere on the page, by name; None for a page of its own.
     """
     shown = plan.arms[:_MOST_DRAWN]

@@ -24,7 +24,6 @@ class PlanResult(AnalysisResult):
     """What learning curves say about how many labels to buy.
 
     Attributes:
-        plan: All numbers.
         name: The table or the study.
     """
 

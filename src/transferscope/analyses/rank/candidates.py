@@ -43,7 +43,6 @@ class LabelledTarget:
     """Labelled target examples, as networks read them and as scores read them.
 
     Attributes:
-        subset: The examples.
         labels: Class indices (int64, shape (n,)), numbers (float64, shape (n, K)), or truth values of several labels
             (shape (n, K)).
         device: Where networks read them.
@@ -106,10 +105,7 @@ def candidate_of(name: str, opened: OpenedNetwork, *, of_classes: bool, device: 
     """A network that was opened with its own head, as a candidate.
 
     Args:
-        name: What to call it.
-        opened: The network.
         of_classes: Whether its head, if it has at least two outputs, is one of classes.
-        device: Where to put it.
     """
     n_outputs = opened.report.n_outputs
     return CandidateNetwork(name, opened.network.to(device), n_outputs if of_classes and n_outputs > 1 else None)
@@ -126,11 +122,8 @@ def random_candidate(
     """The random features: the network as it is initialised.
 
     Args:
-        settings: The architecture.
         input_shape: Shape of one target input, as the network reads it.
         n_classes: Outputs of its head, for scores that read source classes; None for no such head.
-        seed: Seed of the initialisation.
-        device: Where to put it.
     """
     network = build_network(settings, input_shape, n_classes or 1, seed=seed).to(device)
     return CandidateNetwork(RANDOM, network, n_classes)

@@ -23,7 +23,6 @@ class RankingResult(AnalysisResult):
     """What the scores say of pretrained networks.
 
     Attributes:
-        ranking: One ranking for each number of labels and, of a study, how each score would have chosen.
         target: What was ranked for: the name of the target, or of the study.
         kept: Whether the report of the study shows this, in a sentence; empty for files.
     """

@@ -30,8 +30,6 @@ class Subset:
     """One few-shot subset of the target and the networks to rate on it.
 
     Attributes:
-        seed: Its seed.
-        target: The examples.
         candidates: In the same order in every subset.
     """
 
@@ -45,7 +43,6 @@ class Chosen:
     """Which scores to use.
 
     Attributes:
-        scores: By name.
         left_out: Those that are for labels of another kind.
     """
 
@@ -58,7 +55,6 @@ class Ranked:
     """A ranking with the values behind it.
 
     Attributes:
-        ranking: Means over subsets, with uncertainty.
         values: By score, shape (S, C); NaN where there is none.
     """
 
@@ -129,14 +125,10 @@ def rank_subsets(
     Args:
         candidates: Their names, those of every subset in this order.
         subsets: One for each seed.
-        chosen: The scores.
         n_target: Examples in each subset.
         n_pool: Examples that the subsets were drawn from.
         networks_vary: Whether each subset has pretrained networks of its own.
         on_score: Called after each value of a score.
-
-    Returns:
-        The ranking.
 
     Raises:
         NetworkError: A candidate gives features that are not finite.
@@ -264,9 +256,6 @@ def rate(
         scored: The values.
         overlap: n / N, in (0, 1].
         networks_vary: Whether each seed has pretrained networks of its own.
-
-    Returns:
-        One for each candidate, in their order.
     """
     vary = np.array([networks_vary or name == RANDOM for name in candidates])
     spread = _spread(scored, vary, overlap=overlap)
@@ -324,7 +313,6 @@ def _spread(scored: ScoreValues, vary: Bool[np.ndarray, " C"], *, overlap: float
 
 
 def _draw(rng: np.random.Generator, covariance: Float64[np.ndarray, "C C"], df: int) -> Float64[np.ndarray, "draws C"]:
-    """Multivariate t around 0."""
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))  # (C, C)
     normal = rng.standard_normal((N_DRAWS, len(values))) @ root.T

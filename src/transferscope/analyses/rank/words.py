@@ -105,7 +105,6 @@ def _not_distinguished(ranking: Ranking, winner: str) -> list[str]:
 
 
 def _against_random(ranking: Ranking) -> list[str]:
-    """Which pretrained networks have nothing to offer by which scores."""
     by_all: list[str] = []
     by_some: dict[tuple[str, ...], list[str]] = {}
     for name in ranking.candidates:

@@ -28,7 +28,6 @@ def in_panels(
 
     Args:
         draw: Draws on a canvas and its panels; called again if the narrow drawing is wanted.
-        count: Number of panels.
         width: Of a panel, in inches; a single one is made wider.
         height: Of a panel, in inches.
 
@@ -123,8 +122,6 @@ def add_legend(
     """One legend above all panels, where it covers no point.
 
     Args:
-        canvas: The drawing.
-        styles: Colour and mark of each series.
         title: What the series are.
         lines: Line styles by what they stand for, in grey, after the series.
     """

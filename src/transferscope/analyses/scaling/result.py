@@ -19,8 +19,6 @@ class ScalingResult(AnalysisResult):
     """What a table of errors says about more data and other data.
 
     Attributes:
-        analysis: Fits, forecasts, advice, comparisons.
-        name: The table or the study.
         kept: Whether the report of the study shows this, in a sentence; empty for a table.
     """
 

@@ -29,7 +29,6 @@ class StudyErrors:
     """What was asked of a study, and the errors that it was asked of.
 
     Attributes:
-        question: What was asked.
         by: What tells curves apart: "source", "method" or both.
         rows: Final target errors as (source, method, n, s, error); n is 0 for training from scratch.
         runs: What was finished of the study then.

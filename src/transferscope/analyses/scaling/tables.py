@@ -63,7 +63,6 @@ def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator
 
 
 def _plans(analysis: Analysis) -> Table:
-    """What is expected of runs on larger sizes, for each group."""
     rows = []
     for one in analysis.surfaces:
         plans = [

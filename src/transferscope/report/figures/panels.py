@@ -16,7 +16,6 @@ def multiples(
     """Small panels of one kind, row by row, all on the same axes; call it within `drawing`.
 
     Args:
-        n: How many.
         n_columns: In a row, at most.
         width: Of the figure, in inches.
         height: Of one panel, in inches.

@@ -76,12 +76,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def tip(artist: Artist, *texts: str) -> None:
-    """What a reader sees who hovers over a mark: one text for all of it, or one for each of its points in order.
-
-    Args:
-        artist: A line, its marks or a patch.
-        texts: Plain text.
-    """
+    """What a reader sees who hovers over a mark: one text for all of it, or one for each of its points in order."""
     artist.set_gid(_TIP + quote(json.dumps(texts)))
 
 
@@ -151,26 +146,17 @@ _MARKS = ("o", "s", "^", "D", "v", "P")
 
 @dataclass(frozen=True, slots=True)
 class MarkStyle:
-    """How a method is drawn.
-
-    Attributes:
-        colour: Hexadecimal colour.
-        mark: Marker of matplotlib.
-    """
+    """How a method is drawn: a hexadecimal colour and a marker of matplotlib."""
 
     colour: str
     mark: str
 
 
 def mark_styles(methods: Sequence[str], baseline: str | None) -> dict[str, MarkStyle]:
-    """The style of every method of a study.
+    """The style of every method of a study; colours repeat after six methods, with another mark.
 
     Args:
-        methods: Methods in the order of the study file.
         baseline: The one that trains from scratch, drawn in grey; None when there is none.
-
-    Returns:
-        By method. Colours repeat after six methods, with another mark.
     """
     others = [method for method in methods if method != baseline]
     n = len(_COLOURS)

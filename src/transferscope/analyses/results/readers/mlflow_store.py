@@ -31,7 +31,6 @@ def read(place: Path) -> Frame:
 
 
 def _runs(place: Path) -> Iterator[Path]:
-    """Folders of runs, in that of a store or of one experiment."""
     for meta in sorted({*place.glob("*/meta.yaml"), *place.glob("*/*/meta.yaml")}):
         if (meta.parent / "metrics").is_dir() and not meta.parent.parent.name.startswith("."):
             yield meta.parent
@@ -70,6 +69,5 @@ def _last(path: Path) -> float:
 
 
 def _meta(path: Path) -> dict[str, str]:
-    """The plain values of a file of MLflow's YAML."""
     text = path.read_text(encoding="utf-8", errors="replace")
     return {key: value.strip().strip("'\"") for key, value in re.findall(r"^(\w+):[ ]?(.*)$", text, re.MULTILINE)}
