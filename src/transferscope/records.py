@@ -120,7 +120,6 @@ class Failure:
         kind: "exception", "non_finite" (the loss stopped being a number), "out_of_memory", "disk_full", "timeout" (it
             took longer than a cell may), "lost" (its process died), "bad_input" (the data or settings of this one cell
             cannot be used), "missing" (the machine lacks data or a package) or "untrusted" (it may not run the code).
-        message: One sentence for the reader.
         details: The traceback, for whoever mends it; may be empty.
     """
 
@@ -150,12 +149,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRuns:
-    """The method cells of a study that were done: equal to those of another moment if nothing has changed since.
-
-    Attributes:
-        count: How many.
-        digest: Of their keys, whatever their order.
-    """
+    """The method cells of a study that were done, and a digest of their keys in any order: equal if nothing changed."""
 
     count: int
     digest: str

@@ -3,12 +3,8 @@
 A name is one of transferscope's own; one that an installed package offers as an entry point (group
 "transferscope.methods", "transferscope.networks", "transferscope.scores", "transferscope.diagnostics" or
 "transferscope.data"); or a reference, "package.module:Class" or "path/to/file.py:Class", which for networks and data
-sets names a function as well.
-Names and references, unlike entries that are written into a dictionary, mean the same in every worker process. What
-they mean follows their files: after an edit a name leads to the new code, or the edit is an error, as
-`transferscope.user_code` says. Within `planned_code` names mean the code that something was planned with.
-A reference is a program, so that one which stands in a file or store is refused unless the person allows it: see
-`transferscope.consent`. The names of transferscope and of entry points need no consent.
+sets names a function as well, and which needs consent (`transferscope.consent`). Names mean the same in every worker
+process and follow their files (`transferscope.user_code`), within `planned_code` the code of the plan.
 """
 
 import sys
@@ -62,12 +58,7 @@ def planned_code(code: Mapping[str, str], *, since: str, remedy: str) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class _Loaded(Generic[T]):
-    """What a name led to.
-
-    Attributes:
-        path: What it is called in its module, as in "Class".
-        digest: That of its code; "" where no file defines it.
-    """
+    """What a name led to, what it is called in its module, and the digest of its code; "" where no file defines it."""
 
     entry: T
     path: str

@@ -57,7 +57,6 @@ class ModelCard:
     Attributes:
         n_outputs: Number of classes, labels or numbers that it predicts.
         classes: Names of the classes or labels in the order of the outputs; None for numbers.
-        inputs: How the inputs of its training came about.
         source: What was transferred; None for nothing.
         n_labels: Labelled target examples that it was trained on.
         metric: What `score` is: one of `HEADLINES`.
@@ -113,12 +112,7 @@ _ADAPTER = TypeAdapter(ModelCard)
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A trained network that predicts.
-
-    Attributes:
-        network: The network, in evaluation mode.
-        scale: How inputs are standardised for it.
-    """
+    """A trained network, in evaluation mode, that predicts; `scale` says how inputs are standardised for it."""
 
     network: Network
     scale: PixelScale
@@ -146,16 +140,10 @@ class TrainedModel:
         return np.asarray(offset + unit * outputs.astype(np.float64))
 
     def features(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N m ..."]:
-        """What the head reads: for another head, for neighbours, or for clusters.
-
-        Args:
-            inputs: See `outputs`.
+        """What the head reads: for another head, for neighbours, or for clusters. Inputs and errors as of `outputs`.
 
         Returns:
             Features, shape (N, m); maps (N, m, h, w) of a network whose labels lie on a grid.
-
-        Raises:
-            DataError: See `outputs`.
         """
         raw = to_inputs(np.asarray(inputs), name="the inputs")
         read = as_in_study(raw, self.card.inputs, name="the inputs")
@@ -166,13 +154,7 @@ class TrainedModel:
         """The name of the most probable class of each input, shape (N,); or the predicted numbers (N, n_outputs).
 
         Of several labels, whether each input has each of `card.classes`, shape (N, n_outputs): those with a probability
-        above one half.
-
-        Args:
-            inputs: See `outputs`.
-
-        Raises:
-            DataError: See `outputs`.
+        above one half. Inputs and errors as of `outputs`.
         """
         outputs = self.outputs(inputs)
         if self.card.classes is None:
@@ -185,8 +167,7 @@ class TrainedModel:
         Those of classes sum to 1; each label has one of its own. They are calibrated by one number for the whole
         network, `card.temperature`, on inputs like the study's test examples.
 
-        Args:
-            inputs: See `outputs`.
+        Inputs are as of `outputs`.
 
         Raises:
             DataError: See `outputs`; or the network predicts numbers.

@@ -201,11 +201,7 @@ def cell_words(role: str, labels: Mapping[str, object]) -> str:
 
 
 def precision_in_words(chosen: object) -> str:
-    """What precision = "auto" became when a study was planned.
-
-    Args:
-        chosen: "float32" or "bfloat16", from the facts of the study.
-    """
+    """What precision = "auto" became, "float32" or "bfloat16", when a study was planned."""
     has = "has" if chosen == "bfloat16" else "has no"
     return f'{chosen}, as precision = "auto" was planned on a machine that {has} instructions for bfloat16'
 

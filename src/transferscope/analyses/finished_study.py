@@ -150,14 +150,10 @@ class StudyNetworks:
 
 
 def pretrained_of(cells: Sequence[StoredCell], files: Path, *, none: str) -> StudyNetworks:
-    """The pretrained networks of a study.
-
-    Args:
-        cells: Its cells that are done.
-        none: The message of the error.
+    """The pretrained networks of a study, from its cells that are done.
 
     Raises:
-        DataError: There is none.
+        DataError: There is none, with the message `none`.
     """
     context = WorkContext(files)
     found: dict[Origin, dict[int, Path]] = {}

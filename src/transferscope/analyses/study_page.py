@@ -51,11 +51,7 @@ def build_report(
 
 
 def study_sections(summary: Summary, budgets: Section | None = None) -> list[Section]:
-    """The page of a study: what to do in a sentence and a picture, the four questions, then the study itself.
-
-    Args:
-        budgets: The study beside others that train for longer or shorter; None where there is no other.
-    """
+    """The page of a study: what to do, the four questions, then the study itself; `budgets` are other lengths of it."""
     data = data_of(summary.frames)
     found = [
         *study_parts(summary, data.get("")),

@@ -140,9 +140,7 @@ def select(
     """The cheapest arm whose expected shortfall is at most half a margin, or a quarter above the smallest.
 
     Args:
-        means: From `draw_means`, shape (draws, A).
         cost: Of a run; arms of unknown cost come last.
-        margin: Differences up to this do not matter.
         allowed: Arms that may be recommended; at least one.
     """
     short = means.max(axis=1, keepdims=True) - means

@@ -14,11 +14,7 @@ from transferscope.report.figures.style import drawing, to_svg
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, or one for each line.
-
-    Attributes:
-        tone: How it is set: "plain", "lead" (larger), "note" (smaller), "warning" (set apart).
-    """
+    """A paragraph, or one for each line; "lead" is set larger, "note" smaller, and "warning" apart."""
 
     text: str
     tone: Literal["plain", "lead", "note", "warning"] = "plain"
@@ -46,12 +42,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
-
-    Attributes:
-        hint: What it means, shown on hovering; may be empty.
-        numeric: Whether it is set flush right.
-    """
+    """A column of a table: its heading, what that means on hovering, and whether it is set flush right."""
 
     title: str
     hint: str = ""
@@ -84,7 +75,6 @@ class Figure:
 
     Attributes:
         name: Name of its files, such as "labels".
-        canvas: The drawing.
         narrow: Makes the same drawing for a screen as wide as a telephone, with fewer panels side by side; None where
             the drawing is narrow enough.
     """
@@ -128,7 +118,6 @@ class Picture:
     """A small image that is part of the page.
 
     Attributes:
-        png: The image as a PNG file.
         alternative: What it shows, for those who cannot see it.
         width: How wide it is shown, in pixels of the page.
     """
@@ -218,9 +207,7 @@ class Section:
 
     Attributes:
         slug: Its address within the page, such as "methods".
-        blocks: What it holds, in the order of reading.
         files: Tables to keep beside the page, by name.
-        sections: What stands below it, each with its own heading.
         folded: Whether it opens on a click.
     """
 

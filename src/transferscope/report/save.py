@@ -71,12 +71,7 @@ def write_parquet(table: pd.DataFrame, path: Path) -> None:
 
 
 def save_figure(figure: Canvas, svg: str, folder: Path, name: str, *, pdf: bool = True) -> list[Path]:
-    """Write the figure as SVG, and as PDF.
-
-    Args:
-        svg: The same from `to_svg`.
-        pdf: False for SVG alone, in a tenth of the time.
-    """
+    """Write the figure as SVG, the same from `to_svg`, and as PDF unless told otherwise: in ten times the time."""
     paths = [folder / f"{name}.{ending}" for ending in ("svg", *(["pdf"] if pdf else []))]
     write_text(paths[0], svg)
     if not pdf:
@@ -107,9 +102,7 @@ def save_sections(sections: Sequence[Section], folder: Path, *, pdf: bool) -> li
     """Write every figure of a page with the numbers behind it as CSV, and the tables that go with it.
 
     Args:
-        sections: Parts of the page.
         folder: Where to; made if absent.
-        pdf: Whether figures are written as PDF, too, and not as SVG alone.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = []

@@ -70,7 +70,6 @@ class Comparison:
             the same seeds and labels, with its 95 % t-interval, and no statement; None for training from scratch and
             without it.
         facts: What is decided of it, in points.
-        is_baseline: Whether it is training from scratch.
         measures: What else is measured of the target test set over seeds, by name in MEASURES; None where it is not.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for

@@ -255,12 +255,7 @@ def ask(
 def answer(
     asked: Asked, run: Callable[[StudySpec], StudyStatus], say: Callable[[str], None] = lambda _: None
 ) -> StudyStatus:
-    """Run a comparison; where its steps are to be found, those that are found are written to the study file.
-
-    Args:
-        asked: From `ask`.
-        say: Called with what was found on the way.
-    """
+    """Run a comparison; where its steps are to be found, those that are found are written to the study file."""
     spec = read_spec(asked.path)
     if asked.finds_steps:
         without = {name: method for name, method in spec.methods.items() if not method.takes_steps}
@@ -289,12 +284,7 @@ def warn_of_failures(status: StudyStatus) -> None:
 
 @dataclass(frozen=True)
 class EnoughSteps:
-    """How many steps training from scratch takes.
-
-    Attributes:
-        steps: Optimiser steps.
-        finished: Whether its training is finished after them; otherwise the most that are tried were not enough.
-    """
+    """How many steps training from scratch takes; not `finished` where the most that are tried were not enough."""
 
     steps: int
     finished: bool

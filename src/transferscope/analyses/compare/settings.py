@@ -23,10 +23,8 @@ class ArmSettings:
 
     Attributes:
         source: What it transfers from; None for none.
-        chosen: The settings of each run, by name.
         tried: Values that were tried, by setting, numbers in ascending order.
         ends: The settings of which each run chose an end of what was tried, with the value; see `at_edge`.
-        n_trials: Combinations that were tried in each run.
         seconds: Mean time of the search in a run.
         own_seconds: Mean time of the run without it.
     """

@@ -288,24 +288,14 @@ def _method_tables(methods: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class WrittenStudy:
-    """A study file.
-
-    Attributes:
-        path: The file, named for the study.
-        aside: Where a file of this name that somebody had edited was moved; None when there was none.
-    """
+    """A study file, and where one of its name that somebody had edited was moved; None when there was none."""
 
     path: Path
     aside: Path | None
 
 
 def write_study(tables: Mapping[str, Any], folder: Path, *, note: str = "") -> WrittenStudy:
-    """Write a study file; an earlier one is replaced, or set aside if it was edited since.
-
-    Args:
-        folder: Where to; made if absent.
-        note: A line of explanation, written as a comment; empty for none.
-    """
+    """Write a study file, into a folder made if absent; one there is replaced, or set aside if it was edited since."""
     folder.mkdir(parents=True, exist_ok=True)
     path, aside = folder / f"{tables['name']}.toml", None
     if path.exists() and _is_edited(path.read_text(encoding="utf-8", errors="replace")):

@@ -64,7 +64,6 @@ def draw_descent(
     Args:
         gradient_step: Loss after each step of the gradient's size times `scale`.
         fixed_step: Loss after each step of length `scale`; NaN for a zero gradient.
-        scale: Length of a step.
     """
     titles = {"Steps of the gradient's size": gradient_step, "Steps of a fixed length": fixed_step}
     for axes, (title, loss) in zip(canvas.subplots(1, 2, sharey=True), titles.items(), strict=True):
@@ -157,7 +156,6 @@ class Way:
 
     Attributes:
         source: What it was pre-trained on; "" for nothing.
-        n_target: Number of target labels.
         positions: From the earliest snapshot to the end, shape (T, 2), T at least 1; the start first if it is known.
         has_start: Whether the first position is that of the start.
     """

@@ -99,7 +99,6 @@ class DiagnosisResult(AnalysisResult):
     """What the diagnostics say of a network.
 
     Attributes:
-        measured: What was measured.
         left_out: What was not measured, as "NAME: why" each.
         refused: Why a diagnostic that was asked for could not be measured, the first of them; None where all could.
     """
@@ -287,8 +286,6 @@ def explain(diagnostic: Diagnostic, records: Sequence[Record], at_start: Sequenc
     """What a measurement implies for its network, with a warning where its number is not settled or does not exist.
 
     Args:
-        diagnostic: With the settings that it measured with.
-        records: What it measured.
         at_start: What it measured on the network as training began; empty where it was not measured.
     """
     headline = next(record.estimate for record in records if record.name == diagnostic.headline)

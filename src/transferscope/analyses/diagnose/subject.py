@@ -124,14 +124,11 @@ class FileSubject:
     def measure(
         self, diagnostic: Diagnostic, *, file: Path | None = None, progress: Progress | None = None
     ) -> Findings:
-        """Measure a diagnostic.
+        """Measure a diagnostic; where only backbones are compared, without what is about heads.
 
         Args:
             file: Where a landscape keeps what is done (.npz), to go on from after an interruption.
             progress: Called now and then with what is done and what there is to do, by those that can say.
-
-        Returns:
-            The findings, without what is about heads where only backbones are compared.
         """
         if isinstance(diagnostic, Landscape):
             losses = diagnostic.losses(self.subject, file=file, progress=progress)

@@ -44,12 +44,7 @@ _PERPLEXITY = 5.0  # of the paper's kind of map: a handful of networks are neigh
 
 @dataclass(frozen=True, slots=True)
 class MappedNetwork:
-    """A network on the map.
-
-    Attributes:
-        source: What its pre-training learnt from; "" for nothing.
-        step: Training step; None for the end.
-    """
+    """A network on the map; its source is "" without pre-training, its step None at the end."""
 
     key: str
     source: str
@@ -160,7 +155,6 @@ def map_weights(
     Args:
         place: A study file, or the path or URL of a store.
         study: Which study, when a store holds several.
-        on_network: Called with the numbers of networks read and to read.
 
     Raises:
         TransferscopeError: As `map_study`, or there is no such store or study.

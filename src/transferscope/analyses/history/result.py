@@ -48,7 +48,6 @@ class ProposalResult(AnalysisResult):
 
     Attributes:
         proposals: All arms, the next to try first.
-        n_tasks: How many other tasks are known.
         higher: Whether higher scores are better.
     """
 

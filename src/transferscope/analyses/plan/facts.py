@@ -81,7 +81,6 @@ class ArmPlan:
     """What is known of one arm.
 
     Attributes:
-        curve: Its error curves.
         catch_up: Where training from scratch catches up with it; None for training from scratch itself.
         correlation: Of its seeds with those of training from scratch; 0 where they are not paired.
         labels: Labels that the wanted score takes; None without one.
@@ -110,7 +109,6 @@ class LabelPlan:
         next_sizes: Numbers of labels to measure next, the best first; empty where nothing would be learnt.
         turns_on: What the next measurement is for: where scratch catches up, or the labels for the wanted score.
         n_left_out: Ways of transfer beyond MOST_ARMS.
-        notes: What was read as what, and what was left out.
         cut_off: Numbers of labels at which training from scratch was cut off before it was finished.
     """
 

@@ -86,7 +86,6 @@ class Measured:
         curves: Mean errors at numbers of labels above 0 by arm, training from scratch first.
         by_seed: Errors by arm: number of labels to errors by seed; empty without seeds.
         target_error: The wanted score as an error; None without one.
-        notes: What was read as what, and what was left out.
         chance: The error of guessing; None when unknown.
     """
 
@@ -233,8 +232,6 @@ def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
     """Refuse rows of several measures, and qualities that are shares in some groups of rows and percent in others.
 
     Args:
-        frame: The table.
-        score: The column of scores.
         by: Columns whose values have each one unit, such as arms and tasks.
 
     Raises:

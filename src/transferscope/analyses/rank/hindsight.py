@@ -95,7 +95,6 @@ class SizeCases:
     """The cases of one number of labels.
 
     Attributes:
-        seeds: Seeds, shape (S,).
         measured: What transfer gave, shape (S, C), as a fraction, higher is better; NaN where there is no result.
         scores: Values of each score, shape (S, C); NaN where there is none.
     """
@@ -132,7 +131,6 @@ def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Se
     Args:
         measure: One of `HEADLINES`.
         candidates: Names, C of them, without the random features.
-        sizes: The cases by number of labels.
     """
     names = list(dict.fromkeys(name for size in sizes for name in size.scores))
     seeds = np.array([seed for size in sizes for seed in size.seeds])

@@ -262,14 +262,7 @@ def _rank_sizes(
     networks_vary: bool,
     on_progress: Callable[[int, int], None],
 ) -> list[Ranked]:
-    """One ranking for each number of labels.
-
-    Args:
-        opened: The candidates of a seed.
-        sizes: Seeds by number of labels.
-        settings: The architecture, for random features.
-        networks_vary: Whether each seed has candidates of its own.
-    """
+    """One ranking for each number of labels; `networks_vary` where each seed has candidates of its own."""
     train, shape = target.train, shape_as_read(target, settings)
     n_values = sum(map(len, sizes.values())) * (1 + len(names)) * len(chosen.scores)
     n_done = 0

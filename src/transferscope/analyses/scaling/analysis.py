@@ -92,9 +92,7 @@ class Analysis:
         curves: Each curve over n; none where laws over both sizes were fitted.
         lead: Name of the curve that the answer is about.
         gains: Every other curve against the first; over (n, s), against that of the first group with the same s.
-        surfaces: Each group over (n, s).
         compute: Whether the two sizes are parameters and training tokens.
-        notes: Sentences on what was left out.
         cautions: Sentences on what else than pre-training may be behind the errors; none where nothing is known of it.
     """
 
@@ -118,7 +116,6 @@ def analyse(
 
     Args:
         groups: Observations by name, all with one size or all with two.
-        measure: How errors are shown.
         compute: Whether the two sizes are parameters and training tokens.
 
     Raises:

@@ -251,7 +251,6 @@ def check_quality_target(values: pd.Series, target: float, *, top: float, option
 
     Args:
         top: The best value in the unit of the column: 1, or 100 in percent.
-        option: How the target is given.
 
     Raises:
         SettingsError: It does not make sense.

@@ -215,13 +215,10 @@ ALIASES = {
 
 
 def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """The columns of a table that does not use the names that are looked for by default.
+    """The columns of a table without the default names, and a sentence on what was read as what.
 
     Only names that were not given are looked for, and only where exactly one column has a known name. A table with
     model sizes and numbers of tokens is one over both.
-
-    Returns:
-        The columns, and a sentence on what was read as what.
     """
     defaults = Columns()
     said: list[str] = []
@@ -266,7 +263,6 @@ def as_errors(
 
     Args:
         target: The value that is wanted, in the unit of the column; None without one.
-        option: How the target is given, for messages.
 
     Raises:
         UnknownNameError: A column does not exist.

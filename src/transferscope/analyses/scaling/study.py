@@ -31,7 +31,6 @@ class StudyErrors:
     Attributes:
         by: What tells curves apart: "source", "method" or both.
         rows: Final target errors as (source, method, n, s, error); n is 0 for training from scratch.
-        runs: What was finished of the study then.
         cautions: Sentences on networks that may not have been trained to the end.
     """
 

@@ -1,7 +1,4 @@
-"""The style of figures, a colour and a mark for each method, and how figures become SVG and PDF.
-
-No pyplot: nothing global changes.
-"""
+"""The style of figures, a colour and a mark for each method, and how figures become SVG and PDF; no pyplot."""
 
 import html
 import io
@@ -153,11 +150,7 @@ class MarkStyle:
 
 
 def mark_styles(methods: Sequence[str], baseline: str | None) -> dict[str, MarkStyle]:
-    """The style of every method of a study; colours repeat after six methods, with another mark.
-
-    Args:
-        baseline: The one that trains from scratch, drawn in grey; None when there is none.
-    """
+    """The style of every method; the baseline is grey, and colours repeat after six methods, with another mark."""
     others = [method for method in methods if method != baseline]
     n = len(_COLOURS)
     found = {method: MarkStyle(_COLOURS[i % n], _MARKS[(i + i // n) % n]) for i, method in enumerate(others)}
