@@ -214,7 +214,6 @@ def seen_from(name: str, folder: Path) -> str:
 
 
 def _is_module(found: object, where: str) -> bool:
-    """Whether an object is the module of a reference."""
     if not where.endswith(".py"):
         return found is sys.modules.get(where)
     own = file_module(Path(where).expanduser().resolve())

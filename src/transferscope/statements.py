@@ -73,7 +73,6 @@ class Words:
 
 @cache
 def _sections(package: str) -> dict[str, str]:
-    """The sections of a template by their kind; lines that begin with # are comments."""
     text = (files(package) / "words.j2").read_text(encoding="utf-8")
     text = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     _, *parts = re.split(r"^\[([^\]\n]+)\]\n", text, flags=re.MULTILINE)

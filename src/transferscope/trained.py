@@ -373,7 +373,6 @@ def _not_read(given: object, read: object, place: str = "") -> str | None:
 
 
 def _check_head(file: Path, network: Network, card: ModelCard) -> None:
-    """Whether the head that was opened has an output for each class or number of the card."""
     rows = getattr(network.head, "out_features", card.n_outputs)
     _refuse_any(
         file, [f"it predicts {card.n_outputs} outputs and its head has {rows}"] if rows != card.n_outputs else []

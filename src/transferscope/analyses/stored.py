@@ -8,9 +8,7 @@ from transferscope.study.places import find_study, one_study, open_existing
 
 
 def open_result(place: str | Path, *, study: str | None = None) -> ComparisonResult:
-    """What a study that has been run says: its verdict, its table, its page.
-
-    Of a study that is not complete it is what is there.
+    """What a study that has been run, to its end or not, says: its verdict, its table, its page.
 
     Args:
         place: A study file, or a store: a SQLite file or database URL.

@@ -82,7 +82,6 @@ TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "posi
 
 
 def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
-    """The first screen, and what to beware of."""
     outcomes = {decision.outcome for decision in summary.decided.values()}
     step, command = next_step(summary)
     overview = Overview(

@@ -16,14 +16,7 @@ _SAID_EVERY = 0.1  # of all, in a log
 
 @contextmanager
 def counted_progress(doing: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left on a terminal, and a line for every tenth in a log; on the standard error stream.
-
-    Yields what is to be called with (done, in all).
-
-    Args:
-        doing: What is done, as in "Rating pretrained networks".
-        unit: What is counted, as in "values".
-    """
+    """A bar with the time left on a terminal, a line for every tenth in a log; yields what takes (done, in all)."""
     with Progress(*Progress.get_default_columns(), console=Console(stderr=True), transient=True) as bar:
         task, said = bar.add_task(doing), 0.0
 

@@ -24,12 +24,7 @@ _GB = 1e9
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the answer.
-
-    Attributes:
-        text: What was found, and what to do where something is missing.
-        state: "ok"; "absent" for what only some uses need; "wrong" for what keeps transferscope from working.
-    """
+    """One line of the answer: "absent" is what only some uses need, "wrong" what keeps transferscope from working."""
 
     topic: str
     text: str

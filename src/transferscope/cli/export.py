@@ -136,7 +136,6 @@ def predict(
 
 
 def _card(card: "ModelCard") -> dict[str, Any]:
-    """Which run a network comes from, and how good it is."""
     names = ("study", "method", "source", "n_labels", "seed", "metric", "score", "stderr", "mean_score", "n_runs")
     return {name: getattr(card, name) for name in names}
 

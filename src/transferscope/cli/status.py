@@ -126,7 +126,6 @@ def _counted(counts: "StudyCounts") -> dict[str, int]:
 
 
 def _facts(store: "Store", name: str) -> dict[str, Any]:
-    """What `_show` says, as JSON values."""
     from transferscope.study.status import kept_networks, study_status
 
     facts = store.study(name).facts

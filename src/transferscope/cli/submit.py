@@ -25,9 +25,7 @@ class Runner:
     It is pickled into the folder of the logs, so it holds no URL, which may hold a password: that is read from the
     study file when the job begins.
 
-    Attributes:
-        study: Absolute path of the study file.
-        options: Options of `transferscope work` by their names.
+    `study` is the absolute path of the study file, `options` those of `transferscope work` by their names.
     """
 
     study: str

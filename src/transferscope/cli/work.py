@@ -95,7 +95,6 @@ def _chosen(store: "Store", place: str, name: str | None) -> str:
 
 
 def _planned_with(store: "Store", name: str) -> "EngineSettings":
-    """How cells were done where the study was last planned."""
     from transferscope.study.settings import EngineSettings
     from transferscope.study.tables import Mistakes, read_table
 

@@ -98,7 +98,6 @@ def _wanted(
 def _racing(
     scores: Scores, free: Bool[np.ndarray, "arms seeds"], margin: float, level: float, question: Question
 ) -> list[int]:
-    """Arms whose next run is of use, the most useful first."""
     now = stand(scores, margin=margin, level=level, draws=_DRAWS)
     if now is not None and now.selection.chance[now.selection.arm] > SETTLED - 0.05:
         now = stand(scores, margin=margin, level=level)

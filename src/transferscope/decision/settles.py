@@ -54,7 +54,6 @@ def what_settles(now: Standing, scores: Scores) -> Settles | None:
 
 
 def _in_play(now: Standing, truth: Float[np.ndarray, "futures arms"]) -> Bool[np.ndarray, " arms"]:
-    """Arms that may be the best of their kind."""
     takes = np.zeros(truth.shape[1], dtype=bool)
     for kind in (now.ways, now.controls):
         takes[kind] = (truth[:, kind] == truth[:, kind].max(1, keepdims=True)).mean(0) > _IN_PLAY

@@ -18,15 +18,11 @@ class Standing:
     Attributes:
         at: Positions of arms that have a run, shape (A,).
         examples: What the draw of the test examples adds, by pair of arms; None where it is not known.
-        covers: What intervals speak of.
         ways: Which of `at` have a source.
         controls: Which do not.
         gains: Of `ways`; None where there are none of a kind.
         better: Which of `ways` are called better.
-        worse: Which are called worse.
         blocked: Which of `ways` would be called better if no arm without a source could still rise.
-        draws: What the true means may be.
-        level: Coverage of all intervals together.
     """
 
     at: Int[np.ndarray, " arms"]

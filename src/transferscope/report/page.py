@@ -165,7 +165,6 @@ def typeset(text: str) -> Markup:
 
 
 def _environment() -> Environment:
-    """Where the templates are, with what they use."""
     made = Environment(
         loader=PackageLoader("transferscope.report"),
         autoescape=True,

@@ -93,7 +93,6 @@ def _rows(summary: Summary) -> tuple[list[_Row], str]:
 
 
 def _named(summary: Summary) -> set[str]:
-    """The arms that the decisions name."""
     found = [(one.recommended, one.best_with, one.best_without) for one in summary.decided.values()]
     return {name for names in found for name in names if name is not None}
 

@@ -50,7 +50,6 @@ def _predictions(frames: StudyFrames, source: str, method: str, n_target: int) -
 
 
 def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_target: int) -> Figure:
-    """How often each class is taken for which, in per cent of its test examples, mean over seeds."""
     labels, classes = frames.test_labels, frames.classes
     assert labels is not None
     assert classes is not None

@@ -178,7 +178,6 @@ def _comparison(
 
 
 def _over(metric: Metric, own: "pd.Series[float]", scratch: "pd.Series[float]", level: float) -> Estimate | None:
-    """The mean paired difference over shared seeds."""
     shared = own.index.intersection(scratch.index)
     better = metric.improvement(own.loc[shared].to_numpy(dtype=np.float64))
     gained = better - metric.improvement(scratch.loc[shared].to_numpy(dtype=np.float64))

@@ -86,7 +86,6 @@ def _thin_lines(axes: Axes, arms: Sequence[pd.DataFrame], x: str, scale: float) 
 
 
 def _labels_line(axes: Axes, rows: pd.DataFrame, style: MarkStyle | None, name: str, metric: Metric) -> None:
-    """One learning curve with its band; training from scratch is dashed."""
     if style is None or rows.empty:
         return
     x, dashed = rows["n_target"].to_numpy(), style.colour == BASELINE_COLOUR

@@ -321,14 +321,12 @@ def _is_place(target: object) -> TypeGuard[str | Path]:
 
 
 def _listed(name: str, values: object) -> list[Any]:
-    """The values as a list; one alone, also a text, is refused."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise SettingsError(f"{name} = {values!r} is no list; write [{values!r}]")
     return list(values)
 
 
 def _whole(name: str, value: Any) -> int:
-    """A whole number as Python's own, from NumPy's too."""
     try:
         return operator.index(value)
     except TypeError as error:

@@ -101,7 +101,6 @@ def data_section(frames: StudyFrames, found: Mapping[str, Found]) -> Section | N
 
 
 def _about(entry: Mapping[str, Any], *, changed: bool) -> Iterator[Statement]:
-    """How many examples, of what form, of which classes, and where they are from."""
     if "network" in entry:
         yield state("network", weights=weights_in_words(entry))
         return

@@ -186,7 +186,6 @@ def _training_tables(
 
 
 def _tuning_table(spec: StudySpec, *, rates: bool) -> dict[str, Any]:
-    """[tuning], with the grid of every method that has one."""
     found = {name: search_grid(method, spec.training, rates=rates) for name, method in spec.methods.items()}
     grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in found.items() if axes}
     return {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": grid}
@@ -392,7 +391,6 @@ def _specify(data: str | Dataset, folder: Path) -> str:
 
 
 def _labels(examples: LabelledSet) -> np.ndarray:
-    """Labels as an .npz file holds them: class names, numbers, or truth values of several labels."""
     if examples.kind != "classification":
         return examples.labels
     named: np.ndarray = np.asarray(examples.classes)[examples.labels]

@@ -133,7 +133,6 @@ def summarise_frames(frames: StudyFrames) -> Summary:
 
 
 def _cautions(frames: StudyFrames) -> tuple[Statement, ...]:
-    """What to beware of in the data and in training."""
     cells = frames.method_cells
     noted = cells.dropna(subset="inner_risk")
     done = cells[(cells["state"] == "done") & (cells["last_step"] > 0)]

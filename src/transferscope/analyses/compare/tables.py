@@ -129,8 +129,6 @@ def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> 
 def _columns(
     metric: Metric, group: Sequence[Comparison], recommended: str | None
 ) -> Iterator[tuple[Column, Callable[[Comparison], Cell]]]:
-    """The columns that a number of labels has something for, with their cells."""
-
     def best(c: Comparison) -> Tone:
         return "best" if c.facts.name == recommended else ""
 

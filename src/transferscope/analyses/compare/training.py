@@ -19,11 +19,7 @@ def baseline_unfinished(frames: StudyFrames) -> bool:
 
 
 def untold_steps(frames: StudyFrames) -> dict[int, int]:
-    """Where training from scratch fits its own labels poorly, by a curve that cannot tell whether it was cut off.
-
-    Returns:
-        The steps of its training by number of labels, ascending.
-    """
+    """Steps of training from scratch, by labels, where it fits its own poorly and may, by its curve, be cut off."""
     ends = run_ends(frames)
     untold = ends["middle"].isna() & ends["poor"] & ~ends["at_chance"] & ~ends["stopped"] & (ends["steps"] > 0)
     own = ends[untold & (ends["method"] == frames.baseline)]
@@ -58,9 +54,8 @@ def nothing_learnt(frames: StudyFrames) -> frozenset[int]:
 def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
     """A sentence on networks that were, or may have been, cut off in training, with how many there are.
 
-    What they reach may say how fast they learn rather than what their start is worth. A curve
-    without a point in between cannot tell cut off from levelled off: such runs count where they fit their own labels
-    poorly.
+    What they reach may say how fast they learn rather than what their start is worth. A curve without a point in
+    between cannot tell cut off from levelled off: such runs count where they fit their own labels poorly.
     """
     ends = run_ends(frames)
     ends = ends[(ends["steps"] > 0) & ((ends["source"] != "") | (ends["method"] == frames.baseline))]

@@ -139,7 +139,6 @@ def _levels(low: float, high: float) -> tuple[Normalize, np.ndarray]:
 
 
 def _digits(levels: np.ndarray) -> int:
-    """Significant digits that tell labelled levels apart."""
     labelled = levels[::_EVERY]
     return 1 + int(np.ceil(np.log10(np.max(np.abs(labelled[1:]) / np.diff(labelled)).clip(min=10))))
 
@@ -224,7 +223,6 @@ def _mark(mark: str, fill: str, *, label: str, size: float = 6.0) -> Line2D:
 
 
 def _bare(axes: Axes, title: str) -> None:
-    """Positions have neither unit nor orientation."""
     axes.set_title(title)
     axes.spines[:].set_visible(False)
     axes.set_xticks([])

@@ -145,7 +145,6 @@ def measure_all(
 
 
 def _measure(choice: Choice, looked_at: FileSubject, *, file: Path | None, progress: Progress | None) -> Measured:
-    """A diagnostic at the end of training and, where there is one, at its start."""
     measured = Measured(choice.diagnostic, looked_at.measure(choice.diagnostic, file=file, progress=progress))
     if looked_at.subject.start is None:
         return measured

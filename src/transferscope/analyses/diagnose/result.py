@@ -190,7 +190,6 @@ class DiagnosisResult(AnalysisResult):
         return written
 
     def _write_settings(self, folder: Path) -> str:
-        """What was measured on what, and how its inputs were scaled."""
         question, looked_at, scale = self.question, self.looked_at, self.looked_at.scale
         said = {
             "checkpoint": str(question.checkpoint),

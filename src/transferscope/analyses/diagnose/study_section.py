@@ -104,7 +104,6 @@ def _follows(diagnosis: Diagnosis) -> str:
 
 
 def _how_to_read(found: Sequence[Diagnosis]) -> str:
-    """What the words above stand for, as far as they occur."""
     notes = []
     if any(reading.against_scratch is not None for d in found for reading in d.readings):
         notes.append(

@@ -110,7 +110,6 @@ def _draw_gain(axes: Axes, plan: LabelPlan, colour: str) -> None:
 
 
 def _mark_interval(axes: Axes, lead: ArmPlan, x: np.ndarray) -> None:
-    """The interval of where training from scratch catches up, as a bar at the bottom."""
     count = lead.catch_up
     if count is None:
         return

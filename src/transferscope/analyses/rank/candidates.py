@@ -95,7 +95,7 @@ def least_labels(examples: LabelledSet) -> int:
 
 
 def candidate_of(name: str, opened: OpenedNetwork, *, of_classes: bool, device: torch.device) -> CandidateNetwork:
-    """A network that was opened with its own head, as a candidate; whether that head is one `of_classes`."""
+    """A network that was opened with its own head, as a candidate; `of_classes` where that is a head of classes."""
     n_outputs = opened.report.n_outputs
     return CandidateNetwork(name, opened.network.to(device), n_outputs if of_classes and n_outputs > 1 else None)
 
@@ -108,10 +108,6 @@ def random_candidate(
     seed: int,
     device: torch.device,
 ) -> CandidateNetwork:
-    """The random features: the network as it is initialised.
-
-    Args:
-        n_classes: Outputs of its head, for scores that read source classes; None for no such head.
-    """
+    """The random features: the network as it is initialised, with outputs for source classes unless None."""
     network = build_network(settings, input_shape, n_classes or 1, seed=seed).to(device)
     return CandidateNetwork(RANDOM, network, n_classes)

@@ -108,7 +108,6 @@ def _hindsight(ranking: StudyRanking) -> tuple[str, ...]:
 
 
 def _evidence(ranking: StudyRanking) -> tuple[Block, ...]:
-    """What a ranking rests on, below its sentences: figure, tables, other numbers of labels, limits."""
     return (
         draw_ranking(ranking.rankings[-1], ranking.hindsight),
         *_tables(ranking),

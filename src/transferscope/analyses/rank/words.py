@@ -124,7 +124,6 @@ def _against_random(ranking: Ranking) -> list[str]:
 
 
 def _above_random(score: ScoreRanking, name: str) -> bool | None:
-    """Whether a candidate is clearly above random features; None where they cannot be compared."""
     above = score.of(name).above_random
     return None if above is None else above.sign > 0
 

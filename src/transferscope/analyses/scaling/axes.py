@@ -73,7 +73,6 @@ def log_axes(axes: Axes, *, x_title: str, y_title: str, strictly: bool = False, 
 
 
 def _log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> None:
-    """Labels that are enough on a short axis and not too many on a long one."""
     span = ends[1] / ends[0]
     if span < LEAST_SPAN:
         axis.set_major_locator(MaxNLocator(4))

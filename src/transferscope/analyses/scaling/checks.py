@@ -162,7 +162,6 @@ def _between_sizes(free: pd.DataFrame, measured: "pd.Series[float]", sizes: pd.D
 
 
 def _kinds(column: pd.Series) -> tuple[pd.Series, bool]:
-    """The values of a column as names, or as the numbers that they are, and which of the two."""
     number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     return column if number else column.astype(str).where(column.notna()), number
 

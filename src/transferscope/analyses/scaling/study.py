@@ -114,7 +114,6 @@ def study_part(summary: Summary) -> Part | None:
 
 
 def _from_nothing_for_all(frame: pd.DataFrame) -> pd.DataFrame:
-    """Errors of training from scratch as n = 0 of every source and method."""
     pretrained, scratch = frame[frame["n"] > 0], frame[frame["n"] == 0]
     pairs = pretrained[["source", "method"]].drop_duplicates()
     return pd.concat([pretrained, scratch.drop(columns=["source", "method"]).merge(pairs, how="cross")])

@@ -102,7 +102,6 @@ def _expected(analysis: Analysis, plan: Split) -> Cell:
 
 
 def _budgets(analysis: Analysis) -> Table:
-    """The best parameters and tokens of each budget, and the forecasts that were asked for."""
     rows = []
     for one in analysis.surfaces:
         found = [

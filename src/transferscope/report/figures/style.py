@@ -90,7 +90,6 @@ def to_svg(figure: Figure) -> str:
 
 
 def _with_tips(svg: str) -> str:
-    """The texts of `tip` as titles of their elements."""
     first, *marked = re.split(rf'<g id="{_TIP}([^"]*)">', svg)
     parts = [first]
     for held, rest in zip(marked[::2], marked[1::2], strict=True):

@@ -60,7 +60,6 @@ def _name(path: Path, folder: Path) -> str:
 
 
 def _last(path: Path) -> float:
-    """The value of the last line, "time value step"."""
     lines = path.read_text(encoding="utf-8").split("\n")
     try:
         return float([line for line in lines if line.strip()][-1].split()[1])
