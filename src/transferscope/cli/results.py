@@ -37,6 +37,8 @@ def show_results(
 
     Args:
         without: Arms that need no source; "none" alone for none.
+        columns: What columns hold, as ROLE=COLUMN.
+        where: The rows to keep, as COLUMN=VALUE.
         n_next: How many runs to print; None for the answer.
         page: The file of the page; None for one in `folder`.
     """

@@ -78,6 +78,7 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of
         names: The diagnostics that are asked for, with their own settings; empty for all that apply, with `CHEAP`
             ones, but for those of `MANY_PASSES` where the network is one of others.
         changes: Settings to change. A diagnostic whose settings are changed counts as asked for.
+        of_others: Whether the network is none of the package's own.
 
     Raises:
         UnknownNameError: There is no such diagnostic or setting.
