@@ -53,11 +53,7 @@ def current() -> Consent:
 
 
 def require(kind: str, name: str) -> None:
-    """Refuse a reference that nobody has allowed.
-
-    Args:
-        kind: What it is, for the message, as in "network".
-        name: The reference.
+    """Refuse a reference that nobody has allowed; kind as in "network".
 
     Raises:
         UntrustedCodeError: It stands in a file or store, and the person neither wrote it nor trusts them.
@@ -77,10 +73,9 @@ def allow(name: str) -> None:
 
 
 def give(value: object, folder: Path | None = None) -> None:
-    """Allow the references that a person wrote.
+    """Allow the references that a person wrote: a text, or texts in lists, mappings and dataclasses.
 
     Args:
-        value: What was written: a text, or texts in lists, mappings and dataclasses.
         folder: Where relative paths begin; None for the working directory.
     """
     current().given.update(_references(value, folder))

@@ -68,16 +68,7 @@ class MissingExtraError(TransferscopeError, ImportError):
 
 
 def unknown_name(kind: str, seen: str, valid: Iterable[str]) -> UnknownNameError:
-    """The error for a name that is not among the valid ones, naming the nearest.
-
-    Args:
-        kind: What the name should name, as in "method" or "key in [training]".
-        seen: The name as given.
-        valid: The names that exist.
-
-    Returns:
-        An error to raise.
-    """
+    """The error for a name that is not among the valid ones, naming the nearest; kind as in "key in [training]"."""
     names = sorted(valid)
     near = get_close_matches(seen, names, n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(repr(name) for name in near)}? " if near else ""
@@ -86,11 +77,7 @@ def unknown_name(kind: str, seen: str, valid: Iterable[str]) -> UnknownNameError
 
 
 def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:
-    """Values by the names that a user has chosen for them.
-
-    Args:
-        pairs: Names with their values.
-        kind: What the names name, as in "option of --sbatch".
+    """Values by the names that a user has chosen for them, of a kind as in "option of --sbatch".
 
     Raises:
         SettingsError: A name stands for two of them, of which one would be lost.
@@ -119,14 +106,5 @@ def refuse_unused(given: Mapping[str, bool], why: str) -> None:
 
 
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
-    """The error for an optional package that is absent.
-
-    Args:
-        package: The package that could not be imported, as in "pyarrow".
-        extra: The extra of transferscope that installs it.
-        purpose: What it is needed for, as in "reading parquet files".
-
-    Returns:
-        An error to raise.
-    """
+    """The error for an absent package, which an extra of transferscope installs; purpose as in "reading parquet"."""
     return MissingExtraError(f"{purpose} needs the package {package}: pip install 'transferscope[{extra}]'")

@@ -26,13 +26,7 @@ infinite in the model. undefined: it does not exist (no variance, an empty class
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A two-sided interval.
-
-    Attributes:
-        low: Lower end.
-        high: Upper end.
-        level: Nominal coverage, in (0, 1).
-    """
+    """A two-sided interval with its nominal coverage `level`, in (0, 1)."""
 
     low: float
     high: float
@@ -69,12 +63,7 @@ class Estimate:
 
     @classmethod
     def missing(cls, status: Status, n: int) -> "Estimate":
-        """No number, and why there is none.
-
-        Args:
-            status: Neither "ok" nor "converged".
-            n: How many samples there were.
-        """
+        """No number, and why there is none; `status` is neither "ok" nor "converged"."""
         return cls(math.nan, None, n, status)
 
     @classmethod
@@ -132,7 +121,6 @@ def as_json(value: Any, *, nan: str | None = "nan") -> Any:
     """JSON values of what `dataclasses.asdict` gives; infinities, which JSON lacks, are the text "inf" and "-inf".
 
     Args:
-        value: Mappings, lists and tuples of plain values.
         nan: What stands for NaN: text that can be read back, or None.
     """
     if isinstance(value, Mapping):

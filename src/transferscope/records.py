@@ -97,7 +97,6 @@ class Record:
 
     Attributes:
         name: What it is, in the field's words: "accuracy", "loss", "weight_deviation/features.conv1".
-        estimate: The number.
         part: The data it was measured on: "target_test", "target_train", "source_test", or "" for none.
         step: The training step it belongs to; None for the final value.
     """
@@ -121,7 +120,6 @@ class Failure:
         kind: "exception", "non_finite" (the loss stopped being a number), "out_of_memory", "disk_full", "timeout" (it
             took longer than a cell may), "lost" (its process died), "bad_input" (the data or settings of this one cell
             cannot be used), "missing" (the machine lacks data or a package) or "untrusted" (it may not run the code).
-        message: One sentence for the reader.
         details: The traceback, for whoever mends it; may be empty.
     """
 
@@ -139,7 +137,7 @@ class Cost:
         peak_memory: Largest resident memory of the process (CPU) or allocated memory (GPU) in bytes; 0 if unknown.
         trained_parameters: Number of scalars that the optimiser could change.
         examples_seen: Training examples passed forward and backward, counted with repetition.
-        steps: Optimiser steps; 0 for a closed form.
+        steps: 0 for a closed form.
     """
 
     seconds: float = 0.0
@@ -151,12 +149,7 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRuns:
-    """The method cells of a study that were done: equal to those of another moment if nothing has changed since.
-
-    Attributes:
-        count: How many.
-        digest: Of their keys, whatever their order.
-    """
+    """The method cells of a study that were done, and a digest of their keys in any order: equal if nothing changed."""
 
     count: int
     digest: str

@@ -3,12 +3,8 @@
 A name is one of transferscope's own; one that an installed package offers as an entry point (group
 "transferscope.methods", "transferscope.networks", "transferscope.scores", "transferscope.diagnostics" or
 "transferscope.data"); or a reference, "package.module:Class" or "path/to/file.py:Class", which for networks and data
-sets names a function as well.
-Names and references, unlike entries that are written into a dictionary, mean the same in every worker process. What
-they mean follows their files: after an edit a name leads to the new code, or the edit is an error, as
-`transferscope.user_code` says. Within `planned_code` names mean the code that something was planned with.
-A reference is a program, so that one which stands in a file or store is refused unless the person allows it: see
-`transferscope.consent`. The names of transferscope and of entry points need no consent.
+sets names a function as well, and which needs consent (`transferscope.consent`). Names mean the same in every worker
+process and follow their files (`transferscope.user_code`), within `planned_code` the code of the plan.
 """
 
 import sys
@@ -30,13 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """The code that names stand for, and what to say of another one.
-
-    Attributes:
-        code: Digests by kind and name, as `Registry.code` gives them; other names mean what they always do.
-        since: When it was that code, as in "the study was planned with it".
-        remedy: What to do, as in "run the study file again".
-    """
+    """The code that names stand for, and what to say of another one."""
 
     code: Mapping[str, str]
     since: str
@@ -68,13 +58,7 @@ def planned_code(code: Mapping[str, str], *, since: str, remedy: str) -> Iterato
 
 @dataclass(frozen=True, slots=True)
 class _Loaded(Generic[T]):
-    """What a name led to.
-
-    Attributes:
-        entry: The entry.
-        path: What it is called in its module, as in "Class".
-        digest: That of its code; "" where no file defines it.
-    """
+    """What a name led to, what it is called in its module, and the digest of its code; "" where no file defines it."""
 
     entry: T
     path: str
@@ -87,7 +71,6 @@ class Registry(Mapping[str, T], Generic[T]):
     Args:
         kind: What one entry is called in messages, as in "method".
         group: The group of entry points, as in "transferscope.methods".
-        own: Entries of transferscope by name.
         check: Given what a reference or entry point leads to, returns the entry; raises TypeError with a clause that
             says what is wrong, as in "lacks a name".
     """
@@ -231,7 +214,6 @@ def seen_from(name: str, folder: Path) -> str:
 
 
 def _is_module(found: object, where: str) -> bool:
-    """Whether an object is the module of a reference."""
     if not where.endswith(".py"):
         return found is sys.modules.get(where)
     own = file_module(Path(where).expanduser().resolve())

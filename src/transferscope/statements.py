@@ -29,12 +29,7 @@ from transferscope.wording import (
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One thing that is said.
-
-    Attributes:
-        kind: The section of the template.
-        facts: What its sentence is made of, by name.
-    """
+    """One thing that is said, by the section `kind` of the template, from facts by their names."""
 
     kind: str
     facts: Mapping[str, Any]
@@ -78,7 +73,6 @@ class Words:
 
 @cache
 def _sections(package: str) -> dict[str, str]:
-    """The sections of a template by their kind; lines that begin with # are comments."""
     text = (files(package) / "words.j2").read_text(encoding="utf-8")
     text = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     _, *parts = re.split(r"^\[([^\]\n]+)\]\n", text, flags=re.MULTILINE)

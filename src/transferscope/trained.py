@@ -55,16 +55,10 @@ class ModelCard:
     """What a trained network is and where it comes from; with the weights it rebuilds the network.
 
     Attributes:
-        network: The architecture.
         n_outputs: Number of classes, labels or numbers that it predicts.
         classes: Names of the classes or labels in the order of the outputs; None for numbers.
-        inputs: How the inputs of its training came about.
-        study: Name of the study.
-        cell: Key of the run.
-        method: The method's name in the study.
         source: What was transferred; None for nothing.
         n_labels: Labelled target examples that it was trained on.
-        seed: The seed of the run.
         metric: What `score` is: one of `HEADLINES`.
         score: On the study's test examples.
         stderr: Its standard error over test examples; None where there is none.
@@ -118,13 +112,7 @@ _ADAPTER = TypeAdapter(ModelCard)
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A trained network that predicts.
-
-    Attributes:
-        network: The network, in evaluation mode.
-        scale: How inputs are standardised for it.
-        card: What it is and where it comes from.
-    """
+    """A trained network, in evaluation mode, that predicts; `scale` says how inputs are standardised for it."""
 
     network: Network
     scale: PixelScale
@@ -152,16 +140,10 @@ class TrainedModel:
         return np.asarray(offset + unit * outputs.astype(np.float64))
 
     def features(self, inputs: Shaped[np.ndarray, "N ..."]) -> Float[np.ndarray, "N m ..."]:
-        """What the head reads: for another head, for neighbours, or for clusters.
-
-        Args:
-            inputs: See `outputs`.
+        """What the head reads: for another head, for neighbours, or for clusters. Inputs and errors as of `outputs`.
 
         Returns:
             Features, shape (N, m); maps (N, m, h, w) of a network whose labels lie on a grid.
-
-        Raises:
-            DataError: See `outputs`.
         """
         raw = to_inputs(np.asarray(inputs), name="the inputs")
         read = as_in_study(raw, self.card.inputs, name="the inputs")
@@ -172,13 +154,7 @@ class TrainedModel:
         """The name of the most probable class of each input, shape (N,); or the predicted numbers (N, n_outputs).
 
         Of several labels, whether each input has each of `card.classes`, shape (N, n_outputs): those with a probability
-        above one half.
-
-        Args:
-            inputs: See `outputs`.
-
-        Raises:
-            DataError: See `outputs`.
+        above one half. Inputs and errors as of `outputs`.
         """
         outputs = self.outputs(inputs)
         if self.card.classes is None:
@@ -191,8 +167,7 @@ class TrainedModel:
         Those of classes sum to 1; each label has one of its own. They are calibrated by one number for the whole
         network, `card.temperature`, on inputs like the study's test examples.
 
-        Args:
-            inputs: See `outputs`.
+        Inputs are as of `outputs`.
 
         Raises:
             DataError: See `outputs`; or the network predicts numbers.
@@ -270,8 +245,6 @@ def _is_exported(name: str) -> bool:
 
 
 def _save_pretrained(named: HuggingFace, model: TrainedModel, folder: Path) -> ModelCard:
-    """Write it as transformers does; its card, which says so."""
-
     def as_saved(saved: SavedModel) -> ModelCard:
         known = input_of(model.card.network)  # as it is now: it does not depend on the folder that it comes from
         return replace(model.card, network=replace(model.card.network, input=known), transformers=saved)
@@ -328,7 +301,6 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
 
 
 def _opened(file: Path, card: Mapping[str, Any], scale: PixelScale | None) -> TrainedModel:
-    """The network of a card."""
     try:
         read = _ADAPTER.validate_python(card)
         check_transforms(read.inputs.transforms)
@@ -401,7 +373,6 @@ def _not_read(given: object, read: object, place: str = "") -> str | None:
 
 
 def _check_head(file: Path, network: Network, card: ModelCard) -> None:
-    """Whether the head that was opened has an output for each class or number of the card."""
     rows = getattr(network.head, "out_features", card.n_outputs)
     _refuse_any(
         file, [f"it predicts {card.n_outputs} outputs and its head has {rows}"] if rows != card.n_outputs else []

@@ -2,11 +2,9 @@
 
 What a file imports is read from its `import` statements, in functions too; nothing is run for it. A module is the
 user's if it lies where the file does (beside the package that the file is in) or in another folder that Python imports
-from, and not in one of Python or of installed packages. An installed package that a reference leads to has its own
-files. What is imported by a name that is made up while the code runs is not seen.
-
-The file of a reference "path/to/file.py:name" is run anew when its code has changed. A module that Python imports by
-its name stays as it was until the process ends, so that a change of its file, once it was seen here, is an error.
+from, and not in one of Python or of installed packages; a package that a reference leads to has its own files. A name
+that is made up while the code runs is not seen. The file of "path/to/file.py:name" is run anew when its code has
+changed; of a module that Python imports by its name such a change is an error.
 """
 
 import ast
@@ -136,11 +134,7 @@ def _file_of(module: object) -> Path | None:
 
 
 def _check(files: dict[Path, str], *, but: Path | None) -> None:
-    """Refuse modules whose files have changed since they were first seen; `but` is run anew.
-
-    Raises:
-        ChangedCodeError: One has changed.
-    """
+    """Refuse modules whose files have changed since they were first seen; `but` is run anew."""
     for path, digest in files.items():
         if path != but and _SEEN.setdefault(path, digest) != digest:
             raise ChangedCodeError(
@@ -150,12 +144,7 @@ def _check(files: dict[Path, str], *, but: Path | None) -> None:
 
 
 def _files(path: Path, folder: Path) -> dict[Path, str]:
-    """The digests of a file and of those of the user that it imports, of the latter's too.
-
-    Args:
-        path: The file.
-        folder: Where Python found its package or, if it is in none, the file.
-    """
+    """The digests of a file and of those of the user that it imports; `folder` is where Python found its package."""
     found: dict[Path, str] = {}
     places = [place for place in (folder, *map(Path, sys.path)) if not _is_installed(place.resolve())]
     own = path.relative_to(folder).parts[0].removesuffix(".py")

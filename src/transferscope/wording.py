@@ -159,11 +159,7 @@ def duration(seconds: float) -> str:
 
 
 def rough_duration(seconds: float) -> str:
-    """A duration that is left or expected, to two digits or so: "8 s", "12 min", "3 h 20 min".
-
-    Args:
-        seconds: At least 0.
-    """
+    """A duration that is left or expected, to two digits or so: "8 s", "12 min", "3 h 20 min"."""
     if round(seconds) < 60:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -205,20 +201,13 @@ def cell_words(role: str, labels: Mapping[str, object]) -> str:
 
 
 def precision_in_words(chosen: object) -> str:
-    """What precision = "auto" became when a study was planned.
-
-    Args:
-        chosen: "float32" or "bfloat16", from the facts of the study.
-    """
+    """What precision = "auto" became, "float32" or "bfloat16", when a study was planned."""
     has = "has" if chosen == "bfloat16" else "has no"
     return f'{chosen}, as precision = "auto" was planned on a machine that {has} instructions for bfloat16'
 
 
 def data_in_words(entry: Mapping[str, object]) -> str:
-    """What a data set was taken for, and what its transforms leave of it.
-
-    Args:
-        entry: Of a data set, in the facts of a study.
+    """What a data set was taken for, and what its transforms leave of it, by its entry in the facts of a study.
 
     Returns:
         As in "classification, 10 classes: 0, 1, ..."; with "after classes:5-10: 7,454 training and 1,502 test examples
@@ -238,10 +227,7 @@ def data_in_words(entry: Mapping[str, object]) -> str:
 
 
 def weights_in_words(entry: Mapping[str, object]) -> str:
-    """What the file of a network gave to the network of a study.
-
-    Args:
-        entry: Of a source that is a network, in the facts of a study.
+    """What the file of a network gave to the network of a study, by the source's entry in the facts of it.
 
     Returns:
         As in "net.safetensors gives 270,160 of the backbone's 270,160 numbers (100 %)"; with "left out: ..." for what

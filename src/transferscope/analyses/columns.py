@@ -40,7 +40,6 @@ def columns_by_role(
     """The columns of a table by what they hold, each of one role.
 
     Args:
-        frame: The table.
         roles: All roles, by name.
         given: The columns that were named, by role; None for one to be found.
         optional: Roles that a table need not have.

@@ -20,8 +20,6 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
     """The cells that are done, once none is left to do.
 
     Args:
-        store: The store of the study.
-        study: Its name.
         before: What is about to happen, for the message, as in "it is rated".
 
     Raises:
@@ -83,7 +81,6 @@ class Origin:
     """What a pretrained network of a study was pretrained on.
 
     Attributes:
-        source: Name of the source.
         n_source: Number of source examples; None for a network from a file.
         pretrain_step: The step of pre-training; None for its end.
     """
@@ -126,11 +123,6 @@ class StudyNetworks:
     def open(self, origin: Origin, seed: int, target: Dataset) -> OpenedNetwork:
         """The network of an origin and a seed, on the CPU, with the head that belongs to it where that is a linear one.
 
-        Args:
-            origin: What it was pretrained on.
-            seed: Of the study.
-            target: The target, whose inputs it is to read.
-
         Raises:
             DataError: Its file is gone.
             NetworkError: Its weights do not belong to its architecture, or are not finite.
@@ -158,15 +150,10 @@ class StudyNetworks:
 
 
 def pretrained_of(cells: Sequence[StoredCell], files: Path, *, none: str) -> StudyNetworks:
-    """The pretrained networks of a study.
-
-    Args:
-        cells: Its cells that are done.
-        files: Folder of the trained networks.
-        none: The message when there is none.
+    """The pretrained networks of a study, from its cells that are done.
 
     Raises:
-        DataError: There is none.
+        DataError: There is none, with the message `none`.
     """
     context = WorkContext(files)
     found: dict[Origin, dict[int, Path]] = {}

@@ -20,8 +20,6 @@ class KeptDocument(Generic[T]):
     """How the facts of one analysis become a document and come back.
 
     Attributes:
-        adapter: Of the facts, a frozen dataclass.
-        format: Number of the present format.
         what: The facts, for messages, as in "the ratings of the study"; a plural.
         command: What makes them again, as in "transferscope rank".
     """
@@ -55,14 +53,7 @@ class KeptDocument(Generic[T]):
 
 
 def change_in_words(frames: StudyFrames, then: FinishedRuns, *, since: str, again: str) -> str:
-    """That the study has changed; empty when it has not.
-
-    Args:
-        frames: The study now.
-        then: What was done of it.
-        since: What happened then, as in "it was rated".
-        again: The command that does it again, as in "rank".
-    """
+    """That the study has changed since (as in "it was rated"), and the command to run again; empty if it has not."""
     now = frames.finished_runs
     if now == then:
         return ""

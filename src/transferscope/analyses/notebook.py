@@ -26,9 +26,6 @@ def shown_in_notebook(on_event: Callable[[Event], None]) -> Callable[[Event], No
 
     Args:
         on_event: What was given; `ignore` for nothing.
-
-    Returns:
-        The same; in a notebook, for `ignore`, what shows a bar below the cell.
     """
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()

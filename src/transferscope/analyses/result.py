@@ -55,9 +55,6 @@ class AnalysisResult(ABC):
         Args:
             path: The file; one that exists is replaced.
 
-        Returns:
-            What was written.
-
         Raises:
             StoreError: The file cannot be written.
         """
@@ -111,7 +108,6 @@ def json_rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a table without NumPy."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (list, tuple)):

@@ -8,14 +8,11 @@ from transferscope.study.places import find_study, one_study, open_existing
 
 
 def open_result(place: str | Path, *, study: str | None = None) -> ComparisonResult:
-    """What a study that has been run says: its verdict, its table, its page.
+    """What a study that has been run, to its end or not, says: its verdict, its table, its page.
 
     Args:
         place: A study file, or a store: a SQLite file or database URL.
         study: Which study, when a store holds several; None for the only one.
-
-    Returns:
-        The comparison; of what is there when the study is not complete.
 
     Raises:
         MissingDataError: There is no such study file.

@@ -29,14 +29,9 @@ def build_report(
     """Write the report on a study, complete or not, with figures and tables in a folder beside the page.
 
     Args:
-        store: Where the study is.
-        study: Its name.
         out: The HTML file to write; one that exists is replaced.
         pdf: Whether figures are written as PDF, too, and not as SVG alone.
         refreshed_every: Seconds after which a browser reads the page again, while the study runs; None for never.
-
-    Returns:
-        The files written, and the verdict.
 
     Raises:
         UnknownNameError: There is no such study.
@@ -56,12 +51,7 @@ def build_report(
 
 
 def study_sections(summary: Summary, budgets: Section | None = None) -> list[Section]:
-    """The page of a study: what to do in a sentence and a picture, the four questions, then the study itself.
-
-    Args:
-        summary: What was measured.
-        budgets: The study beside others that train for longer or shorter; None where there is no other.
-    """
+    """The page of a study: what to do, the four questions, then the study itself; `budgets` are other lengths of it."""
     data = data_of(summary.frames)
     found = [
         *study_parts(summary, data.get("")),
@@ -92,7 +82,6 @@ TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "posi
 
 
 def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
-    """The first screen, and what to beware of."""
     outcomes = {decision.outcome for decision in summary.decided.values()}
     step, command = next_step(summary)
     overview = Overview(
@@ -140,7 +129,6 @@ def _question(question: Question, parts: list[Part], to_do: Sequence[str], more:
 
 
 def _to_ask(question: Question, parts: Sequence[Part], summary: Summary) -> Iterator[Statement]:
-    """What to do for what this page does not answer."""
     of_commands = "run" in summary.frames.study.spec
     if question == "how much":
         cells = summary.frames.method_cells

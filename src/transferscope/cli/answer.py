@@ -16,15 +16,7 @@ _SAID_EVERY = 0.1  # of all, in a log
 
 @contextmanager
 def counted_progress(doing: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left on a terminal, and a line for every tenth in a log; on the standard error stream.
-
-    Args:
-        doing: What is done, as in "Rating pretrained networks".
-        unit: What is counted, as in "values".
-
-    Yields:
-        To be called with (done, in all).
-    """
+    """A bar with the time left on a terminal, a line for every tenth in a log; yields what takes (done, in all)."""
     with Progress(*Progress.get_default_columns(), console=Console(stderr=True), transient=True) as bar:
         task, said = bar.add_task(doing), 0.0
 
@@ -63,16 +55,7 @@ def _table(table: Table) -> str:
 def write_files(
     folder: Path, figures: Mapping[str, Figure], tables: Mapping[str, pd.DataFrame] | None = None
 ) -> list[Path]:
-    """Write figures as SVG and PDF with their numbers as CSV, and tables as CSV.
-
-    Args:
-        folder: An existing folder.
-        figures: By the name of their files.
-        tables: By the name of their files.
-
-    Returns:
-        What was written.
-    """
+    """Write figures as SVG and PDF with their numbers as CSV, and tables as CSV, into a folder that exists."""
     written: list[Path] = []
     for name, figure in figures.items():
         written += save_figure(figure.canvas, figure.svg, folder, name)

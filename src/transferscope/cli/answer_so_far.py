@@ -22,9 +22,6 @@ class AnswerSoFar:
     """Says the answer after runs have ended, where it has changed.
 
     Args:
-        store: Where the study is.
-        study: Its name.
-        say: Called with the lines.
         page: A page to write anew each time; None for none.
     """
 

@@ -49,7 +49,6 @@ def _only_the_answer() -> Iterator[None]:
 
 
 def _begin(context: typer.Context, wanted: bool) -> bool:
-    """From here on the standard output is for the document alone."""
     if wanted and not context.resilient_parsing:
         context.with_resource(_only_the_answer())
     return wanted
@@ -62,12 +61,7 @@ AsJson = Annotated[
 
 
 def document_of(command: str, result: Mapping[str, Any]) -> str:
-    """The document of a command.
-
-    Args:
-        command: Its words, as in "history list".
-        result: What it found, of plain values; NaN becomes null, and infinity the text "inf" or "-inf".
-    """
+    """The document of a command; of plain values NaN becomes null, and infinity the text "inf" or "-inf"."""
     document = {
         "schema": SCHEMA,
         "version": VERSION,
@@ -121,12 +115,5 @@ def answer_schema() -> dict[str, Any]:
 def print_analysis(
     command: str, result: "AnalysisResult", written: Sequence["str | Path"] = (), **more: object
 ) -> None:
-    """Print what an analysis found.
-
-    Args:
-        command: Its words.
-        result: The analysis.
-        written: Paths of the files that were written.
-        more: Further keys of the result.
-    """
+    """Print what an analysis found, with the paths that were written; `more` are further keys of the result."""
     print_json(command, {**result.to_dict(), "written": [str(path) for path in written], **more})

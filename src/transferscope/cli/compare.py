@@ -263,7 +263,6 @@ def compare(
 
 
 def _given(**options: int | float | str | None) -> dict[str, int | float | str]:
-    """The options that were given, as settings of a table of the study file."""
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -300,11 +299,7 @@ def source_of(
 
 
 def minutes_of(text: str) -> float:
-    """A duration such as "20m", "90s" or "2h" in minutes.
-
-    Raises:
-        SettingsError: It is no duration.
-    """
+    """A duration such as "20m", "90s" or "2h" in minutes; a SettingsError for any other text."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h)\s*", text)
     if found is None:
         raise SettingsError(f"--budget {text!r} is no time; write it as in 90s, 20m or 2h")

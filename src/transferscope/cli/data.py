@@ -66,7 +66,6 @@ def data(
 
 
 def _show(name: str, *, as_json: bool) -> None:
-    """What a data set is taken for."""
     import json
 
     from transferscope.data import load

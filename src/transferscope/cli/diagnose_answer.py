@@ -32,13 +32,9 @@ def answer(
     """Print what the diagnostics say, and write it to a folder.
 
     Args:
-        question: Network and data.
         names: Diagnostics by name; empty for those of `choose`.
         changes: Settings as in "curvature.k=5".
         out: Folder for tables, arrays and figures, made if it does not exist; None to write nothing.
-        feature_map: Whether to draw a map of the features.
-        as_json: Print the answer as JSON, and nothing else.
-        quiet: Show no progress.
 
     Raises:
         TransferscopeError: As `subject_of` and `choose`; or a diagnostic that was asked for cannot be measured, once
@@ -109,15 +105,7 @@ def _said(measured: Measured | Refused) -> str:
 
 
 def _measuring(choices: Sequence[Choice], *, quiet: bool) -> Iterator[tuple[Choice, Report | None]]:
-    """Go through diagnostics while their progress is shown on the standard error stream.
-
-    Args:
-        choices: What will be measured.
-        quiet: Show nothing.
-
-    Yields:
-        Each choice, and what its measurement may call with the values done and to do.
-    """
+    """Each choice, and what its measurement may call with the values done and to do; shown on the error stream."""
     if quiet or not sys.stderr.isatty():
         yield from without_progress(choices)
         return

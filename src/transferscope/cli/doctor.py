@@ -24,13 +24,7 @@ _GB = 1e9
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the answer.
-
-    Attributes:
-        topic: What it is about.
-        text: What was found, and what to do where something is missing.
-        state: "ok"; "absent" for what only some uses need; "wrong" for what keeps transferscope from working.
-    """
+    """One line of the answer: "absent" is what only some uses need, "wrong" what keeps transferscope from working."""
 
     topic: str
     text: str
@@ -163,7 +157,6 @@ def _broken(package: str) -> str | None:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder itself, or the nearest above it that is there."""
     return next(place for place in (folder, *folder.absolute().parents) if place.exists())
 
 

@@ -37,14 +37,8 @@ def execute(
     """Do what is missing of a study, into the store that it names, and say the answer so far as runs end.
 
     Args:
-        spec: The study.
-        retry_failed: Whether to try again what has failed.
-        quiet: Show failures only.
         page: A page to write anew as runs end; None for none.
         inputs: As in `run_study`.
-
-    Returns:
-        Where the study stands at the end.
 
     Raises:
         TransferscopeError: As `run_study`.
@@ -85,7 +79,6 @@ def with_options(engine: EngineSettings, given: Mapping[str, int | str | None]) 
     """The settings with the options of the command line in place of those of the study file.
 
     Args:
-        engine: What the study file says.
         given: Options by the names of the settings; None for those that were not given.
 
     Raises:
@@ -129,10 +122,6 @@ def enlarged(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str]:
 def run_and_report(study: Path, *, json_of: str | None = None) -> None:
     """Do what is missing of a study and report on it.
 
-    Args:
-        study: The study file.
-        json_of: As in `report_on`.
-
     Raises:
         TransferscopeError: As `transferscope.study.run.run_study`, and as `report_on`.
         typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
@@ -145,8 +134,6 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
     """Write the report of a study beside its file, and print its answer.
 
     Args:
-        study: The study file.
-        status: Where it stands.
         json_of: The command whose answer is printed as JSON instead; None to print it as text.
 
     Raises:

@@ -136,11 +136,9 @@ def predict(
 
 
 def _card(card: "ModelCard") -> dict[str, Any]:
-    """Which run a network comes from, and how good it is."""
     names = ("study", "method", "source", "n_labels", "seed", "metric", "score", "stderr", "mean_score", "n_runs")
     return {name: getattr(card, name) for name in names}
 
 
 def _way(trained: "Run | ModelCard") -> str:
-    """What was trained: "fine-tune from glyphs with 200 labels"."""
     return f"{trained.method}{f' from {trained.source}' if trained.source else ''} with {trained.n_labels:,} labels"

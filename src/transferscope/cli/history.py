@@ -98,7 +98,6 @@ def _by_task(frame: "DataFrame") -> "Iterable[tuple[Any, DataFrame]]":
 
 
 def _task(task: str, runs: "DataFrame") -> dict[str, Any]:
-    """A task with its best arm."""
     best = runs.sort_values("score", ascending=runs["better"].iloc[0] == "lower").iloc[0]
     return {
         "task": task,

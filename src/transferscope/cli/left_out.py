@@ -17,8 +17,7 @@ from transferscope.wording import candidate_words, listed, method_words, rough_d
 def left_out_in_words(study: Path) -> Iterator[str]:
     """Lines on what was not begun, dearest last: what it would take, and what it gained elsewhere.
 
-    Args:
-        study: The study file of a race, or of another study, of which nothing is said.
+    Of a study that is no race nothing is said.
     """
     address = find_study(study)
     with Store.open(address.store, create=False) as store:
@@ -52,6 +51,5 @@ def left_out_in_words(study: Path) -> Iterator[str]:
 
 
 def _kinds(tables: object) -> dict[str, str]:
-    """The methods that tables stand for."""
     named = tables if isinstance(tables, Mapping) else {}
     return {name: str(table.get("name", name)) for name, table in named.items() if isinstance(table, Mapping)}

@@ -121,13 +121,7 @@ def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> 
     """Repeat an option before each of its values: `--labels 100 600` becomes `--labels 100 --labels 600`.
 
     So does `--methods scratch,fine-tune`. Numbers are not parted at commas, since 1,000 is one of them.
-
-    Args:
-        arguments: What was typed.
-        options: The options that take several values: all words up to the next that begins with "-".
-
-    Returns:
-        The arguments as click reads them.
+    Values are all words up to the next that begins with "-".
     """
     spread: list[str] = []
     current: str | None = None

@@ -84,8 +84,6 @@ def _refuse_repeats(parameters: Iterable[Any], words: Sequence[str]) -> None:
 
 
 def _refusing(name: str, sentence: str) -> Any:
-    """A command that takes whatever it is given and answers with a sentence and exit code 2."""
-
     def refuse() -> None:
         raise SettingsError(sentence)
 

@@ -32,12 +32,7 @@ class View(Protocol):
 
 @contextmanager
 def study_view(name: str, *, quiet: bool) -> Iterator[View]:
-    """A view of a running study on the standard error stream.
-
-    Args:
-        name: Name of the study.
-        quiet: Show failures only.
-    """
+    """A view of a running study on the standard error stream; a quiet one shows failures only."""
     if quiet or not sys.stderr.isatty():
         yield Lines(name, quiet=quiet)
         return
@@ -50,12 +45,7 @@ def study_view(name: str, *, quiet: bool) -> Iterator[View]:
 
 
 class Lines:
-    """A line now and then, for logs.
-
-    Args:
-        name: Name of the study.
-        quiet: Show failures only.
-    """
+    """A line now and then, for logs; failures only where it is quiet."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
         self._name = name
@@ -84,12 +74,7 @@ class Lines:
 
 
 class Bar:
-    """A bar with the time left for the whole study.
-
-    Args:
-        progress: Where to draw it.
-        name: Name of the study.
-    """
+    """A bar with the time left for the whole study."""
 
     def __init__(self, progress: Progress, name: str) -> None:
         self._progress = progress

@@ -81,7 +81,6 @@ def _watched(store: "Store", study: str, out: Path, *, pdf: bool) -> "ReportFile
 
 
 def _located(study_or_store: str, study: str | None) -> tuple[str, str | None]:
-    """Address of the store, and the name of the study if it is known."""
     if not study_or_store.endswith(".toml"):
         return study_or_store, study
     from transferscope.study.places import find_study  # a store alone needs nothing of the study engine

@@ -36,20 +36,11 @@ def show_results(
     """Print the answer and write the page, or print the runs to make next.
 
     Args:
-        place: The file or folder.
         without: Arms that need no source; "none" alone for none.
         columns: What columns hold, as ROLE=COLUMN.
         where: The rows to keep, as COLUMN=VALUE.
-        wide: As in `RunColumns`.
-        better: Likewise.
-        unit: Likewise.
-        predictions: A folder of predictions.
-        margin: Differences of no interest.
-        question: What further runs are to settle.
         n_next: How many runs to print; None for the answer.
         page: The file of the page; None for one in `folder`.
-        folder: Where pages are kept.
-        as_json: Whether the answer is printed as JSON.
     """
     from transferscope.analyses.results import RunColumns, compare_results
     from transferscope.report.save import csv_text, file_name
@@ -94,7 +85,6 @@ def show_results(
 
 
 def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
-    """What stands before and after the first = of each."""
     found = {}
     for one in given:
         name, sign, value = one.partition("=")

@@ -85,7 +85,6 @@ def network(
 def _opened(
     settings: "NetworkSettings", weights: Path | None, shape: tuple[int, ...], known: "NetworkInput | None"
 ) -> "tuple[Network, LoadReport | None]":
-    """The network, and how much of it the weights gave; of random weights where there are none."""
     from transferscope.models import Pretrained, build_network, open_pretrained
     from transferscope.models.adapt import adapt
 
@@ -103,7 +102,6 @@ def _size(module: "nn.Module") -> int:
 
 
 def _in_words(facts: dict[str, Any]) -> str:
-    """The facts of a network in lines."""
     backbone, head, blocks, weights = facts["backbone"], facts["head"], facts["blocks"], facts["weights"]
     size, longest = f"{backbone['parameters']:,} parameters", max((len(one["name"]) for one in blocks), default=0)
     lines = [
@@ -124,7 +122,6 @@ def _in_words(facts: dict[str, Any]) -> str:
 
 
 def _shape(text: str | None, size: int | None, channels: int | None) -> tuple[int, ...]:
-    """The shape of one input: as given, or as the network says."""
     if text is None:
         return (channels or 3, size or 32, size or 32)
     try:

@@ -126,7 +126,6 @@ def _counted(counts: "StudyCounts") -> dict[str, int]:
 
 
 def _facts(store: "Store", name: str) -> dict[str, Any]:
-    """What `_show` says, as JSON values."""
     from transferscope.study.status import kept_networks, study_status
 
     facts = store.study(name).facts
@@ -157,7 +156,6 @@ def _networks(store: "Store", study: str) -> str:
 
 
 def _weak_inner_heads(store: "Store", study: str) -> tuple[str, ...]:
-    """What the runs of MeRLin noted of their inner heads."""
     methods = store.study(study).spec.get("methods")
     tables = methods if isinstance(methods, Mapping) else {}
     named = {str(table.get("name", name)) for name, table in tables.items() if isinstance(table, Mapping)}

@@ -25,20 +25,14 @@ class Runner:
     It is pickled into the folder of the logs, so it holds no URL, which may hold a password: that is read from the
     study file when the job begins.
 
-    Attributes:
-        study: Absolute path of the study file.
-        options: Options of `transferscope work` by their names.
+    `study` is the absolute path of the study file, `options` those of `transferscope work` by their names.
     """
 
     study: str
     options: Mapping[str, int | str]
 
     def __call__(self) -> None:
-        """Do cells until none is left; ends the process unless all went well.
-
-        Raises:
-            SystemExit: With the exit code of `transferscope work`.
-        """
+        """Do cells until none is left; ends the process with the code of `transferscope work` unless all went well."""
         from transferscope.cli.main import main
 
         options = [f"--{name}={value}" for name, value in self.options.items()]

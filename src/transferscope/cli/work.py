@@ -82,11 +82,7 @@ def work(
 
 
 def _chosen(store: "Store", place: str, name: str | None) -> str:
-    """The study that is meant.
-
-    Raises:
-        StoreError: It is not planned, or the store holds several and none was named.
-    """
+    """The study that is meant: the one that is named, or the only one of the store."""
     from transferscope.errors import StoreError
     from transferscope.study.places import one_study
 
@@ -99,7 +95,6 @@ def _chosen(store: "Store", place: str, name: str | None) -> str:
 
 
 def _planned_with(store: "Store", name: str) -> "EngineSettings":
-    """How cells were done where the study was last planned."""
     from transferscope.study.settings import EngineSettings
     from transferscope.study.tables import Mistakes, read_table
 

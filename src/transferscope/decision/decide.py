@@ -23,7 +23,6 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
     one without a source will do, those without.
 
     Args:
-        scores: All runs of the question.
         margin: Differences up to this do not matter, in points; above 0.
         level: Coverage of all intervals together, at any number of seeds.
 

@@ -125,11 +125,8 @@ def moderated(
     arm with one run has d = 0: its variance is that of the others.
 
     Args:
-        mean: Means over seeds.
-        n: Runs.
         raw: Variances over seeds; not read where n is below 2.
         factor: Mean of f_s in `noise`, by which squares are less for the seeds' effects; at least 1.
-        loss: See `Noise`.
     """
     several = n >= 2
     d = np.where(several, n - 1, 0.0)

@@ -43,9 +43,6 @@ def next_runs(
 
     Args:
         scores: As for `decide`; a race may make as many runs of an arm as `values` has seeds.
-        margin: As for `decide`.
-        level: As for `decide`.
-        question: "which" arm to use, or "whether" a source helps.
         at_once: Most runs that are wanted; at least 1.
         seconds: What is left of a budget of time; runs that cost more are not made.
         runs: What is left of a budget of runs; None: no limit.
@@ -84,7 +81,6 @@ def _wanted(
     level: float,
     question: Question,
 ) -> Iterator[int]:
-    """Arms in the order in which they should be run."""
     have = (~np.isnan(scores.values)).sum(axis=1)
     tried = have + scores.failed.sum(axis=1)
     cost = np.nan_to_num(scores.cost, nan=np.inf)
@@ -102,7 +98,6 @@ def _wanted(
 def _racing(
     scores: Scores, free: Bool[np.ndarray, "arms seeds"], margin: float, level: float, question: Question
 ) -> list[int]:
-    """Arms whose next run is of use, the most useful first."""
     now = stand(scores, margin=margin, level=level, draws=_DRAWS)
     if now is not None and now.selection.chance[now.selection.arm] > SETTLED - 0.05:
         now = stand(scores, margin=margin, level=level)

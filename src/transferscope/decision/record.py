@@ -103,10 +103,6 @@ class ArmFacts:
     """What is known of one arm.
 
     Attributes:
-        name: Of the arm.
-        with_source: Its kind.
-        n_seeds: Runs that gave a score.
-        n_failed: Runs that gave none.
         mean: Mean over seeds, in points, less what seeds that others lack gave to all arms; None without a run.
         low: Lower end of the interval of the mean taken alone, without what a seed gives to all arms; None where
             nothing is known of the noise.
@@ -147,8 +143,7 @@ class Settles:
 
     Attributes:
         question: "whether" a source helps, or "which" arm to use.
-        arms: The arms that take more seeds.
-        seeds: How many more of each.
+        seeds: How many more of each of the arms.
         chance: Probability that the question is settled then.
     """
 

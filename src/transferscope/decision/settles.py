@@ -23,10 +23,6 @@ def what_settles(now: Standing, scores: Scores) -> Settles | None:
     True means and variances are drawn as the runs leave them, then the seeds, and each future is read by the same rule.
     Seeds are for the arms that may still matter. None where nothing is open, where no arm has two seeds, or where more
     seeds do not help: an arm that could still rise or an unstable one is in the way.
-
-    Args:
-        now: Where the comparison stands.
-        scores: From which it was made.
     """
     found = now.found
     whether = now.outcome == "open"
@@ -58,7 +54,6 @@ def what_settles(now: Standing, scores: Scores) -> Settles | None:
 
 
 def _in_play(now: Standing, truth: Float[np.ndarray, "futures arms"]) -> Bool[np.ndarray, " arms"]:
-    """Arms that may be the best of their kind."""
     takes = np.zeros(truth.shape[1], dtype=bool)
     for kind in (now.ways, now.controls):
         takes[kind] = (truth[:, kind] == truth[:, kind].max(1, keepdims=True)).mean(0) > _IN_PLAY
@@ -72,7 +67,6 @@ def _after(
     more: Float[np.ndarray, " arms"],
     rng: np.random.Generator,
 ) -> Noise:
-    """Means and noise after more seeds of some arms."""
     n = found.n + more
     added = truth + rng.standard_normal(truth.shape) * np.sqrt(variance / np.maximum(more, 1))
     mean = (found.n * found.mean + more * added) / n

@@ -17,21 +17,12 @@ class Standing:
 
     Attributes:
         at: Positions of arms that have a run, shape (A,).
-        found: Their means and noise.
         examples: What the draw of the test examples adds, by pair of arms; None where it is not known.
-        covers: What intervals speak of.
         ways: Which of `at` have a source.
         controls: Which do not.
         gains: Of `ways`; None where there are none of a kind.
         better: Which of `ways` are called better.
-        worse: Which are called worse.
         blocked: Which of `ways` would be called better if no arm without a source could still rise.
-        outcome: See `Outcome`.
-        why_open: See `Decision`.
-        selection: Which arm to use.
-        draws: What the true means may be.
-        margin: Differences up to this do not matter.
-        level: Coverage of all intervals together.
     """
 
     at: Int[np.ndarray, " arms"]

@@ -65,9 +65,6 @@ def pairs(
     """Differences of the means of some arms and those of others.
 
     Args:
-        found: Means and noise of all arms.
-        first: Positions of arms.
-        second: Likewise.
         examples: Variance that the draw of the test examples adds, by pair of all arms; NaN where it is not known.
     """
     of_seeds = np.where(found.df > 0, found.variance, 0.0) / np.maximum(found.n, 1)
@@ -137,7 +134,6 @@ def gains(
     number. The last bound is for the largest gain, which takes none for the number of arms with a source.
 
     Args:
-        found: Means and noise of all arms.
         ways: Arms with a source that have a run, T >= 1.
         controls: Arms without that have a run, C >= 1.
         examples: Variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.

@@ -25,7 +25,6 @@ class Draws:
     """What the true means may be, shape (draws, A) throughout.
 
     Attributes:
-        means: The true mean.
         variance: Of a run over seeds.
         prior: Variance of the true mean around `centre` before any run.
         centre: Median of the means over seeds of arms that may be the best.
@@ -45,7 +44,6 @@ class Selection:
     """Which arm to use.
 
     Attributes:
-        arm: The recommended one.
         chance: Probability of being within the margin of the best, by arm.
         shortfall: Expected distance to the best, in points, by arm.
         better: Probability of being better than the recommended arm by more than the margin, by arm.
@@ -69,9 +67,7 @@ def draw_means(
     v_a / n_a + v_b / n_b, from test examples and from seeds that they do not share, is taken apart by arm.
 
     Args:
-        found: Means and noise of arms that have a run, shape (A,).
         examples: E, the variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
-        margin: Differences up to this do not matter.
         count: Number of draws; the same numbers give the same draws.
     """
     k = len(found.mean)
@@ -144,9 +140,7 @@ def select(
     """The cheapest arm whose expected shortfall is at most half a margin, or a quarter above the smallest.
 
     Args:
-        means: From `draw_means`, shape (draws, A).
         cost: Of a run; arms of unknown cost come last.
-        margin: Differences up to this do not matter.
         allowed: Arms that may be recommended; at least one.
     """
     short = means.max(axis=1, keepdims=True) - means
@@ -164,9 +158,6 @@ def shown_worse(
     """Which arms some stable arm is shown to exceed by more than the margin.
 
     Args:
-        found: Means and noise of arms that have a run, shape (A,).
-        examples: As in `draw_means`.
-        margin: Differences up to this do not matter.
         share: One-sided error of each comparison, over all looks.
     """
     every = np.arange(len(found.mean))

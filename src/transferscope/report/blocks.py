@@ -14,12 +14,7 @@ from transferscope.report.figures.style import drawing, to_svg
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph, or one for each line.
-
-    Attributes:
-        text: Plain text.
-        tone: How it is set: "plain", "lead" (larger), "note" (smaller), "warning" (set apart).
-    """
+    """A paragraph, or one for each line; "lead" is set larger, "note" smaller, and "warning" apart."""
 
     text: str
     tone: Literal["plain", "lead", "note", "warning"] = "plain"
@@ -34,7 +29,6 @@ class Cell:
     """One cell of a table.
 
     Attributes:
-        text: Plain text.
         detail: A second, quieter line; may be empty.
         tone: Emphasis: "" for none, "positive", "negative", "undecided", "best" or "baseline".
         value: The number to sort by, where the text does not begin with it in one unit; NaN sorts last.
@@ -48,13 +42,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table.
-
-    Attributes:
-        title: Its heading.
-        hint: What it means, shown on hovering; may be empty.
-        numeric: Whether it is set flush right.
-    """
+    """A column of a table: its heading, what that means on hovering, and whether it is set flush right."""
 
     title: str
     hint: str = ""
@@ -63,13 +51,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table.
-
-    Attributes:
-        columns: Its columns.
-        rows: Its rows, each with one cell for each column; the first cell of a row is its heading.
-        caption: What it shows; may be empty.
-    """
+    """A table: rows have one cell for each column, of which the first is the heading of the row."""
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -93,9 +75,6 @@ class Figure:
 
     Attributes:
         name: Name of its files, such as "labels".
-        canvas: The drawing.
-        data: The numbers it shows.
-        caption: What it shows and what its marks mean.
         narrow: Makes the same drawing for a screen as wide as a telephone, with fewer panels side by side; None where
             the drawing is narrow enough.
     """
@@ -139,7 +118,6 @@ class Picture:
     """A small image that is part of the page.
 
     Attributes:
-        png: The image as a PNG file.
         alternative: What it shows, for those who cannot see it.
         width: How wide it is shown, in pixels of the page.
     """
@@ -183,12 +161,7 @@ class Folded:
 
 @dataclass(frozen=True)
 class Card:
-    """One of several things that stand side by side.
-
-    Attributes:
-        title: What it is.
-        blocks: What is said of it.
-    """
+    """One of several things that stand side by side."""
 
     title: str
     blocks: "tuple[Text | Table | Listing | Points | Picture, ...]"
@@ -204,13 +177,7 @@ class Cards:
 
 @dataclass(frozen=True)
 class Answer:
-    """One question with its answer in a sentence.
-
-    Attributes:
-        title: The question in a word or two.
-        sentence: The answer.
-        slug: Where the page has more of it.
-    """
+    """One question with its answer in a sentence; the slug says where the page has more of it."""
 
     title: str
     sentence: str
@@ -219,17 +186,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Overview:
-    """The first screen of a page: what came out in a word, the sentence, a picture, the answers, what to do next.
-
-    Attributes:
-        outcome: In a few words.
-        tone: Its colour.
-        headline: The answer, a line for each part of it.
-        picture: The picture; None for none.
-        answers: Beside the picture.
-        next_step: What to do next; "" for nothing.
-        command: The command that does it; "" for none.
-    """
+    """The first screen of a page: what came out in a word, the sentence, a picture, the answers, what to do next."""
 
     outcome: str
     tone: Tone
@@ -249,11 +206,8 @@ class Section:
     """A part of the report.
 
     Attributes:
-        title: Its heading.
         slug: Its address within the page, such as "methods".
-        blocks: What it holds, in the order of reading.
         files: Tables to keep beside the page, by name.
-        sections: What stands below it, each with its own heading.
         folded: Whether it opens on a click.
     """
 

@@ -35,13 +35,7 @@ QUESTIONS: dict[Question, str] = {
 
 @dataclass(frozen=True)
 class Part:
-    """What one analysis says on the page of a study.
-
-    Attributes:
-        question: Under which heading it stands.
-        sentence: Its answer in one sentence, above its sections.
-        sections: Its evidence.
-    """
+    """What one analysis says on the page of a study."""
 
     question: Question
     sentence: str
@@ -52,11 +46,7 @@ def unreadable_part(question: Question, title: str, slug: str, what: str, error:
     """The part of an analysis whose kept document cannot be read, so that the rest of the page stands.
 
     Args:
-        question: Under which heading it stands.
-        title: Heading of its section.
-        slug: Address of its section.
         what: What was kept, as in "The ranking that was kept".
-        error: Why it cannot be read.
     """
     warning = Text(f"{capitalised(str(error))}.", "warning")
     return Part(question, f"{what} cannot be shown.", (Section(title, slug, (warning,)),))
@@ -95,7 +85,6 @@ class ReportFiles:
         html: The page; it needs nothing beside it.
         files: Figures (SVG, and PDF where asked for) and tables (CSV), in the folder `NAME.files` beside the page;
             empty where none were asked for.
-        verdict: What the page says first.
     """
 
     html: Path
@@ -123,7 +112,6 @@ def write_page(
         sections: The page in the order of reading, the answer first; those within a section get smaller headings.
         out: The file; one that exists is replaced.
         kicker: What kind of page it is, in a word or two above the title.
-        title: What it is about.
         verdict: The answer; its headline goes into the title of the window.
         facts: What was studied, in one line below the title; may be empty.
         files: As what figures are written into `NAME.files` beside the page, which then holds all tables as CSV, too.
@@ -177,7 +165,6 @@ def typeset(text: str) -> Markup:
 
 
 def _environment() -> Environment:
-    """Where the templates are, with what they use."""
     made = Environment(
         loader=PackageLoader("transferscope.report"),
         autoescape=True,

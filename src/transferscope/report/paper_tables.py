@@ -37,11 +37,7 @@ def escaped(text: str) -> str:
 def latex_table(table: Table) -> str:
     """The table as LaTeX, to be used with `\\usepackage{booktabs}`.
 
-    Args:
-        table: Cells with the tone "best" are set in bold; details stand in brackets.
-
-    Returns:
-        A `table` environment with caption; every text is escaped.
+    Cells with the tone "best" are set in bold; details stand in brackets; every text is escaped.
     """
     lines = [
         r"\begin{table}",
@@ -71,14 +67,7 @@ def _row(cells: list[str]) -> str:
 
 
 def markdown_table(table: Table) -> str:
-    """The table as GitHub's Markdown has it.
-
-    Args:
-        table: Cells with the tone "best" are set in bold; details stand in brackets.
-
-    Returns:
-        The rows, and the caption as a paragraph below them; every text is escaped.
-    """
+    """The table as GitHub's Markdown has it, the caption below; best cells bold, details in brackets, all escaped."""
     lines = [
         _markdown_row([_markdown(column.title) for column in table.columns]),
         _markdown_row(["---:" if column.numeric else "---" for column in table.columns]),

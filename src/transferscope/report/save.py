@@ -20,11 +20,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def file_name(name: str) -> str:
-    """A name as part of a file's name: what is no letter, digit, ".", "_" or "-" becomes "_", so it is no path.
-
-    Args:
-        name: Such as a study's, which another program may have put into the store.
-    """
+    """A name as part of a file's name: what is no letter, digit, ".", "_" or "-" becomes "_", so it is no path."""
     return re.sub(r"[^\w.-]|^\.+", "_", name)[:_LONGEST_NAME] or "_"
 
 
@@ -75,18 +71,7 @@ def write_parquet(table: pd.DataFrame, path: Path) -> None:
 
 
 def save_figure(figure: Canvas, svg: str, folder: Path, name: str, *, pdf: bool = True) -> list[Path]:
-    """Write the figure as SVG, and as PDF.
-
-    Args:
-        figure: The drawing.
-        svg: The same from `to_svg`.
-        folder: An existing folder.
-        name: File name without ending.
-        pdf: False for SVG alone, in a tenth of the time.
-
-    Returns:
-        The paths written.
-    """
+    """Write the figure as SVG, the same from `to_svg`, and as PDF unless told otherwise: in ten times the time."""
     paths = [folder / f"{name}.{ending}" for ending in ("svg", *(["pdf"] if pdf else []))]
     write_text(paths[0], svg)
     if not pdf:
@@ -117,12 +102,7 @@ def save_sections(sections: Sequence[Section], folder: Path, *, pdf: bool) -> li
     """Write every figure of a page with the numbers behind it as CSV, and the tables that go with it.
 
     Args:
-        sections: Parts of the page.
         folder: Where to; made if absent.
-        pdf: Whether figures are written as PDF, too, and not as SVG alone.
-
-    Returns:
-        The paths written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written = []

@@ -34,8 +34,7 @@ class _Row:
 def draw_arms(summary: Summary) -> Figure | None:
     """What every arm gains over the best without a source at each number of labels, by kind, best on top.
 
-    Returns:
-        The figure; None where no arm without a source has a run, so that there is no line to beat.
+    None where no arm without a source has a run, so that there is no line to beat.
     """
     decided = {n: one for n, one in summary.decided.items() if one.best_without is not None}
     if not decided:
@@ -94,7 +93,6 @@ def _rows(summary: Summary) -> tuple[list[_Row], str]:
 
 
 def _named(summary: Summary) -> set[str]:
-    """The arms that the decisions name."""
     found = [(one.recommended, one.best_with, one.best_without) for one in summary.decided.values()]
     return {name for names in found for name in names if name is not None}
 

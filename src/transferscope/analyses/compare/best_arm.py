@@ -24,12 +24,7 @@ _ERROR_WIDTH = 56  # pixels on the page
 
 
 def best_arm_section(summary: Summary, target: Found = None) -> Section | None:
-    """The arm to use with the most labels; None without classes or its predictions.
-
-    Args:
-        summary: The study.
-        target: The target's data, whose images are shown.
-    """
+    """The arm to use with the most labels; None without classes or its predictions."""
     frames = summary.frames
     if frames.test_labels is None or frames.classes is None or not frames.metric.is_of_classes:
         return None
@@ -45,7 +40,6 @@ def best_arm_section(summary: Summary, target: Found = None) -> Section | None:
 
 
 def _predictions(frames: StudyFrames, source: str, method: str, n_target: int) -> dict[int, np.ndarray]:
-    """Predicted classes of the test set by seed."""
     cells = frames.method_cells
     own = cells[(cells["source"] == source) & (cells["method"] == method) & (cells["n_target"] == n_target)]
     return {
@@ -56,7 +50,6 @@ def _predictions(frames: StudyFrames, source: str, method: str, n_target: int) -
 
 
 def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_target: int) -> Figure:
-    """How often each class is taken for which, in per cent of its test examples, mean over seeds."""
     labels, classes = frames.test_labels, frames.classes
     assert labels is not None
     assert classes is not None

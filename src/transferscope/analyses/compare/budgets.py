@@ -20,12 +20,7 @@ _LENGTH = ("steps", "epochs", "eval_every")
 
 
 def budgets_section(store: Store, summary: Summary) -> Section | None:
-    """The arms to use after a shorter and a longer training; None where the store has no other such study.
-
-    Args:
-        store: Where they are.
-        summary: The study.
-    """
+    """The arms to use after a shorter and a longer training; None where the store has no other such study."""
     frames = summary.frames
     own = _length(frames.study.spec)
     if own is None:
@@ -67,7 +62,6 @@ def _cell(decision: Decision | None, frames: StudyFrames) -> Cell:
 
 
 def _length(spec: Mapping[str, Any]) -> tuple[float, str] | None:
-    """The length of training with its unit."""
     training = spec.get("training", {})
     return next(((float(training[unit]), unit) for unit in ("steps", "epochs") if training.get(unit)), None)
 

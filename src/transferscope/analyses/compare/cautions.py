@@ -1,7 +1,4 @@
-"""What to beware of in a study, whatever its results: data that are shared, classes without a label, weak inner heads.
-
-`transferscope status` says some of it, and needs no statistics for that.
-"""
+"""What to beware of in a study, whatever its results: shared data, classes without a label, weak inner heads."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +20,6 @@ def cautions(facts: Mapping[str, object], sizes: Sequence[int], *, by_class: boo
 
     Args:
         facts: The facts of a study, as `study` stored them.
-        sizes: Numbers of target labels in the study.
         by_class: Whether what the study is judged by is no matter of frequent classes alone.
     """
     target, sources = _table(facts.get("target")), _table(facts.get("sources"))

@@ -26,9 +26,6 @@ class CheckpointSeries:
     """One method from one source at one number of labels, against the length of pre-training.
 
     Attributes:
-        source: The source.
-        method: The method's table in the study file.
-        n_target: Number of target labels.
         table: One row per step, ascending: columns step, n, mean, low, high (of the score over seeds; NaN with one
             seed).
         best: The step with the best mean.

@@ -64,19 +64,16 @@ class Comparison:
         source: What it transfers from; None for none.
         method: The method's table in the study file.
         n_target: Number of target labels.
-        seeds: Seeds with a result.
         score: The study's metric on the target test set over seeds.
         test_interval: Interval of the score over other test sets of the same size; None without predictions.
         over_scratch: Transferability, the measure of the papers: risk from scratch minus risk of this arm in pairs on
             the same seeds and labels, with its 95 % t-interval, and no statement; None for training from scratch and
             without it.
         facts: What is decided of it, in points.
-        is_baseline: Whether it is training from scratch.
         measures: What else is measured of the target test set over seeds, by name in MEASURES; None where it is not.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
         forgetting: Source accuracy before minus after transfer, over the runs that start from pre-training; None for
             other methods.
-        cost: Mean cost of a run.
     """
 
     source: str | None
@@ -102,10 +99,8 @@ class Comparison:
     def interval(self) -> Interval | None:
         """The interval to show: over seeds, or over test examples when there is one seed or all came out the same.
 
-        None for two seeds that differ: the interval of their mean is 12.7 standard errors wide on either side, and to
-        be cut to the range of the measure makes it look like something. Seeds that came out the same, as those of a
-        method without chance on all labels there are, give no interval over seeds: its width of 0 would claim a score
-        that is known exactly.
+        None for two seeds that differ: the interval of their mean is 12.7 standard errors wide on either side. Seeds
+        that came out the same give none over seeds: a width of 0 would claim a score that is known exactly.
         """
         if self.interval_over == "seeds":
             return self.score.interval
@@ -126,11 +121,6 @@ class Comparison:
 
 def compare_arms(frames: StudyFrames, decided: dict[int, Decision], *, level: float = 0.95) -> tuple[Comparison, ...]:
     """All arms of a study that have at least one result.
-
-    Args:
-        frames: The study.
-        decided: Its decisions, from `study.decisions.decisions`.
-        level: Nominal coverage of the intervals.
 
     Returns:
         Sorted by number of labels, then arms without a source first, then source and method as in the study file.
@@ -188,7 +178,6 @@ def _comparison(
 
 
 def _over(metric: Metric, own: "pd.Series[float]", scratch: "pd.Series[float]", level: float) -> Estimate | None:
-    """The mean paired difference over shared seeds."""
     shared = own.index.intersection(scratch.index)
     better = metric.improvement(own.loc[shared].to_numpy(dtype=np.float64))
     gained = better - metric.improvement(scratch.loc[shared].to_numpy(dtype=np.float64))

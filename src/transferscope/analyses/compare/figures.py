@@ -80,14 +80,12 @@ def _of_arm(table: pd.DataFrame, arm: tuple[str, str]) -> pd.DataFrame:
 
 
 def _thin_lines(axes: Axes, arms: Sequence[pd.DataFrame], x: str, scale: float) -> None:
-    """The means of all ways in grey, as one broken line."""
     broken = [pd.concat([arm[[x, "mean"]], pd.DataFrame({x: [np.nan], "mean": [np.nan]})]) for arm in arms]
     lines = pd.concat(broken)
     axes.plot(lines[x], lines["mean"] * scale, color=QUIET, linewidth=0.7, alpha=0.5, zorder=1)
 
 
 def _labels_line(axes: Axes, rows: pd.DataFrame, style: MarkStyle | None, name: str, metric: Metric) -> None:
-    """One learning curve with its band; training from scratch is dashed."""
     if style is None or rows.empty:
         return
     x, dashed = rows["n_target"].to_numpy(), style.colour == BASELINE_COLOUR

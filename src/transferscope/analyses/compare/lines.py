@@ -28,8 +28,6 @@ def lines_of(
     """The answer in at most nine lines; a tenth is left for where the page is.
 
     Args:
-        frames: The study.
-        decided: Its decisions.
         answers: The answers as sentences; the first is shown, and the others as far as there is room.
         next_steps: What would settle what is open; the first is shown where there is room.
     """

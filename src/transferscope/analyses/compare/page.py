@@ -18,12 +18,7 @@ LEAST_SIZES = 3
 
 
 def study_parts(summary: Summary, target: Found = None) -> list[Part]:
-    """The parts of the page that rest on the comparison alone; how many labels it takes, only if several were tried.
-
-    Args:
-        summary: What was measured.
-        target: The target's data.
-    """
+    """The parts of the page that rest on the comparison alone; how many labels it takes, only if several were tried."""
     frames, decided, words = summary.frames, summary.decided, words_of(summary.frames.metric)
     of_which = (
         settings_section(frames),

@@ -125,9 +125,6 @@ def compare(
         predictions: Of results: a folder with what each run gave for every test example.
         on_event: Called with progress; without it, a notebook shows a bar.
 
-    Returns:
-        The comparison.
-
     Raises:
         TransferscopeError: Data, names or settings that cannot be used; nothing was begun.
 
@@ -186,9 +183,7 @@ class Asked:
     """A comparison as a study file.
 
     Attributes:
-        path: The file.
         aside: Where a file of this name that somebody had edited was moved; None when there was none.
-        tables: What it says.
         note: Why it has the network that it has; empty where that was asked for.
         finds_steps: Whether its steps are to be found by training from scratch.
     """
@@ -260,16 +255,7 @@ def ask(
 def answer(
     asked: Asked, run: Callable[[StudySpec], StudyStatus], say: Callable[[str], None] = lambda _: None
 ) -> StudyStatus:
-    """Run a comparison.
-
-    Args:
-        asked: From `ask`. Where its steps are to be found, those that are found are written to the study file.
-        run: Does what is missing of a study, into the store that the file names.
-        say: Called with what was found on the way.
-
-    Returns:
-        Where the study stands at the end.
-    """
+    """Run a comparison; where its steps are to be found, those that are found are written to the study file."""
     spec = read_spec(asked.path)
     if asked.finds_steps:
         without = {name: method for name, method in spec.methods.items() if not method.takes_steps}
@@ -298,12 +284,7 @@ def warn_of_failures(status: StudyStatus) -> None:
 
 @dataclass(frozen=True)
 class EnoughSteps:
-    """How many steps training from scratch takes.
-
-    Attributes:
-        steps: Optimiser steps.
-        finished: Whether its training is finished after them; otherwise the most that are tried were not enough.
-    """
+    """How many steps training from scratch takes; not `finished` where the most that are tried were not enough."""
 
     steps: int
     finished: bool
@@ -320,13 +301,7 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     The steps of the study are doubled, up to eight times the first, until training from scratch is finished at every
     number of labels; see `study.finished.arm_trainings`. The runs are cells of the study and not done again.
 
-    Args:
-        spec: The study, with the steps to begin with.
-        store: Its store.
-        run: Does what is missing of a study, into that store.
-
-    Returns:
-        The steps. A run that failed, or diverged, is taken as finished: the study itself says what happened.
+    A run that failed, or diverged, is taken as finished: the study itself says what happened.
     """
     engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
     scratch = {name: method for name, method in spec.methods.items() if isinstance(method, Scratch)}
@@ -346,14 +321,12 @@ def _is_place(target: object) -> TypeGuard[str | Path]:
 
 
 def _listed(name: str, values: object) -> list[Any]:
-    """The values as a list; one alone, also a text, is refused."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise SettingsError(f"{name} = {values!r} is no list; write [{values!r}]")
     return list(values)
 
 
 def _whole(name: str, value: Any) -> int:
-    """A whole number as Python's own, from NumPy's too."""
     try:
         return operator.index(value)
     except TypeError as error:

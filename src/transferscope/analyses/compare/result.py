@@ -22,7 +22,6 @@ class ComparisonResult(AnalysisResult):
     """What a comparison shows.
 
     Attributes:
-        summary: Everything that was measured.
         store: Path or URL of the store with the results.
         study: The study file that `transferscope run` takes to go on with more seeds, sizes or methods; the store
             where no study file was opened.

@@ -41,9 +41,6 @@ def data_of(frames: StudyFrames) -> dict[str, Found]:
     """The target ("") and the sources that are data, read once in a process, as far as they are still what they were.
 
     Nothing is downloaded, and no code of other packages is run.
-
-    Args:
-        frames: The study.
     """
     found: dict[str, Found] = {}
     spec, facts = frames.study.spec, frames.study.facts
@@ -86,12 +83,7 @@ def _numbers(about: Mapping[str, Any]) -> int:
 
 
 def data_section(frames: StudyFrames, found: Mapping[str, Found]) -> Section | None:
-    """Target and sources side by side; None where the store does not say what they are.
-
-    Args:
-        frames: The study.
-        found: From `data_of`.
-    """
+    """Target and sources side by side; None where the store does not say what they are."""
     facts = frames.study.facts
     entries = {f"Source: {name}": (name, _table(entry)) for name, entry in _table(facts.get("sources")).items()}
     shown = {title: entries[title] for title in evenly_chosen(list(entries), MOST_SOURCES)} if entries else {}
@@ -109,7 +101,6 @@ def data_section(frames: StudyFrames, found: Mapping[str, Found]) -> Section | N
 
 
 def _about(entry: Mapping[str, Any], *, changed: bool) -> Iterator[Statement]:
-    """How many examples, of what form, of which classes, and where they are from."""
     if "network" in entry:
         yield state("network", weights=weights_in_words(entry))
         return

@@ -22,13 +22,9 @@ class ArmSettings:
     """What the runs of one method from one source at one number of labels have chosen.
 
     Attributes:
-        method: The method's table in the study file.
         source: What it transfers from; None for none.
-        n_target: Number of target labels.
-        chosen: The settings of each run, by name.
         tried: Values that were tried, by setting, numbers in ascending order.
         ends: The settings of which each run chose an end of what was tried, with the value; see `at_edge`.
-        n_trials: Combinations that were tried in each run.
         seconds: Mean time of the search in a run.
         own_seconds: Mean time of the run without it.
     """
@@ -78,9 +74,6 @@ def _ends(note: Mapping[str, Any], tried: Mapping[str, Sequence[Any]]) -> dict[s
 def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
     """What every arm has chosen; arms that had nothing to choose, or too few labels to, are left out.
 
-    Args:
-        frames: The study.
-
     Returns:
         Sorted by number of labels, then as in the study file.
     """
@@ -110,7 +103,6 @@ def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
 
 
 def _searched(frames: StudyFrames) -> pd.DataFrame:
-    """The finished runs that tried settings."""
     cells = frames.method_cells
     return cells[[len(note.get("trials", ())) > 1 for note in cells["tuning"]]]
 

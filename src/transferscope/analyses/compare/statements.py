@@ -33,12 +33,7 @@ class _Named:
 
 
 def answers(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """The answer at each number of labels; numbers of labels that share it are said together, by the smallest.
-
-    Args:
-        frames: The study.
-        decided: Its decisions.
-    """
+    """The answer at each number of labels; numbers of labels that share it are said together, by the smallest."""
     unlearnt = nothing_learnt(frames)
     shared: dict[tuple[str, str | None, str | None], list[int]] = {}
     for n_target, decision in decided.items():

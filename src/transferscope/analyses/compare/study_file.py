@@ -79,20 +79,11 @@ def study_tables(
     Images of sources are brought to the target's size (at least 16 pixels, for LeNet) and to its channels: the target
     decides what a run costs and keeps what it shows.
 
+    Arguments that are not named here are as in `compare`.
+
     Args:
         sources: From `named_sources`.
-        target: As in `compare`.
-        labels: As in `compare`.
-        methods: As in `compare`.
-        diagnostics: As in `compare`.
-        seeds: As in `compare`.
         folder: Where the study file will be; data given in memory are written here.
-        network: As in `compare`.
-        training: As in `compare`.
-        pretraining: As in `compare`.
-        engine: As in `compare`.
-        tuning: As in `compare`.
-        metric: As in `compare`.
         race: The table [race]; empty for none.
 
     Returns:
@@ -195,20 +186,13 @@ def _training_tables(
 
 
 def _tuning_table(spec: StudySpec, *, rates: bool) -> dict[str, Any]:
-    """[tuning], with the grid of every method that has one."""
     found = {name: search_grid(method, spec.training, rates=rates) for name, method in spec.methods.items()}
     grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in found.items() if axes}
     return {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": grid}
 
 
 def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, without: Sequence[str]) -> dict[str, Any]:
-    """The tables with what depends on the data: their transformations, the network, and what methods can do.
-
-    Args:
-        data: What is read, by name of its table, the target last.
-        tables: The study so far.
-        without: Methods to leave out.
-    """
+    """The tables with what depends on the data, the target last: transformations, network, what methods can do."""
     *sources, (key, target) = data.items()
     network = tables["network"]
     shapes = [one.train.input_shape for one in data.values()]
@@ -234,11 +218,7 @@ def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, withou
 
 
 def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
-    """[network] where none is named, by the target, which is the last of the data.
-
-    Raises:
-        SettingsError: The target is texts.
-    """
+    """[network] where none is named, by the target, which is the last of the data."""
     shape = data[-1].train.input_shape
     if len(shape) == 2:
         raise SettingsError(
@@ -292,10 +272,7 @@ def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
 
 
 def _method_tables(methods: Sequence[str]) -> dict[str, str]:
-    """Methods by the names of their tables: their own names.
-
-    One whose code lies elsewhere has the name of its file or module beside its own where that is another's, too.
-    """
+    """Methods by the names of their tables: their own names, with that of their file or module where two share one."""
     found = [*dict.fromkeys(registry.seen_from(name, Path.cwd()) for name in methods)]
     own = [METHODS[name].name if ":" in name else name for name in found]
     taken = {*METHODS.own, *(name for name in own if own.count(name) > 1)}
@@ -310,28 +287,14 @@ def _method_tables(methods: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class WrittenStudy:
-    """A study file.
-
-    Attributes:
-        path: The file, named for the study.
-        aside: Where a file of this name that somebody had edited was moved; None when there was none.
-    """
+    """A study file, and where one of its name that somebody had edited was moved; None when there was none."""
 
     path: Path
     aside: Path | None
 
 
 def write_study(tables: Mapping[str, Any], folder: Path, *, note: str = "") -> WrittenStudy:
-    """Write a study file; an earlier one is replaced, or set aside if it was edited since.
-
-    Args:
-        tables: The study.
-        folder: Where to; made if absent.
-        note: A line of explanation, written as a comment; empty for none.
-
-    Returns:
-        The file.
-    """
+    """Write a study file, into a folder made if absent; one there is replaced, or set aside if it was edited since."""
     folder.mkdir(parents=True, exist_ok=True)
     path, aside = folder / f"{tables['name']}.toml", None
     if path.exists() and _is_edited(path.read_text(encoding="utf-8", errors="replace")):
@@ -428,7 +391,6 @@ def _specify(data: str | Dataset, folder: Path) -> str:
 
 
 def _labels(examples: LabelledSet) -> np.ndarray:
-    """Labels as an .npz file holds them: class names, numbers, or truth values of several labels."""
     if examples.kind != "classification":
         return examples.labels
     named: np.ndarray = np.asarray(examples.classes)[examples.labels]

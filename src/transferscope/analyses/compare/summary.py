@@ -35,12 +35,8 @@ class Summary:
     """What a study says.
 
     Attributes:
-        frames: The study as it was read.
         decided: The decision on each number of labels, ascending.
-        comparisons: Every arm at every number of labels that has a result.
         table: One row per comparison, see `comparison_table`.
-        verdict: The answer in plain words.
-        cautions: What to beware of in the data and in training.
     """
 
     frames: StudyFrames
@@ -97,14 +93,7 @@ class Summary:
 
 
 def summarise(store: Store, study: str) -> Summary:
-    """Read a study and say what it shows.
-
-    Args:
-        store: Where it is.
-        study: Its name.
-
-    Returns:
-        The summary; of what is there when the study is not complete.
+    """Read a study and say what it shows; of one that is not complete, what is there.
 
     Raises:
         UnknownNameError: There is no such study.
@@ -144,7 +133,6 @@ def summarise_frames(frames: StudyFrames) -> Summary:
 
 
 def _cautions(frames: StudyFrames) -> tuple[Statement, ...]:
-    """What to beware of in the data and in training."""
     cells = frames.method_cells
     noted = cells.dropna(subset="inner_risk")
     done = cells[(cells["state"] == "done") & (cells["last_step"] > 0)]

@@ -49,7 +49,6 @@ def methods_section(summary: Summary) -> Section:
 
 
 def _test_set(summary: Summary) -> Iterator[Statement]:
-    """By how much all scores may move on another test set."""
     intervals = [c.test_interval for c in summary.comparisons if c.test_interval]
     labels = summary.frames.test_labels
     if intervals and labels is not None and summary.frames.metric.higher_is_better:
@@ -108,7 +107,6 @@ def _paper_number(one: float, comparison: Comparison, metric: Metric) -> str:
 
 
 def _is_symmetric(comparison: Comparison, metric: Metric) -> bool:
-    """Whether both ends are equally far from the mean, as shown."""
     value, interval = comparison.score.value, comparison.interval
     if interval is None:
         return True
@@ -131,8 +129,6 @@ def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> 
 def _columns(
     metric: Metric, group: Sequence[Comparison], recommended: str | None
 ) -> Iterator[tuple[Column, Callable[[Comparison], Cell]]]:
-    """The columns that a number of labels has something for, with their cells."""
-
     def best(c: Comparison) -> Tone:
         return "best" if c.facts.name == recommended else ""
 

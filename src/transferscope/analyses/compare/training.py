@@ -19,14 +19,7 @@ def baseline_unfinished(frames: StudyFrames) -> bool:
 
 
 def untold_steps(frames: StudyFrames) -> dict[int, int]:
-    """Where training from scratch fits its own labels poorly, by a curve that cannot tell whether it was cut off.
-
-    Args:
-        frames: The study.
-
-    Returns:
-        The steps of its training by number of labels, ascending.
-    """
+    """Steps of training from scratch, by labels, where it fits its own poorly and may, by its curve, be cut off."""
     ends = run_ends(frames)
     untold = ends["middle"].isna() & ends["poor"] & ~ends["at_chance"] & ~ends["stopped"] & (ends["steps"] > 0)
     own = ends[untold & (ends["method"] == frames.baseline)]
@@ -37,10 +30,8 @@ def nothing_learnt(frames: StudyFrames) -> frozenset[int]:
     """The numbers of labels at which the best arm is no better than one answer to everything.
 
     That answer is the most frequent class of the test examples, or the mean for numbers. Arms that all give it agree
-    exactly, which looks like certainty and is none.
-
-    Args:
-        frames: A study; of one without classes of whole inputs or numbers nothing is known.
+    exactly, which looks like certainty and is none. Of a study without classes of whole inputs or numbers nothing is
+    known.
     """
     labels, metric, least = frames.test_labels, frames.metric, LEAST_ABOVE_GUESSING
     if metric == SQUARED_ERROR:
@@ -63,12 +54,8 @@ def nothing_learnt(frames: StudyFrames) -> frozenset[int]:
 def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
     """A sentence on networks that were, or may have been, cut off in training, with how many there are.
 
-    What they reach may say how fast they learn rather than what their start is worth. A curve
-    without a point in between cannot tell cut off from levelled off: such runs count where they fit their own labels
-    poorly.
-
-    Args:
-        frames: The study.
+    What they reach may say how fast they learn rather than what their start is worth. A curve without a point in
+    between cannot tell cut off from levelled off: such runs count where they fit their own labels poorly.
     """
     ends = run_ends(frames)
     ends = ends[(ends["steps"] > 0) & ((ends["source"] != "") | (ends["method"] == frames.baseline))]

@@ -35,7 +35,6 @@ class Choice:
     """A diagnostic that could be measured.
 
     Attributes:
-        diagnostic: With its settings.
         left_out: Why it is not measured, as a clause; empty when it is.
         wanted: Whether somebody asked for it, by its name or by one of its settings.
     """
@@ -48,10 +47,7 @@ class Choice:
 def read_changes(texts: Sequence[str]) -> Changes:
     """Settings from texts such as "curvature.k=5".
 
-    Values are written as in TOML; what is not TOML counts as text without its quotes.
-
-    Args:
-        texts: DIAGNOSTIC.NAME=VALUE each.
+    DIAGNOSTIC.NAME=VALUE each, with values as in TOML; what is not TOML counts as text without its quotes.
 
     Returns:
         Values by diagnostic and name; whether such a setting exists is checked by `choose`.
@@ -76,17 +72,13 @@ def read_changes(texts: Sequence[str]) -> Changes:
 
 
 def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of_others: bool = False) -> list[Choice]:
-    """The diagnostics to measure.
+    """The diagnostics to measure, those that are left out included.
 
     Args:
         names: The diagnostics that are asked for, with their own settings; empty for all that apply, with `CHEAP`
             ones, but for those of `MANY_PASSES` where the network is one of others.
         changes: Settings to change. A diagnostic whose settings are changed counts as asked for.
-        looked_at: Network and data.
         of_others: Whether the network is none of the package's own.
-
-    Returns:
-        One for each, those that are left out included.
 
     Raises:
         UnknownNameError: There is no such diagnostic or setting.

@@ -44,7 +44,6 @@ def draw_gradients(canvas: Figure, arrays: Mapping[str, np.ndarray]) -> None:
     """Distribution over examples of the size of back-propagated gradients, a box for each layer.
 
     Args:
-        canvas: An empty figure.
         arrays: "gradient_quantiles/LAYER": the quantiles 0 %, 1 %, ..., 100 % of one layer.
     """
     axes = canvas.subplots()
@@ -63,10 +62,8 @@ def draw_descent(
     """Loss along the negative gradient, in both protocols side by side.
 
     Args:
-        canvas: An empty figure.
         gradient_step: Loss after each step of the gradient's size times `scale`.
         fixed_step: Loss after each step of length `scale`; NaN for a zero gradient.
-        scale: Length of a step.
     """
     titles = {"Steps of the gradient's size": gradient_step, "Steps of a fixed length": fixed_step}
     for axes, (title, loss) in zip(canvas.subplots(1, 2, sharey=True), titles.items(), strict=True):
@@ -99,8 +96,6 @@ def draw_landscape(canvas: Figure, axis: Float[np.ndarray, " R"], loss: np.ndarr
     """Draw the loss on a line or plane, with a cross at the centre.
 
     Args:
-        canvas: An empty figure.
-        axis: Coordinates of the points on each axis.
         loss: Shape (R,) for a line or (R, R) for a plane; points where it is not finite are left white.
         along: What the coordinates count, and along what.
     """
@@ -144,7 +139,6 @@ def _levels(low: float, high: float) -> tuple[Normalize, np.ndarray]:
 
 
 def _digits(levels: np.ndarray) -> int:
-    """Significant digits that tell labelled levels apart."""
     labelled = levels[::_EVERY]
     return 1 + int(np.ceil(np.log10(np.max(np.abs(labelled[1:]) / np.diff(labelled)).clip(min=10))))
 
@@ -161,8 +155,6 @@ class Way:
 
     Attributes:
         source: What it was pre-trained on; "" for nothing.
-        method: How it was trained.
-        n_target: Number of target labels.
         positions: From the earliest snapshot to the end, shape (T, 2), T at least 1; the start first if it is known.
         has_start: Whether the first position is that of the start.
     """
@@ -178,11 +170,6 @@ def draw_weight_map(canvas: Figure, ways: Sequence[Way], title: str) -> None:
     """Draw networks by their weights: colour for the source, mark for the method and its size for the labels.
 
     Marks are hollow at the start.
-
-    Args:
-        canvas: An empty figure.
-        ways: One for each network.
-        title: Above the map.
     """
     axes = canvas.subplots()
     sources = list(dict.fromkeys(way.source for way in ways))
@@ -208,14 +195,7 @@ def draw_weight_map(canvas: Figure, ways: Sequence[Way], title: str) -> None:
 def draw_feature_map(
     canvas: Figure, positions: Float[np.ndarray, "N 2"], labels: Int[np.ndarray, " N"], classes: Sequence[str]
 ) -> None:
-    """Draw examples by their features, coloured by class; a legend for up to ten classes.
-
-    Args:
-        canvas: An empty figure.
-        positions: Shape (N, 2).
-        labels: Class of each.
-        classes: Names of the classes.
-    """
+    """Draw examples by their features, coloured by class; a legend for up to ten classes."""
     axes = canvas.subplots()
     few = len(classes) <= 10
     for label in np.unique(labels):
@@ -243,7 +223,6 @@ def _mark(mark: str, fill: str, *, label: str, size: float = 6.0) -> Line2D:
 
 
 def _bare(axes: Axes, title: str) -> None:
-    """Positions have neither unit nor orientation."""
     axes.set_title(title)
     axes.spines[:].set_visible(False)
     axes.set_xticks([])

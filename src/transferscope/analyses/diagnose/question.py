@@ -117,12 +117,9 @@ def measure_all(
     """Measure diagnostics one after the other; one that cannot be measured does not keep the others from it.
 
     Args:
-        question: Which files, and how they are read.
-        looked_at: What they hold.
         choices: The diagnostics, those that are left out included.
         folder: Where an interrupted landscape is gone on with; None for nowhere.
         go_through: Yields the diagnostics to measure in their order, and may show their progress.
-        on_result: Called with each result as it comes.
 
     Returns:
         What was measured, and the first refusal of a diagnostic that was asked for.
@@ -148,7 +145,6 @@ def measure_all(
 
 
 def _measure(choice: Choice, looked_at: FileSubject, *, file: Path | None, progress: Progress | None) -> Measured:
-    """A diagnostic at the end of training and, where there is one, at its start."""
     measured = Measured(choice.diagnostic, looked_at.measure(choice.diagnostic, file=file, progress=progress))
     if looked_at.subject.start is None:
         return measured

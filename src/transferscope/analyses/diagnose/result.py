@@ -54,8 +54,6 @@ class Measured:
     """A diagnostic that was measured.
 
     Attributes:
-        diagnostic: With its settings.
-        findings: What it saw.
         at_start: What it saw at the start of training; None where that was not measured.
         start_refused: Why it could not be measured at the start; empty when it was, or was not asked for.
     """
@@ -101,9 +99,6 @@ class DiagnosisResult(AnalysisResult):
     """What the diagnostics say of a network.
 
     Attributes:
-        question: Which files were looked at, and how.
-        looked_at: What they hold.
-        measured: What was measured.
         left_out: What was not measured, as "NAME: why" each.
         refused: Why a diagnostic that was asked for could not be measured, the first of them; None where all could.
     """
@@ -173,9 +168,6 @@ class DiagnosisResult(AnalysisResult):
             folder: Made if it does not exist.
             feature_map: Whether to add a t-SNE map of the examples by their features; the seed is that of the question.
 
-        Returns:
-            The names of the files.
-
         Raises:
             DataError: A map of the features was asked for, and there are next to no examples.
         """
@@ -198,7 +190,6 @@ class DiagnosisResult(AnalysisResult):
         return written
 
     def _write_settings(self, folder: Path) -> str:
-        """What was measured on what, and how its inputs were scaled."""
         question, looked_at, scale = self.question, self.looked_at, self.looked_at.scale
         said = {
             "checkpoint": str(question.checkpoint),
@@ -294,12 +285,7 @@ def explain(diagnostic: Diagnostic, records: Sequence[Record], at_start: Sequenc
     """What a measurement implies for its network, with a warning where its number is not settled or does not exist.
 
     Args:
-        diagnostic: With the settings that it measured with.
-        records: What it measured.
         at_start: What it measured on the network as training began; empty where it was not measured.
-
-    Returns:
-        One or two sentences.
     """
     headline = next(record.estimate for record in records if record.name == diagnostic.headline)
     if isnan(headline.value):

@@ -22,9 +22,7 @@ class Reading:
     """The headline of one diagnostic for one method from one source.
 
     Attributes:
-        comparison: The method and source.
         by_seed: Final values of the headline; the index is the seed.
-        over_seeds: Their mean and interval.
         against_scratch: Mean and interval of log(value / value from scratch) over the seeds of both; None for the
             baseline, without one, and unless all values are positive.
         at_start: Mean and interval of the headline as training began, over the same seeds; None where it was not
@@ -44,11 +42,8 @@ class Diagnosis:
 
     Attributes:
         name: Its table in the study file.
-        headline: Name of the record that it is about.
         part: The data it was measured on.
-        known: The words of its headline.
         left_out: Names of weights that it could not read.
-        readings: One for each method and source that has a value.
         correlation: Spearman's rank correlation of the headline with the risk on the target test set over the networks
             of a seed, as a mean over seeds with its interval; None with fewer than 4 networks.
     """

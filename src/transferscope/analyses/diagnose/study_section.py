@@ -104,7 +104,6 @@ def _follows(diagnosis: Diagnosis) -> str:
 
 
 def _how_to_read(found: Sequence[Diagnosis]) -> str:
-    """What the words above stand for, as far as they occur."""
     notes = []
     if any(reading.against_scratch is not None for d in found for reading in d.readings):
         notes.append(
@@ -181,7 +180,6 @@ def _range(diagnosis: Diagnosis) -> str:
 
 
 def _table(summary: Summary, found: Sequence[Diagnosis]) -> Table:
-    """A row for each method and source, a column for each diagnostic."""
     columns = (Column("Method", numeric=False), *(Column(capitalised(d.title), d.known.limits) for d in found))
     readings = {(r.comparison.method, r.comparison.source): r.comparison for d in found for r in d.readings}
     rows = tuple(

@@ -44,7 +44,6 @@ class FileQuestion:
 
     Attributes:
         checkpoint: Weights of the trained network: a safetensors file, or a state dict written by `torch.save`.
-        data: The data to measure on.
         network: The architecture that the weights belong to.
         against: Weights that the training started from; None for none. A file with another head gives its backbone.
         source: Source data, for what compares two tasks; None for none.
@@ -52,7 +51,6 @@ class FileQuestion:
             `seed`; None for all.
         seed: Seed of that subset, as in a study; at least 0.
         examples: Examples to measure on, at least 1, at even distances.
-        part: Which of the data they are taken from.
         head: Name of the submodule whose input is "the features".
         device: "auto", "cpu", "cuda" or "mps".
         scaling: How inputs are scaled before the network reads them: "own" by the mean and standard deviation of the
@@ -77,7 +75,6 @@ class FileQuestion:
     scaling: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         if self.scaling not in (None, "own"):
             PixelScale.from_text(str(self.scaling))
         if self.examples < 1 or (self.labels is not None and self.labels < 1) or self.seed < 0:
@@ -92,12 +89,10 @@ class FileSubject:
     """What the files hold, ready to be measured.
 
     Attributes:
-        subject: For the diagnostics.
         performance: Loss and accuracy (or their like for regression) of the network on the examples.
         backbone_only: Whether the start came with another head, so that only backbones can be compared: the start
             then has the head of the network.
         classes: Names of the classes; None for regression and for several labels of each input.
-        scale: How inputs were scaled.
         scale_from: Who said so: "own" (their own training examples), "file", "network" (its input) or "given".
     """
 
@@ -129,15 +124,11 @@ class FileSubject:
     def measure(
         self, diagnostic: Diagnostic, *, file: Path | None = None, progress: Progress | None = None
     ) -> Findings:
-        """Measure a diagnostic.
+        """Measure a diagnostic; where only backbones are compared, without what is about heads.
 
         Args:
-            diagnostic: What to measure.
             file: Where a landscape keeps what is done (.npz), to go on from after an interruption.
             progress: Called now and then with what is done and what there is to do, by those that can say.
-
-        Returns:
-            The findings, without what is about heads where only backbones are compared.
         """
         if isinstance(diagnostic, Landscape):
             losses = diagnostic.losses(self.subject, file=file, progress=progress)
@@ -170,12 +161,6 @@ class FileSubject:
 
 def subject_of(question: FileQuestion) -> FileSubject:
     """Read the files of a question.
-
-    Args:
-        question: Which files, and how to look.
-
-    Returns:
-        What there is to look at.
 
     Raises:
         DataError: A file is missing or is not what it should be, the data do not go with the network, or there is no
@@ -226,7 +211,6 @@ def _data(question: FileQuestion) -> Dataset:
 
 
 def _load(question: FileQuestion, data: DataSettings) -> Dataset:
-    """The data as the network reads them."""
     found = load_for(data, [Pretrained(question.network, question.checkpoint)])
     known = input_of(question.network)
     train, test = (examples_as_read(part, known, found.name) for part in (found.train, found.test))
@@ -251,7 +235,6 @@ def _source(question: FileQuestion, target: Dataset, network: Network, device: t
 
 
 def _scale(question: FileQuestion, data: Dataset, network: Network) -> tuple[PixelScale, ScaleFrom]:
-    """How the network reads its inputs, and who says so."""
     if question.scaling not in (None, "own"):
         return PixelScale.from_text(str(question.scaling)).fitted_to(data.train), "given"
     noted = None if question.scaling == "own" else PixelScale.from_notes(read_notes(question.checkpoint))
@@ -287,11 +270,7 @@ def _check_head(network: Network, data: Dataset, path: Path) -> None:
 
 
 def _named(question: FileQuestion, path: Path, shape: tuple[int, ...]) -> Network:
-    """The network of a file for a named module, with the head of the file.
-
-    Raises:
-        NetworkError: The file has no head of the module's shape.
-    """
+    """The network of a file for a named module, with the head of the file."""
     opened = open_pretrained(Pretrained(question.network, path), shape, head="either")
     if opened.report.n_outputs == 0:
         raise NetworkError(f"{path} has no linear head of {question.network.name}; give the network with its head")

@@ -44,17 +44,7 @@ _PERPLEXITY = 5.0  # of the paper's kind of map: a handful of networks are neigh
 
 @dataclass(frozen=True, slots=True)
 class MappedNetwork:
-    """A network on the map.
-
-    Attributes:
-        key: Key of the cell that trained it.
-        source: What its pre-training learnt from; "" for nothing.
-        method: How it was trained.
-        n_target: Number of target labels.
-        seed: Seed of the cell.
-        step: Training step; None for the end.
-        file: Its weights.
-    """
+    """A network on the map; its source is "" without pre-training, its step None at the end."""
 
     key: str
     source: str
@@ -70,11 +60,9 @@ class WeightMap(AnalysisResult):
     """The trained networks of a study in the plane.
 
     Attributes:
-        study: Name of the study.
         networks: Those of one cell together, in the order of their training; the end last.
         distances: Euclidean distances between all their weights, shape (M, M).
         positions: The t-SNE map of these distances, shape (M, 2).
-        perplexity: Of the map.
     """
 
     kind: ClassVar[str] = "diagnose"
@@ -167,11 +155,6 @@ def map_weights(
     Args:
         place: A study file, or the path or URL of a store.
         study: Which study, when a store holds several.
-        seed: Seed of the layout.
-        on_network: Called with the numbers of networks read and to read.
-
-    Returns:
-        The map.
 
     Raises:
         TransferscopeError: As `map_study`, or there is no such store or study.
@@ -187,15 +170,6 @@ def map_study(
 
     Source: "Towards Understanding the Transferability of Deep Representations", section A and Fig. 4. Networks after
     fewer steps of pre-training are left out.
-
-    Args:
-        store: The store of the study, with its folder of networks.
-        study: Name of the study.
-        seed: Seed of the layout.
-        on_network: Called with the numbers of networks read and to read.
-
-    Returns:
-        The map.
 
     Raises:
         UnknownNameError: There is no such study.

@@ -1,7 +1,4 @@
-"""What diagnostics say of one network: their headline at the end of training and at its start, and what it implies.
-
-Words only, without torch: a network that was just measured and a page about a whole study say the same.
-"""
+"""What diagnostics say of one network, in words and without torch: their headline at both ends, what it implies."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +38,6 @@ def change_clause(known: Implication, value: float, at_start: float | None) -> s
     """What a value implies, as a clause without numbers.
 
     Args:
-        known: The words of its headline.
         value: At the end of training, finite.
         at_start: At its start; None where that was not measured, or the headline compares with the start by itself.
 
@@ -66,14 +62,10 @@ def implied(
     """What the values of one network imply for it.
 
     Args:
-        headline: Name of the record that it is about.
         values: Records at the end of training by name; that of the headline is finite.
         at_start: The same at its start; None or without a finite headline where that was not measured.
         settings: Of the diagnostic, where a fact names them.
         title: What a diagnostic from outside calls its headline.
-
-    Returns:
-        One or two sentences.
     """
     known, value = implication_of(headline, title=title), values[headline]
     before = (at_start or {}).get(headline)
@@ -86,13 +78,7 @@ def implied(
 
 
 def fact_words(known: Implication, numbers: str, settings: Mapping[str, object] | None = None) -> str:
-    """What was seen, with these numbers in it.
-
-    Args:
-        known: The words of the headline.
-        numbers: One number, or several with what each belongs to.
-        settings: Of the diagnostic; None on a page about a study.
-    """
+    """What was seen, with these numbers in it: one, or several with what each belongs to."""
     given = dict(settings or {})
     filters = "each filter by up to {radius:g} times its norm"
     if given.get("directions") == "eigenvectors":
@@ -103,15 +89,11 @@ def fact_words(known: Implication, numbers: str, settings: Mapping[str, object] 
 
 
 def implication_of(headline: str, *, title: str = "", limits: str = "") -> Implication:
-    """The words of a headline.
+    """The words of a headline: those of `IMPLICATIONS`, else the number under its title and no conclusion.
 
     Args:
-        headline: Name of the record.
         title: What a diagnostic from outside calls it; empty for its name.
         limits: What such a diagnostic says that it cannot tell.
-
-    Returns:
-        Those of `IMPLICATIONS`; of a headline that is not among them, the number under its title and no conclusion.
     """
     if headline in IMPLICATIONS:
         return IMPLICATIONS[headline]

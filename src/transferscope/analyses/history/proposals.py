@@ -55,7 +55,6 @@ def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float]) -> Pr
 
     Args:
         scores: Of known tasks, more is better, NaN where an arm was not tried; at least one task with two arms.
-        probes: Scores on the new task by arm.
 
     Returns:
         The prediction. Without probes its unit is that of standardised scores, and all improvements follow the mean.

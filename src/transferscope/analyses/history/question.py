@@ -104,7 +104,6 @@ def gains_over(
     """What a method gained over another one in finished runs, on the same task with the same source and labels.
 
     Args:
-        method: Name of the method.
         other: Name of the other, which transfers from the same source unless it needs none.
         source: Only what transfers from this one; None for any.
         history: The user's own; None for that of the machine.

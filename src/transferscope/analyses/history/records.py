@@ -34,11 +34,7 @@ PLACE = "TRANSFERSCOPE_HISTORY"
 
 @dataclass(frozen=True)
 class History:
-    """The file of a user.
-
-    Attributes:
-        path: Where it is; there need not be one yet.
-    """
+    """The file of a user; there need not be one yet."""
 
     path: Path
 
@@ -62,8 +58,6 @@ class History:
     def with_shipped(self) -> pd.DataFrame:
         """All that is kept and all that comes with the package, whose tasks are named ORIGIN: TASK.
 
-        So a task of the user's that has the name of one of them is another task.
-
         Raises:
             CorruptDataError: The file is no history.
         """
@@ -72,10 +66,7 @@ class History:
         return shipped if own.empty else pd.concat([own, shipped], ignore_index=True)
 
     def add(self, rows: pd.DataFrame) -> int:
-        """Keep rows; those of the same task, arm and number of labels are replaced.
-
-        Args:
-            rows: With `COLUMNS`.
+        """Keep rows, with `COLUMNS`; those of the same task, arm and number of labels are replaced.
 
         Returns:
             How many of them are new.
@@ -111,11 +102,7 @@ def shipped_rows() -> pd.DataFrame:
 
 
 def _rows_of(path: Path) -> pd.DataFrame:
-    """A file of finished runs, whose names may be such as 007 and NA.
-
-    Raises:
-        CorruptDataError: It is none.
-    """
+    """Finished runs from a file, with names such as 007 and NA kept as they are."""
     try:
         rows = read_frame(path, "csv", as_it_is=True).rows
         if tuple(rows.columns) == COLUMNS:
@@ -182,9 +169,7 @@ def table_rows(
     """Scores of a table, averaged over seeds; an accuracy in percent becomes a share.
 
     Args:
-        frame: A row for each score.
         columns: Which column holds what; numbers of labels are optional.
-        origin: Where it is from.
         task: The name of its task, where it is about one.
         task_column: Its column of tasks, where it is about several.
 

@@ -26,7 +26,6 @@ class Proposal:
     """What is expected of one arm on the new task.
 
     Attributes:
-        arm: Its name.
         tasks: How many other tasks know it.
         expected: The score that is expected, or the one that was measured; NaN before anything was tried, when the
             scale of the task is not known.
@@ -48,10 +47,7 @@ class ProposalResult(AnalysisResult):
     """Which arm to try next.
 
     Attributes:
-        task: The new task.
         proposals: All arms, the next to try first.
-        n_tasks: How many other tasks are known.
-        measure: What is scored.
         higher: Whether higher scores are better.
     """
 

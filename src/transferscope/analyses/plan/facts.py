@@ -81,8 +81,6 @@ class ArmPlan:
     """What is known of one arm.
 
     Attributes:
-        name: The arm.
-        curve: Its error curves.
         catch_up: Where training from scratch catches up with it; None for training from scratch itself.
         correlation: Of its seeds with those of training from scratch; 0 where they are not paired.
         labels: Labels that the wanted score takes; None without one.
@@ -105,15 +103,12 @@ class LabelPlan:
     """A plan of labels.
 
     Attributes:
-        question: What was asked.
-        measure: What is scored.
         target_error: The wanted score as an error; None without one.
         arms: Training from scratch first, then the ways of transfer by where scratch catches up, the latest first.
         pairs: Draws of training from scratch together with those of the leading way of transfer.
         next_sizes: Numbers of labels to measure next, the best first; empty where nothing would be learnt.
         turns_on: What the next measurement is for: where scratch catches up, or the labels for the wanted score.
         n_left_out: Ways of transfer beyond MOST_ARMS.
-        notes: What was read as what, and what was left out.
         cut_off: Numbers of labels at which training from scratch was cut off before it was finished.
     """
 
@@ -146,15 +141,7 @@ class LabelPlan:
 
 
 def make_plan(measured: Measured, question: PlanQuestion) -> LabelPlan:
-    """Follow all arms and say where training from scratch catches up, what a score takes, and what to measure next.
-
-    Args:
-        measured: The measurements.
-        question: What is asked.
-
-    Returns:
-        The plan.
-    """
+    """Follow all arms and say where training from scratch catches up, what a score takes, and what to measure next."""
     names = [name for name in measured.curves if name != measured.scratch]
     level = {name: float(np.log(measured.curves[name].errors).mean()) for name in names}
     followed = sorted(names, key=lambda name: level[name])[:MOST_ARMS]

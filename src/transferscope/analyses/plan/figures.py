@@ -22,7 +22,6 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
     """Scores of training from scratch and of ways of transfer with their curves, and the gain of the leading way.
 
     Args:
-        plan: All numbers.
         known: How arms are drawn elsewhere on the page, by name; None for a page of its own.
     """
     shown = plan.arms[:_MOST_DRAWN]
@@ -111,7 +110,6 @@ def _draw_gain(axes: Axes, plan: LabelPlan, colour: str) -> None:
 
 
 def _mark_interval(axes: Axes, lead: ArmPlan, x: np.ndarray) -> None:
-    """The interval of where training from scratch catches up, as a bar at the bottom."""
     count = lead.catch_up
     if count is None:
         return

@@ -64,9 +64,7 @@ class LabelColumns:
     Attributes:
         labels: The number of labels.
         arm: What was trained: from scratch, or a way of transfer.
-        score: The score.
         seed: The repetition; runs of two arms with the same seed share their labels.
-        stderr: The standard error of the score.
         scratch: The value of `arm` that means training from scratch.
         better: Which scores are better; None to tell by name and trend.
     """
@@ -86,11 +84,8 @@ class Measured:
 
     Attributes:
         curves: Mean errors at numbers of labels above 0 by arm, training from scratch first.
-        scratch: The name of training from scratch.
         by_seed: Errors by arm: number of labels to errors by seed; empty without seeds.
-        measure: What is scored.
         target_error: The wanted score as an error; None without one.
-        notes: What was read as what, and what was left out.
         chance: The error of guessing; None when unknown.
     """
 
@@ -107,12 +102,7 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
     """Read a table with a row for each score.
 
     Args:
-        frame: The table.
-        columns: Which column holds what.
         target_score: The score that is wanted, in the unit of its column; None without one.
-
-    Returns:
-        The measurements.
 
     Raises:
         UnknownNameError: A column, or the arm that trains from scratch, does not exist.
@@ -155,7 +145,6 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     The best is that of the decision on the largest number of labels; it is what catches up with transfer.
 
     Args:
-        frames: The study.
         target_score: The wanted accuracy or average precision (0.85, or 85 for percent) or R²; None without one.
 
     Raises:
@@ -243,8 +232,6 @@ def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
     """Refuse rows of several measures, and qualities that are shares in some groups of rows and percent in others.
 
     Args:
-        frame: The table.
-        score: The column of scores.
         by: Columns whose values have each one unit, such as arms and tasks.
 
     Raises:

@@ -33,9 +33,6 @@ def plan(
         columns: Which column of a table holds what; None to find them by common names. None for a study.
         study: Which study, when a store holds several.
 
-    Returns:
-        The plan.
-
     Raises:
         TransferscopeError: A table or study that cannot be used, or a question that does not fit it.
 

@@ -21,12 +21,7 @@ from transferscope.wording import candidate_words
 
 @dataclass(frozen=True)
 class PlanResult(AnalysisResult):
-    """What learning curves say about how many labels to buy.
-
-    Attributes:
-        plan: All numbers.
-        name: The table or the study.
-    """
+    """What learning curves of a table or a study say about how many labels to buy."""
 
     kind: ClassVar[str] = "plan"
 

@@ -161,7 +161,6 @@ def _far(plan: LabelPlan) -> str:
 
 
 def _worth(plan: LabelPlan) -> str:
-    """What transfer saves at the largest measured number."""
     lead = plan.lead
     if plan.cut_off or lead.worth is None or lead.worth.value <= lead.curve.largest:
         return ""
@@ -172,7 +171,6 @@ def _worth(plan: LabelPlan) -> str:
 
 
 def _wanted(plan: LabelPlan) -> list[str]:
-    """Labels for the wanted score, with transfer and without."""
     best, scratch = plan.cheapest, plan.scratch
     if best is None or best.labels is None or scratch.labels is None or plan.target_error is None:
         return []
@@ -192,7 +190,6 @@ def _wanted(plan: LabelPlan) -> list[str]:
 
 
 def _more(plan: LabelPlan) -> list[str]:
-    """What the next labels buy."""
     said = []
     for arm in (plan.lead, plan.scratch):
         name = _from_scratch(plan) if arm is plan.scratch else arm.name

@@ -25,13 +25,7 @@ LEAST_NUMBERS = 10
 
 @dataclass(frozen=True)
 class CandidateNetwork:
-    """A network to rate.
-
-    Attributes:
-        name: As it is called in tables.
-        network: The network, on the device where it is to be run.
-        n_source_classes: Outputs of its head as classes; None when its head is not one of classes.
-    """
+    """A network to rate; `n_source_classes` are the outputs of its head, None when that is not one of classes."""
 
     name: str
     network: Network
@@ -43,10 +37,8 @@ class LabelledTarget:
     """Labelled target examples, as networks read them and as scores read them.
 
     Attributes:
-        subset: The examples.
         labels: Class indices (int64, shape (n,)), numbers (float64, shape (n, K)), or truth values of several labels
             (shape (n, K)).
-        device: Where networks read them.
     """
 
     subset: LabelledSet
@@ -103,14 +95,7 @@ def least_labels(examples: LabelledSet) -> int:
 
 
 def candidate_of(name: str, opened: OpenedNetwork, *, of_classes: bool, device: torch.device) -> CandidateNetwork:
-    """A network that was opened with its own head, as a candidate.
-
-    Args:
-        name: What to call it.
-        opened: The network.
-        of_classes: Whether its head, if it has at least two outputs, is one of classes.
-        device: Where to put it.
-    """
+    """A network that was opened with its own head, as a candidate; `of_classes` where that is a head of classes."""
     n_outputs = opened.report.n_outputs
     return CandidateNetwork(name, opened.network.to(device), n_outputs if of_classes and n_outputs > 1 else None)
 
@@ -123,14 +108,6 @@ def random_candidate(
     seed: int,
     device: torch.device,
 ) -> CandidateNetwork:
-    """The random features: the network as it is initialised.
-
-    Args:
-        settings: The architecture.
-        input_shape: Shape of one target input, as the network reads it.
-        n_classes: Outputs of its head, for scores that read source classes; None for no such head.
-        seed: Seed of the initialisation.
-        device: Where to put it.
-    """
+    """The random features: the network as it is initialised, with outputs for source classes unless None."""
     network = build_network(settings, input_shape, n_classes or 1, seed=seed).to(device)
     return CandidateNetwork(RANDOM, network, n_classes)

@@ -36,7 +36,6 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
     """The figure for one number of labels.
 
     Args:
-        ranking: What the scores say.
         hindsight: What transfer gave, in the first panel; None for networks that nothing was trained from.
     """
     panels = [*_measured(ranking, hindsight), *_scores(ranking)]
@@ -79,8 +78,6 @@ def _caption(ranking: Ranking, hindsight: Hindsight | None, n_shown: int) -> str
 
 
 def _in_order(ranking: Ranking) -> list[str]:
-    """Candidates by their mean place, random features where they belong."""
-
     def mean_place(name: str) -> float:
         places = [place for score in ranking.scores if (place := score.of(name).place) is not None]
         return sum(places) / len(places) if places else math.inf

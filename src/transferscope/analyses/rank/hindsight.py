@@ -37,7 +37,6 @@ class Results:
     """What one method gave.
 
     Attributes:
-        method: Its name in the study.
         measure: "accuracy", "average_precision" or "r2".
         values: On the target test set, by origin, number of labels and seed.
     """
@@ -53,9 +52,6 @@ def results_of(
     """What transfer from every candidate gave, by the method that counts: the first of HEADLINES that was measured.
 
     Args:
-        cells: Cells of the study that are done.
-        records: Its records.
-        pretrained: The candidates.
         against: The method by its name in the study; None for the first of `PREFERRED`.
 
     Returns:
@@ -99,8 +95,6 @@ class SizeCases:
     """The cases of one number of labels.
 
     Attributes:
-        n_target: Number of labels.
-        seeds: Seeds, shape (S,).
         measured: What transfer gave, shape (S, C), as a fraction, higher is better; NaN where there is no result.
         scores: Values of each score, shape (S, C); NaN where there is none.
     """
@@ -131,16 +125,12 @@ def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Se
         sqrt(S / (S - 1)) t_{0.975, S - 1} / z_{0.975}
 
     (the expanded percentile interval, Hesterberg 2015, The American Statistician 69, section 5); one seed has none.
-    No interval goes beyond what the measure, or a difference of two, can be.
+    No interval goes beyond what the measure, or a difference of two, can be. Results that are missing for one candidate
+    leave out their case.
 
     Args:
-        method: The method whose results count.
         measure: One of `HEADLINES`.
         candidates: Names, C of them, without the random features.
-        sizes: The cases by number of labels.
-
-    Returns:
-        Hindsight over all cases; results that are missing for one candidate leave out their case.
     """
     names = list(dict.fromkeys(name for size in sizes for name in size.scores))
     seeds = np.array([seed for size in sizes for seed in size.seeds])

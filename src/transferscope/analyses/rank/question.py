@@ -60,8 +60,7 @@ def rank(
         networks: Files of weights (safetensors, or state dicts of torch) of one architecture; names of pretrained
             networks ("hf:FOLDER", "timm:NAME", "torchvision:NAME", "package.module:factory", "file.py:factory"); or
             `Pretrained` networks, each with its own input; without a target, a finished study: its file, or the path
-            or URL of its store. One network alone is held against random
-            features.
+            or URL of its store. One network alone is held against random features.
         target: The target by name, such as "usps" or "npz:PATH", or with its transformations as a `DataSettings`. Only
             its training part is read.
         network: Architecture of the files.
@@ -74,9 +73,6 @@ def rank(
         device: "auto", "cpu", "cuda" or "mps".
         trust_code: With a study: whether code that the store names is run, beside what a study file of yours names.
         on_progress: Called with (values of scores done, values in all).
-
-    Returns:
-        The ranking.
 
     Raises:
         TransferscopeError: Files, data, names or settings that cannot be used, or a study that is not finished.
@@ -266,19 +262,7 @@ def _rank_sizes(
     networks_vary: bool,
     on_progress: Callable[[int, int], None],
 ) -> list[Ranked]:
-    """One ranking for each number of labels.
-
-    Args:
-        names: Of the candidates.
-        opened: The candidates of a seed.
-        sizes: Seeds by number of labels.
-        target: Whose training examples subsets are drawn from.
-        settings: The architecture, for random features.
-        chosen: The scores.
-        device: Where networks are run.
-        networks_vary: Whether each seed has candidates of its own.
-        on_progress: Called with (values of scores done, values in all).
-    """
+    """One ranking for each number of labels; `networks_vary` where each seed has candidates of its own."""
     train, shape = target.train, shape_as_read(target, settings)
     n_values = sum(map(len, sizes.values())) * (1 + len(names)) * len(chosen.scores)
     n_done = 0

@@ -33,7 +33,6 @@ class RatedCandidate:
     """What one score says of one candidate.
 
     Attributes:
-        candidate: Its name.
         score: Mean over the seeds; higher is better.
         place: 1 for the best, the same for equal values; None without a value.
         behind: The best minus this one, paired; None for the best, or without a value.
@@ -55,7 +54,6 @@ class ScoreRanking:
     """One score over all candidates.
 
     Attributes:
-        score: Its name.
         title: Its name in a table, as in "ridge probe".
         rated: In the order of the candidates.
     """
@@ -71,12 +69,7 @@ class ScoreRanking:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A score without a value for two candidates.
-
-    Attributes:
-        score: Its name.
-        reason: Why.
-    """
+    """A score without a value for two candidates, and why."""
 
     score: str
     reason: Reason
@@ -88,10 +81,7 @@ class Ranking:
 
     Attributes:
         n_target: Labelled training examples that the scores are computed on.
-        seeds: Seeds of the subsets.
         candidates: Names, the random features last.
-        scores: One for each score.
-        left_out: Scores without a value here.
     """
 
     n_target: int
@@ -106,8 +96,6 @@ class Transferred:
     """What transfer from one candidate gave.
 
     Attributes:
-        candidate: Its name.
-        n_target: Number of target labels.
         performance: Mean over seeds with its t-interval: accuracy, or R² for regression, as a fraction.
         behind: The best mean minus this one, paired by seed; None for the best.
     """
@@ -144,9 +132,7 @@ class Hindsight:
     """What transfer really gave, and how the scores would have chosen.
 
     Attributes:
-        method: The method whose results count.
         measure: "accuracy", "average_precision" or "r2".
-        transferred: One for each candidate and number of labels.
         choices: One for each score, and last picking at random.
     """
 

@@ -23,7 +23,6 @@ class RankingResult(AnalysisResult):
     """What the scores say of pretrained networks.
 
     Attributes:
-        ranking: One ranking for each number of labels and, of a study, how each score would have chosen.
         target: What was ranked for: the name of the target, or of the study.
         kept: Whether the report of the study shows this, in a sentence; empty for files.
     """
@@ -109,7 +108,6 @@ def _hindsight(ranking: StudyRanking) -> tuple[str, ...]:
 
 
 def _evidence(ranking: StudyRanking) -> tuple[Block, ...]:
-    """What a ranking rests on, below its sentences: figure, tables, other numbers of labels, limits."""
     return (
         draw_ranking(ranking.rankings[-1], ranking.hindsight),
         *_tables(ranking),

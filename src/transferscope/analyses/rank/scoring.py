@@ -27,13 +27,7 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Subset:
-    """One few-shot subset of the target and the networks to rate on it.
-
-    Attributes:
-        seed: Its seed.
-        target: The examples.
-        candidates: In the same order in every subset.
-    """
+    """One few-shot subset of the target and the networks to rate on it, in the same order in every subset."""
 
     seed: int
     target: LabelledTarget
@@ -42,12 +36,7 @@ class Subset:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which scores to use.
-
-    Attributes:
-        scores: By name.
-        left_out: Those that are for labels of another kind.
-    """
+    """Which scores to use; those that are left out are for labels of another kind."""
 
     scores: Mapping[str, Score]
     left_out: tuple[LeftOut, ...]
@@ -55,12 +44,7 @@ class Chosen:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A ranking with the values behind it.
-
-    Attributes:
-        ranking: Means over subsets, with uncertainty.
-        values: By score, shape (S, C); NaN where there is none.
-    """
+    """A ranking with the values behind it by score, shape (S, C); NaN where there is none."""
 
     ranking: Ranking
     values: Mapping[str, Float64[np.ndarray, "S C"]]
@@ -74,7 +58,6 @@ class ScoreValues:
         values: Shape (S, C); NaN where there is none.
         without: Values without each of G groups of examples, shape (S, C, G), the same groups for all candidates.
         status: Of each candidate: "ok", or why it has no value.
-        n_examples: Examples in each subset.
     """
 
     values: Float64[np.ndarray, "S C"]
@@ -84,11 +67,7 @@ class ScoreValues:
 
 
 def choose_scores(names: Sequence[str], *, kind: Kind) -> Chosen:
-    """The scores of these names that are for such labels.
-
-    Args:
-        names: Empty for all.
-        kind: What the labels are.
+    """The scores of these names, or without any all, that are for such labels.
 
     Raises:
         UnknownNameError: There is no such score.
@@ -128,15 +107,9 @@ def rank_subsets(
 
     Args:
         candidates: Their names, those of every subset in this order.
-        subsets: One for each seed.
-        chosen: The scores.
         n_target: Examples in each subset.
         n_pool: Examples that the subsets were drawn from.
         networks_vary: Whether each subset has pretrained networks of its own.
-        on_score: Called after each value of a score.
-
-    Returns:
-        The ranking.
 
     Raises:
         NetworkError: A candidate gives features that are not finite.
@@ -219,13 +192,7 @@ def _why_without_value(score: Score, scored: ScoreValues) -> Reason | None:
 
 @dataclass(frozen=True)
 class _Spread:
-    """Means over seeds and what else they might have been.
-
-    Attributes:
-        means: Shape (C,); NaN without a value in every subset.
-        covariance: Shape (C, C); NaN without a spread.
-        draws: Shape (N_DRAWS, C); NaN without a spread.
-    """
+    """Means over seeds (C,), and what else they might have been: covariance (C, C), draws (N_DRAWS, C); or NaN."""
 
     means: Float64[np.ndarray, " C"]
     covariance: Float64[np.ndarray, "C C"]
@@ -261,12 +228,8 @@ def rate(
 
     Args:
         candidates: Names, shape (C,); `RANDOM` among them or not.
-        scored: The values.
         overlap: n / N, in (0, 1].
         networks_vary: Whether each seed has pretrained networks of its own.
-
-    Returns:
-        One for each candidate, in their order.
     """
     vary = np.array([networks_vary or name == RANDOM for name in candidates])
     spread = _spread(scored, vary, overlap=overlap)
@@ -324,7 +287,6 @@ def _spread(scored: ScoreValues, vary: Bool[np.ndarray, " C"], *, overlap: float
 
 
 def _draw(rng: np.random.Generator, covariance: Float64[np.ndarray, "C C"], df: int) -> Float64[np.ndarray, "draws C"]:
-    """Multivariate t around 0."""
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, 0.0))  # (C, C)
     normal = rng.standard_normal((N_DRAWS, len(values))) @ root.T

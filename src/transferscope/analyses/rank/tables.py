@@ -107,7 +107,6 @@ def scores_table(ranking: Ranking, hindsight: Hindsight | None) -> Table:
 
 
 def _measured_row(ranking: Ranking, hindsight: Hindsight | None) -> list[tuple[Cell, ...]]:
-    """What transfer gave; empty when nothing was trained."""
     if hindsight is None:
         return []
     found = {one.candidate: one.performance for one in hindsight.transferred if one.n_target == ranking.n_target}

@@ -105,7 +105,6 @@ def _not_distinguished(ranking: Ranking, winner: str) -> list[str]:
 
 
 def _against_random(ranking: Ranking) -> list[str]:
-    """Which pretrained networks have nothing to offer by which scores."""
     by_all: list[str] = []
     by_some: dict[tuple[str, ...], list[str]] = {}
     for name in ranking.candidates:
@@ -125,7 +124,6 @@ def _against_random(ranking: Ranking) -> list[str]:
 
 
 def _above_random(score: ScoreRanking, name: str) -> bool | None:
-    """Whether a candidate is clearly above random features; None where they cannot be compared."""
     above = score.of(name).above_random
     return None if above is None else above.sign > 0
 

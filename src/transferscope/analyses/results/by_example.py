@@ -24,7 +24,6 @@ def example_scores(path: Path, score: float, measure: str) -> Float[np.ndarray, 
             is 1 where both are the same and 0 otherwise; the squared error where the measure is named mse, the absolute
             where it is named mae. Examples come in the same order for all runs.
         score: The score of the run, as a share or in percent.
-        measure: Its name.
 
     Raises:
         MissingDataError: There is no such file.

@@ -16,7 +16,6 @@ def frames_of(runs: Runs, name: str, *, margin: float | None = None) -> StudyFra
     """The runs as a study that nobody planned: each is a run of a method.
 
     Args:
-        runs: The runs.
         name: What they are called.
         margin: Differences of no interest, in points; None for what the measure says.
     """

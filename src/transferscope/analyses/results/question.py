@@ -36,9 +36,6 @@ def compare_results(
             point, or a hundredth.
         name: What the runs are called; None for the name of the file or folder.
 
-    Returns:
-        The comparison.
-
     Raises:
         TransferscopeError: A table that cannot be used, or of which something must be said.
 

@@ -25,11 +25,7 @@ _MOST_ROWS = 500
 
 @dataclass(frozen=True)
 class ResultsComparison(ComparisonResult):
-    """What a comparison of runs shows that are there.
-
-    Attributes:
-        runs: The runs as they were read.
-    """
+    """What a comparison of runs shows that are there."""
 
     runs: Runs
 
@@ -104,7 +100,6 @@ class ResultsComparison(ComparisonResult):
         return [Section("In short", "verdict", (overview, *missing)), *shown, self._read()]
 
     def _read(self) -> Section:
-        """How the table was read, and every run."""
         rows, measure = self.runs.rows, self.runs.measure
         columns = ("Method", "Source", "Labels", "Seed", measure.title, "State")
         cells = [
@@ -141,6 +136,5 @@ class ResultsComparison(ComparisonResult):
 
 
 def _only_value(column: pd.Series) -> Any:
-    """The value that all rows have; None where there are several."""
     values = column.dropna().unique()
     return values[0] if len(values) == 1 and column.notna().all() else None

@@ -82,7 +82,6 @@ class RunColumns:
     where: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check what is one of few words."""
         for option, given, known in (("--better", self.better, Better), ("--wide", self.wide, Wide)):
             if given not in (None, *get_args(known)):
                 raise unknown_name(f"value of {option}", str(given), get_args(known))
@@ -97,7 +96,6 @@ class Runs:
             says it), seed (numbered), score (as the table has it; NaN unless done), seconds (NaN where unknown) and
             state: "done", "failed", or "planned" for a row without a score.
         examples: What the test examples give to the score of a run, by position in `rows`; empty without predictions.
-        measure: What is scored.
         with_source: The arms that have a source.
         seeds: What the table calls each seed, by number.
         table: The rows as the table has them, in the same order.
@@ -121,8 +119,6 @@ def read_runs(
     """Read a table of runs.
 
     Args:
-        read: The table and how it was read.
-        asked: Which column holds what.
         without: Names of arms, methods or sources that need no source; empty where all have one, None where the table
             says it.
         folder: Where paths in a column of predictions begin.
@@ -193,7 +189,6 @@ def _option(role: str, column: str) -> str:
 
 
 def _chosen(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
-    """The rows that have the values that were asked for."""
     for column, value in where.items():
         if column not in table:
             raise unknown_name("column", column, map(str, table.columns))
@@ -244,7 +239,6 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
 
 
 def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.DataFrame]:
-    """The column of scores, what they measure, and the rows that do."""
     of_measure = [str(name) for name in table.columns if str(name).lower() in MEASURE_COLUMNS]
     columns = {str(name): str(name) for name in table.columns}
     if asked.metric in columns:
@@ -353,7 +347,6 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
 
 
 def _free(table: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
-    """Columns that mean nothing to a comparison."""
     return [str(name) for name in table.columns if name not in columns.values()]
 
 

@@ -43,9 +43,6 @@ def scaling(
             is read.
         study: Which study, when a store holds several.
 
-    Returns:
-        The analysis.
-
     Raises:
         TransferscopeError: A table that cannot be used, or a question that does not fit it.
 

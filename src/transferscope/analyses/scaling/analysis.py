@@ -41,8 +41,6 @@ class CurveAnalysis:
     """One curve over pre-training sizes.
 
     Attributes:
-        name: Its name.
-        observations: What was measured.
         fit: The power law with a floor on its own.
         advice: Forecast and advice, with the posterior that the other curves inform; None with fewer than two sizes.
         asked: Forecasts at the sizes that were asked about; None without any.
@@ -62,12 +60,9 @@ class SurfaceAnalysis:
     """One group over (n, s), or over parameters N and tokens D.
 
     Attributes:
-        name: The group.
-        surface: The laws fitted to it.
         now: The error that is expected at the largest measured sizes.
         doubled: The same with n twice as large, and with s twice as large.
         labels_better: Probability that doubling s gains more than doubling n, over draws of all laws.
-        forecasts: The errors that were asked about.
         split: The best use of the budget; None without one, or of parameters and tokens.
         cheapest: The cheapest plan that is predicted to reach the target; None without costs or out of reach.
         next_run: The (n, s) whose measurement would sharpen the decision most; None when nothing was asked, or where
@@ -94,14 +89,10 @@ class Analysis:
     """All results on one table.
 
     Attributes:
-        question: What was asked.
-        measure: How errors are shown.
         curves: Each curve over n; none where laws over both sizes were fitted.
         lead: Name of the curve that the answer is about.
         gains: Every other curve against the first; over (n, s), against that of the first group with the same s.
-        surfaces: Each group over (n, s).
         compute: Whether the two sizes are parameters and training tokens.
-        notes: Sentences on what was left out.
         cautions: Sentences on what else than pre-training may be behind the errors; none where nothing is known of it.
     """
 
@@ -121,14 +112,11 @@ def analyse(
 ) -> Analysis:
     """Analyse groups over (n, s) by laws in both sizes, and by curves over n where there is one size or few points.
 
+    A curve with too few points has a status and a message.
+
     Args:
         groups: Observations by name, all with one size or all with two.
-        question: What is asked.
-        measure: How errors are shown.
         compute: Whether the two sizes are parameters and training tokens.
-
-    Returns:
-        The analysis. A curve with too few points has a status and a message.
 
     Raises:
         SettingsError: The question is out of range.
@@ -232,7 +220,6 @@ def _together(curves: Mapping[str, Observations]) -> HierarchicalFit | None:
 
 
 def _baselines(groups: Mapping[str, Observations], over_both: bool) -> dict[str, str]:
-    """The curve that each curve is compared with."""
     first, *others = groups
     if not over_both:
         return dict.fromkeys(others, first)

@@ -28,7 +28,6 @@ def in_panels(
 
     Args:
         draw: Draws on a canvas and its panels; called again if the narrow drawing is wanted.
-        count: Number of panels.
         width: Of a panel, in inches; a single one is made wider.
         height: Of a panel, in inches.
 
@@ -74,7 +73,6 @@ def log_axes(axes: Axes, *, x_title: str, y_title: str, strictly: bool = False, 
 
 
 def _log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> None:
-    """Labels that are enough on a short axis and not too many on a long one."""
     span = ends[1] / ends[0]
     if span < LEAST_SPAN:
         axis.set_major_locator(MaxNLocator(4))
@@ -123,8 +121,6 @@ def add_legend(
     """One legend above all panels, where it covers no point.
 
     Args:
-        canvas: The drawing.
-        styles: Colour and mark of each series.
         title: What the series are.
         lines: Line styles by what they stand for, in grey, after the series.
     """

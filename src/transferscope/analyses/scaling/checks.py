@@ -85,9 +85,7 @@ class ToldApart:
     """A column that tells apart rows which would be read as one curve.
 
     Attributes:
-        column: Its name.
         rows: Some of them in words: "2 rows at n = 500 differ in model (a and b)".
-        is_number: Whether it holds numbers.
         may_repeat: Whether they may be repeats: they have one size, and no column of seeds leaves them as one.
     """
 
@@ -114,10 +112,8 @@ def told_apart(
     keys, a column of names must explain how far the errors lie from one curve.
 
     Args:
-        frame: The table.
         keys: Columns that say of which curve and size a row is.
         sizes: Those of them that are sizes.
-        value: The column that is measured.
         other: Further columns that are known to mean something else.
         seeds: Columns that are known to tell repeats apart, beside those of such names (REPEATS).
     """
@@ -166,7 +162,6 @@ def _between_sizes(free: pd.DataFrame, measured: "pd.Series[float]", sizes: pd.D
 
 
 def _kinds(column: pd.Series) -> tuple[pd.Series, bool]:
-    """The values of a column as names, or as the numbers that they are, and which of the two."""
     number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     return column if number else column.astype(str).where(column.notna()), number
 
@@ -190,11 +185,7 @@ def _explains(
 ) -> bool:
     """Whether a column explains what is measured beyond the sizes: F test of a mean and slopes for each value of it.
 
-    Args:
-        column: The column.
-        place: The size of each row, counted; None for a curve of second degree over the logarithm of the first size.
-        measured: What is measured.
-        sizes: The sizes.
+    `place` is the size of each row, counted; None for a curve of second degree over the logarithm of the first size.
     """
     kinds = pd.get_dummies(column, dummy_na=bool(column.isna().any()), dtype=float)
     if not 2 <= kinds.shape[1] <= min(MOST_VALUES, len(column) // 2):
@@ -230,8 +221,6 @@ def check_units(values: pd.Series, sizes: Sequence[pd.Series], curves: pd.Series
     no unit.
 
     Args:
-        values: What was measured.
-        sizes: The sizes of each value.
         curves: Of which curve each value is, where different curves may have different units; None otherwise.
 
     Raises:
@@ -260,10 +249,7 @@ def check_quality_target(values: pd.Series, target: float, *, top: float, option
     """Refuse a target of a quality that is out of range, or that only makes sense in another unit or as an error.
 
     Args:
-        values: What was measured: qualities.
-        target: What is wanted.
         top: The best value in the unit of the column: 1, or 100 in percent.
-        option: How the target is given.
 
     Raises:
         SettingsError: It does not make sense.
@@ -295,11 +281,6 @@ def check_error_target(values: pd.Series, target: float, *, option: str) -> None
     """Refuse a target of an error that only makes sense in another unit or as a quality.
 
     A loss has no unit and any target.
-
-    Args:
-        values: What was measured: errors.
-        target: What is wanted.
-        option: How the target is given.
 
     Raises:
         SettingsError: It does not make sense.

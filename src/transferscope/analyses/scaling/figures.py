@@ -163,10 +163,7 @@ def draw_surface(surface: Surface, *, name: str, law: str = "", measure: Measure
     """Error over n for each s, and over s for each n, with the lines of one law.
 
     Args:
-        surface: The fitted surface.
-        name: Name of the figure's files.
         law: The law to draw; empty for the one that is best within the measured sizes.
-        measure: How errors are shown.
     """
     chosen = law or surface.interpolating
     fit = surface.fits[chosen]

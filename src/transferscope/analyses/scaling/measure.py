@@ -13,7 +13,6 @@ class Measure:
     """What is scored.
 
     Attributes:
-        name: As its column or record is called.
         kind: "accuracy" (shown in percent, as average precision is), "r2", another "quality", or "error".
         top: The best value of a quality, of which the error is the rest: 1 or 100; 0 for an error itself.
     """

@@ -104,7 +104,6 @@ class Columns:
     better: Better | None = None
 
     def __post_init__(self) -> None:
-        """Check that one source of weights was chosen, and the direction."""
         if self.better not in (None, *get_args(Better)):
             raise unknown_name("direction of --better", str(self.better), get_args(Better))
         twice = [name for name in self.numeric if self.numeric.count(name) > 1]
@@ -131,7 +130,6 @@ def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()
     Rows that sum others up are no measurements and are left out.
 
     Args:
-        table: The table, or its file.
         naming: Columns that name what a row is of, such as a task, beside those of seeds.
 
     Returns:
@@ -172,10 +170,6 @@ def known_by(frame: pd.DataFrame, kept: str = "") -> dict[str, list[str]]:
 
 def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     """Observations of each group, over n or over (n, s).
-
-    Args:
-        frame: A row for each measurement.
-        columns: Which column holds what.
 
     Returns:
         Observations by the name of the group ("a, b" for two columns); a group without a usable row is left out, with
@@ -221,17 +215,10 @@ ALIASES = {
 
 
 def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """The columns of a table that does not use the names that are looked for by default.
+    """The columns of a table without the default names, and a sentence on what was read as what.
 
     Only names that were not given are looked for, and only where exactly one column has a known name. A table with
     model sizes and numbers of tokens is one over both.
-
-    Args:
-        frame: The table.
-        columns: What was asked for.
-
-    Returns:
-        The columns, and a sentence on what was read as what.
     """
     defaults = Columns()
     said: list[str] = []
@@ -275,13 +262,7 @@ def as_errors(
     A quality q in [0, 1] becomes 1 - q, in percent 100 - q. R² becomes 1 - R², also below 0.
 
     Args:
-        frame: A row for each measurement.
-        columns: Which column holds what.
         target: The value that is wanted, in the unit of the column; None without one.
-        option: How the target is given, for messages.
-
-    Returns:
-        The table, the target as an error, and what was measured.
 
     Raises:
         UnknownNameError: A column does not exist.
@@ -349,10 +330,6 @@ def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float |
 
 def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
     """Refuse a table in which rows at the same sizes are of several curves that `by` does not tell apart.
-
-    Args:
-        frame: A row for each measurement.
-        columns: Which column holds what.
 
     Returns:
         A sentence where `repeats` says that such rows are repeats, none otherwise.

@@ -16,13 +16,7 @@ from transferscope.report.page import Verdict
 
 @dataclass(frozen=True)
 class ScalingResult(AnalysisResult):
-    """What a table of errors says about more data and other data.
-
-    Attributes:
-        analysis: Fits, forecasts, advice, comparisons.
-        name: The table or the study.
-        kept: Whether the report of the study shows this, in a sentence; empty for a table.
-    """
+    """What a table of errors says about more data and other data; `kept` says whether a study's report shows it."""
 
     kind: ClassVar[str] = "scaling"
 

@@ -176,7 +176,6 @@ def _rising(data: Observations) -> Iterator[Statement]:
 
 
 def _means(data: Observations) -> tuple[np.ndarray, np.ndarray]:
-    """The different sizes and the mean error at each."""
     sizes = np.unique(data.sizes[:, 0])
     return sizes, np.array([data.errors[data.sizes[:, 0] == size].mean() for size in sizes])
 

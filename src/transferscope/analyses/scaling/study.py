@@ -29,10 +29,8 @@ class StudyErrors:
     """What was asked of a study, and the errors that it was asked of.
 
     Attributes:
-        question: What was asked.
         by: What tells curves apart: "source", "method" or both.
         rows: Final target errors as (source, method, n, s, error); n is 0 for training from scratch.
-        runs: What was finished of the study then.
         cautions: Sentences on networks that may not have been trained to the end.
     """
 
@@ -116,7 +114,6 @@ def study_part(summary: Summary) -> Part | None:
 
 
 def _from_nothing_for_all(frame: pd.DataFrame) -> pd.DataFrame:
-    """Errors of training from scratch as n = 0 of every source and method."""
     pretrained, scratch = frame[frame["n"] > 0], frame[frame["n"] == 0]
     pairs = pretrained[["source", "method"]].drop_duplicates()
     return pd.concat([pretrained, scratch.drop(columns=["source", "method"]).merge(pairs, how="cross")])

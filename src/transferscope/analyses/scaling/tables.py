@@ -63,7 +63,6 @@ def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator
 
 
 def _plans(analysis: Analysis) -> Table:
-    """What is expected of runs on larger sizes, for each group."""
     rows = []
     for one in analysis.surfaces:
         plans = [
@@ -103,7 +102,6 @@ def _expected(analysis: Analysis, plan: Split) -> Cell:
 
 
 def _budgets(analysis: Analysis) -> Table:
-    """The best parameters and tokens of each budget, and the forecasts that were asked for."""
     rows = []
     for one in analysis.surfaces:
         found = [

@@ -16,11 +16,8 @@ def multiples(
     """Small panels of one kind, row by row, all on the same axes; call it within `drawing`.
 
     Args:
-        n: How many.
-        n_columns: In a row, at most.
         width: Of the figure, in inches.
         height: Of one panel, in inches.
-        share_height: Whether all have one vertical axis.
     """
     n_columns = min(n, n_columns)
     n_rows = -(-n // n_columns)

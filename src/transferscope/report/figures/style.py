@@ -1,7 +1,4 @@
-"""The style of figures, a colour and a mark for each method, and how figures become SVG and PDF.
-
-No pyplot: nothing global changes.
-"""
+"""The style of figures, a colour and a mark for each method, and how figures become SVG and PDF; no pyplot."""
 
 import html
 import io
@@ -76,12 +73,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def tip(artist: Artist, *texts: str) -> None:
-    """What a reader sees who hovers over a mark: one text for all of it, or one for each of its points in order.
-
-    Args:
-        artist: A line, its marks or a patch.
-        texts: Plain text.
-    """
+    """What a reader sees who hovers over a mark: one text for all of it, or one for each of its points in order."""
     artist.set_gid(_TIP + quote(json.dumps(texts)))
 
 
@@ -98,7 +90,6 @@ def to_svg(figure: Figure) -> str:
 
 
 def _with_tips(svg: str) -> str:
-    """The texts of `tip` as titles of their elements."""
     first, *marked = re.split(rf'<g id="{_TIP}([^"]*)">', svg)
     parts = [first]
     for held, rest in zip(marked[::2], marked[1::2], strict=True):
@@ -151,27 +142,14 @@ _MARKS = ("o", "s", "^", "D", "v", "P")
 
 @dataclass(frozen=True, slots=True)
 class MarkStyle:
-    """How a method is drawn.
-
-    Attributes:
-        colour: Hexadecimal colour.
-        mark: Marker of matplotlib.
-    """
+    """How a method is drawn: a hexadecimal colour and a marker of matplotlib."""
 
     colour: str
     mark: str
 
 
 def mark_styles(methods: Sequence[str], baseline: str | None) -> dict[str, MarkStyle]:
-    """The style of every method of a study.
-
-    Args:
-        methods: Methods in the order of the study file.
-        baseline: The one that trains from scratch, drawn in grey; None when there is none.
-
-    Returns:
-        By method. Colours repeat after six methods, with another mark.
-    """
+    """The style of every method; the baseline is grey, and colours repeat after six methods, with another mark."""
     others = [method for method in methods if method != baseline]
     n = len(_COLOURS)
     found = {method: MarkStyle(_COLOURS[i % n], _MARKS[(i + i // n) % n]) for i, method in enumerate(others)}

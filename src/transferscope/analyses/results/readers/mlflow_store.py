@@ -31,7 +31,6 @@ def read(place: Path) -> Frame:
 
 
 def _runs(place: Path) -> Iterator[Path]:
-    """Folders of runs, in that of a store or of one experiment."""
     for meta in sorted({*place.glob("*/meta.yaml"), *place.glob("*/*/meta.yaml")}):
         if (meta.parent / "metrics").is_dir() and not meta.parent.parent.name.startswith("."):
             yield meta.parent
@@ -61,7 +60,6 @@ def _name(path: Path, folder: Path) -> str:
 
 
 def _last(path: Path) -> float:
-    """The value of the last line, "time value step"."""
     lines = path.read_text(encoding="utf-8").split("\n")
     try:
         return float([line for line in lines if line.strip()][-1].split()[1])
@@ -70,6 +68,5 @@ def _last(path: Path) -> float:
 
 
 def _meta(path: Path) -> dict[str, str]:
-    """The plain values of a file of MLflow's YAML."""
     text = path.read_text(encoding="utf-8", errors="replace")
     return {key: value.strip().strip("'\"") for key, value in re.findall(r"^(\w+):[ ]?(.*)$", text, re.MULTILINE)}

@@ -56,7 +56,6 @@ _KNOWN = {"labels": "train_samples", "seconds": "train_runtime"}
 
 
 def _last(state: dict[str, Any]) -> dict[str, Any]:
-    """The last value of everything that was logged."""
     entries = state.get("log_history", [])
     return {key: value for entry in entries if isinstance(entry, dict) for key, value in entry.items()}
 
