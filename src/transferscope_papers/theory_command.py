@@ -61,7 +61,7 @@ def bounds(
     """Bound the risk of fine-tuning from each source.
 
     The bounds (Shachaf et al. 2021, Theorems 4.2 and 6.1, Corollary 6.3) are loose as numbers; they are for ranking
-    sources. Teachers, covariance and pre-trained network are estimated from the data.
+    sources. Teachers, covariance and the trained network are estimated from the data.
     """
     # here, because it takes a second to import
     import pandas as pd

@@ -205,7 +205,7 @@ def test_gains_are_of_the_same_task_source_and_labels(history: History, monkeypa
             ("linear probe from near", 0.7),
             ("fine-tuning from near", 0.7 + i / 100),
             ("linear probe from far", 0.1),
-            ("ridge on the raw inputs", 0.5 + i / 100),
+            ("ridge or logistic regression on the raw inputs", 0.5 + i / 100),
         )
     ]
     frame = pd.DataFrame(rows, columns=["task", "arm", "labels", "score"])
