@@ -74,7 +74,6 @@ class Database:
     """A database with one kind of transaction for reading and one for writing.
 
     Attributes:
-        engine: SQLAlchemy's engine.
         place: Where the database is, for messages; never holds a password.
     """
 
@@ -154,9 +153,6 @@ def connect(url: str | Path) -> Database:
         url: A path, or a database URL as SQLAlchemy reads them ("postgresql+psycopg://user@host/name"). A password is
             best left out of it: PostgreSQL's driver finds it in PGPASSWORD or ~/.pgpass.
 
-    Returns:
-        The database.
-
     Raises:
         StoreError: The URL cannot be read, or its driver is not installed.
     """
@@ -230,15 +226,9 @@ def sqlite_path(url: str | Path) -> Path | None:
 
 
 def insert_many(connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert many rows.
+    """Insert rows, if there are any.
 
     Drivers that take values by position get the rows as they are, at a third of SQLAlchemy's time for 100,000 rows.
-
-    Args:
-        connection: A connection in a writing transaction.
-        table: Where the rows go.
-        columns: The columns that are given, in the order of each row's values.
-        rows: The values; nothing happens when there are none.
     """
     if not rows:
         return

@@ -19,11 +19,7 @@ _LONGEST_SHOWN = 100
 
 
 def check_outcome(outcome: object) -> Outcome:
-    """An outcome, once it is sure that every database can keep all of it.
-
-    Raises:
-        StoreError: It is something else, or holds something that cannot be stored.
-    """
+    """An outcome, if every database can keep all of it; a StoreError otherwise."""
     if not isinstance(outcome, Outcome):
         raise StoreError(f"the work gave {_shown(outcome)}; expected an Outcome")
     try:
@@ -165,7 +161,6 @@ def _is_huge(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    """A value in a message: short, whatever it is."""
     try:
         text = repr(value)
     except Exception:  # code of another package may raise anything

@@ -152,11 +152,7 @@ def is_empty(connection: Connection) -> bool:
 
 
 def check(connection: Connection, place: str) -> None:
-    """Check that the database is a store of this version.
-
-    Args:
-        connection: A connection to a database that is not empty.
-        place: Where it is, for the message.
+    """Check that a database that is not empty is a store of this version.
 
     Raises:
         StoreError: It is another kind of database, or a store of another format.

@@ -184,10 +184,6 @@ class Store:
         Cells of owners that are gone are free again: at once when their process could be seen from here, after a
         minute without a heartbeat when it runs on another machine or in another container.
 
-        Args:
-            study: Name of the study.
-            owner: Who does the cell.
-
         Returns:
             The claim, or None when there is no cell at the moment: all are done, failed, blocked, running elsewhere,
             or wait for a running one.
@@ -202,8 +198,6 @@ class Store:
         """Claim the next cells of a study in one transaction; see `claim`.
 
         Args:
-            study: Name of the study.
-            owner: Who does the cells.
             at_most: How many, at least 1.
 
         Returns:
@@ -224,8 +218,6 @@ class Store:
         """Store the outcome of a cell; nothing happens if the cell is done already.
 
         Args:
-            key: The cell.
-            outcome: What came of it.
             claim: The claim under which it was done: nothing happens if that has ended, because the cell was freed or
                 claimed again. None to store in any case.
             is_needed: False for a cell that is known to be needed by none, which saves looking for those that do.
@@ -247,8 +239,6 @@ class Store:
         """Store why a cell failed; nothing happens if the cell is done already.
 
         Args:
-            key: The cell.
-            failure: Why.
             claim: As for `finish`.
 
         Returns:
@@ -281,15 +271,7 @@ class Store:
             claims.beat(connection, owner, self._database.now)
 
     def retry_failed(self, study: str, *, kinds: Sequence[FailureKind] = get_args(FailureKind)) -> int:
-        """Plan failed cells of a study again.
-
-        Args:
-            study: Name of the study.
-            kinds: Only cells that failed in one of these ways.
-
-        Returns:
-            How many cells that were.
-        """
+        """Plan cells of a study that failed in one of these ways again; how many that were."""
         with self._database.write() as connection:
             return claims.retry_failed(connection, reads.study_id(connection, study), kinds)
 
