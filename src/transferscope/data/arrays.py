@@ -29,8 +29,6 @@ class Parts:
     """A training and a test set that share their label space.
 
     Attributes:
-        train: Examples to learn from.
-        test: Examples to measure on.
         label_units: Numeric labels are these offsets and units: label = offset + unit * stored; empty where they are
             stored as they are.
     """
@@ -67,8 +65,6 @@ def to_parts(
     """Bring a training and a test part into the form that every later step reads.
 
     Args:
-        train: The training part.
-        test: The test part.
         name: What to call the data in messages.
         kind: What the labels are; None to take floating-point labels as regression, several columns of truth values or
             of 0 and 1 in whole numbers as several labels of each input, and all others as classes, where it is clear.
@@ -148,11 +144,7 @@ def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Ki
 
 
 def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
-    """What labels are whose kind was not said.
-
-    Raises:
-        DataError: They could be several labels of each input, or several numbers to predict.
-    """
+    """What labels are whose kind was not said; a DataError if they could be several things."""
     if labels.ndim in (3, 4) and labels.dtype.kind in _REAL and 0 not in labels.shape:
         if not np.issubdtype(labels.dtype, np.floating):
             return "segmentation"
@@ -222,7 +214,6 @@ def to_inputs(
     Args:
         array: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W). With more than 4 channels, images must be square
             and have fewer channels than pixels on a side, so that it is clear which axis is which, unless that is said.
-        name: What to call the data in messages.
         channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
@@ -342,7 +333,6 @@ def comparable_labels(
     Args:
         train: The labels of the training part, (N,) or (N, 1).
         test: The labels of the test part, (M,) or (M, 1).
-        name: What to call the data in messages.
 
     Returns:
         Both columns, of one kind (numbers, text or dates).
@@ -381,8 +371,6 @@ def check_spellings(names: Iterable[object], where: str, what: str) -> None:
 
     Args:
         names: Those of classes, arms, tasks or columns; what is no text is passed over.
-        where: Where they are, for the message.
-        what: What they are, such as "classes".
 
     Raises:
         DataError: There are two.
@@ -430,11 +418,7 @@ def to_class_labels(
 
 
 def check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:
-    """Refuse labels that cannot be learnt: fewer than two, or one that all or no training examples have.
-
-    Raises:
-        DataError: There is one.
-    """
+    """Refuse, with a DataError, fewer than two labels, or one that all or no training examples have."""
     if len(names) < 2:
         raise DataError(
             f"{what} has the one label {''.join(names)!r}; several labels of each input take two or more: name more, "
@@ -450,10 +434,6 @@ def check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str
 
 def check_side(side: int, what: str) -> None:
     """Refuse images so large that a number must have been mistyped, before they take up all memory.
-
-    Args:
-        side: Height and width in pixels.
-        what: Who asks for them, for the message.
 
     Raises:
         SettingsError: The side is not within 1 and `LARGEST_SIDE`.

@@ -117,7 +117,6 @@ def with_plain_numbers(table: pd.DataFrame, separator: str) -> tuple[pd.DataFram
     needs the number to refuse, and a point is read before decimals, which is said.
 
     Args:
-        table: Its columns of text are read.
         separator: What stands between the values of the file.
 
     Returns:
@@ -233,7 +232,6 @@ def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[
     the last rows of a column of names, each of which is there once.
 
     Args:
-        table: All rows.
         naming: Columns that name what a row is of, such as a seed, task or arm.
 
     Returns:

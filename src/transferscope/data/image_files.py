@@ -48,10 +48,8 @@ class PackedImage:
     """An image file that lies in another file.
 
     Attributes:
-        name: What to call it.
         stamp: Changes when that file does.
         reader: Gives the bytes of the image at a row.
-        row: Its row.
     """
 
     name: str
@@ -60,7 +58,6 @@ class PackedImage:
     row: int
 
     def __str__(self) -> str:
-        """Its name."""
         return self.name
 
 
@@ -130,8 +127,6 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
 
     Args:
         paths: The files, at least one.
-        root: The folder that they are in.
-        form: How they come to one size and colour.
 
     Raises:
         CorruptDataError: Files cannot be decoded, and `form` does not leave them out, or there is no other.
@@ -192,13 +187,7 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
 
 
 class _Broken:
-    """Files that cannot be read, or are converted to be read, as they turn up.
-
-    Args:
-        root: The folder that they are in.
-        skip: Whether they are left out.
-        n: Files in all.
-    """
+    """Files that cannot be read, or are converted to be read, as they turn up."""
 
     def __init__(self, root: Path, skip: bool, n: int) -> None:
         self.found: dict[ImageFile, DataError] = {}
@@ -216,11 +205,7 @@ class _Broken:
             self.found[path] = error
 
     def checked(self, paths: Sequence[ImageFile]) -> list[ImageFile]:
-        """The files that are not broken.
-
-        Raises:
-            DataError: There are broken ones that are not to be left out, or no others.
-        """
+        """The files that are not broken; a DataError where broken ones may not be left out, or there are no others."""
         if self.found and (not self._skip or len(self.found) == self._n):
             first = next(iter(self.found.values()))
             if len(self.found) == 1:
@@ -274,11 +259,7 @@ def _remove_unused(folder: Path) -> None:
 def _plan(
     paths: Sequence[ImageFile], form: ImageForm, broken: _Broken
 ) -> tuple[tuple[int, int, int, int], int | None, str]:
-    """The shape of all images, the size chosen for them and why, from what the files say at their beginning.
-
-    Raises:
-        DataError: Sizes are mixed and the form has none.
-    """
+    """The shape of all images, the size chosen for them and why, from what the files say at their beginning."""
     sizes: Int64[np.ndarray, "N 2"] = np.empty((len(paths), 2), dtype=np.int64)  # width, height
     grey = True
     pages: Int64[np.ndarray, " N"] = np.ones(len(paths), dtype=np.int64)
@@ -342,11 +323,7 @@ def _write(
     side: int | None,
     broken: _Broken,
 ) -> None:
-    """Write all images as an .npy file, one after the other.
-
-    Raises:
-        OSError: There is no room for them.
-    """
+    """Write all images as an .npy file, one after the other."""
 
     def write(shape: tuple[int, ...]) -> Callable[[int, np.ndarray], object]:
         stream.seek(0)
@@ -413,11 +390,7 @@ def _n_pages(image: Image.Image) -> int:
 
 
 def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[list[Image.Image], bool]:
-    """The pages of an image, upright, grey or RGB, of the form's size or cut to the middle square of `side`.
-
-    Returns:
-        The pages, and whether bits or transparency were given up for them.
-    """
+    """The upright pages of an image, at the form's size or cut to `side`; whether bits or transparency were lost."""
     with _opened(path, form.convert) as opened:
         n_pages = _n_pages(opened)
         if n_pages > 1:
@@ -442,11 +415,7 @@ def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[lis
 
 
 def _page(opened: Image.Image, page: int, path: ImageFile) -> Image.Image:
-    """One page of a TIFF file, which must be grey.
-
-    Raises:
-        DataError: It is not, or of another size than the first.
-    """
+    """One page of a TIFF file, which must be grey and of the size of the first."""
     size = opened.size
     opened.seek(page)
     if opened.mode not in ("1", "L") or opened.size != size:
@@ -465,12 +434,7 @@ def _sized(image: Image.Image, resize: int | None, side: int | None) -> Image.Im
 
 @contextmanager
 def _opened(path: ImageFile, convert: bool) -> Iterator[Image.Image]:
-    """A file as Pillow opens it, its pixels not yet decoded; whatever goes wrong names the file.
-
-    Raises:
-        CorruptDataError: It cannot be read as an image.
-        DataError: Its pixels are too many, or of more than 8 bits and not to be, or not such as can be, converted.
-    """
+    """A file as Pillow opens it, its pixels not yet decoded; whatever goes wrong names the file."""
     if isinstance(path, Path):
         require_regular(path, "an image")
     try:

@@ -35,7 +35,6 @@ def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[t
     Args:
         column: Text in which a separator stands between names, or lists of names.
         separator: What stands between them; None for lists.
-        path: Where it is from, for messages.
 
     Raises:
         DataError: A value is neither.

@@ -46,11 +46,6 @@ def most_bytes(usual_gb: str = "4") -> int:
 def check_bytes(path: Path, n_bytes: int, *, most_gb: str = "4") -> None:
     """Refuse data that would take up more room than `most_bytes`.
 
-    Args:
-        path: The file, for the message.
-        n_bytes: What it declares to unpack to.
-        most_gb: As `usual_gb` of `most_bytes`.
-
     Raises:
         DataError: It is too much.
     """
@@ -66,9 +61,6 @@ def find_path(path: str) -> Path:
 
     Args:
         path: Absolute, or relative to the working directory or to TRANSFERSCOPE_DATA, searched in this order.
-
-    Returns:
-        The first that exists.
 
     Raises:
         MissingDataError: None does.

@@ -131,11 +131,7 @@ def _table(spec: DataSpec, seed: int) -> Dataset:
 
 
 def table_form(spec: DataSpec) -> "Format":
-    """How the table of a name is written.
-
-    Raises:
-        SettingsError: The name does not tell.
-    """
+    """How the table of a name is written; a SettingsError if the name does not tell."""
     if spec.kind in ("csv", "parquet"):
         return "csv" if spec.kind == "csv" else "parquet"
     from transferscope.data.frame import SUFFIXES, form_of  # here, because pandas takes a while to import
@@ -154,11 +150,7 @@ def table_encoding(spec: DataSpec, seed: int) -> "TableEncoding":
 
 
 def _shared_encoding(spec: DataSpec, seed: int) -> "SharedEncoding | None":
-    """The encoding that a name says: that of another table, or of an exported network.
-
-    Raises:
-        SettingsError: It is that of neither.
-    """
+    """The encoding that a name says: that of another table, or of an exported network."""
     from transferscope.data.tables import SharedEncoding
     from transferscope.data.unlabelled import table_of_network
 

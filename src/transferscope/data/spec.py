@@ -40,22 +40,14 @@ class DataSpec:
                 raise unknown_name(f"option of {self.kind}", key, known)
 
     def one(self, key: str) -> str | None:
-        """The value of an option that may be given once; None when it is absent.
-
-        Raises:
-            SettingsError: It was given more than once.
-        """
+        """The value of an option that may be given once, else a SettingsError; None when it is absent."""
         values = self.options.get(key, ())
         if len(values) > 1:
             raise SettingsError(f"{self.text!r} gives {key!r} {len(values)} times; give it once")
         return values[0] if values else None
 
     def integer(self, key: str) -> int | None:
-        """The value of an option that is a whole number of at least 1; None when it is absent.
-
-        Raises:
-            SettingsError: It is no such number.
-        """
+        """The value of an option that is a whole number of at least 1, else a SettingsError; None when it is absent."""
         value = self.one(key)
         if value is None:
             return None
@@ -64,22 +56,14 @@ class DataSpec:
         return int(value)
 
     def share(self, key: str) -> float | None:
-        """The value of an option that is a number strictly between 0 and 1; None when it is absent.
-
-        Raises:
-            SettingsError: It is no such number.
-        """
+        """The value of an option strictly between 0 and 1, else a SettingsError; None when it is absent."""
         share = self.number(key)
         if share is not None and not 0 < share < 1:
             raise SettingsError(f"{self.text!r} has {key} = {share}; expected a number between 0 and 1, as in 0.2")
         return share
 
     def number(self, key: str) -> float | None:
-        """The value of an option that is a number; None when it is absent.
-
-        Raises:
-            SettingsError: It is none.
-        """
+        """The value of an option that is a number, else a SettingsError; None when it is absent."""
         value = self.one(key)
         try:
             return None if value is None else float(value)
@@ -87,11 +71,7 @@ class DataSpec:
             raise SettingsError(f"{self.text!r} has {key} = {value!r}; expected a number") from error
 
     def choice(self, key: str, among: tuple[Word, ...]) -> Word | None:
-        """The value of an option that is one of a few words; None when it is absent.
-
-        Raises:
-            UnknownNameError: It is another word.
-        """
+        """The value of an option that is one of a few words, else an UnknownNameError; None when it is absent."""
         value = self.one(key)
         if value is None:
             return None

@@ -53,7 +53,6 @@ class LabelledSet:
     indicators: tuple[bool, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check what every later step relies on."""
         _check_arrays(self.inputs, self.labels)
         if self.indicators is not None and self.input_shape != (len(self.indicators),):
             raise DataError(
@@ -155,7 +154,6 @@ class Dataset:
 
     Attributes:
         name: A short name for tables and figures.
-        train: Examples to learn from.
         test: Examples to measure on; never trained on and never used to choose anything.
         provenance: What a reader needs to find the data again: keys such as "spec", "address", "licence", "checksum",
             "transforms"; all values are text.
@@ -170,7 +168,6 @@ class Dataset:
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that train and test belong together."""
         object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
         if self.train.input_shape != self.test.input_shape:
             raise DataError(
@@ -203,7 +200,6 @@ class TransferTask:
     source: Dataset | None = None
 
     def __post_init__(self) -> None:
-        """Check that one network can read both."""
         if self.source is None:
             return
         if self.source.train.is_tokens != self.target.train.is_tokens:
@@ -230,10 +226,6 @@ class TransferTask:
 
 def check_label_units(one: Dataset, other: Dataset) -> None:
     """Refuse numbers to predict that are compared and are counted in different units.
-
-    Args:
-        one: Data.
-        other: Data whose labels are compared with them, or predicted by a network trained on them.
 
     Raises:
         DataError: The units differ.

@@ -219,6 +219,7 @@ def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.n
 
 
 def read_claims(connection: Connection, study: int, numbers: Sequence[int], owner: str) -> list[Claim]:
+    """The claims of an owner on cells of a study, in the order of these numbers."""
     cells = schema.cells
     columns = (cells.c.id, cells.c.key, cells.c.role, cells.c.attempt, _members.c.labels, schema.payloads.c.content)
     query = _of_study(select(*columns), study).join(schema.payloads, schema.payloads.c.id == _members.c.payload_id)

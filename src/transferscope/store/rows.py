@@ -53,6 +53,7 @@ class Claim:
 
     @property
     def key(self) -> str:
+        """Key of the cell."""
         return self.cell.key
 
 
@@ -61,6 +62,7 @@ class Outcome:
     """What came of a cell.
 
     Attributes:
+        records: Named numbers, training curves included.
         arrays: Named arrays worth keeping, such as "predictions"; no object arrays.
         notes: Text worth keeping, such as "status" of the training or the chosen settings; JSON values.
     """
@@ -131,6 +133,7 @@ class StudyCounts:
 
     @property
     def total(self) -> int:
+        """All cells of the study."""
         return self.planned + self.running + self.done + self.failed + self.blocked
 
 

@@ -23,7 +23,6 @@ class PretrainRecipe:
 
     Attributes:
         source: The data to pretrain on, of which the cell takes the `n_source` first by its seed.
-        network: The network.
         pretraining: Recipe and budget.
         checkpoints: Steps after which the network is kept beside the last one.
         contents: Fingerprint of "source" as it was planned; empty to take what is there.
@@ -87,9 +86,6 @@ class MethodRecipe:
         target: The target's data, of which the cell takes the `n_target` first training examples by its seed.
         source: What it transfers from; None when the method depends on no source. A network that this study
             pretrains comes from the one cell that it needs.
-        network: The network.
-        training: Recipe and budget.
-        method: The method with its settings.
         tuning: How settings are chosen; None to take them as they are.
         snapshots: Keep the target network at the start, at the end, and every so many steps; None to keep none.
         checksum: SHA-256 of the file of a source that is a network, as it was planned; None for any other source.
@@ -184,7 +180,6 @@ def code_of(cells: Iterable[PlannedCell], kind: str = "") -> dict[str, str]:
     """The code of the user that cells of one study were planned with, for `code_as_planned`.
 
     Args:
-        cells: The cells.
         kind: Code of what kind alone matters to what is asked, as in "network"; "" for all.
     """
     found: dict[str, str] = {}
@@ -208,11 +203,7 @@ def _stored_method(plain: object) -> Method:
 
 
 def _require(plain: object, *names: str) -> None:
-    """Refuse stored values that lack something.
-
-    Raises:
-        SettingsError: The store is damaged, or another version wrote it.
-    """
+    """Refuse stored values that lack something: the store is damaged, or another version wrote it."""
     lacking = [name for name in names if not isinstance(plain, Mapping) or name not in plain]
     if lacking:
         raise SettingsError(

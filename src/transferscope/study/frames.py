@@ -245,7 +245,6 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         records: RECORD_COLUMNS, `step` missing for final values.
-        cells: From `cells_frame`.
 
     Returns:
         One row per record of a known cell; values that are not finite are NaN.

@@ -37,10 +37,6 @@ _SETTLED = 2.0
 def inputs_of(study: Path, spec: "AnySpec") -> dict[str, Any]:
     """Stamps of what a plan is made from, taken before it is made.
 
-    Args:
-        study: The study file.
-        spec: The study in it.
-
     Returns:
         JSON values: "file", which the settings of the study depend on, and "data", by path, for its data; nothing of
         commands, whose files a plan looks at; no "data"
@@ -71,9 +67,6 @@ def is_as_planned(study: Path, store: Store, name: str) -> bool:
 
 def if_finished(study: Path) -> tuple[StudyStatus, StudyRow] | None:
     """Where a study stands of which a run would find every cell done and nothing to plan.
-
-    Args:
-        study: The study file.
 
     Returns:
         Its status and its row in the store; None where there may be something to do, or something is wrong.

@@ -40,11 +40,8 @@ class Run:
     """A finished run of a method.
 
     Attributes:
-        cell: The cell.
         method: Name of the method in the study.
         source: Name of the source; None for none.
-        n_labels: Labelled target examples.
-        seed: Its seed.
         metric: one of `HEADLINES`.
         score: On the test examples.
         stderr: Its standard error over these; None where there is none.
@@ -105,10 +102,6 @@ def tidy(store: Store, study: str) -> int:
     finished: those of pre-training stay, for further methods. What a
     run that is not done needs, such as a diagnostic, stays too, in whichever study of the store it is. Files that a
     process began to write before it was killed go after ABANDONED seconds.
-
-    Args:
-        store: The store.
-        study: The study that has just been run.
 
     Returns:
         How many bytes were freed.
@@ -181,11 +174,7 @@ def card_of(
 ) -> "ModelCard":
     """What the network of a run is and where it comes from.
 
-    Args:
-        cell: The run.
-        recipe: How it was done.
         target: The target as the network read it.
-        study: Name of the study.
         metric: one of `HEADLINES`.
         score: That on the test examples.
 

@@ -102,7 +102,6 @@ class Metric:
         """What each test example adds to the score in points; None where nothing can be said.
 
         Args:
-            predictions: What a run has kept of the test examples.
             labels: What they should be; None where the study keeps none.
         """
         if labels is None or len(labels) < 2:
@@ -158,7 +157,6 @@ class Metric:
 
         Args:
             runs: Predictions of each run; at least one.
-            labels: What they should be.
             level: Nominal coverage.
 
         Returns:

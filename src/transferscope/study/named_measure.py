@@ -29,10 +29,7 @@ class NamedMeasure(Metric):
         """The measure.
 
         Args:
-            record: Name of the record that holds it.
-            name: What tables and sentences call it.
             unit: Its unit; "share" for a share of 1.
-            higher: Whether more is better.
         """
         shown = "%" if unit == "share" else unit
         notes = [*([shown] if shown else []), *([] if higher else ["lower is better"])]

@@ -25,7 +25,6 @@ class StudyAddress:
     """Where the results of a study are.
 
     Attributes:
-        name: Name of the study.
         store: Path or URL of its store; a path that the file gives as a relative one is below the file's folder.
     """
 
@@ -72,10 +71,6 @@ def read_toml(path: Path) -> dict[str, Any]:
 def parse_toml(text: str, *, place: str) -> dict[str, Any]:
     """The tables in a text of TOML.
 
-    Args:
-        text: The text.
-        place: Where it is from, for messages.
-
     Raises:
         SettingsError: It is no TOML; or a number has thousands of digits; or it is nested too deeply to be read.
     """
@@ -111,7 +106,6 @@ def open_new(address: str, *, files: Path | None = None) -> Store:
     """The store at a path or URL, made with its folder if there is none.
 
     Args:
-        address: The path or URL.
         files: Folder of the trained networks; None for the usual one.
     """
     if "://" not in address:
@@ -152,13 +146,7 @@ def studies_in(store: Store, place: str) -> list[str]:
 
 
 def keep_for_report(store: Store, address: str, keep: Callable[[], None]) -> str:
-    """Keep something with a study; what came of it, in a line. A store that cannot be written loses no answer.
-
-    Args:
-        store: The store of the study.
-        address: What the reader gave for it.
-        keep: Writes to the store.
-    """
+    """Keep something with a study; what came of it, in a line. A store that cannot be written loses no answer."""
     try:
         keep()
     except StoreError as error:
@@ -171,7 +159,6 @@ def one_study(store: Store, place: str, name: str | None = None) -> str:
     """The one study that is meant.
 
     Args:
-        store: The store of `place`.
         place: A study file, or the path or URL of a store.
         name: Its name, when a store holds several; None for the only one.
 
@@ -199,7 +186,6 @@ def metric_in_words(path: Path, stored: Mapping[str, object]) -> str:
     """What to do where a study file asks for another measure than the stored study is judged by; empty otherwise.
 
     Args:
-        path: The study file.
         stored: The study as the store has it, from `StudyRow.spec`.
     """
     if metric_of(read_toml(path)) == metric_of(stored):

@@ -37,7 +37,6 @@ class StudyPlan:
     """All that the store is told of a study before any of it is done.
 
     Attributes:
-        study: The study with its spec and facts.
         cells: Its cells, in the order in which they should be done.
         arrays: Arrays of the study: "target_test_labels".
         data: What its data are, as far as cells depend on them; None for a study without any.
@@ -55,7 +54,6 @@ def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     """Load the data of a study, check them, and plan its cells.
 
     Args:
-        spec: The study.
         store: Where it was planned before, perhaps; None for nowhere.
 
     Raises:
@@ -85,7 +83,6 @@ def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:
     """A study with the precision that "auto" stands for.
 
     Args:
-        spec: The study.
         facts: Of the study as it was planned before, maybe on another machine: it keeps what was chosen then. Empty for
             a new one, which takes what `choose_precision` says of this machine.
 
@@ -139,10 +136,6 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
     diagnostic of each method cell that starts from the last step, if it can be measured there. A method that depends
     on no source has one cell for all of them. Cells are in order of seeds, so that whole seeds are complete first, and
     a method comes before its diagnostics.
-
-    Args:
-        spec: The study.
-        data: What its data are.
 
     Returns:
         The cells; those that a cell needs come before it.
@@ -351,15 +344,11 @@ def _diagnosis(
 
 
 def _arithmetic(spec: StudySpec) -> dict[str, Any]:
-    """What the last digits of a result depend on; see `EngineSettings`.
-
-    It is part of a cell's key, and in its payload, so that whoever does the cell does it in this way.
-    """
+    """What the last digits of a result depend on, part of a cell's key and of its payload; see `EngineSettings`."""
     return {"threads": spec.engine.threads, "device": _device_of(spec)}
 
 
 def _device_of(spec: StudySpec) -> str:
-    """The kind of device that does the cells."""
     asked = spec.engine.device
     on_cluster = spec.engine.backend == "ray" and asked != "auto"  # this machine need not have what the cluster has
     return asked.partition(":")[0] if on_cluster else choose_device(asked).type
@@ -410,10 +399,6 @@ def cell_key(
 
     Args:
         shared: Digest of everything else that can change the answer, from `shared_digest`.
-        seed: Its seed.
-        n_target: Its number of target labels.
-        n_source: Its number of source examples.
-        needs: Keys of the cells that it needs.
 
     Returns:
         32 hexadecimal digits.

@@ -49,9 +49,6 @@ class Race:
     """Which cells of a study are done next.
 
     Args:
-        plan: The study with all cells that it allows.
-        seeds: The seeds that it allows.
-        settings: The question, the margin and the limits.
         at_once: How many runs can be made at the same time.
 
     Attributes:

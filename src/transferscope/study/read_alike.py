@@ -24,10 +24,6 @@ def load_for(data: DataSettings, networks: Sequence[Pretrained]) -> Dataset:
 
     What a table or text was taken for is logged where the name did not say how it is read.
 
-    Args:
-        data: Which data.
-        networks: Those that read them.
-
     Raises:
         DataError: The data cannot be read, or a network reads other tokens or features.
     """
@@ -49,9 +45,6 @@ def files_of(networks: Iterable[Pretrained]) -> list[Path]:
 def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
     """A study whose texts have the tokenizer of its first network that has one, where none is said.
 
-    Args:
-        tables: What TOML makes of a study file, right or wrong.
-
     Raises:
         TransferscopeError: The network's folder cannot be read.
     """
@@ -66,9 +59,6 @@ def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 
     A value of a category that enough rows of the target or of a source have is a feature of all; the target's table has
     the features of its first source that is an exported network of tables, where there is one.
-
-    Args:
-        tables: What TOML makes of a study file, right or wrong.
 
     Raises:
         CorruptDataError: What an exported network reads cannot be told.
@@ -163,7 +153,6 @@ def check_columns(name: str, files: Sequence[Path]) -> None:
     """Refuse a table in other features than those of exported networks: a feature would mean something else.
 
     Args:
-        name: The data.
         files: Files of weights; those that say nothing of a table cannot be checked.
 
     Raises:

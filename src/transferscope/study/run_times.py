@@ -49,7 +49,6 @@ class RunTimes:
     """What cells take, from those that are done.
 
     Args:
-        cells: The cells of a study.
         seconds: Of those that are done, by key.
     """
 

@@ -19,10 +19,7 @@ class StudyStatus:
     """Where a study stands.
 
     Attributes:
-        name: Name of the study.
         store: Path or URL of its store, without a password.
-        counts: How many cells stand where.
-        failed: The failed cells, with their failures.
     """
 
     name: str
@@ -47,11 +44,7 @@ class EditedPlan:
 
 
 def study_status(store: Store, name: str) -> StudyStatus:
-    """Where the study `name` stands.
-
-    Raises:
-        UnknownNameError: The store has no such study.
-    """
+    """Where a study stands; an UnknownNameError if the store has none of that name."""
     counts = store.counts(name)
     failed = tuple(store.failed_cells(name)) if counts.failed else ()
     return StudyStatus(name, store.place, counts, failed)
@@ -61,7 +54,6 @@ def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
     """What a study file asks for now.
 
     Args:
-        spec: The study of the file.
         store: Its store; None where there is none yet.
 
     Returns:
@@ -113,7 +105,6 @@ class KeptNetworks:
     """The networks of a study that are on the disk.
 
     Attributes:
-        keep: What it keeps.
         n_done: Runs of methods that are done.
         n_runs: Those whose network is there.
         run_bytes: The size of these, those on the way included.
@@ -155,9 +146,7 @@ class NotBegun:
     """An arm of which a race has made no run.
 
     Attributes:
-        method: The method's table in the study file.
         source: Name in the study; "" for an arm without a source.
-        n_target: Number of target labels.
         seconds: What a run of it is expected to take with the pre-training that it needs; None where nothing tells.
     """
 
@@ -172,7 +161,6 @@ class RaceState:
     """Where a race stands.
 
     Attributes:
-        end: See `End`.
         not_begun: Arms without a run that would not fit the time, or are too long.
     """
 
@@ -202,17 +190,7 @@ class _Tally:
 
 
 class Forecast:
-    """How many cells are left of each kind, and what one of a kind takes.
-
-    Args:
-        cells: The cells of the study.
-        standings: Where they stand.
-
-    Attributes:
-        total: Number of cells.
-        done: How many are done.
-        failed: How many have failed.
-    """
+    """How many cells are left of each kind, and what one of a kind takes."""
 
     def __init__(self, cells: Iterable[PlannedCell], standings: Iterable[Standing]) -> None:
         # pretraining takes longer than fine-tuning, a probe less than either

@@ -29,8 +29,6 @@ class Job:
 
     Attributes:
         minutes: How long it may run before it is stopped and queued again.
-        cpus: Processors.
-        gpus: GPUs.
         memory: Gigabytes.
         partition: Of SLURM.
         account: Of SLURM.
@@ -73,11 +71,9 @@ def submit(
     """Plan a study and submit runners for what is left of it; to go on after they were stopped, submit it again.
 
     Args:
-        spec: The study.
         runner: What each job does: cells of the study until none is left. It is pickled into the logs; its
             method `checkpoint` makes what goes on in the job when that is queued again.
         runners: How many jobs at most, at least 1.
-        job: What each of them asks for.
         logs: Folder for the batch script and the logs; every machine must see it.
         cluster: The batch system.
 

@@ -30,12 +30,7 @@ _OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than", "less_than_e
 
 @dataclass(frozen=True)
 class Mistakes:
-    """What is wrong in one file, gathered so that all of it can be said at once.
-
-    Attributes:
-        place: The file, for the message.
-        sentences: One for each mistake.
-    """
+    """What is wrong in one file, gathered so that all of it can be said at once."""
 
     place: str
     sentences: list[str] = field(default_factory=list)
@@ -45,11 +40,7 @@ class Mistakes:
         self.sentences.append(sentence)
 
     def raise_any(self) -> None:
-        """Raise what was noted.
-
-        Raises:
-            SettingsError: There was a mistake.
-        """
+        """Raise what was noted, if anything, as one SettingsError."""
         if len(self.sentences) == 1:
             raise SettingsError(f"{self.place}: {self.sentences[0]}")
         if self.sentences:
@@ -64,9 +55,7 @@ def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> 
 
     Args:
         kind: The dataclass; its own checks run too.
-        table: What the file has there.
         where: The path of the table, as in "[training]".
-        mistakes: Where to note what is wrong.
 
     Returns:
         The settings, or None when something is wrong.
@@ -128,7 +117,6 @@ def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
     """The JSON Schema of a table of a study file, with what the docstring of its settings says of each.
 
     Args:
-        kind: The dataclass.
         definitions: Where the schemas of tables within it go; "#/definitions/NAME" refers to them.
     """
     schema = _model(kind).model_json_schema(ref_template="#/definitions/{model}")

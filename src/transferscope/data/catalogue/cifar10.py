@@ -28,7 +28,6 @@ def read_array_pickle(content: bytes, *, name: str) -> dict[str, Any]:
 
     Args:
         content: The pickle, of Python 2 or 3.
-        name: What to call it in messages.
 
     Returns:
         The dict, with keys as text.
@@ -65,7 +64,6 @@ class _Array:
         self.state = state
 
     def to_array(self) -> np.ndarray:
-        """The array that the state describes."""
         _version, shape, dtype, column_major, content = self.state
         if not isinstance(dtype, _Type) or dtype.code not in _BYTE_TYPES:
             raise pickle.UnpicklingError("an array of other things than bytes")

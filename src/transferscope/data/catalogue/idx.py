@@ -20,12 +20,6 @@ _UNSIGNED_BYTE = 0x08
 def read_idx(path: Path) -> UInt8[np.ndarray, "..."]:
     """Read a gzipped idx file of unsigned bytes.
 
-    Args:
-        path: The file.
-
-    Returns:
-        The array, with the axes that the header gives.
-
     Raises:
         CorruptDataError: It is no such file, or shorter or longer than its header says.
     """
@@ -52,11 +46,6 @@ def idx_files(*, address: str, mirror: str, md5: Mapping[str, str]) -> tuple[Rem
 
     Args:
         address: The address of their folder, ending in "/".
-        mirror: Another address of the same files.
-        md5: The checksum of each, by file name.
-
-    Returns:
-        The files.
     """
     return tuple(RemoteFile(name, (address + name, mirror + name), checksum) for name, checksum in md5.items())
 
@@ -66,7 +55,6 @@ def decode_idx(files: Mapping[str, Path], classes: tuple[str, ...]) -> Parts:
 
     Args:
         files: Where `train-images-idx3-ubyte.gz`, `train-labels-idx1-ubyte.gz` and the two of `t10k` lie.
-        classes: The name of each class.
 
     Returns:
         The training and the test set: images uint8 (N, 1, H, W).

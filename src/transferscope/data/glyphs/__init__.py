@@ -33,7 +33,6 @@ def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int 
 
     Args:
         n: Number of images, at least 1.
-        settings: What they look like.
         seed: Seed of everything random, at least 0.
         start: Index of the first image, at least 0.
 
@@ -79,7 +78,6 @@ def load_glyphs(
     Args:
         n_train: Number of training images, 1 to 2^40.
         n_test: Number of test images, at least 1; the same whatever `n_train`.
-        settings: What the images look like.
         seed: Seed of everything random, at least 0.
 
     Returns:

@@ -23,10 +23,6 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
     Args:
         folder: Where to look for .ttf and .otf files; None for the text fonts that come with matplotlib (its fonts of
             mathematical symbols have no plain characters at their places).
-        characters: What a font must be able to show.
-
-    Returns:
-        At least one font file.
 
     Raises:
         MissingDataError: The folder does not exist or holds no font.
@@ -104,8 +100,6 @@ class Atlas:
         """Distances at any points, by bilinear interpolation.
 
         Args:
-            font: Index of the font of each image, shape (n,).
-            character: Index of the character, shape (n,).
             x: Abscissae in the character's cell, -1 (left) to 1 (right); nothing is drawn outside.
             y: Ordinates, -1 (top) to 1 (bottom).
 
@@ -135,14 +129,7 @@ class Atlas:
 
 @lru_cache(maxsize=8)
 def make_atlas(folder: str | None, characters: str) -> Atlas:
-    """The distance fields of `characters` in every font that has them; kept for the next call.
-
-    Args:
-        folder: Folder of fonts; None for those that come with matplotlib.
-        characters: What to render.
-
-    Returns:
-        The atlas.
+    """The distance fields of `characters` in every font of `find_fonts`; kept for the next call.
 
     Raises:
         MissingDataError: The folder does not exist or holds no font.

@@ -44,9 +44,6 @@ def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses
     Args:
         uniforms: Shape (n, `N_POSE_DRAWS`), in [0, 1).
         strength: 0 for upright characters of the same size in the middle.
-
-    Returns:
-        The poses.
     """
     signed = (2 * uniforms - 1).astype(np.float32)
     angle = signed[:, 0] * np.float32(strength * np.deg2rad(17))
@@ -63,9 +60,6 @@ def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses
 
 def wobble_basis(size: int) -> Float[np.ndarray, "16 P"]:
     """Weights of the 4 x 4 knots at every pixel of an image: products of cubic Bernstein polynomials.
-
-    Args:
-        size: Height and width of the image.
 
     Returns:
         Shape (16, size * size), float32; columns sum to 1.
@@ -142,18 +136,7 @@ class Layer:
 def place(
     atlas: Atlas, font: Int[np.ndarray, " n"], character: Int[np.ndarray, " n"], poses: Poses, canvas: Canvas
 ) -> Layer:
-    """Put one character on each of n canvases.
-
-    Args:
-        atlas: The characters.
-        font: Index of the font, shape (n,).
-        character: Index of the character, shape (n,).
-        poses: Where and how.
-        canvas: What they are drawn on.
-
-    Returns:
-        The layer.
-    """
+    """Put one character on each of n canvases."""
     x = canvas.x - poses.shift[:, :1]
     y = canvas.y - poses.shift[:, 1:]
     to_cell = poses.inverse[:, :, :, None]

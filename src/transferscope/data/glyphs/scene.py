@@ -51,7 +51,6 @@ class GlyphSettings:
     fonts: str | None = None
 
     def __post_init__(self) -> None:
-        """Check every range."""
         if not self.characters or len(set(self.characters)) != len(self.characters):
             raise SettingsError(f"characters = {self.characters!r} must name at least one, and each only once")
         if any(character.isspace() for character in self.characters):
@@ -92,7 +91,6 @@ def backgrounds(uniforms: Float[np.ndarray, "n width"], n_channels: int, canvas:
     Args:
         uniforms: Shape (n, `n_background_draws(size)`), in [0, 1).
         n_channels: 1, or 3 for coloured textures.
-        canvas: Where they are painted.
 
     Returns:
         Brightness in [0, 0.65], mostly darker than characters; shape (n, C, P).
@@ -123,7 +121,6 @@ def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
     the character and move with it.
 
     Args:
-        layer: The characters.
         n_channels: 1, or 3 for coloured stripes.
 
     Returns:
@@ -165,7 +162,6 @@ def shading(
         uniforms: Shape (n, `_N_LIGHT_DRAWS`), in [0, 1).
         height: Distance inside the outline of the topmost character, at most 0 elsewhere; canvas units, shape (n, P).
         n_channels: 1, or 3 for coloured light.
-        canvas: Where it falls.
 
     Returns:
         Factor of the scene's brightness, at least 0; shape (n, C, P).
@@ -215,17 +211,6 @@ def render(n: int, settings: GlyphSettings, atlas: Atlas, canvas: Canvas, *, see
 
     Each aspect of a scene has random numbers of its own, so that two settings that differ in the light alone show the
     same characters in the same poses.
-
-    Args:
-        n: Number of images, at least 1.
-        settings: What they look like.
-        atlas: The characters of these settings.
-        canvas: The canvas of these settings.
-        seed: Seed of the random numbers, at least 0.
-        start: Index of the first image, at least 0.
-
-    Returns:
-        The images with their labels.
     """
     subject = uniform_rows(n, 2 + N_POSE_DRAWS, seed=seed, purpose="glyphs/subject", start=start)
     labels = _pick(subject[:, 0], len(settings.characters))

@@ -30,7 +30,6 @@ def scenes(n: int, settings: SceneSettings = _DEFAULT, *, seed: int, start: int 
 
     Args:
         n: Number of images, at least 1.
-        settings: What they look like and what their labels are.
         seed: Seed of everything random, at least 0.
         start: Index of the first image, at least 0.
 
@@ -71,7 +70,6 @@ def load_scenes(
     Args:
         n_train: Number of training images, 1 to 2^40.
         n_test: Number of test images, at least 1; the same whatever `n_train`.
-        settings: What the images look like and what their labels are.
         seed: Seed of everything random, at least 0.
 
     Returns:

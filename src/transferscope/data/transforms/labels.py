@@ -20,11 +20,6 @@ def relabel(dataset: Dataset, argument: str, seed: int) -> Dataset:
     quantiles of the training images, so that they are equally large there. Inputs stay what they were, and the task
     has nothing to do with the old one (Liu et al. 2019, section 5.1, relabel images by their colour).
 
-    Args:
-        dataset: Images with class labels.
-        argument: "brightness" or "colour".
-        seed: Unused.
-
     Returns:
         The data set with new labels and class names such as "brightness 1 of 10".
 
@@ -57,12 +52,7 @@ def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
     The examples are drawn at random, and each gets one of the other classes, all equally likely.
 
     Args:
-        dataset: Examples with class labels.
         argument: The share, in [0, 1]; rounded to a whole number of examples.
-        seed: Seed of the draws.
-
-    Returns:
-        The data set with noisy training labels.
 
     Raises:
         DataError: The labels are numbers, or there is one class only.
@@ -133,9 +123,7 @@ def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
     "train-rows:0-500" keeps the first 500; "train-rows:500-2000" begins where that ends.
 
     Args:
-        dataset: What to change.
         argument: "FIRST-END" with 0 <= FIRST < END; END is not included.
-        seed: Unused.
 
     Returns:
         The data set with fewer training examples; its test set is the same.
@@ -161,9 +149,7 @@ def only_classes(dataset: Dataset, argument: str, seed: int) -> Dataset:
     "classes:0-5" keeps the first five, in the order of the data set's classes; "classes:cat+dog" those of these names.
 
     Args:
-        dataset: What to change.
         argument: "FIRST-END" with 0 <= FIRST < END, END not included, or names of classes with "+" between them.
-        seed: Unused.
 
     Returns:
         The data set with these classes alone, training and test examples in their original order. Classes keep their

@@ -18,7 +18,6 @@ def map_images(dataset: Dataset, change: Callable[[np.ndarray], np.ndarray]) -> 
     """The data set with the same change made to training and test images.
 
     Args:
-        dataset: Images with their labels.
         change: Takes images (N, C, H, W) and returns images; it must not look at one image to change another.
 
     Returns:
@@ -32,11 +31,7 @@ def map_images(dataset: Dataset, change: Callable[[np.ndarray], np.ndarray]) -> 
 
 
 def check_images(dataset: Dataset) -> None:
-    """Refuse a data set whose inputs are not images.
-
-    Raises:
-        DataError: The inputs are no images.
-    """
+    """Refuse, with a DataError, a data set whose inputs are not images."""
     if not dataset.train.is_image:
         raise DataError(
             f"{dataset.name} has inputs of shape {dataset.train.input_shape}; this transform needs images (channels, "
@@ -46,10 +41,6 @@ def check_images(dataset: Dataset) -> None:
 
 def side_of_images(text: str, what: str) -> int:
     """The argument of a transform read as the height and width of images in pixels.
-
-    Args:
-        text: The argument as written after the colon.
-        what: The transform with a good argument, for the message.
 
     Raises:
         SettingsError: It is no whole number, or too large or small for a side.
@@ -173,9 +164,7 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Square images of the given side, by antialiased interpolation ("resize:28", bilinear; "resize:28:bicubic").
 
     Args:
-        dataset: Images of any size.
         argument: Height and width in pixels, and one of `KERNELS` where it is another than bilinear.
-        seed: Unused.
 
     Returns:
         The data set with images (N, C, side, side) of the same type.
@@ -216,7 +205,6 @@ def resized(images: Images, side: int, kernel: str = "bilinear") -> Reshaped:
     Bytes come out the same on every processor: the weights are whole numbers of 2^-22, so that all sums are exact.
 
     Args:
-        images: Shape (N, C, H, W).
         side: New height and width, at least 1.
         kernel: One of `KERNELS`.
 

@@ -83,10 +83,6 @@ class Spread:
             self._room[gpu.name] = max(1, min(fitting, WORKERS_PER_GPU))
 
     def next(self, taken: Iterable[str]) -> str:
-        """The GPU for one process more: that with the most room left.
-
-        Args:
-            taken: The GPUs of the processes that there are, one entry for each.
-        """
+        """The GPU for one process more: that with the most room left."""
         busy = Counter(taken)
         return max(self._gpus, key=lambda gpu: (self._room[gpu.name] - busy[gpu.name], -busy[gpu.name])).name

@@ -44,7 +44,6 @@ class Driver:
 
     Attributes:
         mark: What it has written into the folder of networks.
-        version: Its version of transferscope.
     """
 
     mark: str
@@ -97,7 +96,6 @@ class RayBackend:
 
     Args:
         work: Dotted name of the work; every node must be able to import it.
-        context: Where cells are done.
         workers: How many cells are given to Ray at a time; None for as many as the cluster has room for.
         seconds: How long a cell may take; None for no limit.
         address: Of a cluster, as `ray.init` takes it ("auto", "10.0.0.1:6379", "ray://head:10001"); None for that in
@@ -220,13 +218,6 @@ def do_cell(
 ) -> Finished | Failed:
     """What a task does: one cell, in a process of Ray.
 
-    Args:
-        work: Dotted name of the work.
-        cell: The cell.
-        context: Where cells are done.
-        seconds: How long it may take; None for no limit.
-        driver: Who wants it done.
-
     Raises:
         SettingsError: This node cannot do cells of the study.
     """
@@ -254,11 +245,7 @@ def do_cell(
 
 
 def import_ray() -> ModuleType:
-    """The package.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
+    """The package; a MissingExtraError where it is not installed."""
     try:
         import ray
     except ImportError as error:

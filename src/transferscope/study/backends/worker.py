@@ -20,13 +20,7 @@ _LARGEST_BLOCKS = (2**30, 2**25)  # bytes; older versions of glibc take no more 
 
 
 def serve(pipe: Connection, work: str, context: WorkContext) -> None:
-    """Do cells until the pipe closes. Data that the work has loaded stay loaded from cell to cell.
-
-    Args:
-        pipe: Cells in, messages out.
-        work: Dotted name of the work.
-        context: Where cells are done.
-    """
+    """Do cells until the pipe closes. Data that the work has loaded stay loaded from cell to cell."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides what an interruption means
     _die_with_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()

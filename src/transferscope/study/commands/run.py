@@ -112,7 +112,6 @@ class Ended:
 
     Attributes:
         status: Its exit status; -n after signal n.
-        seconds: What it took.
         peak_memory: The most of any of its processes, in bytes; 0 where that is not known.
         output: The end of what it printed.
     """
@@ -129,10 +128,7 @@ def run(
     """Run a command to its end, below a guard that ends it with this process.
 
     Args:
-        words: The program and its arguments.
-        folder: Where it runs.
         log: Where what it prints goes: the first and the last `MOST_OUTPUT` bytes.
-        environment: Its environment.
         context: Says how long it may take, and is told that it goes on.
 
     Raises:
@@ -204,7 +200,6 @@ class _Output:
     """Reads what a command prints, in a thread, and keeps its beginning and its end.
 
     Args:
-        source: Where it comes from.
         log: Where it goes: the beginning at once, so that it can be followed, the end at the end.
     """
 

@@ -34,7 +34,6 @@ class Tracked:
     Attributes:
         id: Its key, with "-failed" where it has failed, so that another try is another run.
         name: In words, as in "fine-tune from glyphs, 50 labels, seed 0".
-        study: Name of the study.
         settings: What is the same for all of it: role, method, source, numbers of examples, seed, digits of its key.
         numbers: (name, step, value) of every finite number; step None is the end.
         failure: Why it failed; None when it is done.
@@ -92,8 +91,6 @@ def followed(settings: TrackSettings | None, store: Store, study: str) -> Iterat
 
     Args:
         settings: Which trackers; None for none.
-        store: The store of the study.
-        study: Its name.
 
     Raises:
         MissingExtraError: A tracker's package is not installed; the block is not entered.

@@ -16,7 +16,6 @@ class TensorBoardTracker:
 
     Args:
         folder: What `tensorboard --logdir` is given.
-        study: Name of the study.
     """
 
     def __init__(self, folder: Path, study: str) -> None:
