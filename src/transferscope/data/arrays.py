@@ -266,11 +266,7 @@ def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Float64[np.
 
 
 def in_label_units(parts: Parts) -> Parts:
-    """Numbers to predict, counted in `label_units` of the training part, as float32.
-
-    Args:
-        parts: Both parts, with labels (N, n_outputs) as they were given, in float64.
-    """
+    """Labels (N, n_outputs), float64, counted in `label_units` of the training part, as float32."""
     units = label_units(parts.train.labels)
     offset, unit = np.transpose(units) if units else (0.0, 1.0)
     train, test = (
@@ -388,11 +384,7 @@ def check_spellings(names: Iterable[object], where: str, what: str) -> None:
 
 
 def class_values(labels: Shaped[np.ndarray, " N"], *, name: str) -> Shaped[np.ndarray, " K"]:
-    """The distinct class labels of the training part, sorted.
-
-    Raises:
-        DataError: Two texts differ by spaces or capital letters alone.
-    """
+    """The distinct class labels of the training part, sorted; a DataError if `check_spellings` refuses them."""
     values = np.unique(labels)
     if values.dtype.kind == "U":
         check_spellings(values.tolist(), f"{name}: the labels", "classes")
@@ -402,11 +394,7 @@ def class_values(labels: Shaped[np.ndarray, " N"], *, name: str) -> Shaped[np.nd
 def to_class_labels(
     labels: Shaped[np.ndarray, " N"], values: Shaped[np.ndarray, " K"], *, name: str
 ) -> Num[np.ndarray, " N"]:
-    """Labels (N,) as int64 positions in the sorted list of class values (n_classes,), both of one type.
-
-    Raises:
-        DataError: A label is not among the values.
-    """
+    """Labels (N,) as int64 positions in the sorted class values (n_classes,) of their type; a DataError without one."""
     strange = np.setdiff1d(labels, values)
     if len(strange):
         raise DataError(
@@ -433,11 +421,7 @@ def check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str
 
 
 def check_side(side: int, what: str) -> None:
-    """Refuse images so large that a number must have been mistyped, before they take up all memory.
-
-    Raises:
-        SettingsError: The side is not within 1 and `LARGEST_SIDE`.
-    """
+    """Refuse, with a SettingsError, a side of images beyond 1 to `LARGEST_SIDE`, before it takes up all memory."""
     if not 1 <= side <= LARGEST_SIDE:
         raise SettingsError(f"{what} asks for images of {side} pixels on a side; expected 1 to {LARGEST_SIDE}")
 

@@ -1,7 +1,7 @@
 """How each column of a table becomes numbers: decided on training rows, kept as plain data, applied to any rows.
 
 As with scikit-learn's `OneHotEncoder` (min_frequency, handle_unknown="infrequent_if_exist") and `SimpleImputer`
-(median, add_indicator); but what is learnt is written as text into exported networks, where a pickle would be a program.
+(median, add_indicator); but what is learnt is written as text into exported networks, as a pickle is a program.
 """
 
 import datetime
@@ -171,11 +171,7 @@ class TableEncoding:
         )
 
     def apply(self, table: pd.DataFrame, path: Path) -> Float64[np.ndarray, "N D"]:
-        """The features of rows of a table that has these columns, in any order.
-
-        Raises:
-            DataError: A column is not of the kind that it has in the training rows.
-        """
+        """The features of rows with these columns, in any order; a DataError for another kind of column."""
         found = [_features(table[one.name], one, path) for one in self.columns if one.kind != "left out"]
         return np.column_stack(found) if found else np.empty((len(table), 0))
 

@@ -44,11 +44,7 @@ def most_bytes(usual_gb: str = "4") -> int:
 
 
 def check_bytes(path: Path, n_bytes: int, *, most_gb: str = "4") -> None:
-    """Refuse data that would take up more room than `most_bytes`.
-
-    Raises:
-        DataError: It is too much.
-    """
+    """Refuse, with a DataError, data that would take up more room than `most_bytes`."""
     if n_bytes > (most := most_bytes(most_gb)):
         raise DataError(
             f"{path} unpacks to {n_bytes / 1e9:,.1f} GB and the limit is {most / 1e9:g} GB; save less of it, "

@@ -80,11 +80,7 @@ def _images_of_table(spec: DataSpec, path: Path, table: Path, seed: int) -> Fold
 
 
 def image_form(spec: DataSpec) -> ImageForm:
-    """How the images of a folder come to one size, by the options of its name.
-
-    Raises:
-        SettingsError: An option is no whole number, or two exclude each other.
-    """
+    """How images of a folder come to one size, by the options of its name; a SettingsError if they are wrong."""
     broken = spec.choice("broken", ("refuse", "skip", "convert"))
     form = ImageForm(
         resize=spec.integer("resize"),

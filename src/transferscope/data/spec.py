@@ -27,12 +27,7 @@ class DataSpec:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def allow(self, known: Collection[str]) -> None:
-        """Refuse every option that is not among the known ones.
-
-        Raises:
-            UnknownNameError: An option that `kind` does not have.
-            SettingsError: An option was given, and `kind` has none.
-        """
+        """Refuse options that are not known: an UnknownNameError, or a SettingsError where `kind` has none."""
         for key in self.options:
             if not known:
                 raise SettingsError(f"{self.text!r} has the option {key!r}; {self.kind} takes no options")

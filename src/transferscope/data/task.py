@@ -133,11 +133,7 @@ class LabelledSet:
         return replace(self, inputs=_rows(self.inputs, index), labels=self.labels[index])
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
-        """Number of examples of each class, or that have each label, or of which a cell has each class.
-
-        Raises:
-            DataError: The labels are numbers.
-        """
+        """How many examples are of each class, have each label, or have cells of it; a DataError for numbers."""
         if self.classes is None:
             raise DataError("class counts were asked of a regression set; they exist for classes and labels only")
         if self.kind == "multi-label":
@@ -225,11 +221,7 @@ class TransferTask:
 
 
 def check_label_units(one: Dataset, other: Dataset) -> None:
-    """Refuse numbers to predict that are compared and are counted in different units.
-
-    Raises:
-        DataError: The units differ.
-    """
+    """Refuse, with a DataError, numbers to predict that are compared and are counted in different units."""
     if one.provenance.get("label_units") != other.provenance.get("label_units"):
         raise DataError(
             f"the labels of {one.name} are not counted in the same unit as those of {other.name} (`transferscope data` "

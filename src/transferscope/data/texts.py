@@ -146,11 +146,7 @@ class TextSettings:
 
     @classmethod
     def of(cls, spec: DataSpec) -> "TextSettings":
-        """The settings in a name of data.
-
-        Raises:
-            SettingsError: The column of the texts or of the labels is not named, or an option cannot be read.
-        """
+        """The settings in a name of data; a SettingsError if a column is not named, or an option cannot be read."""
         spec.allow(OPTIONS)
         return text_settings(spec)
 

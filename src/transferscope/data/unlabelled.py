@@ -51,11 +51,7 @@ NETWORK_NOTE = "transferscope.card"
 
 
 def table_of_network(path: Path) -> TableEncoding | None:
-    """What the columns of a table become for an exported network; None for a file that says nothing of a table.
-
-    Raises:
-        CorruptDataError: It is an exported network whose description is damaged.
-    """
+    """What the columns of a table become for an exported network; None for a file that says nothing of a table."""
     if path.suffix != NETWORK_FILE or not path.is_file():
         return None
     from pydantic import TypeAdapter, ValidationError
@@ -209,11 +205,7 @@ def _differs_in_size_alone(shape: tuple[int, ...], form: InputForm) -> bool:
 
 
 def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> InputForm:
-    """How the inputs of a study's data came about.
-
-    Raises:
-        TransferscopeError: They cannot be read any more.
-    """
+    """How the inputs of a study's data came about; a TransferscopeError if they cannot be read any more."""
     parsed = parse_name(data)
     pinned = data
     if parsed.kind in _OF_IMAGES and "size" in dataset.provenance:

@@ -18,11 +18,7 @@ _strict = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=
 
 
 def to_json(value: object) -> str:
-    """JSON text with sorted keys and without spaces.
-
-    Raises:
-        StoreError: The value holds something that JSON has no word for.
-    """
+    """JSON text with sorted keys and without spaces; a StoreError for what JSON has no word for."""
     try:
         return _in_utf8(_encoder.encode(value))
     except (TypeError, ValueError, RecursionError) as error:
@@ -115,11 +111,7 @@ def from_bytes(content: object) -> np.ndarray:
 
 
 def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:
-    """A JSON document as UTF-8 text that any JSON reader takes.
-
-    Raises:
-        StoreError: It holds something that JSON has no word for; NaN and infinity are such numbers.
-    """
+    """A JSON document as UTF-8 text that any JSON reader takes; a StoreError for what is none, such as NaN."""
     try:
         return _in_utf8(_strict.encode(document)).encode()
     except (TypeError, ValueError, RecursionError) as error:

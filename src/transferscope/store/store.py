@@ -75,9 +75,6 @@ class Store:
                 None for the folder that its first runner took, if it is to be seen from here, or else `NAME.files` in
                 the current folder.
 
-        Returns:
-            The open store.
-
         Raises:
             StoreError: There is none and `create` is off; it is no store, damaged, locked, or of a newer version; or
                 it cannot be created there.
@@ -251,11 +248,7 @@ class Store:
             return outcomes.write_failure(connection, key, failure, claim)
 
     def redo(self, keys: Iterable[str]) -> None:
-        """Plan cells that are done again, because what they left outside the store is gone; other cells stay.
-
-        Raises:
-            StoreError: The store cannot be written.
-        """
+        """Plan cells that are done again, because what they left outside the store is gone; other cells stay."""
         with self._database.write() as connection:
             for key in keys:
                 outcomes.forget_outcome(connection, key)
@@ -281,11 +274,7 @@ class Store:
             return reads.read_studies(connection)
 
     def study(self, name: str) -> StudyRow:
-        """One study.
-
-        Raises:
-            UnknownNameError: There is no such study.
-        """
+        """One study; an UnknownNameError if there is none of that name."""
         with self._database.read() as connection:
             return reads.read_study(connection, reads.study_id(connection, name))
 
@@ -361,22 +350,14 @@ class Store:
         self._put_content(study, _DOCUMENT + name, document_to_bytes(name, document))
 
     def study_document(self, study: str, name: str) -> dict[str, Any] | None:
-        """A JSON document kept with a study; None when there is none of that name.
-
-        Raises:
-            UnknownNameError: There is no such study.
-        """
+        """A JSON document kept with a study; None without one, an UnknownNameError without the study."""
         content = self._content(study, _DOCUMENT + name)
         if content is None:
             return None
         return table_from_json(content.decode(errors="replace"))
 
     def study_documents(self, study: str) -> dict[str, dict[str, Any]]:
-        """Every JSON document kept with a study, by name.
-
-        Raises:
-            UnknownNameError: There is no such study.
-        """
+        """Every JSON document kept with a study, by name; an UnknownNameError without the study."""
         table = schema.study_arrays
         with self._database.read() as connection:
             study_id = reads.study_id(connection, study)

@@ -177,11 +177,7 @@ def _code(*parts: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def code_of(cells: Iterable[PlannedCell], kind: str = "") -> dict[str, str]:
-    """The code of the user that cells of one study were planned with, for `code_as_planned`.
-
-    Args:
-        kind: Code of what kind alone matters to what is asked, as in "network"; "" for all.
-    """
+    """The code of the user that cells of a study were planned with, for `code_as_planned`; of one kind, or all ("")."""
     found: dict[str, str] = {}
     for cell in cells:
         code = cell.payload.get(_CODE)

@@ -18,11 +18,7 @@ MOST_SEEDS = 12
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arm:
-    """A method with what it transfers from.
-
-    Attributes:
-        source: Name in the study; "" for an arm without a source.
-    """
+    """A method with what it transfers from; `source` is "" for none."""
 
     method: str
     source: str

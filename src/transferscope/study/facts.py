@@ -408,11 +408,7 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
 
 
 def count_leakage(data: StudyData) -> dict[str, Any]:
-    """Target test examples that are also trained on, by source ("" for none), as JSON values.
-
-    Raises:
-        DataError: Source and target differ in shape, or more of them than `MAX_LEAKAGE` are trained on.
-    """
+    """Target test examples that are trained on, by source ("" for none); a DataError above the share `MAX_LEAKAGE`."""
     tasks = {"": TransferTask(data.target)}
     tasks |= {name: TransferTask(data.target, source) for name, source in data.sources.items()}
     reports = {name: check_leakage(task) for name, task in tasks.items()}

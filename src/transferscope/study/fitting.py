@@ -83,11 +83,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
 
 
 def with_chosen(cell: PlannedCell, store: Store) -> PlannedCell:
-    """The cell with the settings that the run of the first seed has chosen, where it takes them over from there.
-
-    Raises:
-        StoreError: The store cannot be read, or what was chosen is not there.
-    """
+    """The cell with the settings that the run of the first seed has chosen; a StoreError where they are not there."""
     own = [] if cell.role != "method" or cell.payload.get("tuning") is None else list(cell.needs)
     notes = store.notes(own)
     chosen = [notes[key][CHOSEN] for key in own if CHOSEN in notes.get(key, {})]

@@ -99,11 +99,7 @@ class Metric:
     def example_points(
         self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."] | None
     ) -> Float[np.ndarray, " N"] | None:
-        """What each test example adds to the score in points; None where nothing can be said.
-
-        Args:
-            labels: What they should be; None where the study keeps none.
-        """
+        """What each test example adds to the score in points; None where nothing can be said, as without labels."""
         if labels is None or len(labels) < 2:
             return None
         scale = 100.0

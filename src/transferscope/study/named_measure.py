@@ -26,11 +26,7 @@ class NamedMeasure(Metric):
 
     @classmethod
     def of(cls, record: str, *, name: str, unit: str, higher: bool) -> Self:
-        """The measure.
-
-        Args:
-            unit: Its unit; "share" for a share of 1.
-        """
+        """The measure; its unit is "share" for a share of 1."""
         shown = "%" if unit == "share" else unit
         notes = [*([shown] if shown else []), *([] if higher else ["lower is better"])]
         title = f"{name} ({', '.join(notes)})" if notes else name

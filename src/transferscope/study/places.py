@@ -69,11 +69,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str, *, place: str) -> dict[str, Any]:
-    """The tables in a text of TOML.
-
-    Raises:
-        SettingsError: It is no TOML; or a number has thousands of digits; or it is nested too deeply to be read.
-    """
+    """The tables in a text of TOML; a SettingsError if it is none, or has numbers or nesting that cannot be read."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -103,23 +99,14 @@ def find_study(path: Path) -> StudyAddress:
 
 
 def open_new(address: str, *, files: Path | None = None) -> Store:
-    """The store at a path or URL, made with its folder if there is none.
-
-    Args:
-        files: Folder of the trained networks; None for the usual one.
-    """
+    """The store at a path or URL, made with its folder if there is none; `files` of None is the usual folder."""
     if "://" not in address:
         Path(address).parent.mkdir(parents=True, exist_ok=True)
     return Store.open(address, files=files)
 
 
 def open_existing(place: str) -> Store:
-    """The store of a study file, or at a path or URL.
-
-    Raises:
-        MissingDataError: There is no such study file.
-        StoreError: There is no such store.
-    """
+    """The store of a study file, or at a path or URL; a MissingDataError or StoreError if there is none."""
     return Store.open(find_study(Path(place)).store if place.endswith(".toml") else place, create=False)
 
 
@@ -183,11 +170,7 @@ def metric_of(spec: Mapping[str, object]) -> ClassMeasure | None:
 
 
 def metric_in_words(path: Path, stored: Mapping[str, object]) -> str:
-    """What to do where a study file asks for another measure than the stored study is judged by; empty otherwise.
-
-    Args:
-        stored: The study as the store has it, from `StudyRow.spec`.
-    """
+    """What to do where a study file asks for another measure than the stored study is judged by; empty otherwise."""
     if metric_of(read_toml(path)) == metric_of(stored):
         return ""
     return (

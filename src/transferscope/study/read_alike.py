@@ -43,11 +43,7 @@ def files_of(networks: Iterable[Pretrained]) -> list[Path]:
 
 
 def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A study whose texts have the tokenizer of its first network that has one, where none is said.
-
-    Raises:
-        TransferscopeError: The network's folder cannot be read.
-    """
+    """A study whose texts have the tokenizer of its first network that has one, where none is said."""
     sources = _tables(tables.get("sources"))
     named = [source.get("network") for source in sources.values()] + [_table(tables.get("network")).get("name")]
     networks = [name for name in named if isinstance(name, str)]
@@ -121,11 +117,7 @@ def _changed(tables: Mapping[str, Any], change: Callable[[str], str], *, target:
 
 
 def in_tokens_of(name: str, networks: Sequence[str]) -> str:
-    """The name of data; of texts that say no tokenizer, with that of the first of named networks that has one.
-
-    Raises:
-        TransferscopeError: The folder of a network cannot be read.
-    """
+    """The name of data; of texts that say no tokenizer, with that of the first of named networks that has one."""
     if not _needs_tokenizer(name):
         return name
     found = (HuggingFace(one[3:]).tokenizer for one in networks if one.startswith("hf:"))

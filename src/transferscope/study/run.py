@@ -209,8 +209,9 @@ def run_plan(
 def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> None:
     """Tell a store of a study, and plan again what is done again: what was lost, and its networks that are gone.
 
-    retry_failed: Whether everything that has failed is done again; else only cells whose process died, or that
-        found the disk full.
+    Args:
+        retry_failed: Whether everything that has failed is done again; else only cells whose process died, or that
+            found the disk full.
     """
     check_place(store)
     name = plan.study.name

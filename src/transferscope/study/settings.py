@@ -142,11 +142,7 @@ class SourceSettings:
         return self.network is not None and (self.weights is not None or is_network_name(self.network))
 
     def pretrained(self, network: NetworkSettings) -> Pretrained:
-        """The pretrained network.
-
-        Raises:
-            SettingsError: The source is data, or a setting of its network is wrong.
-        """
+        """The pretrained network; a SettingsError if the source is data, or a setting of its network is wrong."""
         if not self.is_network:
             raise SettingsError("a source that is data was asked for its network")
         if self.names_network:

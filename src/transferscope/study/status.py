@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """Where a study stands.
-
-    Attributes:
-        store: Path or URL of its store, without a password.
-    """
+    """Where a study stands; its `store` is a path or URL without a password."""
 
     name: str
     store: str
@@ -158,11 +154,7 @@ class NotBegun:
 
 @dataclass(frozen=True, slots=True)
 class RaceState:
-    """Where a race stands.
-
-    Attributes:
-        not_begun: Arms without a run that would not fit the time, or are too long.
-    """
+    """Where a race stands; arms `not_begun` would not fit the time, or are too long."""
 
     end: End = ""
     not_begun: tuple[NotBegun, ...] = ()

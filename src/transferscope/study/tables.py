@@ -101,11 +101,7 @@ def _inner_tables(kind: type) -> dict[str, type]:
 
 
 def settings_of(kind: type[T], plain: object) -> T:
-    """Settings from the JSON values that were made of them.
-
-    Raises:
-        SettingsError: The values are no such settings: another version of transferscope wrote them.
-    """
+    """Settings from the JSON values that were made of them; a SettingsError if they are none of this version."""
     mistakes = Mistakes(f"a stored {kind.__name__}")
     settings = read_table(kind, plain, "", mistakes)
     mistakes.raise_any()

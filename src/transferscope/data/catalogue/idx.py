@@ -18,11 +18,7 @@ _UNSIGNED_BYTE = 0x08
 
 
 def read_idx(path: Path) -> UInt8[np.ndarray, "..."]:
-    """Read a gzipped idx file of unsigned bytes.
-
-    Raises:
-        CorruptDataError: It is no such file, or shorter or longer than its header says.
-    """
+    """Read a gzipped idx file of unsigned bytes; a CorruptDataError if it is none, or of another length."""
     try:
         with gzip.open(path) as stream:
             content = stream.read()
@@ -42,11 +38,7 @@ def read_idx(path: Path) -> UInt8[np.ndarray, "..."]:
 
 
 def idx_files(*, address: str, mirror: str, md5: Mapping[str, str]) -> tuple[RemoteFile, ...]:
-    """The four files of a data set in MNIST's layout.
-
-    Args:
-        address: The address of their folder, ending in "/".
-    """
+    """The four files of a data set in MNIST's layout; the address of their folder ends in "/"."""
     return tuple(RemoteFile(name, (address + name, mirror + name), checksum) for name, checksum in md5.items())
 
 

@@ -195,12 +195,7 @@ _WHITE = np.float32(1)
 
 @dataclass(frozen=True)
 class Scenes:
-    """Finished images.
-
-    Attributes:
-        images: Shape (n, C, size, size).
-        labels: Index of the labelled character, shape (n,).
-    """
+    """Finished images (n, C, size, size), and the index of the labelled character of each (n,)."""
 
     images: UInt8[np.ndarray, "n C size size"]
     labels: Int[np.ndarray, " n"]

@@ -86,11 +86,7 @@ def brightness(images: Images) -> Float[np.ndarray, " N"]:
 
 
 def redness(images: Images) -> Float[np.ndarray, " N"]:
-    """Mean red minus mean blue of each image (N, 3, H, W), in its own unit.
-
-    Raises:
-        DataError: The images have no three channels.
-    """
+    """Mean red minus mean blue of each image (N, 3, H, W), in its own unit; a DataError without three channels."""
     if images.shape[1] != 3:
         raise DataError(f"images have {images.shape[1]} channels; relabel:colour needs red, green and blue")
     red, blue = images[:, :1], images[:, 2:]

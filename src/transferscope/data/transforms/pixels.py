@@ -40,11 +40,7 @@ def check_images(dataset: Dataset) -> None:
 
 
 def side_of_images(text: str, what: str) -> int:
-    """The argument of a transform read as the height and width of images in pixels.
-
-    Raises:
-        SettingsError: It is no whole number, or too large or small for a side.
-    """
+    """The argument of a transform as the height and width of images in pixels; a SettingsError if it is none."""
     if not text.isdecimal() or int(text) < 1:
         raise SettingsError(
             f"a transform was given the argument {text!r}; expected a whole number >= 1, as in {what!r}"

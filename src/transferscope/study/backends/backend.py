@@ -29,11 +29,7 @@ from transferscope.study.context import CellTimeout, RunFailed, Work, WorkContex
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """A cell has got further.
-
-    Attributes:
-        share: How much of it is done, in [0, 1].
-    """
+    """A cell has got further: `share`, in [0, 1], is done."""
 
     key: str
     share: float

@@ -40,11 +40,7 @@ NEW_CLUSTER = "local"
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """What the process that gives cells to Ray expects of the nodes.
-
-    Attributes:
-        mark: What it has written into the folder of networks.
-    """
+    """What the process that gives cells to Ray expects of the nodes: a mark in the folder of networks, a version."""
 
     mark: str
     version: str
@@ -59,11 +55,7 @@ class Driver:
         return cls(mark.read_text(encoding="ascii"), version("transferscope"))
 
     def check(self, folder: Path) -> None:
-        """Make sure that this node sees the driver's folder of networks, and runs its version.
-
-        Raises:
-            SettingsError: It does not.
-        """
+        """Refuse, with a SettingsError, a node that does not see the driver's folder or runs another version."""
         own = version("transferscope")
         if own != self.version:
             raise SettingsError(
@@ -216,11 +208,7 @@ class RayBackend:
 def do_cell(
     work: str, cell: PlannedCell, context: WorkContext, seconds: float | None, driver: Driver
 ) -> Finished | Failed:
-    """What a task does: one cell, in a process of Ray.
-
-    Raises:
-        SettingsError: This node cannot do cells of the study.
-    """
+    """What a task does: one cell, in a process of Ray; a SettingsError on a node that cannot."""
     driver.check(context.files)
     keep_freed_memory()
     try:

@@ -63,12 +63,7 @@ class Job:
         return f"{self.command} [{hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]}]"
 
     def words(self, labels: Mapping[str, Any], *, out: str) -> list[str]:
-        """The program and its arguments for one run.
-
-        Args:
-            labels: Of the cell: "n_target" and "seed".
-            out: Folder for what the run writes.
-        """
+        """The program and its arguments for one run with these labels ("n_target", "seed"), which writes into `out`."""
         own: dict[str, Value] = {"labels": int(labels["n_target"]), "seed": int(labels["seed"]), "out": out}
         values = {**self.values, **own}
         if self.shell:

@@ -197,11 +197,7 @@ def _end(watcher: "subprocess.Popen[bytes]", said: bytes) -> None:
 
 
 class _Output:
-    """Reads what a command prints, in a thread, and keeps its beginning and its end.
-
-    Args:
-        log: Where it goes: the beginning at once, so that it can be followed, the end at the end.
-    """
+    """Reads what a command prints, in a thread; the log gets the beginning at once and the end at the end."""
 
     def __init__(self, source: int, log: Path) -> None:
         self._source, self._log = source, log
