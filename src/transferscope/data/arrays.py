@@ -117,8 +117,6 @@ def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Ki
 
     Args:
         labels: Finite where they are floating-point numbers.
-        what: Which labels, for the message.
-        how: How to say what they are, for the message.
 
     Raises:
         DataError: They could be either: whole numbers in floating point that repeat, or many different whole numbers.
@@ -300,17 +298,11 @@ def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float]
 
 
 def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "..."]:
-    """Of which features 32 bits lose the digits in which the examples differ, as of seconds since 1970.
+    """Of which features of finite examples (N, ...) 32 bits lose the digits in which they differ, as of times.
 
     They do where rounding moves an example by more than 1/256 of the standard deviation, which takes numbers that lie
     some 65,000 standard deviations from 0. Numbers that differ by less than 2^-44 of their size are the same but for
     rounding errors of 64 bits, of which nothing can be lost.
-
-    Args:
-        numbers: Examples along the first axis, finite.
-
-    Returns:
-        Shape of one example.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         moved = np.abs(numbers.astype(np.float32) - numbers).max(axis=0)
@@ -322,16 +314,9 @@ def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "
 def comparable_labels(
     train: Shaped[np.ndarray, "N ..."], test: Shaped[np.ndarray, "M ..."], *, name: str
 ) -> tuple[Shaped[np.ndarray, " N"], Shaped[np.ndarray, " M"]]:
-    """Class labels of both parts as columns that NumPy compares exactly.
+    """Class labels (N,) or (N, 1) of both parts as columns of one kind that NumPy compares exactly.
 
     Numbers compare as numbers, and where one part is text, both become text.
-
-    Args:
-        train: The labels of the training part, (N,) or (N, 1).
-        test: The labels of the test part, (M,) or (M, 1).
-
-    Returns:
-        Both columns, of one kind (numbers, text or dates).
 
     Raises:
         DataError: They have another shape or type, or are numbers that no one type holds exactly.

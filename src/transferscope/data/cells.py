@@ -116,9 +116,6 @@ def with_plain_numbers(table: pd.DataFrame, separator: str) -> tuple[pd.DataFram
     is read as the other columns of its file are, or as a comma between values has it; else a comma stays, for whoever
     needs the number to refuse, and a point is read before decimals, which is said.
 
-    Args:
-        separator: What stands between the values of the file.
-
     Returns:
         The table, and which columns were changed, in a sentence.
     """

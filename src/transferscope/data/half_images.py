@@ -76,10 +76,6 @@ def signature(
 ) -> Float[np.ndarray, "n C H W"]:
     """Draws from N(c / 10, 0.2^2) for class indices c, one for every pixel and channel.
 
-    Args:
-        labels: Class indices, shape (n,).
-        shape: Channels, height and width of the patches.
-
     Returns:
         Pixels before clamping, white being 1; shape (n, *shape), float64.
     """

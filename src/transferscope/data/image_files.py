@@ -119,14 +119,10 @@ class Images:
 
 
 def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Images:
-    """Read image files, from what an earlier call kept of them if they are unchanged.
+    """Read image files, at least one, from what an earlier call kept of them if they are unchanged.
 
-    What is kept is named by the place of the folder, the names, sizes and times of all files, and the form: after any
-    change of these the files are read again. It lies in the folder `images` of the cache, as uint8 at working size, and
-    is removed when it has not been used for 30 days.
-
-    Args:
-        paths: The files, at least one.
+    What is kept lies in the folder `images` of the cache, as uint8 at working size, for 30 days after its last use;
+    after a change of the place, names, sizes or times of the files, or of the form, they are read again.
 
     Raises:
         CorruptDataError: Files cannot be decoded, and `form` does not leave them out, or there is no other.

@@ -137,10 +137,6 @@ def image_files_below(path: Path) -> list[Path]:
 def size_at_most(path: Path, side: int) -> str:
     """The option of a folder's name that brings larger images to a side, decoded at that size; "" for smaller ones.
 
-    Args:
-        path: The folder, without a size of its own.
-        side: Pixels.
-
     Returns:
         "size=SIDE" for images of mixed sizes and for square ones, "resize=SIDE" for others of one size.
     """

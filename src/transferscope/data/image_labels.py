@@ -31,7 +31,6 @@ def load_labelled_images(
         settings: Its label columns, and which rows are the test set.
         file_column: The column with the path of each image within the folder; None for one that is called file,
             filename, file_name, image or path.
-        seed: Seed of the split, where the settings say no other way.
 
     Raises:
         CorruptDataError: The table or an image cannot be read.

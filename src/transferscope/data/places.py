@@ -55,9 +55,6 @@ def check_bytes(path: Path, n_bytes: int, *, most_gb: str = "4") -> None:
 def find_path(path: str) -> Path:
     """A user's file or folder: as given, or below TRANSFERSCOPE_DATA when it is relative.
 
-    Args:
-        path: Absolute, or relative to the working directory or to TRANSFERSCOPE_DATA, searched in this order.
-
     Raises:
         MissingDataError: None does.
         DataError: The path is none that this machine could have.

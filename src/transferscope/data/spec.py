@@ -15,7 +15,6 @@ class DataSpec:
     """A name of data, taken apart.
 
     Attributes:
-        text: The name as it was given.
         kind: What stands before the colon: "mnist", "npz", "csv", ...
         path: What stands between the colon and the options; empty when there is no colon.
         options: The values given for each key, in order; a key that was given twice has two.
@@ -81,9 +80,6 @@ def parse_spec(text: str) -> DataSpec:
 
     The last "?" starts the options, so that a name can hold another one with options of its own, as in
     `half-images:folder:photos?resize=32?parts=AB`. Values may hold any character; write "&" as %26 and "%" as %25.
-
-    Args:
-        text: The name, as in "mnist" or "csv:houses.csv?label=price".
 
     Returns:
         Its parts; whether anything answers to the kind is not checked here.

@@ -259,8 +259,6 @@ def made_of(array: np.ndarray, n: int, shape: tuple[int, ...], parts: Callable[[
 
     Args:
         array: What it is made of; it has the same type.
-        n: Rows.
-        shape: Of a row.
         parts: Gives consecutive rows, from the first on each time that it is called.
     """
     n_bytes = n * array.dtype.itemsize * math.prod(shape)

@@ -156,18 +156,10 @@ def take(
     *,
     at_most: int,
 ) -> list[int]:
-    """Claim the first candidates that are still free, and take them and those before them off the queue.
+    """Claim up to `at_most` candidates that are still free; take them and those before off the queue. Their numbers.
 
-    Looking and taking are one: SQLite has one writer at a time, and elsewhere the rows that are looked at are locked,
-    and those that another runner has locked are passed over. So two runners never reach for the same cell, and none
-    waits for another.
-
-    Args:
-        candidates: Cells that were free a while ago; changed.
-        at_most: At least 1.
-
-    Returns:
-        The numbers of the claimed cells; fewer, or none, when no more are free.
+    SQLite has one writer at a time; elsewhere the rows that are looked at are locked, and those that another runner has
+    locked are passed over: two runners never reach for the same cell, and none waits for another.
     """
     members = schema.study_cells
     taken: list[int] = []

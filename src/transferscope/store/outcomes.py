@@ -71,14 +71,7 @@ def write_outcome(connection: Connection, key: str, outcome: Outcome, claim: Cla
 
 
 def write_failure(connection: Connection, key: str, failure: Failure, claim: Claim | None) -> bool:
-    """Store why a cell failed.
-
-    Returns:
-        Whether it was stored, as for `write_outcome`.
-
-    Raises:
-        StoreError: There is no such cell.
-    """
+    """Store why a cell failed; returns and raises as `write_outcome`."""
     cell_id = _settle(connection, key, "failed", claim)
     if cell_id is None:
         return False

@@ -19,10 +19,7 @@ def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedC
     """Make the cells of `study` exactly `cells`, in this order.
 
     Cells that are stored already keep their state and outcome. Cells that leave the plan stay stored, and leave the
-    study. Planning the same again writes nothing but the study's spec and facts.
-
-    Args:
-        study: The study; its `created` is kept from the first planning.
+    study. Planning the same again writes nothing but the study's spec and facts; its `created` stays.
 
     Raises:
         StoreError: Two cells have the same key, or a cell needs one that is not in the plan.

@@ -192,14 +192,7 @@ class Store:
         return next(iter(self.claim_several(study, owner, at_most=1)), None)
 
     def claim_several(self, study: str, owner: Owner, *, at_most: int) -> list[Claim]:
-        """Claim the next cells of a study in one transaction; see `claim`.
-
-        Args:
-            at_most: How many, at least 1.
-
-        Returns:
-            The claims, in the order of the plan; fewer when fewer cells are ready.
-        """
+        """Claim the next cells of a study, at most so many (1 or more), in the order of the plan; see `claim`."""
         now = self._database.now
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)
@@ -212,15 +205,12 @@ class Store:
             return reads.read_claims(connection, study_id, taken, str(owner)) if taken else []
 
     def finish(self, key: str, outcome: Outcome, *, claim: Claim | None = None, is_needed: bool = True) -> bool:
-        """Store the outcome of a cell; nothing happens if the cell is done already.
+        """Store the outcome of a cell, unless it is done already; whether it was stored.
 
         Args:
             claim: The claim under which it was done: nothing happens if that has ended, because the cell was freed or
                 claimed again. None to store in any case.
             is_needed: False for a cell that is known to be needed by none, which saves looking for those that do.
-
-        Returns:
-            Whether it was stored.
 
         Raises:
             StoreError: There is no such cell, the outcome holds something that cannot be stored, or the store cannot
@@ -233,13 +223,7 @@ class Store:
             return is_stored
 
     def fail(self, key: str, failure: Failure, *, claim: Claim | None = None) -> bool:
-        """Store why a cell failed; nothing happens if the cell is done already.
-
-        Args:
-            claim: As for `finish`.
-
-        Returns:
-            Whether it was stored.
+        """Store why a cell failed, unless it is done already; whether it was stored. `claim` is as for `finish`.
 
         Raises:
             StoreError: There is no such cell, or the store cannot be written.

@@ -23,7 +23,6 @@ class PretrainRecipe:
 
     Attributes:
         source: The data to pretrain on, of which the cell takes the `n_source` first by its seed.
-        pretraining: Recipe and budget.
         checkpoints: Steps after which the network is kept beside the last one.
         contents: Fingerprint of "source" as it was planned; empty to take what is there.
     """

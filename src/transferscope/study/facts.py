@@ -164,16 +164,9 @@ kept_data = lru_cache(maxsize=DATA_SETS_KEPT)(read_data)
 
 
 def as_read(dataset: Dataset, data: DataSettings, network: NetworkSettings) -> Dataset:
-    """A data set as a network reads it: with its image size and channels.
+    """A data set as a network reads it, with its image size and channels; itself for a network that reads it as it is.
 
-    Args:
-        data: What they are; their test part is kept in memory as the network reads it.
-
-    Returns:
-        The data set itself for a network that reads inputs as they are.
-
-    Raises:
-        DataError: The data cannot be brought to the network's input, as vectors to an image size.
+    The test part is kept in memory. Raises as `examples_as_read`.
     """
     known = input_of(network)
     if known is None or not known.transforms:
@@ -183,10 +176,7 @@ def as_read(dataset: Dataset, data: DataSettings, network: NetworkSettings) -> D
 
 
 def examples_as_read(examples: LabelledSet, known: NetworkInput | None, name: str) -> LabelledSet:
-    """Examples as a network reads them.
-
-    Args:
-        known: The network's input; None for a network that reads inputs as they are.
+    """Examples as a network reads them; as they are where its input is None.
 
     Raises:
         DataError: They cannot be brought to the network's input, as vectors to an image size.

@@ -46,14 +46,11 @@ class ArmTraining:
 
 
 def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
-    """How far every arm is trained that has training curves.
+    """How far every arm is trained that has training curves, by number of labels, then as in the study file.
 
     The loss in the middle is that of the measured step nearest to half of the steps; a curve without a measurement in
     the middle half of the steps says nothing, and its arm is left out unless it has learnt nothing. So are arms that
     are solved in closed form.
-
-    Returns:
-        Sorted by number of labels, then method and source as in the study file.
     """
     by_arm = dict(list(run_trainings(frames).groupby(["n_target", "method", "source"], sort=False)))
     found = []

@@ -45,9 +45,6 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
     Args:
         cell: Its labels say sizes and seed; its first need is the pre-training, if the method starts from one.
         key: Key of the method cell, which names the files of its networks.
-
-    Returns:
-        The fitted method; a function of the recipe and of the labels.
     """
     task = task_of(cell, recipe)
     network = starting_network(cell, recipe, task, context)

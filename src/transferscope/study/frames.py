@@ -161,12 +161,7 @@ class StudyFrames:
 
 
 def read_study(store: Store, name: str) -> StudyFrames:
-    """Everything the store holds of one study.
-
-    Raises:
-        UnknownNameError: There is no such study.
-        StoreError: The store cannot be read.
-    """
+    """Everything the store holds of one study; an UnknownNameError if there is none, a StoreError if it is damaged."""
     cells = cells_frame(store.cells(name))
     return StudyFrames(
         study=store.study(name),
@@ -179,12 +174,7 @@ def read_study(store: Store, name: str) -> StudyFrames:
 
 
 def judged_records(store: Store, study: str) -> RecordColumns:
-    """The records of a study; where it names what it is judged by, that of every run at the end of them.
-
-    Raises:
-        UnknownNameError: There is no such study.
-        StoreError: The store cannot be read.
-    """
+    """The records of a study, with what it asks to be judged by of every run at their end; raises as `read_study`."""
     records = store.records(study)
     metric = metric_of(store.study(study).spec)
     labels = None if metric is None else store.study_array(study, "target_test_labels")
@@ -241,13 +231,9 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
 
 
 def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """The records of a study with the labels of their cells.
+    """The records (RECORD_COLUMNS, `step` missing for final values) of known cells with the labels of these.
 
-    Args:
-        records: RECORD_COLUMNS, `step` missing for final values.
-
-    Returns:
-        One row per record of a known cell; values that are not finite are NaN.
+    Values that are not finite are NaN.
     """
     frame = records[RECORD_COLUMNS].astype({"key": str, "step": float, "value": float, "stderr": float})
     frame["value"] = frame["value"].where(np.isfinite(frame["value"]))

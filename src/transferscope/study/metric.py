@@ -151,10 +151,6 @@ class Metric:
     ) -> Interval | None:
         """Interval of the measure over other test sets of the same size.
 
-        Args:
-            runs: Predictions of each run; at least one.
-            level: Nominal coverage.
-
         Returns:
             Wilson's interval for accuracy, those of `numerics.class_intervals` and `numerics.average_precision` (all on
             the wide side for the mean of several runs), a t-interval for squared errors; None for one example but of

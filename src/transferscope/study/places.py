@@ -22,11 +22,7 @@ LONGEST_FILE = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class StudyAddress:
-    """Where the results of a study are.
-
-    Attributes:
-        store: Path or URL of its store; a path that the file gives as a relative one is below the file's folder.
-    """
+    """Where the results of a study are; a store that the file gives as a relative path is below the file's folder."""
 
     name: str
     store: str

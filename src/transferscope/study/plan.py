@@ -53,9 +53,6 @@ class StudyPlan:
 def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     """Load the data of a study, check them, and plan its cells.
 
-    Args:
-        store: Where it was planned before, perhaps; None for nowhere.
-
     Raises:
         DataError: The data are missing, or the study cannot be done with them.
         NetworkError: The network cannot read the data.
@@ -135,10 +132,7 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
     method cell for each method, source, source size, pretraining step, target size and seed; one cell for each
     diagnostic of each method cell that starts from the last step, if it can be measured there. A method that depends
     on no source has one cell for all of them. Cells are in order of seeds, so that whole seeds are complete first, and
-    a method comes before its diagnostics.
-
-    Returns:
-        The cells; those that a cell needs come before it.
+    what a cell needs comes before it.
 
     Raises:
         SettingsError: Two methods or two sources are one and the same.
@@ -395,13 +389,6 @@ def shared_digest(parts: Mapping[str, Any]) -> str:
 def cell_key(
     shared: str, *, seed: int, n_target: int | None = None, n_source: int | None = None, needs: Sequence[str] = ()
 ) -> str:
-    """Key of a cell.
-
-    Args:
-        shared: Digest of everything else that can change the answer, from `shared_digest`.
-
-    Returns:
-        32 hexadecimal digits.
-    """
+    """Key of a cell, 32 hexadecimal digits, with the `shared_digest` of everything else that can change the answer."""
     text = f"{shared}|{seed}|{n_target}|{n_source}|{','.join(needs)}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -142,14 +142,7 @@ def in_columns_of(name: str, files: Sequence[Path]) -> str:
 
 
 def check_columns(name: str, files: Sequence[Path]) -> None:
-    """Refuse a table in other features than those of exported networks: a feature would mean something else.
-
-    Args:
-        files: Files of weights; those that say nothing of a table cannot be checked.
-
-    Raises:
-        DataError: A network reads other features.
-    """
+    """Refuse, with a DataError, a table in other features than those of exported networks, if their files say any."""
     read = {file: found.features for file in files if (found := table_of_network(file)) is not None}
     if not read or not _is_table(name):
         return
@@ -171,15 +164,7 @@ def _with_encoding(name: str, encoding: str) -> str:
 
 
 def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> None:
-    """Refuse texts in the tokens of another network: its ids would mean other words.
-
-    Args:
-        dataset: The data; of texts, their provenance says the tokenizer.
-        networks: Those that read them; one whose folder has no tokenizer.json cannot be checked.
-
-    Raises:
-        DataError: A network has another tokenizer.
-    """
+    """Refuse, with a DataError, texts in the tokens of another network, if its folder has a tokenizer.json."""
     digest = dataset.provenance.get("tokenizer")
     if digest is None:
         return

@@ -182,18 +182,11 @@ def run_plan(
     on_event: Callable[[Event], None] = ignore,
     race: Race | None = None,
 ) -> StudyStatus:
-    """Do what is missing of a planned study.
+    """Do what is missing of a planned study; arguments and errors as of `run_study`.
 
     Args:
-        retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
-        on_event: Called in this thread with progress, a few times a second, and with every failure.
         race: What says which cells come next, whenever something is done and there is room for more; None where the
             plan has all.
-
-    Raises:
-        SettingsError: The machine has no such device.
-        StoreError: The store cannot be written; what was stored before is safe.
-        KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
     name = plan.study.name
     plan_into(plan, store, retry_failed=retry_failed)
@@ -249,18 +242,12 @@ def work_on(
 
     Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw. A
     machine that lacks data or a package of a cell gives it back and ends, where `run_study`, which has read all data,
-    would count a failure: it would fail one cell after the other.
-
-    Args:
-        work: Dotted name of what does a cell; None for what does those of such a study.
-        on_event: Called in this thread with progress, a few times a second, and with every failure.
+    would count a failure: it would fail one cell after the other. Arguments and Ctrl-C are as of `run_study`.
 
     Raises:
         MissingDataError: This machine lacks data or a package; what it had begun is given back.
-        SettingsError: The machine has no such device, or the study is a race, whose next cells `run_study` plans.
         StoreError: The store cannot be written; what was stored before is safe.
         UnknownNameError: There is no such study.
-        KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
     check_place(store)
     row = store.study(name)

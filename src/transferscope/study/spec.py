@@ -166,13 +166,7 @@ def _code_seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any
 
 
 def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudySpec:
-    """The study in the tables of a study file.
-
-    Args:
-        tables: What TOML makes of a study file.
-
-    Returns:
-        The study, with every default filled in.
+    """The study in the tables of a study file, with every default filled in.
 
     Raises:
         SettingsError: Something is wrong; the message names every mistake.

@@ -47,18 +47,9 @@ def study_status(store: Store, name: str) -> StudyStatus:
 
 
 def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
-    """What a study file asks for now.
+    """The plan of a study file beside that of its last run; None when it has not changed, or asks for the same cells.
 
-    Args:
-        store: Its store; None where there is none yet.
-
-    Returns:
-        Its plan beside that of the last run; None when the file has not changed since, or asks for the same cells.
-
-    Raises:
-        DataError: Data of a changed file are missing, or the study cannot be done with them.
-        NetworkError: The network cannot read the data.
-        SettingsError: Two methods or sources are one and the same.
+    Raises as `plan.plan_study`.
     """
     row = None if store is None else next((row for row in store.studies() if row.name == spec.name), None)
     from transferscope.study.planners import cells_of  # with torch, which where a study stands does not need
@@ -98,15 +89,7 @@ def keep_of(spec: Mapping[str, object]) -> "Keep":
 
 @dataclass(frozen=True, slots=True)
 class KeptNetworks:
-    """The networks of a study that are on the disk.
-
-    Attributes:
-        n_done: Runs of methods that are done.
-        n_runs: Those whose network is there.
-        run_bytes: The size of these, those on the way included.
-        n_pretrained: Networks of pre-training that are there.
-        pretrained_bytes: The size of these, those on the way included.
-    """
+    """The networks on the disk: `n_runs` of `n_done` runs have one; sizes include those of earlier steps."""
 
     keep: "Keep"
     n_done: int
@@ -211,16 +194,13 @@ class Forecast:
         self.failed += 1
 
     def seconds_left(self, shares: Mapping[str, float], *, workers: int) -> float | None:
-        """Seconds until everything is done: what is left takes as long as what is done of its kind.
+        """Seconds until everything is done; None as long as no cell is.
 
-        A kind of which none is done yet takes what the average cell took.
+        What is left takes as long as what is done of its kind, or as the average cell where none is.
 
         Args:
             shares: How much is done of each cell in work, in [0, 1].
             workers: How many cells are done at a time, at least 1.
-
-        Returns:
-            The seconds; None as long as no cell is done.
         """
         if not self.done:
             return None

@@ -49,16 +49,13 @@ class Mistakes:
 
 
 def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> T | None:
-    """A dataclass from a table of a study file.
+    """A dataclass from a table of a study file; None when something is wrong.
 
     Types are strict: 1 is a number, "1" and true are not. Lists become tuples.
 
     Args:
         kind: The dataclass; its own checks run too.
         where: The path of the table, as in "[training]".
-
-    Returns:
-        The settings, or None when something is wrong.
     """
     if not isinstance(table, Mapping):
         mistakes.add(f"{where} is {_shown(table)}; write a line {where}, and its settings below it")
@@ -110,11 +107,7 @@ def settings_of(kind: type[T], plain: object) -> T:
 
 
 def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a table of a study file, with what the docstring of its settings says of each.
-
-    Args:
-        definitions: Where the schemas of tables within it go; "#/definitions/NAME" refers to them.
-    """
+    """The JSON Schema of a table with what its settings' docstring says of each; tables within go to `definitions`."""
     schema = _model(kind).model_json_schema(ref_template="#/definitions/{model}")
     for name, inner in schema.pop("$defs", {}).items():
         definitions[name] = {"additionalProperties": False, **inner}

@@ -43,13 +43,10 @@ def idx_files(*, address: str, mirror: str, md5: Mapping[str, str]) -> tuple[Rem
 
 
 def decode_idx(files: Mapping[str, Path], classes: tuple[str, ...]) -> Parts:
-    """Read the four files of a data set in MNIST's layout.
+    """Read the four files of a data set in MNIST's layout; images are uint8 (N, 1, H, W).
 
     Args:
         files: Where `train-images-idx3-ubyte.gz`, `train-labels-idx1-ubyte.gz` and the two of `t10k` lie.
-
-    Returns:
-        The training and the test set: images uint8 (N, 1, H, W).
 
     Raises:
         CorruptDataError: A file is not what it should be.

@@ -125,12 +125,7 @@ class Atlas:
 
 @lru_cache(maxsize=8)
 def make_atlas(folder: str | None, characters: str) -> Atlas:
-    """The distance fields of `characters` in every font of `find_fonts`; kept for the next call.
-
-    Raises:
-        MissingDataError: The folder does not exist or holds no font.
-        DataError: No font has all the characters.
-    """
+    """The distance fields of `characters` in every font of `find_fonts`, which raises; kept for the next call."""
     fonts = find_fonts(folder, characters)
     distances = np.stack([_font_distances(file, characters) for file in fonts])
     distances.setflags(write=False)

@@ -59,11 +59,7 @@ def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses
 
 
 def wobble_basis(size: int) -> Float[np.ndarray, "16 P"]:
-    """Weights of the 4 x 4 knots at every pixel of an image: products of cubic Bernstein polynomials.
-
-    Returns:
-        Shape (16, size * size), float32; columns sum to 1.
-    """
+    """Weights (16, P) of the 4 x 4 knots at every pixel: products of cubic Bernstein polynomials; columns sum to 1."""
     t = (np.arange(size) + 0.5) / size
     cubic = np.stack([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3])
     products: np.ndarray = np.einsum("iy,jx->ijyx", cubic, cubic).reshape(_KNOTS**2, size * size)
@@ -119,7 +115,6 @@ class Layer:
         depth: Distance from the outline in canvas units, positive inside; shape (n, P).
         u: Abscissa of every pixel in the character's cell, where its surface is painted; shape (n, P).
         v: Ordinate in the cell; shape (n, P).
-        pixel: Side of a pixel in the unit of the canvas.
     """
 
     character: Int[np.ndarray, " n"]

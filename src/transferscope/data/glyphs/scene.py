@@ -90,7 +90,6 @@ def backgrounds(uniforms: Float[np.ndarray, "n width"], n_channels: int, canvas:
 
     Args:
         uniforms: Shape (n, `n_background_draws(size)`), in [0, 1).
-        n_channels: 1, or 3 for coloured textures.
 
     Returns:
         Brightness in [0, 0.65], mostly darker than characters; shape (n, C, P).
@@ -119,9 +118,6 @@ def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
 
     The k-th character has stripes at the angle k * golden ratio * pi, with one of three widths. They are painted on
     the character and move with it.
-
-    Args:
-        n_channels: 1, or 3 for coloured stripes.
 
     Returns:
         Brightness in [0, 1], shape (n, C, P).
@@ -161,7 +157,6 @@ def shading(
     Args:
         uniforms: Shape (n, `_N_LIGHT_DRAWS`), in [0, 1).
         height: Distance inside the outline of the topmost character, at most 0 elsewhere; canvas units, shape (n, P).
-        n_channels: 1, or 3 for coloured light.
 
     Returns:
         Factor of the scene's brightness, at least 0; shape (n, C, P).

@@ -1,8 +1,6 @@
 """Rendered scenes of solids: a synthetic source without end, with its complexity and its task as settings.
 
-`scenes(n, settings, seed=...)` makes images from any index on, `load_scenes(...)` a data set. Solids are given by
-distances to their surface (`solids`), stand where random numbers say (`layout`), and are met by rays, lit and shaded
-(`render`), many images at a time; what is to be learnt of them is in `labels`.
+`solids` gives distances to surfaces, `layout` what stands where, `render` rays and shading, `labels` what is learnt.
 """
 
 from dataclasses import replace

@@ -91,12 +91,7 @@ def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Da
 
 
 def check_transforms(names: Sequence[str]) -> None:
-    """Refuse transforms that do not exist or are written wrongly, before any data are read.
-
-    Raises:
-        UnknownNameError: There is no such transform.
-        SettingsError: An argument is missing or superfluous.
-    """
+    """Refuse transforms that do not exist (UnknownNameError) or are written wrongly (SettingsError)."""
     for spec in names:
         name, _, argument = spec.partition(":")
         if name not in TRANSFORMS:

@@ -116,13 +116,7 @@ def _n_classes(dataset: Dataset, name: str) -> int:
 def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Keep a range of the training examples in their original order, so that two sets can be disjoint parts of one.
 
-    "train-rows:0-500" keeps the first 500; "train-rows:500-2000" begins where that ends.
-
-    Args:
-        argument: "FIRST-END" with 0 <= FIRST < END; END is not included.
-
-    Returns:
-        The data set with fewer training examples; its test set is the same.
+    "train-rows:0-500" keeps the first 500; "train-rows:500-2000" begins where that ends. The test set stays.
 
     Raises:
         SettingsError: The argument is no such range.
@@ -143,13 +137,7 @@ def only_classes(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Keep the examples of some classes, so that two sets can be different classes of one.
 
     "classes:0-5" keeps the first five, in the order of the data set's classes; "classes:cat+dog" those of these names.
-
-    Args:
-        argument: "FIRST-END" with 0 <= FIRST < END, END not included, or names of classes with "+" between them.
-
-    Returns:
-        The data set with these classes alone, training and test examples in their original order. Classes keep their
-        order in the data set.
+    Classes and examples keep their order.
 
     Raises:
         DataError: There are no such classes, fewer than two, or one without a training or a test example; or the labels

@@ -112,12 +112,7 @@ def permuted(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 
 def pad(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Black borders up to a square of the given side, the image in the middle ("pad:32").
-
-    Raises:
-        DataError: The inputs are no images, or larger than that.
-        SettingsError: The argument is no whole number.
-    """
+    """Black borders up to a square of the given side, the image in the middle ("pad:32"); no larger image fits."""
     side = side_of_images(argument, "pad:32")
     return map_images(dataset, lambda images: _padded(images, side))
 
@@ -162,9 +157,6 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
     Args:
         argument: Height and width in pixels, and one of `KERNELS` where it is another than bilinear.
 
-    Returns:
-        The data set with images (N, C, side, side) of the same type.
-
     Raises:
         DataError: The inputs are no images.
         SettingsError: The argument is no whole number, or names no interpolation.
@@ -181,7 +173,6 @@ def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
     Raises:
         DataError: The inputs are no images, or smaller than that.
-        SettingsError: The argument is no whole number.
     """
     side = side_of_images(argument, "crop:4")
     return map_images(dataset, lambda images: _cropped(images, side))

@@ -71,14 +71,11 @@ def _die_with_parent() -> None:
 
 
 def keep_freed_memory() -> bool:
-    """Have this process keep the memory that it frees, for its next allocations.
+    """Have this process keep the memory that it frees, for its next allocations; False without glibc.
 
     By default glibc gives blocks above 32 MB back to the system as soon as they are freed and gets them again, page by
     page, in the next step: up to two fifths of the time of training a convolutional network on a CPU. It costs that the
     process stays as large as it ever was, so it is for processes of our own.
-
-    Returns:
-        Whether the allocator took the setting; False without glibc.
     """
     if sys.platform != "linux":
         return False

@@ -113,7 +113,6 @@ class Ended:
     Attributes:
         status: Its exit status; -n after signal n.
         peak_memory: The most of any of its processes, in bytes; 0 where that is not known.
-        output: The end of what it printed.
     """
 
     status: int

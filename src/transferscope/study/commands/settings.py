@@ -107,7 +107,6 @@ class CommandSpec:
     Attributes:
         seeds: The seeds, distinct, each at least 0.
         race: Which runs are made when only those are that can still decide; None to make all.
-        track: Programs that show the runs; None for none.
         files: As in `StudySpec`.
     """
 

@@ -89,9 +89,6 @@ _MAKERS: dict[str, Callable[[str, str, Store], Tracker]] = {
 def followed(settings: TrackSettings | None, store: Store, study: str) -> Iterator[None]:
     """Send what is stored of a study to its trackers, in a thread, until the block ends.
 
-    Args:
-        settings: Which trackers; None for none.
-
     Raises:
         MissingExtraError: A tracker's package is not installed; the block is not entered.
     """
