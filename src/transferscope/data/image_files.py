@@ -213,7 +213,6 @@ class _Broken:
         return [path for path in paths if path not in self.found]
 
     def kept(self, paths: Sequence[ImageFile]) -> list[int]:
-        """Positions of the files that are not broken."""
         return [place for place, path in enumerate(paths) if path not in self.found]
 
     def list(self) -> list[tuple[str, str]]:
@@ -319,7 +318,6 @@ def _write(
     side: int | None,
     broken: _Broken,
 ) -> None:
-    """Write all images as an .npy file, one after the other."""
 
     def write(shape: tuple[int, ...]) -> Callable[[int, np.ndarray], object]:
         stream.seek(0)

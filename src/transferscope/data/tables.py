@@ -328,7 +328,6 @@ def read_labels(
 
 
 def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:
-    """Refuse classes that would be one as numbers or truth values and are several as text, such as 007 and 7."""
     texts = column.drop_duplicates()
     plain = texts.str.strip()
     if plain.str.fullmatch(NUMBER).all():

@@ -60,13 +60,10 @@ class PretrainRecipe:
 
 @dataclass(frozen=True)
 class CellTuning:
-    """How a cell chooses its settings, by cross-validation on its target training data.
+    """How a cell chooses its settings (see `TuningSettings`) on its target training data.
 
     Attributes:
-        trials: Settings to try, at least 1.
-        folds: Folds, at least 2.
         grid: Values to try for each setting of the method or of the training; empty to try none.
-        search: As in `TuningSettings`.
         balanced: Whether every class counts the same in what settings are chosen by, as it does in the loss.
     """
 
@@ -191,7 +188,6 @@ def code_as_planned(code: Mapping[str, str]) -> AbstractContextManager[None]:
 
 
 def _stored_method(plain: object) -> Method:
-    """The method that `method_as_json` wrote down."""
     _require(plain, "name", "settings")
     assert isinstance(plain, Mapping)
     return settings_of(METHODS[plain["name"]], plain["settings"])

@@ -157,8 +157,6 @@ def race_state(documents: Mapping[str, Mapping[str, Any]]) -> RaceState | None:
 
 @dataclass(slots=True)
 class _Tally:
-    """What is known of a kind."""
-
     left: int = 0
     done: int = 0
     seconds: float = 0.0

@@ -241,7 +241,6 @@ def _lost(exit_code: int | None) -> Failure:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for processes started within."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

@@ -231,14 +231,12 @@ class _Output:
             log.write(part)
 
     def close(self) -> None:
-        """End it; what has been printed before is read to the end, unless a process that is not of the command's
-        group still holds its output."""
+        """End it; what was printed before is read to the end, unless a process of another group holds the output."""
         self._thread.join(1.0)
         self._over.set()
         self._thread.join()
 
     def end(self) -> str:
-        """The end of what was printed so far."""
         return bytes(self._end[-_DETAILS:]).decode(errors="replace")
 
 

@@ -153,11 +153,9 @@ def is_of_commands(tables: Mapping[str, Any]) -> bool:
 
 
 def read_commands(path: Path) -> CommandSpec:
-    """The study in a file whose trainer is a command, which may be run: whoever names the file has said so by that.
+    """The study in a file whose trainer is a command, which may be run, as whoever names the file has said so by that.
 
-    Raises:
-        MissingDataError: There is no such file.
-        SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
+    Raises as `study.spec.read_spec`.
     """
     spec = parse_commands(read_toml(path), folder=path.parent.absolute(), place=str(path))
     for arm in spec.arms:
