@@ -298,7 +298,7 @@ def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float]
 
 
 def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "..."]:
-    """Of which features of finite examples (N, ...) 32 bits lose the digits in which they differ, as of times.
+    """Of which features of finite examples (N, ...) 32 bits lose the digits in which they differ, such as times.
 
     They do where rounding moves an example by more than 1/256 of the standard deviation, which takes numbers that lie
     some 65,000 standard deviations from 0. Numbers that differ by less than 2^-44 of their size are the same but for
@@ -379,7 +379,7 @@ def class_values(labels: Shaped[np.ndarray, " N"], *, name: str) -> Shaped[np.nd
 def to_class_labels(
     labels: Shaped[np.ndarray, " N"], values: Shaped[np.ndarray, " K"], *, name: str
 ) -> Num[np.ndarray, " N"]:
-    """Labels (N,) as int64 positions in the sorted class values (n_classes,) of their type; a DataError without one."""
+    """Labels (N,) as int64 positions in the sorted class values (n_classes,) of their type; a DataError for others."""
     strange = np.setdiff1d(labels, values)
     if len(strange):
         raise DataError(

@@ -1,7 +1,7 @@
 """How each column of a table becomes numbers: decided on training rows, kept as plain data, applied to any rows.
 
 As with scikit-learn's `OneHotEncoder` (min_frequency, handle_unknown="infrequent_if_exist") and `SimpleImputer`
-(median, add_indicator); but what is learnt is written as text into exported networks, as a pickle is a program.
+(median, add_indicator); but exported networks hold what was learnt as text, for a pickle is a program.
 """
 
 import datetime

@@ -1,8 +1,7 @@
 """What a study was planned from: its file, code and data, so that a finished study is not planned again for nothing.
 
-Beside every plan its store keeps stamps of all that the plan depends on: the study file, code, packages, environment
-and data files. Where one differs or cannot be taken, the study is planned again. Nothing here imports torch before
-that.
+Beside every plan its store keeps stamps of all that it depends on: study file, code, packages, environment and data
+files. Where one differs or cannot be taken, the study is planned again. Nothing here imports torch before that.
 """
 
 import hashlib

@@ -1,8 +1,7 @@
 """A race over the runs of a study: only those that can still change the answer, the cheapest first.
 
 Where the race stands is a function of what the store holds, so it can be interrupted, resumed and shared, and runs of
-an earlier study count. `decision.next_runs` says which runs come next; here several numbers of labels are raced at
-once.
+an earlier study count. `decision.next_runs` says which runs come next; here for several numbers of labels.
 """
 
 import math

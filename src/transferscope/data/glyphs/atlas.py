@@ -46,7 +46,7 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
 
 
 def load_font(file: Path, size: int) -> ImageFont.FreeTypeFont:
-    """A font at `size` pixels per em; characters are placed by the basic rules, so that every machine agrees."""
+    """A font at `size` pixels per em, placed by the basic rules so that machines agree; a DataError if it is none."""
     require_regular(file, "a .ttf or .otf file")
     try:
         return ImageFont.truetype(str(file), size, layout_engine=ImageFont.Layout.BASIC)

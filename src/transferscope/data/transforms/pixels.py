@@ -112,7 +112,7 @@ def permuted(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 
 def pad(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Black borders up to a square of the given side, the image in the middle ("pad:32"); no larger image fits."""
+    """Black borders up to a square of the given side, the image in the middle ("pad:32"); a DataError if larger."""
     side = side_of_images(argument, "pad:32")
     return map_images(dataset, lambda images: _padded(images, side))
 
