@@ -29,8 +29,6 @@ class Parts:
     """A training and a test set that share their label space.
 
     Attributes:
-        train: Examples to learn from.
-        test: Examples to measure on.
         label_units: Numeric labels are these offsets and units: label = offset + unit * stored; empty where they are
             stored as they are.
     """
@@ -67,8 +65,6 @@ def to_parts(
     """Bring a training and a test part into the form that every later step reads.
 
     Args:
-        train: The training part.
-        test: The test part.
         name: What to call the data in messages.
         kind: What the labels are; None to take floating-point labels as regression, several columns of truth values or
             of 0 and 1 in whole numbers as several labels of each input, and all others as classes, where it is clear.
@@ -121,8 +117,6 @@ def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Ki
 
     Args:
         labels: Finite where they are floating-point numbers.
-        what: Which labels, for the message.
-        how: How to say what they are, for the message.
 
     Raises:
         DataError: They could be either: whole numbers in floating point that repeat, or many different whole numbers.
@@ -148,11 +142,7 @@ def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Ki
 
 
 def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
-    """What labels are whose kind was not said.
-
-    Raises:
-        DataError: They could be several labels of each input, or several numbers to predict.
-    """
+    """What labels are whose kind was not said; a DataError if they could be several things."""
     if labels.ndim in (3, 4) and labels.dtype.kind in _REAL and 0 not in labels.shape:
         if not np.issubdtype(labels.dtype, np.floating):
             return "segmentation"
@@ -222,7 +212,6 @@ def to_inputs(
     Args:
         array: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W). With more than 4 channels, images must be square
             and have fewer channels than pixels on a side, so that it is clear which axis is which, unless that is said.
-        name: What to call the data in messages.
         channels: Which axis of images has the channels; None for the one that it can only be.
 
     Returns:
@@ -275,11 +264,7 @@ def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Float64[np.
 
 
 def in_label_units(parts: Parts) -> Parts:
-    """Numbers to predict, counted in `label_units` of the training part, as float32.
-
-    Args:
-        parts: Both parts, with labels (N, n_outputs) as they were given, in float64.
-    """
+    """Labels (N, n_outputs), float64, counted in `label_units` of the training part, as float32."""
     units = label_units(parts.train.labels)
     offset, unit = np.transpose(units) if units else (0.0, 1.0)
     train, test = (
@@ -313,17 +298,11 @@ def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float]
 
 
 def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "..."]:
-    """Of which features 32 bits lose the digits in which the examples differ, as of seconds since 1970.
+    """Of which features of finite examples (N, ...) 32 bits lose the digits in which they differ, such as times.
 
     They do where rounding moves an example by more than 1/256 of the standard deviation, which takes numbers that lie
     some 65,000 standard deviations from 0. Numbers that differ by less than 2^-44 of their size are the same but for
     rounding errors of 64 bits, of which nothing can be lost.
-
-    Args:
-        numbers: Examples along the first axis, finite.
-
-    Returns:
-        Shape of one example.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         moved = np.abs(numbers.astype(np.float32) - numbers).max(axis=0)
@@ -335,17 +314,9 @@ def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "
 def comparable_labels(
     train: Shaped[np.ndarray, "N ..."], test: Shaped[np.ndarray, "M ..."], *, name: str
 ) -> tuple[Shaped[np.ndarray, " N"], Shaped[np.ndarray, " M"]]:
-    """Class labels of both parts as columns that NumPy compares exactly.
+    """Class labels (N,) or (N, 1) of both parts as columns of one kind that NumPy compares exactly.
 
     Numbers compare as numbers, and where one part is text, both become text.
-
-    Args:
-        train: The labels of the training part, (N,) or (N, 1).
-        test: The labels of the test part, (M,) or (M, 1).
-        name: What to call the data in messages.
-
-    Returns:
-        Both columns, of one kind (numbers, text or dates).
 
     Raises:
         DataError: They have another shape or type, or are numbers that no one type holds exactly.
@@ -381,8 +352,6 @@ def check_spellings(names: Iterable[object], where: str, what: str) -> None:
 
     Args:
         names: Those of classes, arms, tasks or columns; what is no text is passed over.
-        where: Where they are, for the message.
-        what: What they are, such as "classes".
 
     Raises:
         DataError: There are two.
@@ -400,11 +369,7 @@ def check_spellings(names: Iterable[object], where: str, what: str) -> None:
 
 
 def class_values(labels: Shaped[np.ndarray, " N"], *, name: str) -> Shaped[np.ndarray, " K"]:
-    """The distinct class labels of the training part, sorted.
-
-    Raises:
-        DataError: Two texts differ by spaces or capital letters alone.
-    """
+    """The distinct class labels of the training part, sorted; a DataError if `check_spellings` refuses them."""
     values = np.unique(labels)
     if values.dtype.kind == "U":
         check_spellings(values.tolist(), f"{name}: the labels", "classes")
@@ -414,11 +379,7 @@ def class_values(labels: Shaped[np.ndarray, " N"], *, name: str) -> Shaped[np.nd
 def to_class_labels(
     labels: Shaped[np.ndarray, " N"], values: Shaped[np.ndarray, " K"], *, name: str
 ) -> Num[np.ndarray, " N"]:
-    """Labels (N,) as int64 positions in the sorted list of class values (n_classes,), both of one type.
-
-    Raises:
-        DataError: A label is not among the values.
-    """
+    """Labels (N,) as int64 positions in the sorted class values (n_classes,) of their type; a DataError for others."""
     strange = np.setdiff1d(labels, values)
     if len(strange):
         raise DataError(
@@ -430,11 +391,7 @@ def to_class_labels(
 
 
 def check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:
-    """Refuse labels that cannot be learnt: fewer than two, or one that all or no training examples have.
-
-    Raises:
-        DataError: There is one.
-    """
+    """Refuse, with a DataError, fewer than two labels, or one that all or no training examples have."""
     if len(names) < 2:
         raise DataError(
             f"{what} has the one label {''.join(names)!r}; several labels of each input take two or more: name more, "
@@ -449,15 +406,7 @@ def check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str
 
 
 def check_side(side: int, what: str) -> None:
-    """Refuse images so large that a number must have been mistyped, before they take up all memory.
-
-    Args:
-        side: Height and width in pixels.
-        what: Who asks for them, for the message.
-
-    Raises:
-        SettingsError: The side is not within 1 and `LARGEST_SIDE`.
-    """
+    """Refuse, with a SettingsError, a side of images beyond 1 to `LARGEST_SIDE`, before it takes up all memory."""
     if not 1 <= side <= LARGEST_SIDE:
         raise SettingsError(f"{what} asks for images of {side} pixels on a side; expected 1 to {LARGEST_SIDE}")
 

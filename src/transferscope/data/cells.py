@@ -116,10 +116,6 @@ def with_plain_numbers(table: pd.DataFrame, separator: str) -> tuple[pd.DataFram
     is read as the other columns of its file are, or as a comma between values has it; else a comma stays, for whoever
     needs the number to refuse, and a point is read before decimals, which is said.
 
-    Args:
-        table: Its columns of text are read.
-        separator: What stands between the values of the file.
-
     Returns:
         The table, and which columns were changed, in a sentence.
     """
@@ -233,7 +229,6 @@ def without_summaries(table: pd.DataFrame, naming: Sequence[str] = ()) -> tuple[
     the last rows of a column of names, each of which is there once.
 
     Args:
-        table: All rows.
         naming: Columns that name what a row is of, such as a seed, task or arm.
 
     Returns:

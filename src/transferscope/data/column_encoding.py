@@ -1,10 +1,7 @@
 """How each column of a table becomes numbers: decided on training rows, kept as plain data, applied to any rows.
 
-Categories are counted off in columns of 0 and 1 with rare ones together, gaps are filled with the median and flagged,
-dates become days and their places in the year, the week and the day. What scikit-learn's `OneHotEncoder`
-(min_frequency, handle_unknown="infrequent_if_exist") and `SimpleImputer` (median, add_indicator) do, which the tests
-compare with; those keep what they learnt as pickles, which are programs, and this is written as text into exported
-networks.
+As with scikit-learn's `OneHotEncoder` (min_frequency, handle_unknown="infrequent_if_exist") and `SimpleImputer`
+(median, add_indicator); but exported networks hold what was learnt as text, for a pickle is a program.
 """
 
 import datetime
@@ -59,7 +56,6 @@ class ColumnEncoding:
     """What one column becomes.
 
     Attributes:
-        name: The column.
         kind: "number" stays one, "truth" is 0 or 1, "category" a feature for each value, "date" days and cycles, and
             "left out" nothing.
         middle: Median of the training rows, for rows without a number or date.
@@ -123,11 +119,7 @@ class ColumnEncoding:
 
 @dataclass(frozen=True, slots=True)
 class TableEncoding:
-    """What every feature column of a table becomes, in the order of the table.
-
-    Attributes:
-        columns: One for each, those that are left out included.
-    """
+    """What every feature column of a table becomes, in the order of the table; those left out are included."""
 
     columns: tuple[ColumnEncoding, ...]
 
@@ -179,15 +171,7 @@ class TableEncoding:
         )
 
     def apply(self, table: pd.DataFrame, path: Path) -> Float64[np.ndarray, "N D"]:
-        """The features of rows of a table that has these columns, in any order.
-
-        Args:
-            table: The rows.
-            path: Where they are from, for messages.
-
-        Raises:
-            DataError: A column is not of the kind that it has in the training rows.
-        """
+        """The features of rows with these columns, in any order; a DataError for another kind of column."""
         found = [_features(table[one.name], one, path) for one in self.columns if one.kind != "left out"]
         return np.column_stack(found) if found else np.empty((len(table), 0))
 
@@ -195,7 +179,6 @@ class TableEncoding:
         """What rows have that no training row had, in a sentence for each column.
 
         Args:
-            table: The rows.
             train: The training rows; None where they are not at hand, so that values that few of them have, which share
                 a feature with all others, are counted too.
         """
@@ -229,7 +212,6 @@ def fit_encoding(
 
     Args:
         train: The feature columns of the training rows: text as it stands in a file, or what pandas makes of it.
-        path: Where they are from, for messages.
         categories: Columns that are categories whatever they hold, as numbers that stand for names are.
         order: How dates as 3/4/2021 are read; None to take the one order in which all dates of a column exist, and to
             refuse those that exist in both.
@@ -389,7 +371,6 @@ def _unit(text: str) -> str | None:
 
 
 def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.ndarray, "N K"]:
-    """The features of one column."""
     if one.kind == "category":
         text = _as_category(column)
         found: list[np.ndarray] = [(text == value).to_numpy(dtype=np.float64) for value in one.values]
@@ -414,11 +395,7 @@ def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.
 
 
 def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
-    """Numbers, truth values, or dates as days since 1970 (UTC where they say an offset); NaN where there is none.
-
-    Raises:
-        DataError: One is infinite or of another kind; a number among dates could be days, seconds or digits of a date.
-    """
+    """Numbers, truth values, or dates as days since 1970 (UTC where they say an offset); NaN where there is none."""
     given = _without_blanks(column if kind == "date" else typed(column))
     if kind == "date" and pd.api.types.is_datetime64_any_dtype(given):
         naive = given if given.dt.tz is None else given.dt.tz_convert("UTC").dt.tz_localize(None)
@@ -448,11 +425,7 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, pat
 
 
 def _day_order(column: pd.Series, said: DayOrder | None, path: Path) -> DayOrder | None:
-    """The order that was said, or the one in which all dates of a column exist; None where they say it themselves.
-
-    Raises:
-        DataError: They exist in both orders, or in none.
-    """
+    """The order that was said, or the one in which all dates of a column exist; None where they say it themselves."""
     values = [value.strip() for value in _without_blanks(column).dropna().unique() if isinstance(value, str)]
     values = [value for value in values if has_no_order(value)]
     if said is not None or not values:
@@ -516,11 +489,7 @@ def _day(days: float) -> str:
 
 
 def check_same_columns(own: Sequence[str], other: Mapping[str, object] | Sequence[str], path: Path, of: Path) -> None:
-    """Refuse features of other names than those of the table whose encoding is shared.
-
-    Raises:
-        DataError: One lacks a column of the other.
-    """
+    """Refuse, with a DataError, features of other names than those of the table whose encoding is shared."""
     lacking = [name for name in other if name not in own]
     more = [name for name in own if name not in other]
     if lacking or more:

@@ -35,10 +35,6 @@ def uniform_rows(n: int, width: int, *, seed: int, purpose: str, start: int = 0)
 
 
 def check_seed(seed: int) -> None:
-    """Refuse a seed that no generator takes.
-
-    Raises:
-        SettingsError: The seed is negative.
-    """
+    """Refuse a negative seed, which no generator takes, with a SettingsError."""
     if seed < 0:
         raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")

@@ -118,11 +118,7 @@ def read_frame(
 
 
 def _unpacked_bytes(path: Path, form: Format) -> int:
-    """How much a file unpacks to, without unpacking more of it at a time than a megabyte.
-
-    Raises:
-        DataError: It is packed in a way of which this cannot be told.
-    """
+    """How much a file unpacks to, without unpacking more of it at a time than a megabyte."""
     if form == "parquet":
         from pyarrow.parquet import read_metadata
 

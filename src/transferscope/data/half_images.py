@@ -36,7 +36,6 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
 
     Args:
         dataset: Images with class labels; at most 10 classes, so that every mean is below 1.
-        parts: Which halves to keep.
         seed: Seed of the noise, at least 0; image i has the same noise in "AB" and "B", however many images there are.
 
     Returns:
@@ -76,12 +75,6 @@ def signature(
     labels: Int[np.ndarray, " n"], shape: tuple[int, int, int], *, seed: int, start: int
 ) -> Float[np.ndarray, "n C H W"]:
     """Draws from N(c / 10, 0.2^2) for class indices c, one for every pixel and channel.
-
-    Args:
-        labels: Class indices, shape (n,).
-        shape: Channels, height and width of the patches.
-        seed: Seed of the noise.
-        start: Index of the first patch.
 
     Returns:
         Pixels before clamping, white being 1; shape (n, *shape), float64.

@@ -33,7 +33,6 @@ class SavedSplit:
     """One split of a saved data set, its columns still in their files.
 
     Attributes:
-        path: Its folder.
         features: What each column is, as `dataset_info.json` has it.
         table: The columns, memory-mapped.
         stamp: Sizes and times of its files.
@@ -132,9 +131,7 @@ def load_saved_images(
         image: The column of the images; None for the only one.
         label: The column of the labels: class labels, numbers, text, or lists of them for several labels of each input.
         kind: What the labels are; None for what the column is.
-        form: How images come to one size.
         test_share: Share for a seeded, stratified test set where there is no test split; None for a fifth.
-        seed: Seed of that split.
 
     Raises:
         CorruptDataError: An image cannot be decoded.

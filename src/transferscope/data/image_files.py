@@ -48,10 +48,8 @@ class PackedImage:
     """An image file that lies in another file.
 
     Attributes:
-        name: What to call it.
         stamp: Changes when that file does.
         reader: Gives the bytes of the image at a row.
-        row: Its row.
     """
 
     name: str
@@ -60,7 +58,6 @@ class PackedImage:
     row: int
 
     def __str__(self) -> str:
-        """Its name."""
         return self.name
 
 
@@ -122,16 +119,10 @@ class Images:
 
 
 def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Images:
-    """Read image files, from what an earlier call kept of them if they are unchanged.
+    """Read image files, at least one, from what an earlier call kept of them if they are unchanged.
 
-    What is kept is named by the place of the folder, the names, sizes and times of all files, and the form: after any
-    change of these the files are read again. It lies in the folder `images` of the cache, as uint8 at working size, and
-    is removed when it has not been used for 30 days.
-
-    Args:
-        paths: The files, at least one.
-        root: The folder that they are in.
-        form: How they come to one size and colour.
+    What is kept lies in the folder `images` of the cache, as uint8 at working size, for 30 days after its last use;
+    after a change of the place, names, sizes or times of the files, or of the form, they are read again.
 
     Raises:
         CorruptDataError: Files cannot be decoded, and `form` does not leave them out, or there is no other.
@@ -192,13 +183,7 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
 
 
 class _Broken:
-    """Files that cannot be read, or are converted to be read, as they turn up.
-
-    Args:
-        root: The folder that they are in.
-        skip: Whether they are left out.
-        n: Files in all.
-    """
+    """Files that cannot be read, or are converted to be read, as they turn up."""
 
     def __init__(self, root: Path, skip: bool, n: int) -> None:
         self.found: dict[ImageFile, DataError] = {}
@@ -216,11 +201,7 @@ class _Broken:
             self.found[path] = error
 
     def checked(self, paths: Sequence[ImageFile]) -> list[ImageFile]:
-        """The files that are not broken.
-
-        Raises:
-            DataError: There are broken ones that are not to be left out, or no others.
-        """
+        """The files that are not broken; a DataError where broken ones may not be left out, or there are no others."""
         if self.found and (not self._skip or len(self.found) == self._n):
             first = next(iter(self.found.values()))
             if len(self.found) == 1:
@@ -232,7 +213,6 @@ class _Broken:
         return [path for path in paths if path not in self.found]
 
     def kept(self, paths: Sequence[ImageFile]) -> list[int]:
-        """Positions of the files that are not broken."""
         return [place for place, path in enumerate(paths) if path not in self.found]
 
     def list(self) -> list[tuple[str, str]]:
@@ -274,11 +254,7 @@ def _remove_unused(folder: Path) -> None:
 def _plan(
     paths: Sequence[ImageFile], form: ImageForm, broken: _Broken
 ) -> tuple[tuple[int, int, int, int], int | None, str]:
-    """The shape of all images, the size chosen for them and why, from what the files say at their beginning.
-
-    Raises:
-        DataError: Sizes are mixed and the form has none.
-    """
+    """The shape of all images, the size chosen for them and why, from what the files say at their beginning."""
     sizes: Int64[np.ndarray, "N 2"] = np.empty((len(paths), 2), dtype=np.int64)  # width, height
     grey = True
     pages: Int64[np.ndarray, " N"] = np.ones(len(paths), dtype=np.int64)
@@ -342,11 +318,6 @@ def _write(
     side: int | None,
     broken: _Broken,
 ) -> None:
-    """Write all images as an .npy file, one after the other.
-
-    Raises:
-        OSError: There is no room for them.
-    """
 
     def write(shape: tuple[int, ...]) -> Callable[[int, np.ndarray], object]:
         stream.seek(0)
@@ -413,11 +384,7 @@ def _n_pages(image: Image.Image) -> int:
 
 
 def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[list[Image.Image], bool]:
-    """The pages of an image, upright, grey or RGB, of the form's size or cut to the middle square of `side`.
-
-    Returns:
-        The pages, and whether bits or transparency were given up for them.
-    """
+    """The upright pages of an image, at the form's size or cut to `side`; whether bits or transparency were lost."""
     with _opened(path, form.convert) as opened:
         n_pages = _n_pages(opened)
         if n_pages > 1:
@@ -442,11 +409,7 @@ def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[lis
 
 
 def _page(opened: Image.Image, page: int, path: ImageFile) -> Image.Image:
-    """One page of a TIFF file, which must be grey.
-
-    Raises:
-        DataError: It is not, or of another size than the first.
-    """
+    """One page of a TIFF file, which must be grey and of the size of the first."""
     size = opened.size
     opened.seek(page)
     if opened.mode not in ("1", "L") or opened.size != size:
@@ -465,12 +428,7 @@ def _sized(image: Image.Image, resize: int | None, side: int | None) -> Image.Im
 
 @contextmanager
 def _opened(path: ImageFile, convert: bool) -> Iterator[Image.Image]:
-    """A file as Pillow opens it, its pixels not yet decoded; whatever goes wrong names the file.
-
-    Raises:
-        CorruptDataError: It cannot be read as an image.
-        DataError: Its pixels are too many, or of more than 8 bits and not to be, or not such as can be, converted.
-    """
+    """A file as Pillow opens it, its pixels not yet decoded; whatever goes wrong names the file."""
     if isinstance(path, Path):
         require_regular(path, "an image")
     try:

@@ -41,10 +41,8 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
 
     Args:
         path: Holds one sub-folder per class, or the sub-folders `train` and `test` that do. A class may have any name.
-        form: How images come to one size.
         test_share: Share of the images for a seeded, stratified test set, between 0 and 1; None for 0.2. Not with
             `train` and `test` sub-folders.
-        seed: Seed of that split.
 
     Returns:
         Both parts: uint8 (N, C, H, W), memory-mapped.
@@ -105,7 +103,6 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
     Args:
         path: The folder, or a file that is named like an image. Hidden files and folders, and files that are named like
             no image, are passed over.
-        form: How images come to one size and colour.
 
     Returns:
         The images, uint8, and the path of each within the folder, in the order of these; or the file's name.
@@ -139,10 +136,6 @@ def image_files_below(path: Path) -> list[Path]:
 
 def size_at_most(path: Path, side: int) -> str:
     """The option of a folder's name that brings larger images to a side, decoded at that size; "" for smaller ones.
-
-    Args:
-        path: The folder, without a size of its own.
-        side: Pixels.
 
     Returns:
         "size=SIDE" for images of mixed sizes and for square ones, "resize=SIDE" for others of one size.

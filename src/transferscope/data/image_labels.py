@@ -28,12 +28,9 @@ def load_labelled_images(
 
     Args:
         folder: The images, in it or below.
-        table_path: The csv file.
         settings: Its label columns, and which rows are the test set.
         file_column: The column with the path of each image within the folder; None for one that is called file,
             filename, file_name, image or path.
-        form: How images come to one size.
-        seed: Seed of the split, where the settings say no other way.
 
     Raises:
         CorruptDataError: The table or an image cannot be read.
@@ -94,11 +91,7 @@ def _file_column(table: pd.DataFrame, given: str | None, path: Path) -> str:
 
 
 def _files(table: pd.DataFrame, column: str, folder: Path, path: Path) -> Sequence[Path]:
-    """The image of each row.
-
-    Raises:
-        DataError: One is not there, lies elsewhere, or is listed twice.
-    """
+    """The image of each row; a DataError if one is not there, lies elsewhere, or is listed twice."""
     named = table[column]
     if named.isna().any():
         raise DataError(f"{path}: column {column!r} is empty in {named.isna().sum()} rows; expected a file in each")

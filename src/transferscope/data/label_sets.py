@@ -12,11 +12,7 @@ from transferscope.errors import DataError
 
 
 def flags(columns: pd.DataFrame, path: Path) -> Bool[np.ndarray, "N K"]:
-    """Columns of 0 and 1, or of truth values, as truth values.
-
-    Raises:
-        DataError: A column holds something else, or nothing in some row.
-    """
+    """Columns of 0 and 1, or of truth values, as truth values; a DataError for anything else, or nothing, in a row."""
     for name in columns.columns:
         column = columns[name]
         strange = column[~column.isin([0, 1, True, False])]
@@ -35,7 +31,6 @@ def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[t
     Args:
         column: Text in which a separator stands between names, or lists of names.
         separator: What stands between them; None for lists.
-        path: Where it is from, for messages.
 
     Raises:
         DataError: A value is neither.
@@ -69,11 +64,7 @@ def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[t
 
 
 def label_matrix(rows: Sequence[Sequence[str]], names: Sequence[str], path: Path) -> Bool[np.ndarray, "N K"]:
-    """Whether each row has each of the labels.
-
-    Raises:
-        DataError: A row has a label that is none of them, or two differ by spaces or capital letters alone.
-    """
+    """Whether each row has each of the labels; a DataError for a label that is none of them."""
     check_spellings(names, f"{path}: the labels", "labels")
     place = {name: k for k, name in enumerate(names)}
     found = np.zeros((len(rows), len(names)), dtype=np.bool_)

@@ -15,7 +15,6 @@ class LeakageReport:
     """How many target test examples are among the training examples, value by value.
 
     Attributes:
-        n_test: Number of target test examples.
         in_target_train: How many of them are also in the target training set.
         in_source_train: How many of them are also in the source training set; 0 when there is no source.
         in_any: How many of them are in at least one of the two.
@@ -49,12 +48,6 @@ def check_leakage(task: TransferTask) -> LeakageReport:
     Bytes and floating-point pixels compare as pixels in [0, 1]. Near duplicates (another crop, another compression)
     are not found. A few exact ones can be natural where inputs are small or coarse (a table of few categories,
     images shrunk to a few pixels), so what to accept is for the caller to say, with `LeakageReport.require_at_most`.
-
-    Args:
-        task: The task; source and target inputs have one shape.
-
-    Returns:
-        The counts.
     """
     sets = [task.target.test, task.target.train, *([] if task.source is None else [task.source.train])]
     as_bytes = all(examples.inputs.dtype == np.uint8 for examples in sets)

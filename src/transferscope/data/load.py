@@ -41,11 +41,7 @@ _PATHS: dict[str, tuple[str, ...]] = {
 
 
 def _as_data(found: object) -> Reader | CatalogueEntry:
-    """What a reference leads to: an entry as the catalogue has, or a function of a `DataSpec` and a seed.
-
-    Raises:
-        TypeError: It is neither.
-    """
+    """What a reference leads to: an entry as the catalogue has, or a function of a `DataSpec` and a seed."""
     if isinstance(found, CatalogueEntry):
         return found
     if not callable(found):
@@ -149,7 +145,6 @@ def seen_from(spec: str, folder: Path) -> str:
 
     Args:
         spec: A name as `load` takes it; one that cannot be read is returned as it is, for `load` to refuse.
-        folder: The folder.
 
     Example:
         >>> seen_from("csv:a.csv?label=y&test=b.csv", Path("/data"))
@@ -195,10 +190,6 @@ def seen_from(spec: str, folder: Path) -> str:
 
 def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
     """Check what can be checked of data without loading them.
-
-    Args:
-        spec: As for `load`.
-        transforms: As for `load`.
 
     Raises:
         MissingDataError: There is no such file or folder.
@@ -270,11 +261,7 @@ def _read(spec: DataSpec, seed: int) -> Dataset:
 
 
 def _plugin(spec: DataSpec) -> Reader | CatalogueEntry:
-    """The data set of another package or file that a name means.
-
-    Raises:
-        SettingsError: A reference leads nowhere, or nothing answers to the name.
-    """
+    """The data set of another package or file that a name means."""
     if not spec.path and spec.kind in DATA_SETS:
         return DATA_SETS[spec.kind]
     if spec.path and (spec.kind.endswith(".py") or _is_module(spec.kind)):

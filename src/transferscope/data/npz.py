@@ -37,9 +37,6 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
         channels: Which axis of images has the channels; None for the one that it can only be.
         kind: What the labels are, on a grid "regression" for a dense one; None for what their type and shape say.
 
-    Returns:
-        Both parts.
-
     Raises:
         CorruptDataError: The file is no .npz file, or is damaged.
         DataError: It is no regular file; it declares arrays larger than `places.most_bytes`; or an array is missing,
@@ -78,11 +75,7 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
 
 
 def _check_digits(inputs: np.ndarray, path: Path) -> None:
-    """Refuse vectors of which 32 bits would hold next to nothing.
-
-    Raises:
-        DataError: There is a feature that lies so far from 0.
-    """
+    """Refuse vectors with a feature so far from 0 that 32 bits hold next to nothing of it."""
     for feature, column in enumerate(inputs.T):
         numbers = column.astype(np.float64)
         if np.isfinite(numbers).all() and lost_in_float32(numbers):
@@ -94,11 +87,7 @@ def _check_digits(inputs: np.ndarray, path: Path) -> None:
 
 
 def _check_epochs(train: np.ndarray, test: np.ndarray, path: Path) -> None:
-    """Refuse a feature of times since 1970 that are counted in several units.
-
-    Raises:
-        DataError: There is one.
-    """
+    """Refuse a feature of times since 1970 that are counted in several units."""
     for feature, column in enumerate(train.T if train.shape[1:] == test.shape[1:] else ()):
         units = sorted(epoch_unit(column) and epoch_unit(np.concatenate([column, test[:, feature]])))
         if len(units) > 1:

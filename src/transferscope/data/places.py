@@ -44,16 +44,7 @@ def most_bytes(usual_gb: str = "4") -> int:
 
 
 def check_bytes(path: Path, n_bytes: int, *, most_gb: str = "4") -> None:
-    """Refuse data that would take up more room than `most_bytes`.
-
-    Args:
-        path: The file, for the message.
-        n_bytes: What it declares to unpack to.
-        most_gb: As `usual_gb` of `most_bytes`.
-
-    Raises:
-        DataError: It is too much.
-    """
+    """Refuse, with a DataError, data that would take up more room than `most_bytes`."""
     if n_bytes > (most := most_bytes(most_gb)):
         raise DataError(
             f"{path} unpacks to {n_bytes / 1e9:,.1f} GB and the limit is {most / 1e9:g} GB; save less of it, "
@@ -63,12 +54,6 @@ def check_bytes(path: Path, n_bytes: int, *, most_gb: str = "4") -> None:
 
 def find_path(path: str) -> Path:
     """A user's file or folder: as given, or below TRANSFERSCOPE_DATA when it is relative.
-
-    Args:
-        path: Absolute, or relative to the working directory or to TRANSFERSCOPE_DATA, searched in this order.
-
-    Returns:
-        The first that exists.
 
     Raises:
         MissingDataError: None does.

@@ -1,11 +1,8 @@
 """Single-precision functions that come out the same on every processor and with any number of threads.
 
-Libraries compute sines, exponentials and matrix products by other instructions on other processors, and products in
-other orders with other numbers of threads, so that the last digit differs; and once in some million pixels the grey
-level that it is rounded to. Data would then not be those that a study was planned with. Here all is computed in double
-precision and rounded to single: a result is another only where a double lies within its last digits of the middle
-between two singles, about once in a billion. Sums, products, quotients and square roots of numbers need none of this:
-they are exact to the last digit everywhere (IEEE 754).
+All is computed in double precision and rounded to single: processors and numbers of threads differ in the last digits
+of a double, which change a single about once in a billion. Sums, products, quotients and square roots of numbers need
+none of this: they are exact everywhere (IEEE 754).
 """
 
 import numpy as np

@@ -80,11 +80,7 @@ def _images_of_table(spec: DataSpec, path: Path, table: Path, seed: int) -> Fold
 
 
 def image_form(spec: DataSpec) -> ImageForm:
-    """How the images of a folder come to one size, by the options of its name.
-
-    Raises:
-        SettingsError: An option is no whole number, or two exclude each other.
-    """
+    """How images of a folder come to one size, by the options of its name; a SettingsError if they are wrong."""
     broken = spec.choice("broken", ("refuse", "skip", "convert"))
     form = ImageForm(
         resize=spec.integer("resize"),
@@ -131,11 +127,7 @@ def _table(spec: DataSpec, seed: int) -> Dataset:
 
 
 def table_form(spec: DataSpec) -> "Format":
-    """How the table of a name is written.
-
-    Raises:
-        SettingsError: The name does not tell.
-    """
+    """How the table of a name is written; a SettingsError if the name does not tell."""
     if spec.kind in ("csv", "parquet"):
         return "csv" if spec.kind == "csv" else "parquet"
     from transferscope.data.frame import SUFFIXES, form_of  # here, because pandas takes a while to import
@@ -154,11 +146,7 @@ def table_encoding(spec: DataSpec, seed: int) -> "TableEncoding":
 
 
 def _shared_encoding(spec: DataSpec, seed: int) -> "SharedEncoding | None":
-    """The encoding that a name says: that of another table, or of an exported network.
-
-    Raises:
-        SettingsError: It is that of neither.
-    """
+    """The encoding that a name says: that of another table, or of an exported network."""
     from transferscope.data.tables import SharedEncoding
     from transferscope.data.unlabelled import table_of_network
 

@@ -15,7 +15,6 @@ class DataSpec:
     """A name of data, taken apart.
 
     Attributes:
-        text: The name as it was given.
         kind: What stands before the colon: "mnist", "npz", "csv", ...
         path: What stands between the colon and the options; empty when there is no colon.
         options: The values given for each key, in order; a key that was given twice has two.
@@ -27,12 +26,7 @@ class DataSpec:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def allow(self, known: Collection[str]) -> None:
-        """Refuse every option that is not among the known ones.
-
-        Raises:
-            UnknownNameError: An option that `kind` does not have.
-            SettingsError: An option was given, and `kind` has none.
-        """
+        """Refuse options that are not known: an UnknownNameError, or a SettingsError where `kind` has none."""
         for key in self.options:
             if not known:
                 raise SettingsError(f"{self.text!r} has the option {key!r}; {self.kind} takes no options")
@@ -40,22 +34,14 @@ class DataSpec:
                 raise unknown_name(f"option of {self.kind}", key, known)
 
     def one(self, key: str) -> str | None:
-        """The value of an option that may be given once; None when it is absent.
-
-        Raises:
-            SettingsError: It was given more than once.
-        """
+        """The value of an option that may be given once, else a SettingsError; None when it is absent."""
         values = self.options.get(key, ())
         if len(values) > 1:
             raise SettingsError(f"{self.text!r} gives {key!r} {len(values)} times; give it once")
         return values[0] if values else None
 
     def integer(self, key: str) -> int | None:
-        """The value of an option that is a whole number of at least 1; None when it is absent.
-
-        Raises:
-            SettingsError: It is no such number.
-        """
+        """The value of an option that is a whole number of at least 1, else a SettingsError; None when it is absent."""
         value = self.one(key)
         if value is None:
             return None
@@ -64,22 +50,14 @@ class DataSpec:
         return int(value)
 
     def share(self, key: str) -> float | None:
-        """The value of an option that is a number strictly between 0 and 1; None when it is absent.
-
-        Raises:
-            SettingsError: It is no such number.
-        """
+        """The value of an option strictly between 0 and 1, else a SettingsError; None when it is absent."""
         share = self.number(key)
         if share is not None and not 0 < share < 1:
             raise SettingsError(f"{self.text!r} has {key} = {share}; expected a number between 0 and 1, as in 0.2")
         return share
 
     def number(self, key: str) -> float | None:
-        """The value of an option that is a number; None when it is absent.
-
-        Raises:
-            SettingsError: It is none.
-        """
+        """The value of an option that is a number, else a SettingsError; None when it is absent."""
         value = self.one(key)
         try:
             return None if value is None else float(value)
@@ -87,11 +65,7 @@ class DataSpec:
             raise SettingsError(f"{self.text!r} has {key} = {value!r}; expected a number") from error
 
     def choice(self, key: str, among: tuple[Word, ...]) -> Word | None:
-        """The value of an option that is one of a few words; None when it is absent.
-
-        Raises:
-            UnknownNameError: It is another word.
-        """
+        """The value of an option that is one of a few words, else an UnknownNameError; None when it is absent."""
         value = self.one(key)
         if value is None:
             return None
@@ -106,9 +80,6 @@ def parse_spec(text: str) -> DataSpec:
 
     The last "?" starts the options, so that a name can hold another one with options of its own, as in
     `half-images:folder:photos?resize=32?parts=AB`. Values may hold any character; write "&" as %26 and "%" as %25.
-
-    Args:
-        text: The name, as in "mnist" or "csv:houses.csv?label=price".
 
     Returns:
         Its parts; whether anything answers to the kind is not checked here.

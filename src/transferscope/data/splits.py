@@ -18,9 +18,7 @@ def few_shot(train: LabelledSet, n: int, *, seed: int) -> LabelledSet:
     and lies within 1 of the share as soon as the rarest class is due (n >= N / its count).
 
     Args:
-        train: The examples to choose from.
         n: How many, from 1 to len(train).
-        seed: Seed of the order.
 
     Returns:
         The chosen examples; for regression the prefix of a plain permutation. With several labels for each input,
@@ -39,9 +37,7 @@ def split_off_test(examples: LabelledSet, share: float, *, seed: int) -> Parts:
     """Split off a stratified test part, for data that come without one.
 
     Args:
-        examples: All examples.
         share: Share of the test part, strictly between 0 and 1; at least one example is left on either side.
-        seed: Seed of the split.
 
     Returns:
         Both parts, each in the order of `examples`; every class that occurs is in both, and so is every label.
@@ -93,9 +89,7 @@ def folds(train: LabelledSet, n_folds: int, *, seed: int) -> tuple[Fold, ...]:
     Vlahavas, "On the stratification of multi-label data", ECML PKDD 2011).
 
     Args:
-        train: The training examples.
         n_folds: How many folds, from 2 to len(train).
-        seed: Seed of the deal.
 
     Returns:
         The folds; every example is validated on exactly once.

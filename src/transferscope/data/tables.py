@@ -63,7 +63,6 @@ class TableSettings:
     test_share: float | None = None
 
     def __post_init__(self) -> None:
-        """Check what cannot hold together."""
         if not self.labels:
             raise SettingsError("a table needs its label column named, as in 'csv:houses.csv?label=price'")
         ways = [way for way in (self.test_file, self.split, self.test_share) if way is not None]
@@ -85,7 +84,6 @@ class TableParts(Parts):
     """Both parts of a table.
 
     Attributes:
-        encoding: What its columns became.
         remarks: What rows have that the encoding does not know, a sentence for each column: test rows, and
             training rows where the encoding is that of another table.
         notes: How the files were read where that is not the usual way.
@@ -98,12 +96,7 @@ class TableParts(Parts):
 
 @dataclass(frozen=True, slots=True)
 class SharedEncoding:
-    """The encoding of another table, for one with the same columns.
-
-    Attributes:
-        encoding: What the columns become.
-        path: The other table.
-    """
+    """The encoding of another table, for one with the same columns."""
 
     encoding: TableEncoding
     path: Path
@@ -125,8 +118,6 @@ def load_table(
 
     Args:
         path: A csv or parquet file; a csv file has its column names in the first line.
-        settings: Which columns are what.
-        form: How the file is written.
         seed: Seed of the split, when the settings name no test set.
         shared: An encoding to take over; None to fit one.
         beside: Training rows of other tables that are to share the one that is fitted.
@@ -222,7 +213,6 @@ def read_features(
     Args:
         path: The file; it may have other columns too, in any order.
         encoding: What the columns become; None for a network that reads no tables, which is refused.
-        form: How the file is written.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
@@ -271,8 +261,6 @@ def with_labels(
 
     Args:
         tables: All rows, of the test file too where there is one: text of one column is the same in both.
-        settings: As they were given.
-        files: Where the tables are from.
 
     Raises:
         UnknownNameError: A label column does not exist.
@@ -323,10 +311,7 @@ def read_labels(
     """Labels of some rows, and the names of several labels.
 
     Args:
-        rows: The rows, with all columns.
         settings: From `with_labels`, as the rows and the kind are.
-        kind: What the labels are.
-        path: Where the rows are from, for messages.
         names: The names of several labels, of the training rows; None for those of these rows.
 
     Raises:
@@ -343,11 +328,6 @@ def read_labels(
 
 
 def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:
-    """Refuse classes that would be one as numbers or truth values and are several as text, such as 007 and 7.
-
-    Raises:
-        DataError: There are some.
-    """
     texts = column.drop_duplicates()
     plain = texts.str.strip()
     if plain.str.fullmatch(NUMBER).all():
@@ -388,11 +368,7 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
 
 
 def _as_text(values: pd.Series, path: Path) -> pd.Series:
-    """Class labels as text; bytes are text in UTF-8.
-
-    Raises:
-        DataError: A label is no single value, or bytes that are no text.
-    """
+    """Class labels as text; bytes are text in UTF-8."""
     strange = next((value for value in values if np.ndim(value) > 0 or isinstance(value, Mapping | Set)), None)
     if strange is not None:
         raise DataError(
@@ -409,11 +385,7 @@ def _as_text(values: pd.Series, path: Path) -> pd.Series:
 
 
 def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
-    """What labels are whose kind was not said.
-
-    Raises:
-        DataError: They could be either.
-    """
+    """What labels are whose kind was not said; a DataError if they could be either."""
     columns = [labels[name] for name in labels.columns]
     numeric = [pd.api.types.is_numeric_dtype(column) for column in columns]
     if len(columns) == 1:

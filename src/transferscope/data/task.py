@@ -53,7 +53,6 @@ class LabelledSet:
     indicators: tuple[bool, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check what every later step relies on."""
         _check_arrays(self.inputs, self.labels)
         if self.indicators is not None and self.input_shape != (len(self.indicators),):
             raise DataError(
@@ -134,11 +133,7 @@ class LabelledSet:
         return replace(self, inputs=_rows(self.inputs, index), labels=self.labels[index])
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
-        """Number of examples of each class, or that have each label, or of which a cell has each class.
-
-        Raises:
-            DataError: The labels are numbers.
-        """
+        """How many examples are of each class, have each label, or have cells of it; a DataError for numbers."""
         if self.classes is None:
             raise DataError("class counts were asked of a regression set; they exist for classes and labels only")
         if self.kind == "multi-label":
@@ -155,7 +150,6 @@ class Dataset:
 
     Attributes:
         name: A short name for tables and figures.
-        train: Examples to learn from.
         test: Examples to measure on; never trained on and never used to choose anything.
         provenance: What a reader needs to find the data again: keys such as "spec", "address", "licence", "checksum",
             "transforms"; all values are text.
@@ -170,7 +164,6 @@ class Dataset:
     provenance: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that train and test belong together."""
         object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
         if self.train.input_shape != self.test.input_shape:
             raise DataError(
@@ -203,7 +196,6 @@ class TransferTask:
     source: Dataset | None = None
 
     def __post_init__(self) -> None:
-        """Check that one network can read both."""
         if self.source is None:
             return
         if self.source.train.is_tokens != self.target.train.is_tokens:
@@ -229,15 +221,7 @@ class TransferTask:
 
 
 def check_label_units(one: Dataset, other: Dataset) -> None:
-    """Refuse numbers to predict that are compared and are counted in different units.
-
-    Args:
-        one: Data.
-        other: Data whose labels are compared with them, or predicted by a network trained on them.
-
-    Raises:
-        DataError: The units differ.
-    """
+    """Refuse, with a DataError, numbers to predict that are compared and are counted in different units."""
     if one.provenance.get("label_units") != other.provenance.get("label_units"):
         raise DataError(
             f"the labels of {one.name} are not counted in the same unit as those of {other.name} (`transferscope data` "
@@ -275,8 +259,6 @@ def made_of(array: np.ndarray, n: int, shape: tuple[int, ...], parts: Callable[[
 
     Args:
         array: What it is made of; it has the same type.
-        n: Rows.
-        shape: Of a row.
         parts: Gives consecutive rows, from the first on each time that it is called.
     """
     n_bytes = n * array.dtype.itemsize * math.prod(shape)

@@ -130,7 +130,6 @@ class TextSettings:
         return tuple(name.strip() for name in self.label.split(",")) if self.several else (self.label,)
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         if not 1 <= self.max_length <= _MOST_TOKENS:
             raise SettingsError(f"max_length = {self.max_length}; expected 1 to {_MOST_TOKENS} tokens")
         if self.separator is not None and (not self.several or len(self.labels) > 1):
@@ -147,11 +146,7 @@ class TextSettings:
 
     @classmethod
     def of(cls, spec: DataSpec) -> "TextSettings":
-        """The settings in a name of data.
-
-        Raises:
-            SettingsError: The column of the texts or of the labels is not named, or an option cannot be read.
-        """
+        """The settings in a name of data; a SettingsError if a column is not named, or an option cannot be read."""
         spec.allow(OPTIONS)
         return text_settings(spec)
 
@@ -206,7 +201,6 @@ def load_texts(
         tokenizer: The one that the network was trained with.
         test_file: Another file of the same columns that is the test set.
         test_share: Share of the rows for a seeded, stratified test set otherwise; None for a fifth.
-        seed: Seed of that split.
 
     Raises:
         CorruptDataError: A file cannot be parsed.
@@ -285,13 +279,7 @@ def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int3
 
 
 def first_texts(path: Path, settings: TextSettings, n: int) -> list[tuple[str, str]]:
-    """Label and text of the first rows of a file, as a reader sees them; raises as `load_texts`.
-
-    Args:
-        path: As for `load_texts`.
-        settings: Which columns are what; with a label.
-        n: How many rows.
-    """
+    """Label and text of the first rows of a file, as a reader sees them; raises as `load_texts`."""
     rows = _read_file(path, settings).head(n)
     named = [name for name in (settings.text, settings.pair) if name is not None]
     texts = rows[named].astype(str).agg(" | ".join, axis=1)
@@ -322,11 +310,7 @@ def open_tokenizer(name: str) -> Tokenizer:
 
 
 def tokenizer_of(spec: DataSpec) -> Tokenizer:
-    """The tokenizer that a name of texts says.
-
-    Raises:
-        SettingsError: It says none.
-    """
+    """The tokenizer that a name of texts says; a SettingsError if it says none."""
     named = spec.one("tokenizer")
     if named is None:
         raise SettingsError(
@@ -368,7 +352,6 @@ class _FastTokenizer:
         self.digest = hashlib.sha256(decisive.encode()).hexdigest()
 
     def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
-        """See `Tokenizer.encode`."""
         try:
             self._fast.enable_truncation(min(max_length, self.longest), direction=self._side)
             texts = [[self._prompt + text for text in column] for column in (first, second) if column is not None]

@@ -32,7 +32,6 @@ class InputForm:
     Attributes:
         data: The name of the study's data, as in "folder:photos?resize=64"; with "size=", where images of mixed sizes
             were given one by themselves.
-        transforms: Its transformations.
         raw_shape: Shape of one input before them.
         input_shape: Shape of one input after them.
         columns: Names of the features of a table, in order; empty for anything else.
@@ -52,14 +51,7 @@ NETWORK_NOTE = "transferscope.card"
 
 
 def table_of_network(path: Path) -> TableEncoding | None:
-    """What the columns of a table become for an exported network; None for a file that says nothing of a table.
-
-    Args:
-        path: A file of weights.
-
-    Raises:
-        CorruptDataError: It is an exported network whose description is damaged.
-    """
+    """What the columns of a table become for an exported network; None for a file that says nothing of a table."""
     if path.suffix != NETWORK_FILE or not path.is_file():
         return None
     from pydantic import TypeAdapter, ValidationError
@@ -154,11 +146,7 @@ def _with_kind(spec: str, form: InputForm) -> str:
 
 
 def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:
-    """Texts by the study's tokenizer and length; columns of other names are named as in the study.
-
-    Raises:
-        DataError: The study was of data of another kind.
-    """
+    """Texts by the study's tokenizer and length; columns of other names are named as in the study."""
     from transferscope.data.texts import read_texts, text_settings, tokenizer_of
 
     spec.allow(("text", "pair", "header"))
@@ -175,8 +163,6 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
 
     Args:
         raw: Shape (N, *raw_shape).
-        form: How the inputs of the study came about.
-        name: What to call the data in messages.
 
     Raises:
         DataError: They are of another shape; images may be of another size where the study resized its own. Or they are
@@ -219,16 +205,7 @@ def _differs_in_size_alone(shape: tuple[int, ...], form: InputForm) -> bool:
 
 
 def input_form(data: str, transforms: tuple[str, ...], dataset: Dataset) -> InputForm:
-    """How the inputs of a study's data came about.
-
-    Args:
-        data: The name of the data.
-        transforms: Its transformations.
-        dataset: The data after them.
-
-    Raises:
-        TransferscopeError: They cannot be read any more.
-    """
+    """How the inputs of a study's data came about; a TransferscopeError if they cannot be read any more."""
     parsed = parse_name(data)
     pinned = data
     if parsed.kind in _OF_IMAGES and "size" in dataset.provenance:

@@ -1,8 +1,7 @@
 """What studies leave and reports read: plans, outcomes and failures in a SQL database, networks beside it.
 
-`study` writes through `Store.plan`, `claim`, `finish` and `fail`; `report` reads `studies`, `cells`, `records` and
-`arrays`. Everything that goes in or comes out is a frozen row of `rows`. No other package knows SQL, and nothing here
-imports torch: a copied store can be read on any machine.
+Everything that goes in or comes out is a frozen row of `rows`. No other package knows SQL, and nothing here imports
+torch: a copied store can be read on any machine.
 """
 
 from transferscope.store.claims import Owner

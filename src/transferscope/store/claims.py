@@ -83,7 +83,6 @@ class Owner:
 
 @lru_cache(maxsize=1)
 def _surroundings() -> tuple[str, str]:
-    """Boot and namespace of this process."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
         return boot, str(Path("/proc/self/ns/pid").readlink())
@@ -92,7 +91,6 @@ def _surroundings() -> tuple[str, str]:
 
 
 def _started(pid: int) -> int:
-    """When a process began; see `Owner.started`."""
     if platform.system() == "Linux":
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         return int(text.rpartition(")")[2].split()[19])  # field 22; the name, field 2, may hold anything
@@ -115,15 +113,10 @@ def ready(connection: Connection, study: int) -> Queue:
 
 
 def add_ready(connection: Connection, study: int, queue: Queue, done: str) -> None:
-    """Put cells that the end of another one has made ready where they belong in a queue.
+    """Put cells that the end of `done` has made ready where they belong in a queue that was read before.
 
-    Without it a queue that was read before would be worked off first: all pre-training of a study before any use of it.
-
-    Args:
-        connection: A connection.
-        study: Number of the study.
-        queue: Its cells that were ready before; changed. What comes after the last of it is found when it is empty.
-        done: Key of the cell that is done.
+    Without it all pre-training of a study would come before any use of it. What comes after the last cell of the
+    queue is found when it is empty.
     """
     if not queue:
         return
@@ -163,22 +156,10 @@ def take(
     *,
     at_most: int,
 ) -> list[int]:
-    """Claim the first candidates that are still free, and take them and those before them off the queue.
+    """Claim up to `at_most` candidates that are still free; take them and those before off the queue. Their numbers.
 
-    Looking and taking are one: SQLite has one writer at a time, and elsewhere the rows that are looked at are locked,
-    and those that another runner has locked are passed over. So two runners never reach for the same cell, and none
-    waits for another.
-
-    Args:
-        connection: A connection in a writing transaction.
-        study: Number of the study.
-        candidates: Cells that were free a while ago; changed.
-        owner: Who does the cells.
-        now: The time by the database's clock.
-        at_most: How many cells to claim, at least 1.
-
-    Returns:
-        Their numbers; fewer, or none, when no more are free.
+    SQLite has one writer at a time; elsewhere the rows that are looked at are locked, and those that another runner has
+    locked are passed over: two runners never reach for the same cell, and none waits for another.
     """
     members = schema.study_cells
     taken: list[int] = []
@@ -242,6 +223,5 @@ def retry_failed(connection: Connection, study: int, kinds: Sequence[FailureKind
 
 
 def _free(connection: Connection, owner: str | bytes | None, condition: ColumnElement[bool]) -> None:
-    """Free the cells of an owner for which a condition holds; NULL is an owner too."""
     held = update(_cells).where(_cells.c.owner.is_not_distinct_from(owner), _cells.c.state == "running", condition)
     connection.execute(held.values(state="planned", owner=None, heartbeat=None))

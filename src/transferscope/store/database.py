@@ -71,23 +71,14 @@ _PATIENCE_OF_PSYCOPG = {
 
 @dataclass(frozen=True)
 class Database:
-    """A database with one kind of transaction for reading and one for writing.
-
-    Attributes:
-        engine: SQLAlchemy's engine.
-        place: Where the database is, for messages; never holds a password.
-    """
+    """A database with a transaction for reading and one for writing; `place`, for messages, holds no password."""
 
     engine: Engine
     place: str
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one state of the database throughout.
-
-        Raises:
-            StoreError: The database cannot be read, or holds something else than it should.
-        """
+        """A transaction that sees one state of the database throughout; a StoreError if it cannot be read."""
         with self._explained(), self.engine.connect() as connection:
             if self.engine.dialect.name != "sqlite":  # which does so by itself
                 connection = connection.execution_options(isolation_level="REPEATABLE READ")
@@ -154,9 +145,6 @@ def connect(url: str | Path) -> Database:
         url: A path, or a database URL as SQLAlchemy reads them ("postgresql+psycopg://user@host/name"). A password is
             best left out of it: PostgreSQL's driver finds it in PGPASSWORD or ~/.pgpass.
 
-    Returns:
-        The database.
-
     Raises:
         StoreError: The URL cannot be read, or its driver is not installed.
     """
@@ -206,11 +194,7 @@ def without_password(url: str) -> str:
 
 
 def sqlite_path(url: str | Path) -> Path | None:
-    """The file of a SQLite store; None for any other database.
-
-    Raises:
-        StoreError: It is a SQLite database in memory, a URL with options, or no name of a file.
-    """
+    """The file of a SQLite store; None for another database; a StoreError in memory, with options, or for no file."""
     address = str(url)
     if "\0" in address:
         raise StoreError(f"the store {address!r} holds a null character, which no file name has; give another path")
@@ -230,15 +214,9 @@ def sqlite_path(url: str | Path) -> Path | None:
 
 
 def insert_many(connection: Connection, table: Table, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert many rows.
+    """Insert rows, if there are any.
 
     Drivers that take values by position get the rows as they are, at a third of SQLAlchemy's time for 100,000 rows.
-
-    Args:
-        connection: A connection in a writing transaction.
-        table: Where the rows go.
-        columns: The columns that are given, in the order of each row's values.
-        rows: The values; nothing happens when there are none.
     """
     if not rows:
         return

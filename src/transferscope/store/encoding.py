@@ -18,11 +18,7 @@ _strict = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=
 
 
 def to_json(value: object) -> str:
-    """JSON text with sorted keys and without spaces.
-
-    Raises:
-        StoreError: The value holds something that JSON has no word for.
-    """
+    """JSON text with sorted keys and without spaces; a StoreError for what JSON has no word for."""
     try:
         return _in_utf8(_encoder.encode(value))
     except (TypeError, ValueError, RecursionError) as error:
@@ -30,17 +26,12 @@ def to_json(value: object) -> str:
 
 
 def labels_to_json(labels: Mapping[str, str | int | float | None]) -> str:
-    """`to_json` for labels: plain values under few different names, many thousand times.
-
-    Raises:
-        StoreError: A label is something else.
-    """
+    """`to_json` for labels: plain values under few different names, many thousand times."""
     return "{" + ",".join([begin + _label(labels[name]) for name, begin in _beginnings(tuple(labels))]) + "}"
 
 
 @lru_cache
 def _beginnings(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Each name with the text before its value, in the order of JSON."""
     return [(name, f"{_encoder.encode(name)}:") for name in sorted(names)]
 
 
@@ -65,11 +56,7 @@ _text = lru_cache(lambda text: _in_utf8(_encoder.encode(text)))
 
 
 def from_json(text: object) -> Any:
-    """The value of a JSON text; a column of SQLite may hold anything else.
-
-    Raises:
-        StoreError: It is damaged.
-    """
+    """The value of a JSON text; a StoreError if it is damaged: a column of SQLite may hold anything."""
     if not isinstance(text, str):
         raise StoreError(DAMAGED)
     try:
@@ -79,11 +66,7 @@ def from_json(text: object) -> Any:
 
 
 def table_from_json(text: object) -> dict[str, Any]:
-    """The JSON object in a text.
-
-    Raises:
-        StoreError: It is damaged, or another kind of value.
-    """
+    """The JSON object in a text; a StoreError if it is damaged or another kind of value."""
     value = from_json(text)
     if not isinstance(value, dict):
         raise StoreError(DAMAGED)
@@ -91,11 +74,7 @@ def table_from_json(text: object) -> dict[str, Any]:
 
 
 def tables_from_json(texts: Sequence[object]) -> list[dict[str, Any]]:
-    """`table_from_json` for many texts: they are read as one list, in a fifth of the time where they are short.
-
-    Raises:
-        StoreError: One is damaged, or another kind of value.
-    """
+    """`table_from_json` for many texts: they are read as one list, in a fifth of the time where they are short."""
     if not set(map(type, texts)) <= {str}:
         raise StoreError(DAMAGED)
     found = from_json(f"[{','.join(map(str, texts))}]")
@@ -105,11 +84,7 @@ def tables_from_json(texts: Sequence[object]) -> list[dict[str, Any]]:
 
 
 def to_bytes(name: str, array: np.ndarray) -> bytes:
-    """An array in NumPy's own format.
-
-    Raises:
-        StoreError: It holds Python objects.
-    """
+    """An array in NumPy's own format; a StoreError if it holds Python objects."""
     if array.dtype.hasobject:
         raise StoreError(f"array {name!r} holds Python objects; only numbers and text can be stored")
     buffer = io.BytesIO()
@@ -118,11 +93,7 @@ def to_bytes(name: str, array: np.ndarray) -> bytes:
 
 
 def from_bytes(content: object) -> np.ndarray:
-    """The array in `content`.
-
-    Raises:
-        StoreError: It is damaged.
-    """
+    """The array in `content`; a StoreError if it is damaged."""
     if not isinstance(content, bytes):
         raise StoreError(DAMAGED)
     try:
@@ -140,11 +111,7 @@ def from_bytes(content: object) -> np.ndarray:
 
 
 def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:
-    """A JSON document as UTF-8 text that any JSON reader takes.
-
-    Raises:
-        StoreError: It holds something that JSON has no word for; NaN and infinity are such numbers.
-    """
+    """A JSON document as UTF-8 text that any JSON reader takes; a StoreError for what is none, such as NaN."""
     try:
         return _in_utf8(_strict.encode(document)).encode()
     except (TypeError, ValueError, RecursionError) as error:

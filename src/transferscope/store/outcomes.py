@@ -19,11 +19,7 @@ _LONGEST_SHOWN = 100
 
 
 def check_outcome(outcome: object) -> Outcome:
-    """An outcome, once it is sure that every database can keep all of it.
-
-    Raises:
-        StoreError: It is something else, or holds something that cannot be stored.
-    """
+    """An outcome, if every database can keep all of it; a StoreError otherwise."""
     if not isinstance(outcome, Outcome):
         raise StoreError(f"the work gave {_shown(outcome)}; expected an Outcome")
     try:
@@ -75,14 +71,7 @@ def write_outcome(connection: Connection, key: str, outcome: Outcome, claim: Cla
 
 
 def write_failure(connection: Connection, key: str, failure: Failure, claim: Claim | None) -> bool:
-    """Store why a cell failed.
-
-    Returns:
-        Whether it was stored, as for `write_outcome`.
-
-    Raises:
-        StoreError: There is no such cell.
-    """
+    """Store why a cell failed; returns and raises as `write_outcome`."""
     cell_id = _settle(connection, key, "failed", claim)
     if cell_id is None:
         return False
@@ -165,7 +154,6 @@ def _is_huge(value: object) -> bool:
 
 
 def _shown(value: object) -> str:
-    """A value in a message: short, whatever it is."""
     try:
         text = repr(value)
     except Exception:  # code of another package may raise anything

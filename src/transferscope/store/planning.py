@@ -19,12 +19,7 @@ def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedC
     """Make the cells of `study` exactly `cells`, in this order.
 
     Cells that are stored already keep their state and outcome. Cells that leave the plan stay stored, and leave the
-    study. Planning the same again writes nothing but the study's spec and facts.
-
-    Args:
-        connection: A connection in a writing transaction.
-        study: The study; its `created` is kept from the first planning.
-        cells: Its cells, in the order in which they should be done.
+    study. Planning the same again writes nothing but the study's spec and facts; its `created` stays.
 
     Raises:
         StoreError: Two cells have the same key, or a cell needs one that is not in the plan.
@@ -48,7 +43,6 @@ def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedC
 
 
 def _hidden(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """A study file without the password of its store."""
     store = spec.get("store")
     return {**spec, "store": without_password(store)} if isinstance(store, str) else dict(spec)
 

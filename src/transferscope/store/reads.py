@@ -44,11 +44,7 @@ def read_study(connection: Connection, study: int) -> StudyRow:
 
 
 def study_id(connection: Connection, name: str) -> int:
-    """The number of a study.
-
-    Raises:
-        UnknownNameError: The store has no such study.
-    """
+    """The number of a study; an UnknownNameError if the store has none of that name."""
     known = {row.name: row.id for row in connection.execute(select(schema.studies.c.name, schema.studies.c.id))}
     if name not in known:
         raise unknown_name("study", name, known)
@@ -223,7 +219,7 @@ def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.n
 
 
 def read_claims(connection: Connection, study: int, numbers: Sequence[int], owner: str) -> list[Claim]:
-    """The claims of an owner on cells of a study, by the numbers of these, in their order."""
+    """The claims of an owner on cells of a study, in the order of these numbers."""
     cells = schema.cells
     columns = (cells.c.id, cells.c.key, cells.c.role, cells.c.attempt, _members.c.labels, schema.payloads.c.content)
     query = _of_study(select(*columns), study).join(schema.payloads, schema.payloads.c.id == _members.c.payload_id)
@@ -240,7 +236,6 @@ def read_claims(connection: Connection, study: int, numbers: Sequence[int], owne
 
 
 def _columns(connection: Connection, query: Select[Any], n: int) -> list[tuple[Any, ...]]:
-    """The columns of a query's answer, of which there are `n`."""
     rows = connection.execute(query).all()
     return list(zip(*rows, strict=True)) if rows else [()] * n
 
@@ -284,22 +279,12 @@ def _study(row: Row[Any]) -> StudyRow:
 
 
 def _state(found: object) -> CellState:
-    """A state as stored.
-
-    Raises:
-        StoreError: There is no such state.
-    """
     if found not in get_args(CellState) or found == "blocked":
         raise StoreError(DAMAGED)
     return cast(CellState, found)
 
 
 def _labels(texts: Sequence[object]) -> list[dict[str, Label]]:
-    """The labels of cells.
-
-    Raises:
-        StoreError: They are damaged, or a number is something else.
-    """
     tables = tables_from_json(texts)
     for name, kind in {(name, type(value)) for table in tables for name, value in table.items()}:
         if kind not in ({int, type(None)} if name in _WHOLE else {str, *_NUMBERS}):
@@ -308,20 +293,11 @@ def _labels(texts: Sequence[object]) -> list[dict[str, Label]]:
 
 
 def _require(value: object, *kinds: type) -> None:
-    """Check the type of a value: a SQLite column takes values of any.
-
-    Raises:
-        StoreError: It has another.
-    """
+    """Check the type of a value, with a StoreError: a SQLite column takes values of any."""
     if type(value) not in kinds:
         raise StoreError(DAMAGED)
 
 
 def _require_all(values: Iterable[object], *kinds: type) -> None:
-    """`_require` for a column.
-
-    Raises:
-        StoreError: A value has another type.
-    """
     if not set(map(type, values)) <= set(kinds):
         raise StoreError(DAMAGED)

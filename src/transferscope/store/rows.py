@@ -25,7 +25,6 @@ class PlannedCell:
 
     Attributes:
         key: Hash of everything that can change the answer, and of nothing else.
-        role: What kind of work it is.
         labels: What a reader groups by: "source", "method", "n_target", "n_source", "seed".
         payload: What a worker needs besides the labels (JSON values only). Cells that differ in their labels alone
             share one payload, which the store then keeps once.
@@ -44,7 +43,6 @@ class Claim:
     """A cell that one owner may do, until it is free again: what comes of an earlier claim is not stored.
 
     Attributes:
-        cell: The cell.
         owner: Who does it, as the store writes owners down.
         attempt: How often the cell has been claimed, this time included.
     """
@@ -65,7 +63,6 @@ class Outcome:
 
     Attributes:
         records: Named numbers, training curves included.
-        cost: What it took.
         arrays: Named arrays worth keeping, such as "predictions"; no object arrays.
         notes: Text worth keeping, such as "status" of the training or the chosen settings; JSON values.
     """
@@ -81,7 +78,6 @@ class StoredCell:
     """A cell as the store has it.
 
     Attributes:
-        cell: As planned.
         state: Where it stands; a running cell whose process is gone counts as planned again.
         cost: What it took; None unless done.
         notes: As in the outcome; empty unless done.
@@ -100,7 +96,6 @@ class Standing:
     """Where a cell stands, without its content: quick to read for a hundred thousand cells.
 
     Attributes:
-        key: The cell.
         state: Where it stands; "planned" for a blocked cell too.
         seconds: What it took; None unless done.
     """
@@ -115,7 +110,6 @@ class StudyRow:
     """A study as the store has it.
 
     Attributes:
-        name: Its name, unique in a store.
         spec: The validated study file as JSON values.
         facts: Data sets (sizes, classes, fingerprints, provenance), versions and machine, as JSON values.
         created: When it was first planned, ISO 8601 in UTC.
@@ -129,15 +123,7 @@ class StudyRow:
 
 @dataclass(frozen=True, slots=True)
 class StudyCounts:
-    """How many cells of a study stand where.
-
-    Attributes:
-        planned: Waiting to be done.
-        running: Being done by some process.
-        done: Done, with a stored outcome.
-        failed: Failed, with a stored failure.
-        blocked: Waiting for a cell that has failed.
-    """
+    """How many cells of a study stand where; `blocked` ones wait for a cell that has failed."""
 
     planned: int = 0
     running: int = 0
@@ -156,14 +142,11 @@ class RecordColumns:
     """The records of a study by column; entry i of every column belongs to record i.
 
     Attributes:
-        key: Key of the cell.
         name: Name of the number, as in `Record`.
-        part: The data it was measured on.
         step: The training step; None for a final value.
         value: Shape (n_records,); NaN where there is no number.
         stderr: Shape (n_records,); NaN where nothing is known of it.
         n: Sample counts, shape (n_records,).
-        status: How each number came about.
     """
 
     key: list[str]

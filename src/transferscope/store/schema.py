@@ -152,15 +152,7 @@ def is_empty(connection: Connection) -> bool:
 
 
 def check(connection: Connection, place: str) -> None:
-    """Check that the database is a store of this version.
-
-    Args:
-        connection: A connection to a database that is not empty.
-        place: Where it is, for the message.
-
-    Raises:
-        StoreError: It is another kind of database, or a store of another format.
-    """
+    """Check that a database that is not empty is a store of this version; a StoreError otherwise."""
     if not {"meta", "studies", "cells"} <= set(inspect(connection).get_table_names()):
         raise StoreError(
             f"{place} is a database of something else; give the path of a transferscope store or a new file"

@@ -75,9 +75,6 @@ class Store:
                 None for the folder that its first runner took, if it is to be seen from here, or else `NAME.files` in
                 the current folder.
 
-        Returns:
-            The open store.
-
         Raises:
             StoreError: There is none and `create` is off; it is no store, damaged, locked, or of a newer version; or
                 it cannot be created there.
@@ -184,10 +181,6 @@ class Store:
         Cells of owners that are gone are free again: at once when their process could be seen from here, after a
         minute without a heartbeat when it runs on another machine or in another container.
 
-        Args:
-            study: Name of the study.
-            owner: Who does the cell.
-
         Returns:
             The claim, or None when there is no cell at the moment: all are done, failed, blocked, running elsewhere,
             or wait for a running one.
@@ -199,16 +192,7 @@ class Store:
         return next(iter(self.claim_several(study, owner, at_most=1)), None)
 
     def claim_several(self, study: str, owner: Owner, *, at_most: int) -> list[Claim]:
-        """Claim the next cells of a study in one transaction; see `claim`.
-
-        Args:
-            study: Name of the study.
-            owner: Who does the cells.
-            at_most: How many, at least 1.
-
-        Returns:
-            The claims, in the order of the plan; fewer when fewer cells are ready.
-        """
+        """Claim the next cells of a study, at most so many (1 or more), in the order of the plan; see `claim`."""
         now = self._database.now
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)
@@ -221,17 +205,12 @@ class Store:
             return reads.read_claims(connection, study_id, taken, str(owner)) if taken else []
 
     def finish(self, key: str, outcome: Outcome, *, claim: Claim | None = None, is_needed: bool = True) -> bool:
-        """Store the outcome of a cell; nothing happens if the cell is done already.
+        """Store the outcome of a cell, unless it is done already; whether it was stored.
 
         Args:
-            key: The cell.
-            outcome: What came of it.
             claim: The claim under which it was done: nothing happens if that has ended, because the cell was freed or
                 claimed again. None to store in any case.
             is_needed: False for a cell that is known to be needed by none, which saves looking for those that do.
-
-        Returns:
-            Whether it was stored.
 
         Raises:
             StoreError: There is no such cell, the outcome holds something that cannot be stored, or the store cannot
@@ -244,15 +223,7 @@ class Store:
             return is_stored
 
     def fail(self, key: str, failure: Failure, *, claim: Claim | None = None) -> bool:
-        """Store why a cell failed; nothing happens if the cell is done already.
-
-        Args:
-            key: The cell.
-            failure: Why.
-            claim: As for `finish`.
-
-        Returns:
-            Whether it was stored.
+        """Store why a cell failed, unless it is done already; whether it was stored. `claim` is as for `finish`.
 
         Raises:
             StoreError: There is no such cell, or the store cannot be written.
@@ -261,11 +232,7 @@ class Store:
             return outcomes.write_failure(connection, key, failure, claim)
 
     def redo(self, keys: Iterable[str]) -> None:
-        """Plan cells that are done again, because what they left outside the store is gone; other cells stay.
-
-        Raises:
-            StoreError: The store cannot be written.
-        """
+        """Plan cells that are done again, because what they left outside the store is gone; other cells stay."""
         with self._database.write() as connection:
             for key in keys:
                 outcomes.forget_outcome(connection, key)
@@ -281,15 +248,7 @@ class Store:
             claims.beat(connection, owner, self._database.now)
 
     def retry_failed(self, study: str, *, kinds: Sequence[FailureKind] = get_args(FailureKind)) -> int:
-        """Plan failed cells of a study again.
-
-        Args:
-            study: Name of the study.
-            kinds: Only cells that failed in one of these ways.
-
-        Returns:
-            How many cells that were.
-        """
+        """Plan cells of a study that failed in one of these ways again; how many that were."""
         with self._database.write() as connection:
             return claims.retry_failed(connection, reads.study_id(connection, study), kinds)
 
@@ -299,11 +258,7 @@ class Store:
             return reads.read_studies(connection)
 
     def study(self, name: str) -> StudyRow:
-        """One study.
-
-        Raises:
-            UnknownNameError: There is no such study.
-        """
+        """One study; an UnknownNameError if there is none of that name."""
         with self._database.read() as connection:
             return reads.read_study(connection, reads.study_id(connection, name))
 
@@ -379,22 +334,14 @@ class Store:
         self._put_content(study, _DOCUMENT + name, document_to_bytes(name, document))
 
     def study_document(self, study: str, name: str) -> dict[str, Any] | None:
-        """A JSON document kept with a study; None when there is none of that name.
-
-        Raises:
-            UnknownNameError: There is no such study.
-        """
+        """A JSON document kept with a study; None without one, an UnknownNameError without the study."""
         content = self._content(study, _DOCUMENT + name)
         if content is None:
             return None
         return table_from_json(content.decode(errors="replace"))
 
     def study_documents(self, study: str) -> dict[str, dict[str, Any]]:
-        """Every JSON document kept with a study, by name.
-
-        Raises:
-            UnknownNameError: There is no such study.
-        """
+        """Every JSON document kept with a study, by name; an UnknownNameError without the study."""
         table = schema.study_arrays
         with self._database.read() as connection:
             study_id = reads.study_id(connection, study)

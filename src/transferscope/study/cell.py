@@ -23,8 +23,6 @@ class PretrainRecipe:
 
     Attributes:
         source: The data to pretrain on, of which the cell takes the `n_source` first by its seed.
-        network: The network.
-        pretraining: Recipe and budget.
         checkpoints: Steps after which the network is kept beside the last one.
         contents: Fingerprint of "source" as it was planned; empty to take what is there.
     """
@@ -62,13 +60,10 @@ class PretrainRecipe:
 
 @dataclass(frozen=True)
 class CellTuning:
-    """How a cell chooses its settings, by cross-validation on its target training data.
+    """How a cell chooses its settings (see `TuningSettings`) on its target training data.
 
     Attributes:
-        trials: Settings to try, at least 1.
-        folds: Folds, at least 2.
         grid: Values to try for each setting of the method or of the training; empty to try none.
-        search: As in `TuningSettings`.
         balanced: Whether every class counts the same in what settings are chosen by, as it does in the loss.
     """
 
@@ -87,9 +82,6 @@ class MethodRecipe:
         target: The target's data, of which the cell takes the `n_target` first training examples by its seed.
         source: What it transfers from; None when the method depends on no source. A network that this study
             pretrains comes from the one cell that it needs.
-        network: The network.
-        training: Recipe and budget.
-        method: The method with its settings.
         tuning: How settings are chosen; None to take them as they are.
         snapshots: Keep the target network at the start, at the end, and every so many steps; None to keep none.
         checksum: SHA-256 of the file of a source that is a network, as it was planned; None for any other source.
@@ -181,12 +173,7 @@ def _code(*parts: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 
 def code_of(cells: Iterable[PlannedCell], kind: str = "") -> dict[str, str]:
-    """The code of the user that cells of one study were planned with, for `code_as_planned`.
-
-    Args:
-        cells: The cells.
-        kind: Code of what kind alone matters to what is asked, as in "network"; "" for all.
-    """
+    """The code of the user that cells of a study were planned with, for `code_as_planned`; of one kind, or all ("")."""
     found: dict[str, str] = {}
     for cell in cells:
         code = cell.payload.get(_CODE)
@@ -201,18 +188,13 @@ def code_as_planned(code: Mapping[str, str]) -> AbstractContextManager[None]:
 
 
 def _stored_method(plain: object) -> Method:
-    """The method that `method_as_json` wrote down."""
     _require(plain, "name", "settings")
     assert isinstance(plain, Mapping)
     return settings_of(METHODS[plain["name"]], plain["settings"])
 
 
 def _require(plain: object, *names: str) -> None:
-    """Refuse stored values that lack something.
-
-    Raises:
-        SettingsError: The store is damaged, or another version wrote it.
-    """
+    """Refuse stored values that lack something: the store is damaged, or another version wrote it."""
     lacking = [name for name in names if not isinstance(plain, Mapping) or name not in plain]
     if lacking:
         raise SettingsError(

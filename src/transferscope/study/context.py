@@ -91,13 +91,5 @@ class Work(Protocol):
     """
 
     def __call__(self, cell: PlannedCell, context: WorkContext) -> Outcome:
-        """Do a cell.
-
-        Args:
-            cell: What to do: a recipe from its payload (`study/cell.py`), sizes and seed from its labels.
-            context: Where to do it.
-
-        Returns:
-            What came of it; with `notes["status"] == "non_finite"` the cell counts as failed.
-        """
+        """Do a cell, whose payload is its recipe (`study/cell.py`); failed if `notes["status"] == "non_finite"`."""
         ...

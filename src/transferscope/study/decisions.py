@@ -18,12 +18,7 @@ MOST_SEEDS = 12
 
 @dataclass(frozen=True, slots=True, order=True)
 class Arm:
-    """A method with what it transfers from.
-
-    Attributes:
-        method: The method's table in the study file.
-        source: Name in the study; "" for an arm without a source.
-    """
+    """A method with what it transfers from; `source` is "" for none."""
 
     method: str
     source: str
@@ -63,8 +58,6 @@ def scores_of(
     measure that the study names see `named_measure`.
 
     Args:
-        frames: The study.
-        n_target: One of its numbers of labels.
         arms: All arms that there may be, where the store may not have them all; None for those that it has.
         seeds: Likewise of seeds.
     """

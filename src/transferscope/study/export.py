@@ -33,8 +33,6 @@ class Exported:
     """What an export wrote.
 
     Attributes:
-        model: The network.
-        folder: Where it is.
         n_test: Test examples of the study.
         n_equal: For how many of them it predicts what the study stored: the same class, or numbers within 1e-5.
         trained_again: Whether the run was trained again, because the study kept no network of it.
@@ -76,8 +74,6 @@ def chosen_run(
     """The run to export: of the arm that the study recommends, or of the one that is named.
 
     Args:
-        store: The store of the study.
-        study: Its name.
         method: Name of the method; None, without a source too, for the recommended arm.
         source: Name of the source; None for the best of the method.
         labels: Number of labels; None for the largest at which the choice is settled, or for the largest.
@@ -144,16 +140,10 @@ def export(
         place: A study file, or the path or URL of a store.
         out: The folder; made if it is not there.
         study: Which study, when a store holds several.
-        method: See `chosen_run`, as for the following.
-        source: Name of the source.
-        labels: Number of labels.
-        seed: The seed.
+        method: See `chosen_run`, as for `source`, `labels` and `seed`.
         trust_code: Whether code that the store names is run, beside what a study file of yours names.
         on_start: Called with the choice and whether it is trained again, before that.
         on_progress: Called now and then with (steps done, steps in all).
-
-    Returns:
-        What was written.
 
     Raises:
         TransferscopeError: There is no such study or run, its data or its pre-trained network are gone, or the folder
@@ -205,11 +195,7 @@ def _method(run: Run) -> Method:
 
 
 def _of(runs: Sequence[Run], what: str, wanted: str | None, name: Callable[[Run], str]) -> list[Run]:
-    """The runs with this name; all without one.
-
-    Raises:
-        UnknownNameError: There is none.
-    """
+    """The runs with this name; all without one."""
     found = [run for run in runs if wanted is None or name(run) == wanted]
     if not found:
         raise unknown_name(f"{what} of a finished run", str(wanted), sorted({name(run) for run in runs} - {""}))

@@ -72,8 +72,6 @@ class DataFacts:
 
     Attributes:
         target: Fingerprint of the target.
-        n_target: Number of target training examples.
-        sources: The sources by name.
         least_momentum: The share of a batch in statistics of batch normalisation that runs from random weights take
             instead of the network's own, which is smaller; None where it is not.
     """
@@ -89,7 +87,6 @@ class PretrainedSource:
     """A source that is a network.
 
     Attributes:
-        pretrained: How it is named.
         checksum: SHA-256 of its file's content; of a named network without a file, a digest of its weights.
         report: What the weights give to the network.
         input: How inputs are brought to it, in words; "" for inputs as they are, standardised by the target.
@@ -125,7 +122,6 @@ class StudyData:
     """The loaded data of a study.
 
     Attributes:
-        target: The target.
         sources: The sources that are data, by name.
         networks: The sources that are networks, by name.
         held_out: The further test sets of each source that has any, by name.
@@ -168,18 +164,9 @@ kept_data = lru_cache(maxsize=DATA_SETS_KEPT)(read_data)
 
 
 def as_read(dataset: Dataset, data: DataSettings, network: NetworkSettings) -> Dataset:
-    """A data set as a network reads it: with its image size and channels.
+    """A data set as a network reads it, with its image size and channels; itself for a network that reads it as it is.
 
-    Args:
-        dataset: The data, or a part of their training examples.
-        data: What they are; their test part is kept in memory as the network reads it.
-        network: The network.
-
-    Returns:
-        The data set itself for a network that reads inputs as they are.
-
-    Raises:
-        DataError: The data cannot be brought to the network's input, as vectors to an image size.
+    The test part is kept in memory. Raises as `examples_as_read`.
     """
     known = input_of(network)
     if known is None or not known.transforms:
@@ -189,12 +176,7 @@ def as_read(dataset: Dataset, data: DataSettings, network: NetworkSettings) -> D
 
 
 def examples_as_read(examples: LabelledSet, known: NetworkInput | None, name: str) -> LabelledSet:
-    """Examples as a network reads them.
-
-    Args:
-        examples: As the data have them.
-        known: The network's input; None for a network that reads inputs as they are.
-        name: Of the data, for messages.
+    """Examples as a network reads them; as they are where its input is None.
 
     Raises:
         DataError: They cannot be brought to the network's input, as vectors to an image size.
@@ -219,8 +201,7 @@ def shape_as_read(dataset: Dataset, network: NetworkSettings) -> tuple[int, ...]
 def load_data(spec: StudySpec) -> StudyData:
     """Load the data of a study, and check that the study can be done with them.
 
-    What is wrong with one data set does not hide what is wrong with another: names, files and transformations are
-    checked of all before any is loaded, and limits, sizes and classes of all before any is used.
+    What is wrong with one data set does not hide what is wrong with another.
 
     Raises:
         DataError: Data are missing or cannot be used, sizes ask for more than there is, source and target differ in
@@ -266,7 +247,6 @@ def load_data(spec: StudySpec) -> StudyData:
 
 
 def _checksums(networks: Mapping[str, Pretrained], faults: list[TransferscopeError]) -> dict[str, str]:
-    """Checksums of the files of weights, by source."""
     found = {}
     for name, pretrained in networks.items():
         if pretrained.weights is not None:
@@ -316,11 +296,7 @@ def _held_out(
 
 
 def _try_network(spec: StudySpec, target: Dataset, sources: Sequence[Dataset]) -> float | None:
-    """Build the study's network for the target, and check that it can learn every data set as it is to be trained.
-
-    Returns:
-        The least momentum of batch normalisation that random starts need; None where they need none.
-    """
+    """Build the study's network and check that it can learn every data set; the `least_momentum` of `DataFacts`."""
     shape = shape_as_read(target, spec.network)
     check_kind(target.train, input_of(spec.network))
     network = build_network(spec.network, shape, target.train.n_outputs, seed=0)
@@ -349,11 +325,7 @@ def _opened(pretrained: Pretrained, target: Dataset, spec: StudySpec, digest: st
 
 
 def _check_methods(spec: StudySpec, network: Network) -> None:
-    """Refuse a pretrained network that the methods, with any of the settings that they may choose, cannot start from.
-
-    Raises:
-        SettingsError: A method names parts of a network, or statistics, that this one has not.
-    """
+    """Refuse a pretrained network that the methods, with any settings that they may choose, cannot start from."""
     check_batch_norm(network, spec.training)
     for name, method in spec.methods.items():
         if method.start != "pretrained":
@@ -426,11 +398,7 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
 
 
 def count_leakage(data: StudyData) -> dict[str, Any]:
-    """Target test examples that are also trained on, by source ("" for none), as JSON values.
-
-    Raises:
-        DataError: Source and target differ in shape, or more of them than `MAX_LEAKAGE` are trained on.
-    """
+    """Target test examples that are trained on, by source ("" for none); a DataError above the share `MAX_LEAKAGE`."""
     tasks = {"": TransferTask(data.target)}
     tasks |= {name: TransferTask(data.target, source) for name, source in data.sources.items()}
     reports = {name: check_leakage(task) for name, task in tasks.items()}
@@ -476,11 +444,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of the content of a network's file.
-
-    Raises:
-        MissingDataError: There is no such file.
-    """
+    """SHA-256 of the content of a network's file; a MissingDataError if there is none."""
     require_regular(path, "a file of weights")
     if not path.is_file():
         raise MissingDataError(f"there is no network file {path}; give the path of a safetensors file")

@@ -26,9 +26,6 @@ class ArmTraining:
     """How far the training of one method from one source at one number of labels has come.
 
     Attributes:
-        method: The method's table in the study file.
-        source: What it transfers from; None for none.
-        n_target: Number of target labels.
         steps: Optimiser steps of a run.
         fit: Accuracy, average precision or R² on its own training examples at the end, mean over seeds.
         late_fall: Share of the fall of the training loss that happened in the second half of the steps, median over
@@ -49,17 +46,11 @@ class ArmTraining:
 
 
 def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
-    """How far every arm is trained that has training curves.
+    """How far every arm is trained that has training curves, by number of labels, then as in the study file.
 
     The loss in the middle is that of the measured step nearest to half of the steps; a curve without a measurement in
     the middle half of the steps says nothing, and its arm is left out unless it has learnt nothing. So are arms that
     are solved in closed form.
-
-    Args:
-        frames: The study.
-
-    Returns:
-        Sorted by number of labels, then method and source as in the study file.
     """
     by_arm = dict(list(run_trainings(frames).groupby(["n_target", "method", "source"], sort=False)))
     found = []

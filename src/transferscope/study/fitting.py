@@ -29,8 +29,6 @@ class CellFit:
     """A method, fitted as a cell says.
 
     Attributes:
-        fitted: What came of it.
-        task: What it was fitted to.
         options: The options that it was fitted with, chosen ones included.
         tuned: How the settings were chosen; None when they were given.
     """
@@ -46,12 +44,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
 
     Args:
         cell: Its labels say sizes and seed; its first need is the pre-training, if the method starts from one.
-        recipe: What to do.
-        context: Where.
         key: Key of the method cell, which names the files of its networks.
-
-    Returns:
-        The fitted method; a function of the recipe and of the labels.
     """
     task = task_of(cell, recipe)
     network = starting_network(cell, recipe, task, context)
@@ -87,11 +80,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
 
 
 def with_chosen(cell: PlannedCell, store: Store) -> PlannedCell:
-    """The cell with the settings that the run of the first seed has chosen, where it takes them over from there.
-
-    Raises:
-        StoreError: The store cannot be read, or what was chosen is not there.
-    """
+    """The cell with the settings that the run of the first seed has chosen; a StoreError where they are not there."""
     own = [] if cell.role != "method" or cell.payload.get("tuning") is None else list(cell.needs)
     notes = store.notes(own)
     chosen = [notes[key][CHOSEN] for key in own if CHOSEN in notes.get(key, {})]
@@ -135,11 +124,7 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
 
 
 def _as_planned(data: DataSettings, content: str | None) -> Dataset:
-    """A data set, if it is the one that the cell was planned with.
-
-    Raises:
-        CorruptDataError: It is not.
-    """
+    """A data set; a CorruptDataError if it is not the one that the cell was planned with."""
     found = kept_data(data)
     if content is not None and found.fingerprint != content:
         raise CorruptDataError(
@@ -153,9 +138,7 @@ def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | 
     """A source, cut to the `n_source` first training examples of a seed.
 
     Args:
-        data: Which data.
         n_source: Examples to keep; all where there are no more.
-        seed: Seed of the choice.
         content: Fingerprint of the data as they were planned; None where that is not known.
 
     Raises:
@@ -234,11 +217,7 @@ def fit_options(cell: PlannedCell, context: WorkContext, training: TrainingSetti
 
 
 def number(cell: PlannedCell, label: str) -> int:
-    """A label that is a whole number.
-
-    Raises:
-        SettingsError: It is none.
-    """
+    """A label that is a whole number; a SettingsError if it is none."""
     value = cell.labels[label]
     if not isinstance(value, int):
         raise SettingsError(f"a cell's label {label} is {value!r}; expected a whole number")
@@ -251,13 +230,8 @@ def spread_examples(
     """Examples at even distances, scaled as the network expects them; features of large networks are kept on the disk.
 
     Args:
-        chosen: Where they are taken from.
         scale: How; `scale_of` the network and the training examples of the same data.
         at_most: How many, at least 1; all if there are fewer.
-        device: Where to put them.
-
-    Returns:
-        The examples, in their order.
     """
     shown = to_tensors(chosen, scale, device).spread(at_most)
     ready = shown.batch(torch.arange(len(shown), device=shown.device))

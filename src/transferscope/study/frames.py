@@ -26,17 +26,15 @@ class StudyFrames:
 
     Attributes:
         study: Its row: name, study file, facts.
-        cells: One row per cell: key, role ("method" for a command too; "checkpoint" for a method that
-            starts from an earlier step of pre-training),
-            state, source ("" for none), method, n_target, n_source, seed, pretrain_step (NaN for the end of
-            pre-training), diagnostic (its table in the study file, "" for none), headline ("" unless
-            it is finished), title and limits (the words of a diagnostic from outside), left_out (names of weights that
-            it could not read), last_step (the training step of its end;
-            NaN for none), stopped_early (whether early stopping ended its training), best_step (the step whose weights
-            early stopping kept; NaN without), tuning (what the run noted of its
-            search for settings; empty without one), pretrained (key of the pre-training it starts from, "" for none),
-            seconds, peak_memory,
-            trained_parameters, examples_seen, failure_kind, failure_message, failure_details ("" unless failed).
+        cells: One row per cell: key, role ("method" for a command too; "checkpoint" for a method that starts from an
+            earlier step of pre-training), state, source ("" for none), method, n_target, n_source, seed, pretrain_step
+            (NaN for the end of pre-training), diagnostic (its table in the study file, "" for none), headline (""
+            unless it is finished), title and limits (the words of a diagnostic from outside), left_out (names of
+            weights that it could not read), last_step (the training step of its end; NaN for none), stopped_early
+            (whether early stopping ended its training), best_step (the step whose weights early stopping kept; NaN
+            without), tuning (what the run noted of its search for settings; empty without one), pretrained (key of the
+            pre-training it starts from, "" for none), seconds, peak_memory, trained_parameters, examples_seen,
+            failure_kind, failure_message, failure_details ("" unless failed).
         records: One row per record: RECORD_COLUMNS (step is NaN for final values) and the columns role and LABELS of
             its cell.
         predictions: Predictions on the target test set by cell key, shape (N,) or (N, n_outputs).
@@ -149,7 +147,6 @@ class StudyFrames:
 
     @cached_property
     def _final_values(self) -> dict[tuple[str, str], pd.DataFrame]:
-        """What `final` finds, by name and part."""
         known = self.records[self.records["step"].isna() & self.records["value"].notna()]
         return {(str(name), str(part)): rows for (name, part), rows in known.groupby(["name", "part"], sort=False)}
 
@@ -161,12 +158,7 @@ class StudyFrames:
 
 
 def read_study(store: Store, name: str) -> StudyFrames:
-    """Everything the store holds of one study.
-
-    Raises:
-        UnknownNameError: There is no such study.
-        StoreError: The store cannot be read.
-    """
+    """Everything the store holds of one study; an UnknownNameError if there is none, a StoreError if it is damaged."""
     cells = cells_frame(store.cells(name))
     return StudyFrames(
         study=store.study(name),
@@ -179,12 +171,7 @@ def read_study(store: Store, name: str) -> StudyFrames:
 
 
 def judged_records(store: Store, study: str) -> RecordColumns:
-    """The records of a study; where it names what it is judged by, that of every run at the end of them.
-
-    Raises:
-        UnknownNameError: There is no such study.
-        StoreError: The store cannot be read.
-    """
+    """The records of a study, with what it asks to be judged by of every run at their end; raises as `read_study`."""
     records = store.records(study)
     metric = metric_of(store.study(study).spec)
     labels = None if metric is None else store.study_array(study, "target_test_labels")
@@ -241,14 +228,9 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
 
 
 def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """The records of a study with the labels of their cells.
+    """The records (RECORD_COLUMNS, `step` missing for final values) of known cells with the labels of these.
 
-    Args:
-        records: RECORD_COLUMNS, `step` missing for final values.
-        cells: From `cells_frame`.
-
-    Returns:
-        One row per record of a known cell; values that are not finite are NaN.
+    Values that are not finite are NaN.
     """
     frame = records[RECORD_COLUMNS].astype({"key": str, "step": float, "value": float, "stderr": float})
     frame["value"] = frame["value"].where(np.isfinite(frame["value"]))

@@ -1,9 +1,7 @@
 """What a study was planned from: its file, code and data, so that a finished study is not planned again for nothing.
 
-Planning loads the data and torch. Beside every plan its store keeps stamps of all that the plan depends on: the text of
-the study file, the code and packages, the environment, and sizes, times and inode numbers of the data files. While
-every stamp is the same, a new plan would be the same; where one differs or cannot be taken, the study is planned again.
-Nothing here imports torch before a study is planned.
+Beside every plan its store keeps stamps of all that it depends on: study file, code, packages, environment and data
+files. Where one differs or cannot be taken, the study is planned again. Nothing here imports torch before that.
 """
 
 import hashlib
@@ -37,15 +35,10 @@ _SETTLED = 2.0
 def inputs_of(study: Path, spec: "AnySpec") -> dict[str, Any]:
     """Stamps of what a plan is made from, taken before it is made.
 
-    Args:
-        study: The study file.
-        spec: The study in it.
-
     Returns:
         JSON values: "file", which the settings of the study depend on, and "data", by path, for its data; nothing of
-        commands, whose files a plan looks at; no "data"
-        where they come from code or from a network of another library, which no stamp can be taken of, where a file
-        was changed a moment ago, and for a race or a study that a tracker follows.
+        commands, whose files a plan looks at; no "data" where they come from code or from a network of another library,
+        which no stamp can be taken of, where a file was changed a moment ago, and for a race or a tracked study.
     """
     from transferscope.study.spec import StudySpec
 
@@ -70,14 +63,7 @@ def is_as_planned(study: Path, store: Store, name: str) -> bool:
 
 
 def if_finished(study: Path) -> tuple[StudyStatus, StudyRow] | None:
-    """Where a study stands of which a run would find every cell done and nothing to plan.
-
-    Args:
-        study: The study file.
-
-    Returns:
-        Its status and its row in the store; None where there may be something to do, or something is wrong.
-    """
+    """Status and row of a study of which a run would find every cell done; None where it may have something to do."""
     try:
         address, files = find_study(study), read_toml(study).get("files")
         if "://" not in address.store and not Path(address.store).is_file():
@@ -151,15 +137,7 @@ def _data_paths(study: Path, spec: "StudySpec") -> list[Path] | None:
 
 
 def _stamps(paths: Iterable[Path], *, before: float | None = None) -> dict[str, str] | None:
-    """A stamp of each file, and of all that is in each folder.
-
-    Args:
-        paths: Files and folders, those that are not there included.
-        before: Time before which all must have been changed last.
-
-    Returns:
-        The stamps by path; None where one is later, or a folder holds links to others.
-    """
+    """A stamp of each file and of all in each folder; None if one was changed after `before`, or a folder has links."""
     found = {}
     for path in paths:
         inside = [path]

@@ -40,11 +40,7 @@ class Run:
     """A finished run of a method.
 
     Attributes:
-        cell: The cell.
-        method: Name of the method in the study.
         source: Name of the source; None for none.
-        n_labels: Labelled target examples.
-        seed: Its seed.
         metric: one of `HEADLINES`.
         score: On the test examples.
         stderr: Its standard error over these; None where there is none.
@@ -99,19 +95,11 @@ def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:
 
 
 def tidy(store: Store, study: str) -> int:
-    """Delete the networks of finished runs, and the folders of commands, that no study of a store keeps or needs.
+    """Delete the networks of finished runs, and the folders of commands, that no study needs; the bytes freed.
 
-    Only files that say which run they are of, as `fit_method` writes them, are touched, and only once the study is
-    finished: those of pre-training stay, for further methods. What a
-    run that is not done needs, such as a diagnostic, stays too, in whichever study of the store it is. Files that a
-    process began to write before it was killed go after ABANDONED seconds.
-
-    Args:
-        store: The store.
-        study: The study that has just been run.
-
-    Returns:
-        How many bytes were freed.
+    Only files that say which run they are of are touched, and only once the study is finished. Those of pre-training
+    stay, and so does what a run needs that is not done, in whichever study of the store. Files that a process began to
+    write before it was killed go after ABANDONED seconds.
     """
     counts = store.counts(study)
     files = [] if counts.planned or counts.running else list(store.files.glob("*.safetensors"))
@@ -147,10 +135,7 @@ def tidy(store: Store, study: str) -> int:
 
 
 def _delete_abandoned(file: Path) -> int:
-    """Delete what a process that was killed had begun to write (see `files.written_whole`); its bytes.
-
-    A file that may still be written, by a runner of another study of the store, is left alone.
-    """
+    """Delete what a killed process had begun to write (see `files.written_whole`), unless one still does; its bytes."""
     with contextlib.suppress(FileNotFoundError):
         found = file.stat()
         if time.time() - found.st_mtime > ABANDONED:
@@ -179,15 +164,7 @@ def winners(store: Store, study: str) -> set[str]:
 def card_of(
     cell: PlannedCell, recipe: MethodRecipe, target: Dataset, *, study: str, metric: str, score: Estimate
 ) -> "ModelCard":
-    """What the network of a run is and where it comes from.
-
-    Args:
-        cell: The run.
-        recipe: How it was done.
-        target: The target as the network read it.
-        study: Name of the study.
-        metric: one of `HEADLINES`.
-        score: That on the test examples.
+    """What the network of a run is and where it comes from; the target is as the network read it.
 
     Raises:
         TransferscopeError: The data cannot be read any more.

@@ -99,12 +99,7 @@ class Metric:
     def example_points(
         self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."] | None
     ) -> Float[np.ndarray, " N"] | None:
-        """What each test example adds to the score in points; None where nothing can be said.
-
-        Args:
-            predictions: What a run has kept of the test examples.
-            labels: What they should be; None where the study keeps none.
-        """
+        """What each test example adds to the score in points; None where nothing can be said, as without labels."""
         if labels is None or len(labels) < 2:
             return None
         scale = 100.0
@@ -155,11 +150,6 @@ class Metric:
         level: float = 0.95,
     ) -> Interval | None:
         """Interval of the measure over other test sets of the same size.
-
-        Args:
-            runs: Predictions of each run; at least one.
-            labels: What they should be.
-            level: Nominal coverage.
 
         Returns:
             Wilson's interval for accuracy, those of `numerics.class_intervals` and `numerics.average_precision` (all on

@@ -26,14 +26,7 @@ class NamedMeasure(Metric):
 
     @classmethod
     def of(cls, record: str, *, name: str, unit: str, higher: bool) -> Self:
-        """The measure.
-
-        Args:
-            record: Name of the record that holds it.
-            name: What tables and sentences call it.
-            unit: Its unit; "share" for a share of 1.
-            higher: Whether more is better.
-        """
+        """The measure; its unit is "share" for a share of 1."""
         shown = "%" if unit == "share" else unit
         notes = [*([shown] if shown else []), *([] if higher else ["lower is better"])]
         title = f"{name} ({', '.join(notes)})" if notes else name

@@ -22,12 +22,7 @@ LONGEST_FILE = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class StudyAddress:
-    """Where the results of a study are.
-
-    Attributes:
-        name: Name of the study.
-        store: Path or URL of its store; a path that the file gives as a relative one is below the file's folder.
-    """
+    """Where the results of a study are; a store that the file gives as a relative path is below the file's folder."""
 
     name: str
     store: str
@@ -70,15 +65,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse_toml(text: str, *, place: str) -> dict[str, Any]:
-    """The tables in a text of TOML.
-
-    Args:
-        text: The text.
-        place: Where it is from, for messages.
-
-    Raises:
-        SettingsError: It is no TOML; or a number has thousands of digits; or it is nested too deeply to be read.
-    """
+    """The tables in a text of TOML; a SettingsError if it is none, or has numbers or nesting that cannot be read."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -108,24 +95,14 @@ def find_study(path: Path) -> StudyAddress:
 
 
 def open_new(address: str, *, files: Path | None = None) -> Store:
-    """The store at a path or URL, made with its folder if there is none.
-
-    Args:
-        address: The path or URL.
-        files: Folder of the trained networks; None for the usual one.
-    """
+    """The store at a path or URL, made with its folder if there is none; `files` of None is the usual folder."""
     if "://" not in address:
         Path(address).parent.mkdir(parents=True, exist_ok=True)
     return Store.open(address, files=files)
 
 
 def open_existing(place: str) -> Store:
-    """The store of a study file, or at a path or URL.
-
-    Raises:
-        MissingDataError: There is no such study file.
-        StoreError: There is no such store.
-    """
+    """The store of a study file, or at a path or URL; a MissingDataError or StoreError if there is none."""
     return Store.open(find_study(Path(place)).store if place.endswith(".toml") else place, create=False)
 
 
@@ -152,13 +129,7 @@ def studies_in(store: Store, place: str) -> list[str]:
 
 
 def keep_for_report(store: Store, address: str, keep: Callable[[], None]) -> str:
-    """Keep something with a study; what came of it, in a line. A store that cannot be written loses no answer.
-
-    Args:
-        store: The store of the study.
-        address: What the reader gave for it.
-        keep: Writes to the store.
-    """
+    """Keep something with a study; what came of it, in a line. A store that cannot be written loses no answer."""
     try:
         keep()
     except StoreError as error:
@@ -171,7 +142,6 @@ def one_study(store: Store, place: str, name: str | None = None) -> str:
     """The one study that is meant.
 
     Args:
-        store: The store of `place`.
         place: A study file, or the path or URL of a store.
         name: Its name, when a store holds several; None for the only one.
 
@@ -196,12 +166,7 @@ def metric_of(spec: Mapping[str, object]) -> ClassMeasure | None:
 
 
 def metric_in_words(path: Path, stored: Mapping[str, object]) -> str:
-    """What to do where a study file asks for another measure than the stored study is judged by; empty otherwise.
-
-    Args:
-        path: The study file.
-        stored: The study as the store has it, from `StudyRow.spec`.
-    """
+    """What to do where a study file asks for another measure than the stored study is judged by; empty otherwise."""
     if metric_of(read_toml(path)) == metric_of(stored):
         return ""
     return (

@@ -37,7 +37,6 @@ class StudyPlan:
     """All that the store is told of a study before any of it is done.
 
     Attributes:
-        study: The study with its spec and facts.
         cells: Its cells, in the order in which they should be done.
         arrays: Arrays of the study: "target_test_labels".
         data: What its data are, as far as cells depend on them; None for a study without any.
@@ -53,10 +52,6 @@ class StudyPlan:
 
 def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     """Load the data of a study, check them, and plan its cells.
-
-    Args:
-        spec: The study.
-        store: Where it was planned before, perhaps; None for nowhere.
 
     Raises:
         DataError: The data are missing, or the study cannot be done with them.
@@ -85,7 +80,6 @@ def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:
     """A study with the precision that "auto" stands for.
 
     Args:
-        spec: The study.
         facts: Of the study as it was planned before, maybe on another machine: it keeps what was chosen then. Empty for
             a new one, which takes what `choose_precision` says of this machine.
 
@@ -138,14 +132,7 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
     method cell for each method, source, source size, pretraining step, target size and seed; one cell for each
     diagnostic of each method cell that starts from the last step, if it can be measured there. A method that depends
     on no source has one cell for all of them. Cells are in order of seeds, so that whole seeds are complete first, and
-    a method comes before its diagnostics.
-
-    Args:
-        spec: The study.
-        data: What its data are.
-
-    Returns:
-        The cells; those that a cell needs come before it.
+    what a cell needs comes before it.
 
     Raises:
         SettingsError: Two methods or two sources are one and the same.
@@ -351,15 +338,11 @@ def _diagnosis(
 
 
 def _arithmetic(spec: StudySpec) -> dict[str, Any]:
-    """What the last digits of a result depend on; see `EngineSettings`.
-
-    It is part of a cell's key, and in its payload, so that whoever does the cell does it in this way.
-    """
+    """What the last digits of a result depend on, part of a cell's key and of its payload; see `EngineSettings`."""
     return {"threads": spec.engine.threads, "device": _device_of(spec)}
 
 
 def _device_of(spec: StudySpec) -> str:
-    """The kind of device that does the cells."""
     asked = spec.engine.device
     on_cluster = spec.engine.backend == "ray" and asked != "auto"  # this machine need not have what the cluster has
     return asked.partition(":")[0] if on_cluster else choose_device(asked).type
@@ -406,17 +389,6 @@ def shared_digest(parts: Mapping[str, Any]) -> str:
 def cell_key(
     shared: str, *, seed: int, n_target: int | None = None, n_source: int | None = None, needs: Sequence[str] = ()
 ) -> str:
-    """Key of a cell.
-
-    Args:
-        shared: Digest of everything else that can change the answer, from `shared_digest`.
-        seed: Its seed.
-        n_target: Its number of target labels.
-        n_source: Its number of source examples.
-        needs: Keys of the cells that it needs.
-
-    Returns:
-        32 hexadecimal digits.
-    """
+    """Key of a cell, 32 hexadecimal digits, with the `shared_digest` of everything else that can change the answer."""
     text = f"{shared}|{seed}|{n_target}|{n_source}|{','.join(needs)}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -18,12 +18,7 @@ AnySpec = StudySpec | CommandSpec
 
 
 def read_study_file(path: Path) -> AnySpec:
-    """The study in a file: of a command where it has a table [run], otherwise of methods.
-
-    Raises:
-        MissingDataError: There is no such file.
-        SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
-    """
+    """The study in a file, of a command where it has a table [run], otherwise of methods; raises as `read_spec`."""
     return read_commands(path) if is_of_commands(read_toml(path)) else read_spec(path)
 
 

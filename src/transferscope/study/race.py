@@ -1,8 +1,7 @@
 """A race over the runs of a study: only those that can still change the answer, the cheapest first.
 
-Where the race stands is a function of what the store holds, so it can be interrupted, resumed and shared like any
-other study, and runs of an earlier study under the same settings count. Which runs come next is said by
-`decision.next_runs`; here several numbers of labels are raced at once, and what runs take is expected.
+Where the race stands is a function of what the store holds, so it can be interrupted, resumed and shared, and runs of
+an earlier study count. `decision.next_runs` says which runs come next; here for several numbers of labels.
 """
 
 import math
@@ -49,9 +48,6 @@ class Race:
     """Which cells of a study are done next.
 
     Args:
-        plan: The study with all cells that it allows.
-        seeds: The seeds that it allows.
-        settings: The question, the margin and the limits.
         at_once: How many runs can be made at the same time.
 
     Attributes:
@@ -85,10 +81,7 @@ class Race:
         return self._with(kept)
 
     def more(self, store: Store) -> StudyPlan | None:
-        """The study with further cells, those that are done included; None where there is nothing to begin now.
-
-        What is left out is kept with the study, as `study.status.RaceState` says.
-        """
+        """The study with further cells; None with nothing to begin now. A `RaceState` keeps what is left out."""
         frames = read_study(store, self._name)
         states = dict(zip(frames.cells["key"], frames.cells["state"], strict=True))
         taken = {str(key): float(seconds) for key, seconds in frames.cells.set_index("key")["seconds"].dropna().items()}

@@ -24,10 +24,6 @@ def load_for(data: DataSettings, networks: Sequence[Pretrained]) -> Dataset:
 
     What a table or text was taken for is logged where the name did not say how it is read.
 
-    Args:
-        data: Which data.
-        networks: Those that read them.
-
     Raises:
         DataError: The data cannot be read, or a network reads other tokens or features.
     """
@@ -47,14 +43,7 @@ def files_of(networks: Iterable[Pretrained]) -> list[Path]:
 
 
 def with_tokenizers(tables: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A study whose texts have the tokenizer of its first network that has one, where none is said.
-
-    Args:
-        tables: What TOML makes of a study file, right or wrong.
-
-    Raises:
-        TransferscopeError: The network's folder cannot be read.
-    """
+    """A study whose texts have the tokenizer of its first network that has one, where none is said."""
     sources = _tables(tables.get("sources"))
     named = [source.get("network") for source in sources.values()] + [_table(tables.get("network")).get("name")]
     networks = [name for name in named if isinstance(name, str)]
@@ -66,9 +55,6 @@ def with_encodings(tables: Mapping[str, Any]) -> Mapping[str, Any]:
 
     A value of a category that enough rows of the target or of a source have is a feature of all; the target's table has
     the features of its first source that is an exported network of tables, where there is one.
-
-    Args:
-        tables: What TOML makes of a study file, right or wrong.
 
     Raises:
         CorruptDataError: What an exported network reads cannot be told.
@@ -131,11 +117,7 @@ def _changed(tables: Mapping[str, Any], change: Callable[[str], str], *, target:
 
 
 def in_tokens_of(name: str, networks: Sequence[str]) -> str:
-    """The name of data; of texts that say no tokenizer, with that of the first of named networks that has one.
-
-    Raises:
-        TransferscopeError: The folder of a network cannot be read.
-    """
+    """The name of data; of texts that say no tokenizer, with that of the first of named networks that has one."""
     if not _needs_tokenizer(name):
         return name
     found = (HuggingFace(one[3:]).tokenizer for one in networks if one.startswith("hf:"))
@@ -160,15 +142,7 @@ def in_columns_of(name: str, files: Sequence[Path]) -> str:
 
 
 def check_columns(name: str, files: Sequence[Path]) -> None:
-    """Refuse a table in other features than those of exported networks: a feature would mean something else.
-
-    Args:
-        name: The data.
-        files: Files of weights; those that say nothing of a table cannot be checked.
-
-    Raises:
-        DataError: A network reads other features.
-    """
+    """Refuse, with a DataError, a table in other features than those of exported networks, if their files say any."""
     read = {file: found.features for file in files if (found := table_of_network(file)) is not None}
     if not read or not _is_table(name):
         return
@@ -190,15 +164,7 @@ def _with_encoding(name: str, encoding: str) -> str:
 
 
 def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> None:
-    """Refuse texts in the tokens of another network: its ids would mean other words.
-
-    Args:
-        dataset: The data; of texts, their provenance says the tokenizer.
-        networks: Those that read them; one whose folder has no tokenizer.json cannot be checked.
-
-    Raises:
-        DataError: A network has another tokenizer.
-    """
+    """Refuse, with a DataError, texts in the tokens of another network, if its folder has a tokenizer.json."""
     digest = dataset.provenance.get("tokenizer")
     if digest is None:
         return

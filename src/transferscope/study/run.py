@@ -70,10 +70,7 @@ class StudyProgress:
     """How far a whole study is.
 
     Attributes:
-        done: Cells that are done.
-        failed: Cells that have failed.
         running: Cells that this runner has in work.
-        total: All cells.
         seconds_left: Estimated seconds until all are done; None before the first is done.
         at_most: Whether it may end before: a race, of which `total` is what it has begun so far.
     """
@@ -88,12 +85,7 @@ class StudyProgress:
 
 @dataclass(frozen=True, slots=True)
 class CellFailed:
-    """A cell has failed; the study goes on.
-
-    Attributes:
-        cell: The cell.
-        failure: Why.
-    """
+    """A cell has failed; the study goes on."""
 
     cell: PlannedCell
     failure: Failure
@@ -139,16 +131,12 @@ def run_study(
     Args:
         spec: The study; `spec.engine` says how many processes, with how many threads, on which device, and how long a
             cell may take.
-        store: Where the results go.
         work: Dotted name of what does a cell; None for what does those of such a study.
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
         on_plan: Called once when the data are read and before anything is done, with the plan.
         inputs: What the plan is made from (`transferscope.study.inputs.inputs_of`), kept with the study so that a run
             with nothing to do need not plan it again; None where the study comes from no file, or not from it alone.
-
-    Returns:
-        Where the study stands at the end.
 
     Raises:
         DataError: The data are missing, or the study cannot be done with them; nothing was begun. Or a node of a Ray
@@ -194,25 +182,11 @@ def run_plan(
     on_event: Callable[[Event], None] = ignore,
     race: Race | None = None,
 ) -> StudyStatus:
-    """Do what is missing of a planned study.
+    """Do what is missing of a planned study; arguments and errors as of `run_study`.
 
     Args:
-        plan: The study.
-        store: Where the results go.
-        engine: How many processes, with how many threads, on which device.
-        work: Dotted name of what does a cell.
-        retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
-        on_event: Called in this thread with progress, a few times a second, and with every failure.
         race: What says which cells come next, whenever something is done and there is room for more; None where the
             plan has all.
-
-    Returns:
-        Where the study stands at the end.
-
-    Raises:
-        SettingsError: The machine has no such device.
-        StoreError: The store cannot be written; what was stored before is safe.
-        KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
     name = plan.study.name
     plan_into(plan, store, retry_failed=retry_failed)
@@ -229,8 +203,6 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
     """Tell a store of a study, and plan again what is done again: what was lost, and its networks that are gone.
 
     Args:
-        plan: The study.
-        store: The store.
         retry_failed: Whether everything that has failed is done again; else only cells whose process died, or that
             found the disk full.
     """
@@ -250,13 +222,7 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one runner did of a study.
-
-    Attributes:
-        done: Cells that it did.
-        failed: Cells that failed with it.
-        status: Where the study stands at its end.
-    """
+    """What one runner did of a study."""
 
     done: int
     failed: int
@@ -276,22 +242,12 @@ def work_on(
 
     Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw. A
     machine that lacks data or a package of a cell gives it back and ends, where `run_study`, which has read all data,
-    would count a failure: it would fail one cell after the other.
-
-    Args:
-        name: Name of the study.
-        store: Its store.
-        engine: How many processes, with how many threads, on which device.
-        work: Dotted name of what does a cell; None for what does those of such a study.
-        limits: How much to do.
-        on_event: Called in this thread with progress, a few times a second, and with every failure.
+    would count a failure: it would fail one cell after the other. Arguments and Ctrl-C are as of `run_study`.
 
     Raises:
         MissingDataError: This machine lacks data or a package; what it had begun is given back.
-        SettingsError: The machine has no such device, or the study is a race, whose next cells `run_study` plans.
         StoreError: The store cannot be written; what was stored before is safe.
         UnknownNameError: There is no such study.
-        KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
     check_place(store)
     row = store.study(name)
@@ -344,9 +300,7 @@ def _redo_lost_networks(plan: StudyPlan, store: Store) -> None:
 
 
 def _lost_networks(cells: Sequence[PlannedCell], states: Mapping[str, str], context: WorkContext) -> list[str]:
-    """Pre-training cells, done and needed by a cell that is not, whose file is gone or damaged: the same cell makes it
-    again.
-    """
+    """Pre-training cells whose file is gone or damaged and that a cell which is not done needs: they make it again."""
     pretrained = {cell.key for cell in cells if cell.role == "pretrain" and states.get(cell.key) == "done"}
     waiting = (cell for cell in cells if pretrained and states.get(cell.key) != "done")
     read = {(key, cell.labels.get("pretrain_step")) for cell in waiting for key in cell.needs if key in pretrained}
@@ -385,11 +339,7 @@ class Interrupt:
             self.ends_at_once = False
 
     def raise_if_requested(self) -> None:
-        """Stop here if Ctrl-C was pressed.
-
-        Raises:
-            KeyboardInterrupt: It was.
-        """
+        """Stop here, with a KeyboardInterrupt, if Ctrl-C was pressed."""
         if self.requested:
             raise KeyboardInterrupt
 
@@ -466,7 +416,6 @@ class _Runner:
         self._recount_due = time.monotonic() + _RECOUNT_SECONDS
 
     def run(self, interrupt: Interrupt) -> None:
-        """Do cells until all are done, failed or blocked."""
         self._interrupt = interrupt
         beating = threading.Thread(target=self._beat, daemon=True)
         beating.start()
@@ -530,7 +479,6 @@ class _Runner:
         return plan is not None
 
     def _extend(self, plan: StudyPlan) -> None:
-        """Go on with a study that has got further cells."""
         self._store.plan(plan.study, plan.cells)
         _redo_lost_networks(plan, self._store)
         self._plan = plan
@@ -566,15 +514,10 @@ class _Runner:
         self._is_short = False
 
     def _is_at_limit(self) -> bool:
-        """Whether this runner begins no more cells."""
         return self._left <= 0 or time.monotonic() > self._begins_until
 
     def _is_over(self) -> bool:
-        """Whether all cells are done, failed or blocked, those of other runners included.
-
-        Raises:
-            StoreError: Those that are left wait for each other.
-        """
+        """Whether all cells are done, failed or blocked, those of other runners included."""
         counts = self._ask(partial(self._store.counts, self._name))
         now = time.monotonic()
         if counts.running or not counts.planned:
@@ -642,11 +585,7 @@ class _Runner:
         return claims
 
     def _ask(self, question: Callable[[], _T]) -> _T:
-        """What the store answers; while its server cannot be reached, it is asked again.
-
-        Raises:
-            UnreachableError: That has lasted too long.
-        """
+        """What the store answers; while its server cannot be reached, it is asked again, but not for ever."""
         until: float | None = None
         while True:
             try:

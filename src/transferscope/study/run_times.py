@@ -46,12 +46,7 @@ class Work:
 
 
 class RunTimes:
-    """What cells take, from those that are done.
-
-    Args:
-        cells: The cells of a study.
-        seconds: Of those that are done, by key.
-    """
+    """What cells take, from the `seconds` of those that are done, by key."""
 
     def __init__(self, cells: Sequence[PlannedCell], seconds: Mapping[str, float]) -> None:
         self._recipes: dict[int, PretrainRecipe | MethodRecipe] = {}

@@ -96,14 +96,7 @@ def study_schema() -> dict[str, Any]:
 def _family(
     key: str, members: Iterable[tuple[str, type]], further: Mapping[str, Any], definitions: dict[str, Any]
 ) -> dict[str, Any]:
-    """Tables of methods or diagnostics: by the name of the table, or by `key` in a table of another name.
-
-    Args:
-        key: "method" or "diagnostic".
-        members: Names with their settings.
-        further: Keys that every one may have besides its own.
-        definitions: Where the schemas of settings go.
-    """
+    """Tables of methods or diagnostics: by the name of the table, or by `key` in a table of another name."""
     cases, named = [], {}
     for name, kind in members:
         one = json_schema_of(kind, definitions)

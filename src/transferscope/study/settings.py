@@ -40,7 +40,6 @@ class DataSettings:
     test_limit: Count | None = None
 
     def __post_init__(self) -> None:
-        """Check the limits."""
         check_settings(self)
 
 
@@ -68,7 +67,6 @@ class TargetSettings:
     metric: Literal["balanced-accuracy", "macro-f1", "matthews"] | None = None
 
     def __post_init__(self) -> None:
-        """Check the limits and numbers of labels."""
         check_settings(self)
         check_distinct(labels=self.labels)
 
@@ -115,7 +113,6 @@ class SourceSettings:
     held_out: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check that it is one thing."""
         check_settings(self)
         if (self.data is None) == (not self.is_network):
             seen = "both" if self.data is not None else "neither"
@@ -145,14 +142,7 @@ class SourceSettings:
         return self.network is not None and (self.weights is not None or is_network_name(self.network))
 
     def pretrained(self, network: NetworkSettings) -> Pretrained:
-        """The pretrained network.
-
-        Args:
-            network: The study's network.
-
-        Raises:
-            SettingsError: The source is data, or a setting of its network is wrong.
-        """
+        """The pretrained network; a SettingsError if the source is data, or a setting of its network is wrong."""
         if not self.is_network:
             raise SettingsError("a source that is data was asked for its network")
         if self.names_network:
@@ -197,7 +187,6 @@ class TuningSettings:
     draw: Literal["first", "each"] = "first"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         check_settings(self)
 
 
@@ -232,7 +221,6 @@ class RaceSettings:
     run_minutes: Positive | None = None
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         check_settings(self)
 
 
@@ -271,7 +259,6 @@ class EngineSettings:
     resources: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check ranges, and what goes together."""
         check_settings(self)
         if self.backend != "ray" and (self.address is not None or self.resources):
             raise SettingsError(f"address and resources are for backend = 'ray', not for {self.backend!r}; drop them")
@@ -321,7 +308,6 @@ class TrackSettings:
     wandb: str | None = None
 
     def __post_init__(self) -> None:
-        """Check that there is one, and what each says."""
         if not self.places:
             raise SettingsError('names no tracker; give one, as in mlflow = "mlruns"')
         for name, place in self.places.items():
@@ -358,7 +344,6 @@ class MeasurementScope:
     part: Literal["target_train", "target_test"] = "target_train"
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         check_settings(self)
         if not self.at or len(set(self.at)) < len(self.at):
             raise SettingsError(f'at = {list(self.at)}; expected ["start"], ["end"] or ["start", "end"]')
@@ -372,12 +357,7 @@ class MeasurementScope:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosticSettings:
-    """A diagnostic of a study.
-
-    Attributes:
-        diagnostic: With its settings.
-        scope: Which networks and examples it is measured on.
-    """
+    """A diagnostic of a study."""
 
     diagnostic: Diagnostic
     scope: MeasurementScope
@@ -397,15 +377,11 @@ class DiagnosticSettings:
 
 
 def read_diagnostics(found: object, mistakes: Mistakes) -> dict[str, DiagnosticSettings]:
-    """The diagnostics of a study file.
+    """The diagnostics of a study file, by the name of their table.
 
     Args:
         found: A list of names, or one table for each: its own settings beside those of `MeasurementScope`, and
             `diagnostic` for a table of another name.
-        mistakes: Where to note what is wrong.
-
-    Returns:
-        The diagnostics by the name of their table.
     """
     if isinstance(found, list):
         found = {str(name): {} for name in found}
@@ -437,11 +413,7 @@ def _read_one(name: str, table: object, mistakes: Mistakes) -> DiagnosticSetting
 
 
 def check_distinct(**sizes: tuple[int, ...]) -> None:
-    """Check numbers of examples or of steps, by the name of their setting.
-
-    Raises:
-        SettingsError: One occurs twice.
-    """
+    """Refuse a size that occurs twice, with a SettingsError; sizes come by the name of their setting."""
     for name, given in sizes.items():
         if len(set(given)) < len(given):
             raise SettingsError(f"{name} = {list(given)} holds the same number twice; give each once")

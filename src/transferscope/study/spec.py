@@ -48,20 +48,14 @@ class StudySpec:
     Attributes:
         name: Its name: letters, digits, ".", "_" and "-".
         seeds: The seeds, distinct, each at least 0.
-        target: What to learn.
-        sources: What to transfer from, by name.
-        network: The network of every cell.
         pretraining: Recipe of pre-training; None when no method needs it.
         checkpoints: Pretraining steps to transfer from besides the last, ascending.
         source_sizes: Numbers of source training examples to pretrain on; 0 is training from scratch; empty for all.
-        training: Recipe and budget of every method.
         methods: Methods with their settings, by the name of their table.
         tuning: How settings are chosen; None to take them as they are.
         diagnostics: What to measure of the trained networks, by the name of its table.
-        engine: How the study is carried out.
         race: Which runs are made when only those are that can still decide; None to make all.
         track: Programs that show the runs; None for none.
-        store: Path or URL of the store.
         files: Folder of the trained networks of a database that is no SQLite file; None for that which its first runner
             took.
     """
@@ -102,9 +96,6 @@ class StudySpec:
 
 def read_spec(path: Path) -> StudySpec:
     """The study in a file.
-
-    Args:
-        path: A TOML file.
 
     Returns:
         The study. Relative paths of the file, to data, networks, code and the store, are meant from the file's folder:
@@ -175,14 +166,7 @@ def _code_seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any
 
 
 def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudySpec:
-    """The study in the tables of a study file.
-
-    Args:
-        tables: What TOML makes of a study file.
-        place: Where they are from, for messages.
-
-    Returns:
-        The study, with every default filled in.
+    """The study in the tables of a study file, with every default filled in.
 
     Raises:
         SettingsError: Something is wrong; the message names every mistake.

@@ -16,14 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class StudyStatus:
-    """Where a study stands.
-
-    Attributes:
-        name: Name of the study.
-        store: Path or URL of its store, without a password.
-        counts: How many cells stand where.
-        failed: The failed cells, with their failures.
-    """
+    """Where a study stands; its `store` is a path or URL without a password."""
 
     name: str
     store: str
@@ -47,30 +40,16 @@ class EditedPlan:
 
 
 def study_status(store: Store, name: str) -> StudyStatus:
-    """Where the study `name` stands.
-
-    Raises:
-        UnknownNameError: The store has no such study.
-    """
+    """Where a study stands; an UnknownNameError if the store has none of that name."""
     counts = store.counts(name)
     failed = tuple(store.failed_cells(name)) if counts.failed else ()
     return StudyStatus(name, store.place, counts, failed)
 
 
 def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
-    """What a study file asks for now.
+    """The plan of a study file beside that of its last run; None when it has not changed, or asks for the same cells.
 
-    Args:
-        spec: The study of the file.
-        store: Its store; None where there is none yet.
-
-    Returns:
-        Its plan beside that of the last run; None when the file has not changed since, or asks for the same cells.
-
-    Raises:
-        DataError: Data of a changed file are missing, or the study cannot be done with them.
-        NetworkError: The network cannot read the data.
-        SettingsError: Two methods or sources are one and the same.
+    Raises as `plan.plan_study`.
     """
     row = None if store is None else next((row for row in store.studies() if row.name == spec.name), None)
     from transferscope.study.planners import cells_of  # with torch, which where a study stands does not need
@@ -110,16 +89,7 @@ def keep_of(spec: Mapping[str, object]) -> "Keep":
 
 @dataclass(frozen=True, slots=True)
 class KeptNetworks:
-    """The networks of a study that are on the disk.
-
-    Attributes:
-        keep: What it keeps.
-        n_done: Runs of methods that are done.
-        n_runs: Those whose network is there.
-        run_bytes: The size of these, those on the way included.
-        n_pretrained: Networks of pre-training that are there.
-        pretrained_bytes: The size of these, those on the way included.
-    """
+    """The networks on the disk: `n_runs` of `n_done` runs have one; sizes include those of earlier steps."""
 
     keep: "Keep"
     n_done: int
@@ -155,9 +125,7 @@ class NotBegun:
     """An arm of which a race has made no run.
 
     Attributes:
-        method: The method's table in the study file.
         source: Name in the study; "" for an arm without a source.
-        n_target: Number of target labels.
         seconds: What a run of it is expected to take with the pre-training that it needs; None where nothing tells.
     """
 
@@ -169,12 +137,7 @@ class NotBegun:
 
 @dataclass(frozen=True, slots=True)
 class RaceState:
-    """Where a race stands.
-
-    Attributes:
-        end: See `End`.
-        not_begun: Arms without a run that would not fit the time, or are too long.
-    """
+    """Where a race stands; arms `not_begun` would not fit the time, or are too long."""
 
     end: End = ""
     not_begun: tuple[NotBegun, ...] = ()
@@ -194,25 +157,13 @@ def race_state(documents: Mapping[str, Mapping[str, Any]]) -> RaceState | None:
 
 @dataclass(slots=True)
 class _Tally:
-    """What is known of a kind."""
-
     left: int = 0
     done: int = 0
     seconds: float = 0.0
 
 
 class Forecast:
-    """How many cells are left of each kind, and what one of a kind takes.
-
-    Args:
-        cells: The cells of the study.
-        standings: Where they stand.
-
-    Attributes:
-        total: Number of cells.
-        done: How many are done.
-        failed: How many have failed.
-    """
+    """How many cells are left of each kind, and what one of a kind takes."""
 
     def __init__(self, cells: Iterable[PlannedCell], standings: Iterable[Standing]) -> None:
         # pretraining takes longer than fine-tuning, a probe less than either
@@ -241,16 +192,13 @@ class Forecast:
         self.failed += 1
 
     def seconds_left(self, shares: Mapping[str, float], *, workers: int) -> float | None:
-        """Seconds until everything is done: what is left takes as long as what is done of its kind.
+        """Seconds until everything is done; None as long as no cell is.
 
-        A kind of which none is done yet takes what the average cell took.
+        What is left takes as long as what is done of its kind, or as the average cell where none is.
 
         Args:
             shares: How much is done of each cell in work, in [0, 1].
             workers: How many cells are done at a time, at least 1.
-
-        Returns:
-            The seconds; None as long as no cell is done.
         """
         if not self.done:
             return None

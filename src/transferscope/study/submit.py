@@ -29,11 +29,7 @@ class Job:
 
     Attributes:
         minutes: How long it may run before it is stopped and queued again.
-        cpus: Processors.
-        gpus: GPUs.
         memory: Gigabytes.
-        partition: Of SLURM.
-        account: Of SLURM.
         further: Further options of `sbatch` by their names, as in {"constraint": "a100"}; True for one without a value.
     """
 
@@ -52,7 +48,6 @@ class Submitted:
 
     Attributes:
         jobs: Their numbers with the batch system; empty when there was nothing left to do.
-        n_cells: Cells that were left to do.
         logs: Folder of the batch script and of what the runners print.
     """
 
@@ -73,13 +68,10 @@ def submit(
     """Plan a study and submit runners for what is left of it; to go on after they were stopped, submit it again.
 
     Args:
-        spec: The study.
         runner: What each job does: cells of the study until none is left. It is pickled into the logs; its
             method `checkpoint` makes what goes on in the job when that is queued again.
         runners: How many jobs at most, at least 1.
-        job: What each of them asks for.
         logs: Folder for the batch script and the logs; every machine must see it.
-        cluster: The batch system.
 
     Raises:
         DataError: As for `run_study`; nothing was submitted.

@@ -30,12 +30,7 @@ _OUT_OF_RANGE = ("greater_than", "greater_than_equal", "less_than", "less_than_e
 
 @dataclass(frozen=True)
 class Mistakes:
-    """What is wrong in one file, gathered so that all of it can be said at once.
-
-    Attributes:
-        place: The file, for the message.
-        sentences: One for each mistake.
-    """
+    """What is wrong in one file, gathered so that all of it can be said at once."""
 
     place: str
     sentences: list[str] = field(default_factory=list)
@@ -45,11 +40,7 @@ class Mistakes:
         self.sentences.append(sentence)
 
     def raise_any(self) -> None:
-        """Raise what was noted.
-
-        Raises:
-            SettingsError: There was a mistake.
-        """
+        """Raise what was noted, if anything, as one SettingsError."""
         if len(self.sentences) == 1:
             raise SettingsError(f"{self.place}: {self.sentences[0]}")
         if self.sentences:
@@ -58,18 +49,13 @@ class Mistakes:
 
 
 def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> T | None:
-    """A dataclass from a table of a study file.
+    """A dataclass from a table of a study file; None when something is wrong.
 
     Types are strict: 1 is a number, "1" and true are not. Lists become tuples.
 
     Args:
         kind: The dataclass; its own checks run too.
-        table: What the file has there.
         where: The path of the table, as in "[training]".
-        mistakes: Where to note what is wrong.
-
-    Returns:
-        The settings, or None when something is wrong.
     """
     if not isinstance(table, Mapping):
         mistakes.add(f"{where} is {_shown(table)}; write a line {where}, and its settings below it")
@@ -112,11 +98,7 @@ def _inner_tables(kind: type) -> dict[str, type]:
 
 
 def settings_of(kind: type[T], plain: object) -> T:
-    """Settings from the JSON values that were made of them.
-
-    Raises:
-        SettingsError: The values are no such settings: another version of transferscope wrote them.
-    """
+    """Settings from the JSON values that were made of them; a SettingsError if they are none of this version."""
     mistakes = Mistakes(f"a stored {kind.__name__}")
     settings = read_table(kind, plain, "", mistakes)
     mistakes.raise_any()
@@ -125,12 +107,7 @@ def settings_of(kind: type[T], plain: object) -> T:
 
 
 def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a table of a study file, with what the docstring of its settings says of each.
-
-    Args:
-        kind: The dataclass.
-        definitions: Where the schemas of tables within it go; "#/definitions/NAME" refers to them.
-    """
+    """The JSON Schema of a table with what its settings' docstring says of each; tables within go to `definitions`."""
     schema = _model(kind).model_json_schema(ref_template="#/definitions/{model}")
     for name, inner in schema.pop("$defs", {}).items():
         definitions[name] = {"additionalProperties": False, **inner}

@@ -139,8 +139,7 @@ def _tuning_notes(tuned: Tuned | None) -> dict[str, Any]:
 def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
     """Measure a diagnostic at the steps that its settings ask for; the end has step None, as final values have.
 
-    The networks come from the files of the method cell; if they are gone (or were never kept, because the diagnostic
-    was asked for later), the method is fitted again, which gives the same networks.
+    Networks whose files are gone, or were never kept, are made by fitting the method again, which gives the same.
     """
     recipe = DiagnoseRecipe.from_payload(cell.payload)
     started = time.perf_counter()

@@ -1,8 +1,7 @@
 """CIFAR-10: small photographs of ten things (Krizhevsky, technical report, 2009), out of pickles that are not run.
 
-A pickle is a program: it names functions and calls them. The reader below answers the three names that NumPy's pickles
-of arrays use with stand-ins that only remember what they were given, and refuses every other name. The array is then
-made from the remembered shape and bytes.
+A pickle is a program. The reader below answers the three names that NumPy's pickles of arrays use with stand-ins that
+only remember what they were given, and refuses every other name.
 """
 
 import io
@@ -24,14 +23,7 @@ _BYTE_TYPES = ("u1", b"u1")
 
 
 def read_array_pickle(content: bytes, *, name: str) -> dict[str, Any]:
-    """Decode a pickled dict whose values are plain Python values and arrays of unsigned bytes.
-
-    Args:
-        content: The pickle, of Python 2 or 3.
-        name: What to call it in messages.
-
-    Returns:
-        The dict, with keys as text.
+    """Decode a pickled dict (Python 2 or 3) of plain values and arrays of unsigned bytes; its keys become text.
 
     Raises:
         CorruptDataError: It is damaged, is no dict, holds other arrays, or names anything else that should be run.
@@ -65,7 +57,6 @@ class _Array:
         self.state = state
 
     def to_array(self) -> np.ndarray:
-        """The array that the state describes."""
         _version, shape, dtype, column_major, content = self.state
         if not isinstance(dtype, _Type) or dtype.code not in _BYTE_TYPES:
             raise pickle.UnpicklingError("an array of other things than bytes")

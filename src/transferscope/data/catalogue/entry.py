@@ -31,7 +31,6 @@ class RemoteFile:
     """An original file of a data set.
 
     Attributes:
-        name: Its name on disk.
         addresses: Where it can be had, the first that answers is used.
         md5: Its published MD5 checksum, 32 hexadecimal digits.
     """
@@ -46,13 +45,11 @@ class CatalogueEntry:
     """A data set that can be asked for by name.
 
     Attributes:
-        name: The name.
         title: One line: what is on the images, how many, how large.
         licence: The licence of the data, or "none stated".
         home: The page that describes the data.
         classes: The name of each class in label order.
         files: The original files; none for data that come with a package.
-        decode: Reads them.
     """
 
     name: str
@@ -70,17 +67,10 @@ _CHUNK = 2**16  # bytes
 
 
 def download(file: RemoteFile, folder: Path) -> Path:
-    """Fetch a file into a folder, unless it is there already and whole.
+    """Fetch a file into a folder, made if absent, unless it is there already and whole.
 
     The file is written under a temporary name, checked, and renamed, so that a file under its own name is complete.
     A wrong file under that name is replaced. Every address is tried three times before the next one is.
-
-    Args:
-        file: What to fetch.
-        folder: Where to put it; made if absent.
-
-    Returns:
-        Its path.
 
     Raises:
         MissingDataError: No address could be reached.
@@ -166,16 +156,10 @@ class Location:
 
 
 def locate(entry: CatalogueEntry) -> Location:
-    """Find a data set on this computer, without the network.
+    """Find a data set on this computer, without the network: the first place that has all of it.
 
     TRANSFERSCOPE_DATA may hold `NAME.npz`, or the original files, by themselves or in a sub-folder NAME; in NAME, "_"
     may stand for "-". The cache holds original files that were downloaded before.
-
-    Args:
-        entry: The data set.
-
-    Returns:
-        The first place that has all of it.
 
     Raises:
         CorruptDataError: The sub-folder NAME holds an original file with another checksum than the published one.
@@ -201,13 +185,7 @@ def places(entry: CatalogueEntry) -> list[Path]:
 
 
 def fetch(entry: CatalogueEntry) -> Location:
-    """Find a data set, and download what is missing of it into the cache.
-
-    Args:
-        entry: The data set.
-
-    Returns:
-        Where it lies now; never "absent".
+    """Find a data set, and download what is missing of it into the cache; its form is never "absent".
 
     Raises:
         MissingDataError: It is not here and cannot be downloaded; the message says what to put where.
@@ -270,18 +248,9 @@ def _md5(path: Path) -> str:
 
 
 def read_entry(entry: CatalogueEntry, *, seed: int) -> Dataset:
-    """Read a data set of the catalogue from the first place that has it; download it if none does.
-
-    Args:
-        entry: The data set.
-        seed: Seed of the split, for a data set that comes without one.
-
-    Returns:
-        The data.
+    """Read a data set of the catalogue from the first place that has it, downloaded if none does; raises as `fetch`.
 
     Raises:
-        MissingDataError: It is not here and cannot be downloaded.
-        CorruptDataError: A file is not what it should be.
         DataError: An .npz file under its name holds other classes.
     """
     location = fetch(entry)

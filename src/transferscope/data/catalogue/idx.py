@@ -18,17 +18,7 @@ _UNSIGNED_BYTE = 0x08
 
 
 def read_idx(path: Path) -> UInt8[np.ndarray, "..."]:
-    """Read a gzipped idx file of unsigned bytes.
-
-    Args:
-        path: The file.
-
-    Returns:
-        The array, with the axes that the header gives.
-
-    Raises:
-        CorruptDataError: It is no such file, or shorter or longer than its header says.
-    """
+    """Read a gzipped idx file of unsigned bytes; a CorruptDataError if it is none, or of another length."""
     try:
         with gzip.open(path) as stream:
             content = stream.read()
@@ -48,28 +38,15 @@ def read_idx(path: Path) -> UInt8[np.ndarray, "..."]:
 
 
 def idx_files(*, address: str, mirror: str, md5: Mapping[str, str]) -> tuple[RemoteFile, ...]:
-    """The four files of a data set in MNIST's layout.
-
-    Args:
-        address: The address of their folder, ending in "/".
-        mirror: Another address of the same files.
-        md5: The checksum of each, by file name.
-
-    Returns:
-        The files.
-    """
+    """The four files of a data set in MNIST's layout; the address of their folder ends in "/"."""
     return tuple(RemoteFile(name, (address + name, mirror + name), checksum) for name, checksum in md5.items())
 
 
 def decode_idx(files: Mapping[str, Path], classes: tuple[str, ...]) -> Parts:
-    """Read the four files of a data set in MNIST's layout.
+    """Read the four files of a data set in MNIST's layout; images are uint8 (N, 1, H, W).
 
     Args:
         files: Where `train-images-idx3-ubyte.gz`, `train-labels-idx1-ubyte.gz` and the two of `t10k` lie.
-        classes: The name of each class.
-
-    Returns:
-        The training and the test set: images uint8 (N, 1, H, W).
 
     Raises:
         CorruptDataError: A file is not what it should be.

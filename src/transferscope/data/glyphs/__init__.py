@@ -1,8 +1,7 @@
 """Rendered characters: a synthetic source without end, with its complexity as settings.
 
-`glyphs(n, settings, seed=...)` makes images from any index on, `load_glyphs(...)` a data set. A character is rendered
-once per font as a field of distances to its outline (`atlas`); an image samples that field at a random pose (`layer`),
-and is painted and lit (`scene`), many images at a time.
+`atlas` renders a character once per font, as distances to its outline; `layer` samples these at a random pose; `scene`
+paints and lights the images, many at a time.
 """
 
 from functools import lru_cache
@@ -33,7 +32,6 @@ def glyphs(n: int, settings: GlyphSettings = _DEFAULT, *, seed: int, start: int 
 
     Args:
         n: Number of images, at least 1.
-        settings: What they look like.
         seed: Seed of everything random, at least 0.
         start: Index of the first image, at least 0.
 
@@ -79,16 +77,12 @@ def load_glyphs(
     Args:
         n_train: Number of training images, 1 to 2^40.
         n_test: Number of test images, at least 1; the same whatever `n_train`.
-        settings: What the images look like.
         seed: Seed of everything random, at least 0.
 
     Returns:
         The data set; its provenance names the settings, the seed, the fonts and the version of Pillow.
 
-    Raises:
-        SettingsError: A number is out of its range.
-        MissingDataError: The folder of fonts does not exist or holds none.
-        DataError: No font has all the characters.
+    Raises as `glyphs`.
     """
     fonts = make_atlas(settings.fonts, settings.characters).fonts
     return Dataset(

@@ -23,10 +23,6 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
     Args:
         folder: Where to look for .ttf and .otf files; None for the text fonts that come with matplotlib (its fonts of
             mathematical symbols have no plain characters at their places).
-        characters: What a font must be able to show.
-
-    Returns:
-        At least one font file.
 
     Raises:
         MissingDataError: The folder does not exist or holds no font.
@@ -50,11 +46,7 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
 
 
 def load_font(file: Path, size: int) -> ImageFont.FreeTypeFont:
-    """A font at `size` pixels per em; characters are placed by the basic rules, so that every machine agrees.
-
-    Raises:
-        DataError: The file is no font.
-    """
+    """A font at `size` pixels per em, placed by the basic rules so that machines agree; a DataError if it is none."""
     require_regular(file, "a .ttf or .otf file")
     try:
         return ImageFont.truetype(str(file), size, layout_engine=ImageFont.Layout.BASIC)
@@ -104,8 +96,6 @@ class Atlas:
         """Distances at any points, by bilinear interpolation.
 
         Args:
-            font: Index of the font of each image, shape (n,).
-            character: Index of the character, shape (n,).
             x: Abscissae in the character's cell, -1 (left) to 1 (right); nothing is drawn outside.
             y: Ordinates, -1 (top) to 1 (bottom).
 
@@ -135,19 +125,7 @@ class Atlas:
 
 @lru_cache(maxsize=8)
 def make_atlas(folder: str | None, characters: str) -> Atlas:
-    """The distance fields of `characters` in every font that has them; kept for the next call.
-
-    Args:
-        folder: Folder of fonts; None for those that come with matplotlib.
-        characters: What to render.
-
-    Returns:
-        The atlas.
-
-    Raises:
-        MissingDataError: The folder does not exist or holds no font.
-        DataError: No font has all the characters.
-    """
+    """The distance fields of `characters` in every font of `find_fonts`, which raises; kept for the next call."""
     fonts = find_fonts(folder, characters)
     distances = np.stack([_font_distances(file, characters) for file in fonts])
     distances.setflags(write=False)

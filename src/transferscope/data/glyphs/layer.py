@@ -44,9 +44,6 @@ def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses
     Args:
         uniforms: Shape (n, `N_POSE_DRAWS`), in [0, 1).
         strength: 0 for upright characters of the same size in the middle.
-
-    Returns:
-        The poses.
     """
     signed = (2 * uniforms - 1).astype(np.float32)
     angle = signed[:, 0] * np.float32(strength * np.deg2rad(17))
@@ -62,14 +59,7 @@ def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses
 
 
 def wobble_basis(size: int) -> Float[np.ndarray, "16 P"]:
-    """Weights of the 4 x 4 knots at every pixel of an image: products of cubic Bernstein polynomials.
-
-    Args:
-        size: Height and width of the image.
-
-    Returns:
-        Shape (16, size * size), float32; columns sum to 1.
-    """
+    """Weights (16, P) of the 4 x 4 knots at every pixel: products of cubic Bernstein polynomials; columns sum to 1."""
     t = (np.arange(size) + 0.5) / size
     cubic = np.stack([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3])
     products: np.ndarray = np.einsum("iy,jx->ijyx", cubic, cubic).reshape(_KNOTS**2, size * size)
@@ -125,7 +115,6 @@ class Layer:
         depth: Distance from the outline in canvas units, positive inside; shape (n, P).
         u: Abscissa of every pixel in the character's cell, where its surface is painted; shape (n, P).
         v: Ordinate in the cell; shape (n, P).
-        pixel: Side of a pixel in the unit of the canvas.
     """
 
     character: Int[np.ndarray, " n"]
@@ -142,18 +131,7 @@ class Layer:
 def place(
     atlas: Atlas, font: Int[np.ndarray, " n"], character: Int[np.ndarray, " n"], poses: Poses, canvas: Canvas
 ) -> Layer:
-    """Put one character on each of n canvases.
-
-    Args:
-        atlas: The characters.
-        font: Index of the font, shape (n,).
-        character: Index of the character, shape (n,).
-        poses: Where and how.
-        canvas: What they are drawn on.
-
-    Returns:
-        The layer.
-    """
+    """Put one character on each of n canvases."""
     x = canvas.x - poses.shift[:, :1]
     y = canvas.y - poses.shift[:, 1:]
     to_cell = poses.inverse[:, :, :, None]

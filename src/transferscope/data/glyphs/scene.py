@@ -51,7 +51,6 @@ class GlyphSettings:
     fonts: str | None = None
 
     def __post_init__(self) -> None:
-        """Check every range."""
         if not self.characters or len(set(self.characters)) != len(self.characters):
             raise SettingsError(f"characters = {self.characters!r} must name at least one, and each only once")
         if any(character.isspace() for character in self.characters):
@@ -91,8 +90,6 @@ def backgrounds(uniforms: Float[np.ndarray, "n width"], n_channels: int, canvas:
 
     Args:
         uniforms: Shape (n, `n_background_draws(size)`), in [0, 1).
-        n_channels: 1, or 3 for coloured textures.
-        canvas: Where they are painted.
 
     Returns:
         Brightness in [0, 0.65], mostly darker than characters; shape (n, C, P).
@@ -121,10 +118,6 @@ def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
 
     The k-th character has stripes at the angle k * golden ratio * pi, with one of three widths. They are painted on
     the character and move with it.
-
-    Args:
-        layer: The characters.
-        n_channels: 1, or 3 for coloured stripes.
 
     Returns:
         Brightness in [0, 1], shape (n, C, P).
@@ -164,8 +157,6 @@ def shading(
     Args:
         uniforms: Shape (n, `_N_LIGHT_DRAWS`), in [0, 1).
         height: Distance inside the outline of the topmost character, at most 0 elsewhere; canvas units, shape (n, P).
-        n_channels: 1, or 3 for coloured light.
-        canvas: Where it falls.
 
     Returns:
         Factor of the scene's brightness, at least 0; shape (n, C, P).
@@ -199,12 +190,7 @@ _WHITE = np.float32(1)
 
 @dataclass(frozen=True)
 class Scenes:
-    """Finished images.
-
-    Attributes:
-        images: Shape (n, C, size, size).
-        labels: Index of the labelled character, shape (n,).
-    """
+    """Finished images (n, C, size, size), and the index of the labelled character of each (n,)."""
 
     images: UInt8[np.ndarray, "n C size size"]
     labels: Int[np.ndarray, " n"]
@@ -215,17 +201,6 @@ def render(n: int, settings: GlyphSettings, atlas: Atlas, canvas: Canvas, *, see
 
     Each aspect of a scene has random numbers of its own, so that two settings that differ in the light alone show the
     same characters in the same poses.
-
-    Args:
-        n: Number of images, at least 1.
-        settings: What they look like.
-        atlas: The characters of these settings.
-        canvas: The canvas of these settings.
-        seed: Seed of the random numbers, at least 0.
-        start: Index of the first image, at least 0.
-
-    Returns:
-        The images with their labels.
     """
     subject = uniform_rows(n, 2 + N_POSE_DRAWS, seed=seed, purpose="glyphs/subject", start=start)
     labels = _pick(subject[:, 0], len(settings.characters))

@@ -1,8 +1,6 @@
 """Rendered scenes of solids: a synthetic source without end, with its complexity and its task as settings.
 
-`scenes(n, settings, seed=...)` makes images from any index on, `load_scenes(...)` a data set. Solids are given by
-distances to their surface (`solids`), stand where random numbers say (`layout`), and are met by rays, lit and shaded
-(`render`), many images at a time; what is to be learnt of them is in `labels`.
+`solids` gives distances to surfaces, `layout` what stands where, `render` rays and shading, `labels` what is learnt.
 """
 
 from dataclasses import replace
@@ -30,7 +28,6 @@ def scenes(n: int, settings: SceneSettings = _DEFAULT, *, seed: int, start: int 
 
     Args:
         n: Number of images, at least 1.
-        settings: What they look like and what their labels are.
         seed: Seed of everything random, at least 0.
         start: Index of the first image, at least 0.
 
@@ -71,7 +68,6 @@ def load_scenes(
     Args:
         n_train: Number of training images, 1 to 2^40.
         n_test: Number of test images, at least 1; the same whatever `n_train`.
-        settings: What the images look like and what their labels are.
         seed: Seed of everything random, at least 0.
 
     Returns:

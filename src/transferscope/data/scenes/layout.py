@@ -19,7 +19,6 @@ class Objects:
     """The solids of n scenes, padded to the same number m; lengths in units of the largest solid's radius.
 
     Attributes:
-        present: Which of them there are.
         kind: Index of the kind of each.
         centre: Where its bounding sphere is; the floor is z = 0.
         radius: Of its bounding sphere.
@@ -42,7 +41,6 @@ class View:
     """Camera, light and walls of n scenes.
 
     Attributes:
-        eye: Where the camera is.
         axes: Unit vectors to the right, upwards and forwards, as rows.
         spread: Half the height of the image over its distance from the eye.
         light: Unit vector towards the light.

@@ -40,14 +40,7 @@ class Scenes:
 
 
 def render(n: int, settings: SceneSettings, *, seed: int, start: int) -> Scenes:
-    """The scenes start, ..., start + n - 1 of a seed.
-
-    Args:
-        n: Number of scenes, at least 1.
-        settings: What they look like.
-        seed: Seed of the random numbers, at least 0.
-        start: Index of the first scene, at least 0.
-    """
+    """The scenes start, ..., start + n - 1 of a seed."""
     objects, view = draw_objects(n, settings, seed=seed, start=start), draw_view(n, settings, seed=seed, start=start)
     solids = _Solids(objects, settings.kinds)
     side = _SAMPLES * settings.size

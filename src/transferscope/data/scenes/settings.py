@@ -53,7 +53,6 @@ class SceneSettings:
     grid: int = 8
 
     def __post_init__(self) -> None:
-        """Check every range."""
         if len(self.kinds) < 2 or len(set(self.kinds)) != len(self.kinds):
             raise SettingsError(f"kinds = {', '.join(self.kinds)!r} must name at least two, and each only once")
         for kind in self.kinds:

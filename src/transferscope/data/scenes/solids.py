@@ -164,11 +164,9 @@ def trace(
     """Where rays first meet a solid, in its own coordinates.
 
     Args:
-        solid: The kind.
         origin: Where the rays begin, x, y and z.
         direction: Unit vectors.
         proportions: Of the solid that each ray may meet.
-        first: Distance along each ray from which on the solid may lie.
         last: Distance up to which it may lie.
 
     Returns:

@@ -54,7 +54,6 @@ def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Da
     """Change a data set step by step, for controlled similarity of source and target.
 
     Args:
-        dataset: What to change; it stays as it is.
         names: Transforms in order, each "name" or "name:argument", as in ("resize:28", "grey").
         seed: Seed of the random ones; the same seed gives two data sets the same pixel permutation.
 
@@ -92,15 +91,7 @@ def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Da
 
 
 def check_transforms(names: Sequence[str]) -> None:
-    """Refuse transforms that do not exist or are written wrongly, before any data are read.
-
-    Args:
-        names: As in `apply_transforms`.
-
-    Raises:
-        UnknownNameError: There is no such transform.
-        SettingsError: An argument is missing or superfluous.
-    """
+    """Refuse transforms that do not exist (UnknownNameError) or are written wrongly (SettingsError)."""
     for spec in names:
         name, _, argument = spec.partition(":")
         if name not in TRANSFORMS:

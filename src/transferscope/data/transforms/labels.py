@@ -20,11 +20,6 @@ def relabel(dataset: Dataset, argument: str, seed: int) -> Dataset:
     quantiles of the training images, so that they are equally large there. Inputs stay what they were, and the task
     has nothing to do with the old one (Liu et al. 2019, section 5.1, relabel images by their colour).
 
-    Args:
-        dataset: Images with class labels.
-        argument: "brightness" or "colour".
-        seed: Unused.
-
     Returns:
         The data set with new labels and class names such as "brightness 1 of 10".
 
@@ -57,12 +52,7 @@ def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
     The examples are drawn at random, and each gets one of the other classes, all equally likely.
 
     Args:
-        dataset: Examples with class labels.
         argument: The share, in [0, 1]; rounded to a whole number of examples.
-        seed: Seed of the draws.
-
-    Returns:
-        The data set with noisy training labels.
 
     Raises:
         DataError: The labels are numbers, or there is one class only.
@@ -96,11 +86,7 @@ def brightness(images: Images) -> Float[np.ndarray, " N"]:
 
 
 def redness(images: Images) -> Float[np.ndarray, " N"]:
-    """Mean red minus mean blue of each image (N, 3, H, W), in its own unit.
-
-    Raises:
-        DataError: The images have no three channels.
-    """
+    """Mean red minus mean blue of each image (N, 3, H, W), in its own unit; a DataError without three channels."""
     if images.shape[1] != 3:
         raise DataError(f"images have {images.shape[1]} channels; relabel:colour needs red, green and blue")
     red, blue = images[:, :1], images[:, 2:]
@@ -130,15 +116,7 @@ def _n_classes(dataset: Dataset, name: str) -> int:
 def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Keep a range of the training examples in their original order, so that two sets can be disjoint parts of one.
 
-    "train-rows:0-500" keeps the first 500; "train-rows:500-2000" begins where that ends.
-
-    Args:
-        dataset: What to change.
-        argument: "FIRST-END" with 0 <= FIRST < END; END is not included.
-        seed: Unused.
-
-    Returns:
-        The data set with fewer training examples; its test set is the same.
+    "train-rows:0-500" keeps the first 500; "train-rows:500-2000" begins where that ends. The test set stays.
 
     Raises:
         SettingsError: The argument is no such range.
@@ -159,15 +137,7 @@ def only_classes(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Keep the examples of some classes, so that two sets can be different classes of one.
 
     "classes:0-5" keeps the first five, in the order of the data set's classes; "classes:cat+dog" those of these names.
-
-    Args:
-        dataset: What to change.
-        argument: "FIRST-END" with 0 <= FIRST < END, END not included, or names of classes with "+" between them.
-        seed: Unused.
-
-    Returns:
-        The data set with these classes alone, training and test examples in their original order. Classes keep their
-        order in the data set.
+    Classes and examples keep their order.
 
     Raises:
         DataError: There are no such classes, fewer than two, or one without a training or a test example; or the labels

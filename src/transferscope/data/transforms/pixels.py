@@ -18,7 +18,6 @@ def map_images(dataset: Dataset, change: Callable[[np.ndarray], np.ndarray]) -> 
     """The data set with the same change made to training and test images.
 
     Args:
-        dataset: Images with their labels.
         change: Takes images (N, C, H, W) and returns images; it must not look at one image to change another.
 
     Returns:
@@ -32,11 +31,7 @@ def map_images(dataset: Dataset, change: Callable[[np.ndarray], np.ndarray]) -> 
 
 
 def check_images(dataset: Dataset) -> None:
-    """Refuse a data set whose inputs are not images.
-
-    Raises:
-        DataError: The inputs are no images.
-    """
+    """Refuse, with a DataError, a data set whose inputs are not images."""
     if not dataset.train.is_image:
         raise DataError(
             f"{dataset.name} has inputs of shape {dataset.train.input_shape}; this transform needs images (channels, "
@@ -45,15 +40,7 @@ def check_images(dataset: Dataset) -> None:
 
 
 def side_of_images(text: str, what: str) -> int:
-    """The argument of a transform read as the height and width of images in pixels.
-
-    Args:
-        text: The argument as written after the colon.
-        what: The transform with a good argument, for the message.
-
-    Raises:
-        SettingsError: It is no whole number, or too large or small for a side.
-    """
+    """The argument of a transform as the height and width of images in pixels; a SettingsError if it is none."""
     if not text.isdecimal() or int(text) < 1:
         raise SettingsError(
             f"a transform was given the argument {text!r}; expected a whole number >= 1, as in {what!r}"
@@ -125,12 +112,7 @@ def permuted(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 
 def pad(dataset: Dataset, argument: str, seed: int) -> Dataset:
-    """Black borders up to a square of the given side, the image in the middle ("pad:32").
-
-    Raises:
-        DataError: The inputs are no images, or larger than that.
-        SettingsError: The argument is no whole number.
-    """
+    """Black borders up to a square of the given side, the image in the middle ("pad:32"); a DataError if larger."""
     side = side_of_images(argument, "pad:32")
     return map_images(dataset, lambda images: _padded(images, side))
 
@@ -173,12 +155,7 @@ def resize(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Square images of the given side, by antialiased interpolation ("resize:28", bilinear; "resize:28:bicubic").
 
     Args:
-        dataset: Images of any size.
         argument: Height and width in pixels, and one of `KERNELS` where it is another than bilinear.
-        seed: Unused.
-
-    Returns:
-        The data set with images (N, C, side, side) of the same type.
 
     Raises:
         DataError: The inputs are no images.
@@ -196,7 +173,6 @@ def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
     Raises:
         DataError: The inputs are no images, or smaller than that.
-        SettingsError: The argument is no whole number.
     """
     side = side_of_images(argument, "crop:4")
     return map_images(dataset, lambda images: _cropped(images, side))
@@ -216,7 +192,6 @@ def resized(images: Images, side: int, kernel: str = "bilinear") -> Reshaped:
     Bytes come out the same on every processor: the weights are whole numbers of 2^-22, so that all sums are exact.
 
     Args:
-        images: Shape (N, C, H, W).
         side: New height and width, at least 1.
         kernel: One of `KERNELS`.
 

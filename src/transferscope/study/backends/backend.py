@@ -29,12 +29,7 @@ from transferscope.study.context import CellTimeout, RunFailed, Work, WorkContex
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """A cell has got further.
-
-    Attributes:
-        key: The cell.
-        share: How much of it is done, in [0, 1].
-    """
+    """A cell has got further: `share`, in [0, 1], is done."""
 
     key: str
     share: float
@@ -42,12 +37,7 @@ class Advanced:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A cell is done.
-
-    Attributes:
-        key: The cell.
-        outcome: What came of it.
-    """
+    """A cell is done."""
 
     key: str
     outcome: Outcome
@@ -55,12 +45,7 @@ class Finished:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A cell has failed.
-
-    Attributes:
-        key: The cell.
-        failure: Why.
-    """
+    """A cell has failed."""
 
     key: str
     failure: Failure
@@ -105,11 +90,7 @@ _DISK_SIGNS = ("no space left on device", "disk quota exceeded", "file write fai
 
 
 def find_work(name: str) -> Work:
-    """The function with a dotted name, as in "package.module:function".
-
-    Raises:
-        SettingsError: There is none.
-    """
+    """The function with a dotted name, as in "package.module:function"; a SettingsError if there is none."""
     module, _, function = name.partition(":")
     try:
         work: Work = getattr(import_module(module), function)
@@ -152,12 +133,9 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
 
 @contextmanager
 def thread_limit(threads: int) -> Iterator[None]:
-    """Compute with so many threads, in torch and in the libraries below NumPy and SciPy; the same as before afterwards.
+    """Compute with so many threads, at least 1, in torch and in the libraries below NumPy and SciPy, until the end.
 
     Sums of floating-point numbers depend on how they are divided among threads.
-
-    Args:
-        threads: At least 1.
     """
     torch = sys.modules.get("torch")  # only if the work uses it
     before = None if torch is None else torch.get_num_threads()
@@ -212,8 +190,6 @@ class InlineBackend:
     """Does one cell at a time, while its messages are waited for.
 
     Args:
-        work: Dotted name of the work.
-        context: Where cells are done.
         seconds: How long a cell may take; one that tells no progress cannot be stopped here. None for no limit.
 
     Raises:

@@ -12,9 +12,6 @@ def backend_of(engine: EngineSettings, work: str, context: WorkContext, *, n_cel
     """A backend that has not been entered yet.
 
     Args:
-        engine: Which one, how many processes, what cells ask for, and how long each may take.
-        work: Dotted name of the work.
-        context: Where cells are done.
         n_cells: How many cells there are; more processes than these are not started.
 
     Raises:

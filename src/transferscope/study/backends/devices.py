@@ -72,21 +72,13 @@ class Spread:
         return self._given or max(1, min(sum(self._room.values()), self._at_most))
 
     def measured(self, peak: int) -> None:
-        """Take note of what a cell used.
-
-        Args:
-            peak: The most memory of a GPU that it had allocated, in bytes; the largest cell so far counts.
-        """
+        """Take note of the peak memory of a GPU, in bytes, that a cell used; the largest so far counts."""
         self._largest = max(self._largest, peak)
         for gpu in self._gpus:
             fitting = int(_USABLE * gpu.memory) // (self._largest + _BYTES_PER_PROCESS)
             self._room[gpu.name] = max(1, min(fitting, WORKERS_PER_GPU))
 
     def next(self, taken: Iterable[str]) -> str:
-        """The GPU for one process more: that with the most room left.
-
-        Args:
-            taken: The GPUs of the processes that there are, one entry for each.
-        """
+        """The GPU for one process more: that with the most room left."""
         busy = Counter(taken)
         return max(self._gpus, key=lambda gpu: (self._room[gpu.name] - busy[gpu.name], -busy[gpu.name])).name

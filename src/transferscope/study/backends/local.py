@@ -67,8 +67,6 @@ class LocalBackend:
     process that a signal has stopped for a while counts as dead.
 
     Args:
-        work: Dotted name of the work.
-        context: Where cells are done.
         workers: How many processes, at least 1; each is started when it is first needed.
         seconds: How long a cell may take, all attempts together; None for no limit.
         spread: Over which GPUs the processes are spread, which then says how many there are; None for none.
@@ -243,7 +241,6 @@ def _lost(exit_code: int | None) -> Failure:
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Environment variables for processes started within."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:
@@ -285,11 +282,7 @@ BYTES_PER_WORKER = 1_500_000_000
 
 
 def default_workers(device: str) -> int:
-    """As many processes as there are physical cores and memory allows, at least 1; on each GPU a few at most.
-
-    Args:
-        device: "auto", "cpu", "cuda", "cuda:1" or "mps".
-    """
+    """As many processes as there are physical cores and memory allows, at least 1; on each GPU a few at most."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cores = min(psutil.cpu_count(logical=False) or usable, usable)
     room = memory_free() // BYTES_PER_WORKER

@@ -40,12 +40,7 @@ NEW_CLUSTER = "local"
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """What the process that gives cells to Ray expects of the nodes.
-
-    Attributes:
-        mark: What it has written into the folder of networks.
-        version: Its version of transferscope.
-    """
+    """What the process that gives cells to Ray expects of the nodes: a mark in the folder of networks, a version."""
 
     mark: str
     version: str
@@ -60,11 +55,7 @@ class Driver:
         return cls(mark.read_text(encoding="ascii"), version("transferscope"))
 
     def check(self, folder: Path) -> None:
-        """Make sure that this node sees the driver's folder of networks, and runs its version.
-
-        Raises:
-            SettingsError: It does not.
-        """
+        """Refuse, with a SettingsError, a node that does not see the driver's folder or runs another version."""
         own = version("transferscope")
         if own != self.version:
             raise SettingsError(
@@ -97,7 +88,6 @@ class RayBackend:
 
     Args:
         work: Dotted name of the work; every node must be able to import it.
-        context: Where cells are done.
         workers: How many cells are given to Ray at a time; None for as many as the cluster has room for.
         seconds: How long a cell may take; None for no limit.
         address: Of a cluster, as `ray.init` takes it ("auto", "10.0.0.1:6379", "ray://head:10001"); None for that in
@@ -218,18 +208,7 @@ class RayBackend:
 def do_cell(
     work: str, cell: PlannedCell, context: WorkContext, seconds: float | None, driver: Driver
 ) -> Finished | Failed:
-    """What a task does: one cell, in a process of Ray.
-
-    Args:
-        work: Dotted name of the work.
-        cell: The cell.
-        context: Where cells are done.
-        seconds: How long it may take; None for no limit.
-        driver: Who wants it done.
-
-    Raises:
-        SettingsError: This node cannot do cells of the study.
-    """
+    """What a task does: one cell, in a process of Ray; a SettingsError on a node that cannot."""
     driver.check(context.files)
     keep_freed_memory()
     try:
@@ -254,11 +233,7 @@ def do_cell(
 
 
 def import_ray() -> ModuleType:
-    """The package.
-
-    Raises:
-        MissingExtraError: It is not installed.
-    """
+    """The package; a MissingExtraError where it is not installed."""
     try:
         import ray
     except ImportError as error:

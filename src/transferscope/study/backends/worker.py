@@ -20,13 +20,7 @@ _LARGEST_BLOCKS = (2**30, 2**25)  # bytes; older versions of glibc take no more 
 
 
 def serve(pipe: Connection, work: str, context: WorkContext) -> None:
-    """Do cells until the pipe closes. Data that the work has loaded stay loaded from cell to cell.
-
-    Args:
-        pipe: Cells in, messages out.
-        work: Dotted name of the work.
-        context: Where cells are done.
-    """
+    """Do cells until the pipe closes. Data that the work has loaded stay loaded from cell to cell."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides what an interruption means
     _die_with_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -77,14 +71,11 @@ def _die_with_parent() -> None:
 
 
 def keep_freed_memory() -> bool:
-    """Have this process keep the memory that it frees, for its next allocations.
+    """Have this process keep the memory that it frees, for its next allocations; False without glibc.
 
     By default glibc gives blocks above 32 MB back to the system as soon as they are freed and gets them again, page by
     page, in the next step: up to two fifths of the time of training a convolutional network on a CPU. It costs that the
     process stays as large as it ever was, so it is for processes of our own.
-
-    Returns:
-        Whether the allocator took the setting; False without glibc.
     """
     if sys.platform != "linux":
         return False

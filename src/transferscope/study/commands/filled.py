@@ -24,10 +24,8 @@ class Job:
     """What the cells of one arm share.
 
     Attributes:
-        command: The command with its placeholders.
         values: What fills them, but for `OWN`; "source" is "" for an arm without one.
         shell: Whether /bin/sh reads the command; otherwise it is split into words, which are filled one by one.
-        folder: Where it runs.
         files: SHA-256 of the files that it names, by the names, seen from the folder.
         score: "FILE:KEY" of the score.
         is_share: Whether the score is to be between 0 and 1.
@@ -49,11 +47,7 @@ class Job:
 
     @classmethod
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
-        """The job that `as_payload` wrote down.
-
-        Raises:
-            SettingsError: The store is damaged, or another version wrote it.
-        """
+        """The job that `as_payload` wrote down; a SettingsError if the store is damaged or of another version."""
         try:
             return cls(**{name: payload[name] for name in cls.__slots__})
         except KeyError as error:
@@ -69,12 +63,7 @@ class Job:
         return f"{self.command} [{hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]}]"
 
     def words(self, labels: Mapping[str, Any], *, out: str) -> list[str]:
-        """The program and its arguments for one run.
-
-        Args:
-            labels: Of the cell: "n_target" and "seed".
-            out: Folder for what the run writes.
-        """
+        """The program and its arguments for one run with these labels ("n_target", "seed"), which writes into `out`."""
         own: dict[str, Value] = {"labels": int(labels["n_target"]), "seed": int(labels["seed"]), "out": out}
         values = {**self.values, **own}
         if self.shell:
@@ -139,11 +128,7 @@ def placeholders(command: str) -> set[str]:
 
 
 def digest_of(path: Path) -> str:
-    """SHA-256 of a file.
-
-    Raises:
-        MissingDataError: There is none.
-    """
+    """SHA-256 of a file; a MissingDataError if there is none."""
     try:
         stat = path.stat()
     except OSError as error:

@@ -1,8 +1,7 @@
 """A program of its own, which starts a command and ends it, with all its children, when whoever wanted it is gone.
 
-A process that is killed (kill -9, for want of memory) cleans up nothing, so that what it has started would run on, and
-its successor would start the same again. Hence this process between the two: it holds the reading end of a pipe, of
-which the worker alone has the other, and the system closes that however the worker ends. It imports no package, so that
+A process that is killed cleans up nothing, so that what it has started would run on beside what its successor starts.
+This one holds the reading end of a pipe that the system closes however the worker ends. It imports no package, so that
 it starts at once: `python -I -S guard.py ALIVE REPORT COMMAND...`.
 """
 

@@ -21,11 +21,7 @@ WORK = "transferscope.study.commands.run:work"
 
 
 def plan_commands(spec: CommandSpec) -> StudyPlan:
-    """The cells of a study of commands.
-
-    Raises:
-        MissingDataError: A pattern of `files` has no file.
-    """
+    """The cells of a study of commands; a MissingDataError where a pattern of `files` has no file."""
     facts = {
         "measure": spec.run.measure.as_json(),
         "controls": list(dict.fromkeys(arm.method for arm in spec.arms if arm.source is None)),

@@ -112,9 +112,7 @@ class Ended:
 
     Attributes:
         status: Its exit status; -n after signal n.
-        seconds: What it took.
         peak_memory: The most of any of its processes, in bytes; 0 where that is not known.
-        output: The end of what it printed.
     """
 
     status: int
@@ -129,10 +127,7 @@ def run(
     """Run a command to its end, below a guard that ends it with this process.
 
     Args:
-        words: The program and its arguments.
-        folder: Where it runs.
         log: Where what it prints goes: the first and the last `MOST_OUTPUT` bytes.
-        environment: Its environment.
         context: Says how long it may take, and is told that it goes on.
 
     Raises:
@@ -201,12 +196,7 @@ def _end(watcher: "subprocess.Popen[bytes]", said: bytes) -> None:
 
 
 class _Output:
-    """Reads what a command prints, in a thread, and keeps its beginning and its end.
-
-    Args:
-        source: Where it comes from.
-        log: Where it goes: the beginning at once, so that it can be followed, the end at the end.
-    """
+    """Reads what a command prints, in a thread; the log gets the beginning at once and the end at the end."""
 
     def __init__(self, source: int, log: Path) -> None:
         self._source, self._log = source, log
@@ -241,14 +231,12 @@ class _Output:
             log.write(part)
 
     def close(self) -> None:
-        """End it; what has been printed before is read to the end, unless a process that is not of the command's
-        group still holds its output."""
+        """End it; what was printed before is read to the end, unless a process of another group holds the output."""
         self._thread.join(1.0)
         self._over.set()
         self._thread.join()
 
     def end(self) -> str:
-        """The end of what was printed so far."""
         return bytes(self._end[-_DETAILS:]).decode(errors="replace")
 
 

@@ -26,7 +26,6 @@ def read_numbers(score: str, out: Path) -> tuple[Record, ...]:
 
     Args:
         score: "FILE:KEY": a JSON file in the run's folder, and the key of the score; "a.b" is the key b in the table a.
-        out: The folder.
 
     Returns:
         The finite numbers by their keys: what the study is judged by can be chosen again from them without a new run.
@@ -98,8 +97,6 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
         name: A CSV file in the run's folder with a heading. Its column "score" says it; without one it is 1 where the
             columns "prediction" and "label" are the same text and 0 where not. The order of the examples is that of
             all runs.
-        out: The folder.
-        score: The score of the run.
 
     Raises:
         RunFailed: There is no such file or column, or its mean is another number than the score.

@@ -61,7 +61,6 @@ class RunSettings:
     shell: bool = False
 
     def __post_init__(self) -> None:
-        """Check what can be seen from here."""
         check_settings(self)
         file, _, key = self.score.partition(":")
         for setting, path in (("score", file), ("predictions", self.predictions)):
@@ -90,7 +89,6 @@ class CommandArm:
     """One arm of a study of commands.
 
     Attributes:
-        table: The name of its table.
         method: That with what tells it from other arms of the table, as in "lora rank=8".
         source: What it transfers from; None for an arm without a source.
         job: Its command with its values; no file has been looked for.
@@ -107,14 +105,8 @@ class CommandSpec:
     """A study whose trainer is a command, as its file says.
 
     Attributes:
-        name: Its name.
         seeds: The seeds, distinct, each at least 0.
-        run: The command, and what runs are judged by.
-        arms: The arms.
-        engine: How the study is carried out.
         race: Which runs are made when only those are that can still decide; None to make all.
-        track: Programs that show the runs; None for none.
-        store: Path or URL of the store.
         files: As in `StudySpec`.
     """
 
@@ -161,14 +153,9 @@ def is_of_commands(tables: Mapping[str, Any]) -> bool:
 
 
 def read_commands(path: Path) -> CommandSpec:
-    """The study in a file whose trainer is a command, which may be run: whoever names the file has said so by that.
+    """The study in a file whose trainer is a command, which may be run, as whoever names the file has said so by that.
 
-    Args:
-        path: A TOML file with a table [run].
-
-    Raises:
-        MissingDataError: There is no such file.
-        SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
+    Raises as `study.spec.read_spec`.
     """
     spec = parse_commands(read_toml(path), folder=path.parent.absolute(), place=str(path))
     for arm in spec.arms:
@@ -192,7 +179,6 @@ def parse_commands(tables: Mapping[str, Any], *, folder: Path, place: str = "the
     Args:
         tables: What TOML makes of a study file.
         folder: Where its commands run, absolute.
-        place: Where they are from, for messages.
 
     Raises:
         SettingsError: Something is wrong; the message names every mistake.
@@ -290,11 +276,7 @@ def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mi
 
 
 def _check_program(command: str, folder: Path, *, shell: bool) -> None:
-    """Refuse a command that nothing could start.
-
-    Raises:
-        SettingsError: It cannot be split into words, or its program is neither on the PATH nor a file.
-    """
+    """Refuse a command that cannot be split into words, or whose program is neither on the PATH nor a file."""
     if shell:
         return
     try:
@@ -310,11 +292,7 @@ def _check_program(command: str, folder: Path, *, shell: bool) -> None:
 
 
 def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
-    """Refuse values that the command has no use for, and a command that lacks values.
-
-    Raises:
-        SettingsError: One of these, or a value is neither text nor a number.
-    """
+    """Refuse values that the command has no use for or that are no text or number, and a command that lacks values."""
     for key, found in axes.items():
         if key in OWN:
             raise SettingsError(f"gives {key}, which the engine fills in; take another name")

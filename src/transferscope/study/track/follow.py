@@ -34,7 +34,6 @@ class Tracked:
     Attributes:
         id: Its key, with "-failed" where it has failed, so that another try is another run.
         name: In words, as in "fine-tune from glyphs, 50 labels, seed 0".
-        study: Name of the study.
         settings: What is the same for all of it: role, method, source, numbers of examples, seed, digits of its key.
         numbers: (name, step, value) of every finite number; step None is the end.
         failure: Why it failed; None when it is done.
@@ -89,11 +88,6 @@ _MAKERS: dict[str, Callable[[str, str, Store], Tracker]] = {
 @contextmanager
 def followed(settings: TrackSettings | None, store: Store, study: str) -> Iterator[None]:
     """Send what is stored of a study to its trackers, in a thread, until the block ends.
-
-    Args:
-        settings: Which trackers; None for none.
-        store: The store of the study.
-        study: Its name.
 
     Raises:
         MissingExtraError: A tracker's package is not installed; the block is not entered.

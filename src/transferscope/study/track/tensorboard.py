@@ -12,12 +12,7 @@ _LONGEST = 80
 
 
 class TensorBoardTracker:
-    """See `Tracker`.
-
-    Args:
-        folder: What `tensorboard --logdir` is given.
-        study: Name of the study.
-    """
+    """See `Tracker`; the folder is what `tensorboard --logdir` is given."""
 
     def __init__(self, folder: Path, study: str) -> None:
         self._folder = folder / study
