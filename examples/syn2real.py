@@ -28,7 +28,7 @@ from transferscope.data import load
 from transferscope.errors import DataError
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.figures.style import drawing
-from transferscope.scaling import fit_hierarchical, fit_law, fit_surface
+from transferscope.scaling import extrapolate, fit_hierarchical, fit_law, fit_surface
 from transferscope.scaling.advice import advise
 from transferscope.scaling.observations import Observations, observe
 from transferscope.store import Store
@@ -163,14 +163,17 @@ def over_seeds(values: np.ndarray) -> dict[str, float]:
 
 
 def held_out(rows: pd.DataFrame) -> pd.DataFrame:
-    """Law (1), the power law and the last value, fitted without the two largest sizes: errors on these."""
+    """Root mean square error at sizes above an eighth of the largest, of what is fitted to the others.
+
+    Law (1) by the posterior mean, both laws by least squares, the last value, and `extrapolate`.
+    """
     table = []
-    for (target, source), part in rows[rows["source"] != ""].groupby(["target", "source"], sort=False):
+    for (target, source, s), part in rows[rows["n"] > 0].groupby(["target", "source", "s"], sort=False):
         data = curve(part)
-        if data.n_distinct < 5:
+        known = data.sizes[:, 0] <= data.sizes.max() / 8
+        seen, unseen = data.take(known), data.take(~known)
+        if seen.n_distinct < 3:
             continue
-        seen = data.take(data.sizes[:, 0] < np.sort(data.sizes[:, 0])[-2])
-        unseen = data.take(data.sizes[:, 0] > seen.sizes.max())
         try:
             posterior = fit_hierarchical({"one": seen}).posteriors[0]
         except DataError:  # a law that only falls has nothing to say of errors that rise
@@ -178,12 +181,14 @@ def held_out(rows: pd.DataFrame) -> pd.DataFrame:
         else:
             law = posterior.weights @ posterior.predict(unseen.sizes[:, 0])
         predicted = {
-            "law (1)": law,
+            "law (1), posterior": law,
+            "law (1)": fit_law(seen.sizes, seen.errors, law="power+floor", stderr=seen.stderr).predict(unseen.sizes),
             "power law": fit_law(seen.sizes, seen.errors, law="power", stderr=seen.stderr).predict(unseen.sizes),
             "last value": np.full(len(unseen), seen.errors[-1]),
+            "extrapolate": extrapolate(seen.sizes[:, 0], seen.errors, at=unseen.sizes[:, 0]).predicted,
         }
         entry = {name: float(np.sqrt(np.mean((values - unseen.errors) ** 2))) for name, values in predicted.items()}
-        table.append({"target": target, "source": source, **entry})
+        table.append({"target": target, "source": source, "s": s, **entry})
     return pd.DataFrame(table)
 
 
@@ -338,7 +343,11 @@ def main() -> None:
         chosen = {name: tables[f"fits-{name}"] for name in by_target}
         chosen = {name: table[table["source"].isin(names)] for name, table in chosen.items()}
         draw_parameters(chosen, given.folder / f"{figure}-parameters.png")
-    tables |= {"held-out": held_out(main_rows), "slopes": slopes(rows), "beside-plain": beside_plain(rows)}
+    tables |= {
+        "held-out": held_out(rows[rows["network"] == usual]),
+        "slopes": slopes(rows),
+        "beside-plain": beside_plain(rows),
+    }
     scratch = rows[rows["n"] == 0].groupby(["target", "network", "s"])["error"].agg(["mean", "count"]).reset_index()
     tables["scratch"] = scratch
     same = rows[(rows["source"] == "all") & (rows["s"] == given.labels)]
@@ -347,10 +356,11 @@ def main() -> None:
             tables[f"networks-{target}"] = fits(
                 pd.concat([part, rows[(rows["target"] == target) & (rows["n"] == 0)]]), by="network"
             )
-    for target, part in rows[(rows["source"] == "all") & (rows["network"] == usual)].groupby("target", sort=False):
+    together = rows[rows["source"].isin(["plain", "all"]) & (rows["network"] == usual)]
+    for (target, source), part in together.groupby(["target", "source"], sort=False):
         if part["s"].nunique() > 1:
             means = part.groupby(["n", "s"], as_index=False)["error"].mean()
-            tables[f"surface-{target}"] = surface_table(fit_surface(means["n"], means["s"], means["error"]))
+            tables[f"surface-{target}-{source}"] = surface_table(fit_surface(means["n"], means["s"], means["error"]))
     if given.complexity is not None:
         every = "appearance=several&light=random&background=random&texture=with"
         changes = ("", "appearance=several", "light=random", "background=random", "texture=with", every)
@@ -366,7 +376,10 @@ def main() -> None:
         )
     for name, table in tables.items():
         table.to_csv(given.folder / f"{name}.csv", index=False)
-        if name != "runs":
+        if name == "held-out" and len(table) > 1:
+            over = table.drop(columns=["target", "source", "s"]).agg(["median", "mean"])
+            print(f"held-out, over all curves\n{over}\n")
+        elif name != "runs":
             print(f"{name}\n{table.to_string(index=False, float_format='{:.3f}'.format)}\n")
 
 
