@@ -25,11 +25,7 @@ def at_least(name: str, value: Numbers, lower: float) -> Array:
 
     Args:
         name: Its name, for the message.
-        value: A number or an array.
         lower: The smallest value allowed.
-
-    Returns:
-        The values, in their own shape.
 
     Raises:
         SettingsError: A value is below `lower` or not a number.
@@ -62,11 +58,7 @@ def between(name: str, value: Numbers, lower: float, upper: float) -> Array:
 
 
 def angle(theta: Numbers) -> Array:
-    """An angle in radians as a float64 array, with every value in [0, pi].
-
-    Raises:
-        SettingsError: A value is out of range; degrees are the usual reason.
-    """
+    """An angle in radians as a float64 array; SettingsError where a value is outside [0, pi] (degrees, as a rule)."""
     array = np.asarray(theta, dtype=np.float64)
     inside = np.asarray((array >= 0) & (array <= math.pi))
     _check(inside, "theta", array, "must be between 0 and pi (radians, not degrees)")

@@ -24,9 +24,6 @@ WORK = "transferscope_papers.study:work"
 def plan_figure(figure: TheoryFigure) -> StudyPlan:
     """The cells of a figure, of role "theory", in the order of its points; points of one simulation share a cell.
 
-    Args:
-        figure: The figure with its settings.
-
     Returns:
         The plan of the study "papers-NAME"; `study.run.run_plan` with `WORK` does it.
     """
@@ -60,7 +57,6 @@ def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...
 
     Args:
         figure: The figure, with the settings of its study in the store.
-        store: Where `work` put its outcomes.
 
     Returns:
         Points with their estimates, in the order of the figure's points.

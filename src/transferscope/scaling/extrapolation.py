@@ -42,7 +42,6 @@ def origins(curve: Curve, horizon: float) -> Origins:
     is too short for that, the origins are its last points but one, at whatever horizon they have.
 
     Args:
-        curve: The curve.
         horizon: Largest asked size over the largest seen size; below LEAST_HORIZON counts as that.
 
     Returns:
@@ -69,7 +68,6 @@ def candidate_errors(
 
     Args:
         predicted: Log errors that each candidate predicts from each origin at the points of the curve.
-        curve: The curve.
         scored: Which points each origin is scored on.
     """
     squared = np.where(scored[:, None, :], (predicted - curve.log_y) ** 2, 0.0)
@@ -203,7 +201,6 @@ def half_width(scale: Scale, *, level: float, n_points: int, ahead: Float[np.nda
     """Half width of the interval in log error.
 
     Args:
-        scale: Its parts.
         level: Nominal coverage, one of `FACTORS`.
         n_points: Points of the curve, at least 3.
         ahead: Each target over the largest measured size.
@@ -224,8 +221,6 @@ class BackTest:
     Attributes:
         origin: Largest size that was seen.
         size: Size that was predicted at.
-        predicted: The prediction.
-        observed: The error that was measured.
     """
 
     origin: float
@@ -239,17 +234,13 @@ class Extrapolation:
     """Errors predicted at sizes.
 
     Attributes:
-        sizes: Shape (T,).
-        predicted: Shape (T,).
         low: Lower end of the interval, shape (T,); NaN when the status says that there is none.
-        high: Upper end.
         level: Nominal coverage of the interval at each size.
         weights: Weight of each candidate by its description.
         candidates: Prediction of each candidate with a weight, by its description, shape (T,) each.
         backtests: What the same combination would have predicted before.
         scale: Parts of the width, in log error.
         status: "ok", or "too_few": under three points, the last value without an interval.
-        notes: Sentences on the data.
     """
 
     sizes: Float[np.ndarray, " T"]

@@ -36,10 +36,7 @@ class CellFeatures:
     """The features of one network.
 
     Attributes:
-        method: Its name in the study.
-        seed: The seed of its run.
         values: Features of the shown examples by part of the target, "train" and "test".
-        labels: Their classes.
     """
 
     method: str
@@ -108,7 +105,6 @@ def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
     """The features of the target's examples in the network of a finished run, which must have been kept.
 
     Args:
-        stored: The run.
         context: Where its network lies.
 
     Raises:

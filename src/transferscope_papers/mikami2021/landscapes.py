@@ -19,11 +19,6 @@ def landscape(
 
     Args:
         data: Errors in one size above 0.
-        alphas: Rates.
-        ds: Coefficients D.
-
-    Returns:
-        For each pair.
     """
     power = data.sizes[:, 0] ** -alphas[:, None]  # (A, m)
     left = data.errors - ds[:, None] * power[:, None, :]  # (A, D, m): what C is to explain

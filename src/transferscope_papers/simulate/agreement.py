@@ -73,12 +73,8 @@ def agreement(estimates: Iterable[Estimate], expected: Iterable[float], *, known
     """Score every point of a diagram.
 
     Args:
-        estimates: Simulated means.
         expected: The closed form at each point.
         known_error: See `z_score`; the same for all points.
-
-    Returns:
-        The scores and their summary.
     """
     pairs = zip(estimates, expected, strict=True)
     scores = np.array([z_score(estimate, value, known_error=known_error) for estimate, value in pairs])

@@ -31,7 +31,6 @@ class Outcomes:
     steps: Int[np.ndarray, " B"]
 
     def __post_init__(self) -> None:
-        """Hide risks that are no numbers."""
         object.__setattr__(self, "risk", np.where(self.status == "non_finite", np.nan, self.risk))
 
     def means(self, n_seeds: int) -> tuple[Estimate, ...]:
@@ -59,7 +58,6 @@ def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray) -> Estim
 
     Args:
         values: One number per seed.
-        status: How each came about.
 
     Returns:
         The mean over the usable values with its standard error (None for a single one). The status is "converged" when
@@ -82,7 +80,6 @@ def mean_of_all(values: Float[np.ndarray, " S"], status: StatusArray) -> Estimat
 
     Args:
         values: One number per seed; not finite where there is none.
-        status: How each came about.
 
     Returns:
         The mean; "max_steps" when any run was cut off, "non_finite" when any has no value.

@@ -55,12 +55,7 @@ class FineTuning:
 
 @dataclass(frozen=True)
 class FineTunedWeights:
-    """What fine-tuning comes to on given target examples.
-
-    Attributes:
-        weights: beta, shape (d,).
-        kappa: How much of the source's part outside the data is kept.
-    """
+    """What fine-tuning comes to on given target examples: beta, and kappa as in `FineTuning`."""
 
     weights: Float64[np.ndarray, " d"]
     kappa: float
@@ -89,9 +84,6 @@ def fine_tuning(
         source_norm: s, above 0.
         target_norm: tau, at least 0.
         depth: L, at least 1; may be infinite.
-
-    Returns:
-        Kappa, risk and transferability, broadcast.
 
     Raises:
         SettingsError: A parameter is out of range.
@@ -123,9 +115,6 @@ def fine_tuning_finite(
         source_norm: s, above 0.
         target_norm: tau, at least 0.
         depth: L, at least 1; may be infinite.
-
-    Returns:
-        Kappa, risk and transferability, broadcast.
     """
     n, d, sigma = at_least("n", n, 0), at_least("d", d, 1), at_least("sigma", sigma, 0)
     return _fine_tuning(theta, np.asarray(n / d), variance_finite(n, d, sigma), source_norm, target_norm, depth)
@@ -139,7 +128,7 @@ def critical_angle(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> Array:
-    """The angle beyond which fine-tuning is worse than training from scratch: arccos(kappa s / (2 tau)).
+    """The angle in radians beyond which fine-tuning is worse than training from scratch: arccos(kappa s / (2 tau)).
 
     tahir2024 has pi/3 for every gamma and sigma, which is the case L = 1 and s = tau. 0 means that no angle helps.
 
@@ -149,9 +138,6 @@ def critical_angle(
         source_norm: s, above 0.
         target_norm: tau, above 0.
         depth: L, at least 1; may be infinite.
-
-    Returns:
-        The angle in radians, broadcast.
     """
     s, tau = above("source_norm", source_norm, 0), above("target_norm", target_norm, 0)
     kappa = fine_tuning(0.0, gamma, sigma=sigma, source_norm=s, target_norm=tau, depth=depth).kappa
@@ -173,9 +159,6 @@ def fine_tuned_weights(
         source: theta_S, shape (d,), not zero.
         depth: L, at least 1; may be infinite. L = 1 is shachaf2021 Theorem 4.1, eq. 1.
 
-    Returns:
-        The weights and kappa.
-
     Raises:
         SettingsError: The depth is below 1 or the source is zero.
     """
@@ -190,13 +173,7 @@ def fine_tuned_weights(
 
 @dataclass(frozen=True)
 class AveragedFineTuning:
-    """Fine-tuning on average over target examples, with the standard error of the draws.
-
-    Attributes:
-        kappa: How much of the source's part outside the data is kept.
-        risk: ||beta - theta_T||^2.
-        transferability: Risk from scratch on the same examples minus this risk.
-    """
+    """`FineTuning` on average over draws of the examples, with standard errors; scratch on the same examples."""
 
     kappa: Estimate
     risk: Estimate
@@ -232,7 +209,6 @@ def fine_tuning_average(
         target_norm: tau, at least 0.
         depth: L, at least 1; may be infinite.
         draws: Draws of the examples, at least 2.
-        seed: Of the draws.
 
     Returns:
         The means; "unbounded" where there is no finite one, and without standard error where there is no variance. With
@@ -279,9 +255,6 @@ def printed_transferability(theta: Numbers, gamma: Numbers) -> Array:
     Args:
         theta: Angle between the teachers in radians, in [0, pi].
         gamma: n/d, at least 0.
-
-    Returns:
-        The printed transferability, broadcast.
     """
     gamma = at_least("gamma", gamma, 0)
     return np.asarray(np.minimum(gamma - 1, 0) * (1 - 2 * np.cos(angle(theta))))

@@ -35,7 +35,6 @@ class LinearPair:
     covariance: Covariance | None = None
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together."""
         shapes = np.shape(self.source), np.shape(self.target)
         if any(len(shape) not in (1, 2) or 0 in shape for shape in shapes) or shapes[0][0] != shapes[1][0]:
             raise SettingsError(
@@ -85,9 +84,6 @@ class LinearPair:
             target_norm: Euclidean norm of the target teacher, at least 0.
             covariance: Of the inputs; None for the identity.
             generator: Draws the plane of the teachers uniformly; None for the plane of the first two axes.
-
-        Returns:
-            The pair.
 
         Raises:
             SettingsError: A value is out of its range.
@@ -143,7 +139,6 @@ class LinearPair:
 
         Args:
             n: How many, at least 1.
-            generator: Source of randomness.
 
         Returns:
             Inputs (n, d) and targets (n,), or (n, k).

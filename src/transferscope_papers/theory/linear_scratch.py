@@ -51,9 +51,6 @@ def scratch_risk_finite(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: 
         sigma: Label noise, at least 0.
         target_norm: tau, at least 0.
 
-    Returns:
-        The risk, broadcast.
-
     Raises:
         SettingsError: A parameter is out of range.
     """
@@ -78,9 +75,6 @@ def scratch_risk_ridged(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: 
         d: Number of inputs, above 0; it need not be whole.
         sigma: Label noise, at least 0.
         target_norm: tau, at least 0.
-
-    Returns:
-        The risk, broadcast.
 
     Raises:
         SettingsError: A parameter is out of range.

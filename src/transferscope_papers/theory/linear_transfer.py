@@ -29,9 +29,6 @@ def linear_transfer_risk(theta: Numbers, n: Numbers, *, sigma: Numbers, target_n
         sigma: Label noise, at least 0.
         target_norm: tau, at least 0.
 
-    Returns:
-        The risk, broadcast.
-
     Raises:
         SettingsError: A parameter is out of range.
     """
@@ -50,9 +47,6 @@ def linear_transferability(theta: Numbers, gamma: Numbers, *, sigma: Numbers, ta
         gamma: n/d, at least 0.
         sigma: Label noise, at least 0.
         target_norm: tau, at least 0.
-
-    Returns:
-        The transferability, broadcast.
     """
     return np.asarray(scratch_risk(gamma, sigma=sigma, target_norm=target_norm) - unlearnable(theta, target_norm))
 
@@ -70,9 +64,6 @@ def linear_transferability_finite(
         d: Number of inputs, at least 1.
         sigma: Label noise, at least 0.
         target_norm: tau, at least 0.
-
-    Returns:
-        The transferability, broadcast.
     """
     transfer = linear_transfer_risk(theta, n, sigma=sigma, target_norm=target_norm)
     scratch = scratch_risk_finite(n, d, sigma=sigma, target_norm=target_norm)
@@ -111,9 +102,6 @@ def negative_transfer(theta: Numbers, *, sigma: Numbers, target_norm: Numbers = 
         theta: Angle between the teachers in radians, in [0, pi].
         sigma: Label noise, at least 0.
         target_norm: tau, above 0.
-
-    Returns:
-        The boundaries, broadcast.
     """
     sigma = at_least("sigma", sigma, 0) / at_least("target_norm", target_norm, 0)
     theta, sigma = np.broadcast_arrays(angle(theta), sigma)
@@ -146,12 +134,7 @@ def head_on_features(
     an exact pseudo-inverse fits the target with those. tahir2024 Thm. 3.7 and shachaf2021 Thm. 5.5 need them cut off.
 
     Args:
-        features: Shape (n, k).
-        targets: Shape (n,).
         rcond: Singular values below rcond times the largest are taken as 0; about ten times the second over the first.
-
-    Returns:
-        The head, shape (k,).
     """
     return np.asarray(np.linalg.lstsq(features, targets, rcond=rcond)[0])
 

@@ -49,7 +49,6 @@ class Pair:
     feature_dimension: Numbers
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         between("noise", self.noise, 0, 1)
         between("outside", self.outside, 0, 1)
         at_least("input_dimension", self.input_dimension, 1)
@@ -77,7 +76,6 @@ def scratch_risk(pair: Pair, n: Numbers) -> Array:
     """Excess risk of the best ridged linear learner on the inputs.
 
     Args:
-        pair: The pair; its values may be arrays.
         n: Number of target examples, above 0.
 
     Returns:
@@ -91,7 +89,6 @@ def linear_head_risk(pair: Pair, n: Numbers) -> Array:
     """Excess risk of the best ridged head on the pretrained features, outside + R(n, k; sigma^2 + outside, ...).
 
     Args:
-        pair: The pair; its values may be arrays.
         n: Number of target examples, above 0.
 
     Returns:
@@ -107,7 +104,6 @@ def modelled_transferability(pair: Pair, n: Numbers) -> Array:
     """Risk from scratch minus risk of linear transfer at n target examples; positive is good.
 
     Args:
-        pair: The pair; its values may be arrays.
         n: Number of target examples, above 0.
 
     Returns:
@@ -145,12 +141,7 @@ _BISECTIONS = 50
 
 @dataclass(frozen=True)
 class RiskDraws:
-    """Possible risks of both learners, the error of the model included, shape (draws,) each.
-
-    Attributes:
-        scratch: Excess risk from scratch.
-        transfer: Excess risk of linear transfer.
-    """
+    """Possible risks of both learners, the error of the model included, shape (draws,) each."""
 
     scratch: Float64[np.ndarray, " draws"]
     transfer: Float64[np.ndarray, " draws"]
@@ -171,10 +162,6 @@ def risk_draws(pair: Pair, n: int, *, seed: int = 0) -> RiskDraws:
     Args:
         pair: Draws of the parameters, shape (draws,) each.
         n: Number of target examples, at least 1.
-        seed: Of the model's errors.
-
-    Returns:
-        The draws.
     """
     generator = np.random.default_rng([seed, n])
     scratch, transfer = scratch_risk(pair, n), linear_head_risk(pair, n)

@@ -57,9 +57,6 @@ def source_minimum(penalty: Numbers) -> SourceMinimum:
     Args:
         penalty: lambda, at least 0.
 
-    Returns:
-        The minimum, broadcast.
-
     Raises:
         SettingsError: lambda is negative.
     """

@@ -42,9 +42,6 @@ def ridge_risk(
         target_norm: tau, at least 0.
         depth: L, at least 2 (a network of one layer has no features to freeze).
 
-    Returns:
-        The risk, broadcast.
-
     Raises:
         SettingsError: A parameter is out of range.
     """
@@ -71,9 +68,6 @@ def ridge_risk_limit(
         source_norm: s, above 0.
         target_norm: tau, at least 0.
         depth: L, at least 2.
-
-    Returns:
-        The risk, broadcast.
     """
     tau, c = at_least("target_norm", target_norm, 0), np.cos(angle(theta))
     lam = at_least("ridge", ridge, 0) / _feature_norm_squared(source_norm, depth)
@@ -101,9 +95,6 @@ def optimal_ridge(
         source_norm: s, above 0.
         target_norm: tau, above 0.
         depth: L, at least 2.
-
-    Returns:
-        The ridge, broadcast.
     """
     sigma, tau, n = at_least("sigma", sigma, 0), above("target_norm", target_norm, 0), at_least("n", n, 1)
     c = np.cos(angle(theta))
