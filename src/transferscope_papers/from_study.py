@@ -140,11 +140,7 @@ class StudyFigureMade:
 
 
 def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[float]:
-    """Mean of the values of one selection minus that of another, for each seed that has both.
-
-    Args:
-        rows: With the columns seed and value.
-    """
+    """Mean of `value` of one selection of rows minus that of another, for each `seed` that has both."""
     means = [rows[chosen].groupby("seed")["value"].mean() for chosen in (first, second)]
     return [float(difference) for difference in (means[0] - means[1]).dropna()]
 

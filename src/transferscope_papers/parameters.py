@@ -21,15 +21,7 @@ Array: TypeAlias = Float64[np.ndarray, "..."]
 
 
 def at_least(name: str, value: Numbers, lower: float) -> Array:
-    """A parameter as a float64 array, with every value at least `lower`.
-
-    Args:
-        name: Its name, for the message.
-        lower: The smallest value allowed.
-
-    Raises:
-        SettingsError: A value is below `lower` or not a number.
-    """
+    """A parameter as a float64 array; SettingsError, by its name, where a value is below `lower` or not a number."""
     array = np.asarray(value, dtype=np.float64)
     _check(np.asarray(array >= lower), name, array, f"must be at least {lower:g}")
     return array

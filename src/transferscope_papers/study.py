@@ -53,14 +53,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 
 def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...]:
-    """The points of a figure that are done, from the store.
-
-    Args:
-        figure: The figure, with the settings of its study in the store.
-
-    Returns:
-        Points with their estimates, in the order of the figure's points.
-    """
+    """The points of a figure, with the settings of its study, that are done in the store, in the figure's order."""
     columns = store.records(f"papers-{figure.name}")
     rows = (i for i in range(len(columns)) if columns.name[i] == "simulated")
     found = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}

@@ -66,9 +66,7 @@ def candidate_errors(
 ) -> Float[np.ndarray, " K"]:
     """Root mean square back-test error of each candidate in log error, every origin counting the same; NaN without one.
 
-    Args:
-        predicted: Log errors that each candidate predicts from each origin at the points of the curve.
-        scored: Which points each origin is scored on.
+    From each origin, `predicted` are log errors at the points of the curve, and `scored` says which of them count.
     """
     squared = np.where(scored[:, None, :], (predicted - curve.log_y) ** 2, 0.0)
     by_origin = squared.sum(axis=2) / scored.sum(axis=1)[:, None]  # (O, K)
@@ -112,12 +110,9 @@ def combination_weights(
 def weighted_quantile(
     values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"], level: float
 ) -> Float[np.ndarray, " T"]:
-    """Quantile over candidates, interpolated between the middles of their weights.
+    """Quantile (`level` in [0, 1]) over candidates, interpolated between the middles of their weights.
 
-    Args:
-        values: Forecasts; rows of weight 0 are not read.
-        weights: At least one of them above 0.
-        level: In [0, 1].
+    Rows of weight 0 are not read; at least one weight is above 0.
     """
     used = weights > 0
     values, weights = values[used], weights[used]
@@ -216,12 +211,7 @@ LEAST_POINTS = 3
 
 @dataclass(frozen=True, slots=True)
 class BackTest:
-    """A prediction about a point there is, from fewer points.
-
-    Attributes:
-        origin: Largest size that was seen.
-        size: Size that was predicted at.
-    """
+    """A prediction, from the points up to the size `origin`, about the point at `size`."""
 
     origin: float
     size: float

@@ -102,10 +102,7 @@ def figure_2a(study: FinishedStudy) -> StudyFigure:
 
 
 def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
-    """The features of the target's examples in the network of a finished run, which must have been kept.
-
-    Args:
-        context: Where its network lies.
+    """The features of the target's examples in the network of a finished run, which `context` must have kept.
 
     Raises:
         DataError: The task is no classification.

@@ -259,12 +259,7 @@ NAMES = {"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}
 
 
 def parameter_figure(frame: pd.DataFrame, *, name: str, caption: str) -> Figure:
-    """Medians with intervals, one panel for each parameter.
-
-    Args:
-        frame: Columns curve, parameter, median, low, high.
-        name: Name of the figure's files.
-    """
+    """Medians with intervals, one panel for each parameter; columns curve, parameter, median, low, high."""
     parameters = list(dict.fromkeys(frame["parameter"]))
     curves = list(dict.fromkeys(frame["curve"]))
 

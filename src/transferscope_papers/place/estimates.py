@@ -138,11 +138,7 @@ def unexplained(
 
 
 def unexplainable(inputs: Float64[np.ndarray, "N D"], codes: Float64[np.ndarray, "N C"]) -> Unexplained:
-    """What neither inputs nor random ReLU features of them explain, whichever explain more: an upper bound of noise.
-
-    Args:
-        inputs: Standardised inputs, shape (N, D).
-    """
+    """What the better of standardised inputs and random ReLU features of them leaves: an upper bound of the noise."""
     generator = np.random.default_rng(0)
     weights = generator.standard_normal((inputs.shape[1], _RANDOM_FEATURES)) / math.sqrt(inputs.shape[1])
     hidden = np.maximum(inputs @ weights + generator.standard_normal(_RANDOM_FEATURES), 0)
@@ -152,11 +148,7 @@ def unexplainable(inputs: Float64[np.ndarray, "N D"], codes: Float64[np.ndarray,
 
 @dataclass(frozen=True)
 class PairEstimate:
-    """The parameters of a pair.
-
-    Attributes:
-        draws: Possible values, shape (N_DRAWS,) each.
-    """
+    """The parameters of a pair from `n_examples` of the target: the best, and draws of shape (N_DRAWS,) each."""
 
     best: Pair
     draws: Pair

@@ -124,17 +124,10 @@ class BoundTable:
 
 
 def draw_pairs(classes: Sequence[int], n_pairs: int, seed: int) -> Int[np.ndarray, "K 4"]:
-    """Distinct rows (source +, source -, target +, target -): two independent draws of two classes each.
-
-    Args:
-        classes: At least two classes.
-        n_pairs: How many rows; no more than there are.
-
-    Returns:
-        The rows, sorted.
+    """Distinct rows (source +, source -, target +, target -), sorted: two independent draws of two classes each.
 
     Raises:
-        DataError: There are not that many distinct rows.
+        DataError: There are fewer than `n_pairs` of them.
     """
     n_tasks = len(classes) * (len(classes) - 1)
     if n_pairs > n_tasks**2:

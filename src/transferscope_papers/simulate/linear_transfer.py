@@ -25,7 +25,6 @@ class TransferBatch:
     """B transfer problems, each with a finite target sample.
 
     Attributes:
-        problems: The teachers of each element.
         sizes: Target samples n of each element.
         seeds: The seed of each element; its sample depends on problem, size and seed only.
     """

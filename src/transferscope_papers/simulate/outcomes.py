@@ -34,13 +34,7 @@ class Outcomes:
         object.__setattr__(self, "risk", np.where(self.status == "non_finite", np.nan, self.risk))
 
     def means(self, n_seeds: int) -> tuple[Estimate, ...]:
-        """Mean risk of each run of `n_seeds` consecutive elements (the seed must vary fastest).
-
-        Args:
-            n_seeds: Elements per group, at least 1 and a divisor of B.
-
-        Returns:
-            One estimate per group; see `mean_estimate`.
+        """Mean risk (`mean_estimate`) of each run of `n_seeds` consecutive elements: the seed must vary fastest.
 
         Raises:
             DataError: B is no multiple of `n_seeds`.

@@ -85,7 +85,6 @@ class TargetSamples:
         labels: Shape (B, n), 0 or 1; 0 in the rows that are padding.
         sizes: Target examples of each element, shape (B,).
         telling: Whether an entry tells y in the source, 0 or 1, shape (B, d): the first k.
-        seeds: One per element.
     """
 
     inputs: Float[Tensor, "B n d"]
@@ -100,9 +99,7 @@ class QuadraticRun:
     """Where B networks ended.
 
     Attributes:
-        features: phi, shape (B, d, m).
         objective: The training objective at the end (MeRLin: over fixed half-splits), shape (B,).
-        source_loss: Population loss on the source, shape (B,).
         target_loss: Population loss on the target, with a ridge head refitted on the whole target sample (for joint
             training with its own target head), shape (B,).
         status: "converged", "max_steps" (the objective still moved) or "non_finite", shape (B,).

@@ -90,12 +90,9 @@ class GaussianRegression:
         return np.asarray((p <= 1) | np.isinf(ridge) | ((ridge == 0) & (equal | (n >= p - 1))))
 
     def best_ridge(self, n: Numbers) -> Array:
-        """The lambda >= 0 of the least mean risk.
+        """The lambda >= 0 of the least mean risk over n >= 1 examples.
 
         With equal eigenvalues g it is v p/(n sum_i D_i^2), which is also the best for one direction at every size.
-
-        Args:
-            n: Number of examples, at least 1.
 
         Returns:
             lambda, in the shape of n; infinite where w_0 is the best that there is.

@@ -135,14 +135,7 @@ class LinearPair:
         return np.asarray(self.inputs.to_eigenbasis(weights.reshape(self.d, -1).T).T)
 
     def sample(self, n: int, generator: np.random.Generator) -> Sample:
-        """Draw n examples of the target.
-
-        Args:
-            n: How many, at least 1.
-
-        Returns:
-            Inputs (n, d) and targets (n,), or (n, k).
-        """
+        """Draw n >= 1 examples of the target: inputs (n, d) and targets (n,), or (n, k)."""
         inputs = self.inputs.sample(n, generator)
         clean = inputs @ self.target
         return Sample(inputs, clean + np.asarray(self.sigma) * generator.standard_normal(clean.shape))

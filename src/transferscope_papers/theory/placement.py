@@ -73,14 +73,7 @@ class Pair:
 
 
 def scratch_risk(pair: Pair, n: Numbers) -> Array:
-    """Excess risk of the best ridged linear learner on the inputs.
-
-    Args:
-        n: Number of target examples, above 0.
-
-    Returns:
-        The risk in units of the variance of the labels, broadcast; the noise is not in it.
-    """
+    """Excess risk of the best ridged learner on the inputs at n > 0 examples, in units of the labels' variance."""
     sigma, tau = np.sqrt(np.asarray(pair.noise, dtype=np.float64)), np.sqrt(pair.signal)
     return scratch_risk_ridged(n, pair.input_dimension, sigma=sigma, target_norm=tau)
 
@@ -88,11 +81,7 @@ def scratch_risk(pair: Pair, n: Numbers) -> Array:
 def linear_head_risk(pair: Pair, n: Numbers) -> Array:
     """Excess risk of the best ridged head on the pretrained features, outside + R(n, k; sigma^2 + outside, ...).
 
-    Args:
-        n: Number of target examples, above 0.
-
-    Returns:
-        The risk in units of the variance of the labels, broadcast; it rises with `outside` and falls with n.
+    In units as `scratch_risk`, for n > 0; it rises with `outside` and falls with n.
     """
     inside = np.sqrt(np.maximum(pair.signal - pair.outside, 0))
     spread = np.sqrt(np.asarray(pair.noise + pair.outside, dtype=np.float64))
@@ -101,14 +90,7 @@ def linear_head_risk(pair: Pair, n: Numbers) -> Array:
 
 
 def modelled_transferability(pair: Pair, n: Numbers) -> Array:
-    """Risk from scratch minus risk of linear transfer at n target examples; positive is good.
-
-    Args:
-        n: Number of target examples, above 0.
-
-    Returns:
-        In units of the variance of the labels, broadcast.
-    """
+    """Risk from scratch minus that of linear transfer at n > 0 examples, in the units of both; positive is good."""
     return np.asarray(scratch_risk(pair, n) - linear_head_risk(pair, n))
 
 

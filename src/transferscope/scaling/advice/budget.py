@@ -34,11 +34,9 @@ LARGEST_FACTOR = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A run on two sizes and the error that is expected of it.
+    """A run on two sizes n and s, and the error that is expected of it.
 
     Attributes:
-        pretrain_size: n.
-        finetune_size: s.
         cost: What it costs; None without costs.
         error: Weighted mean (of logarithms) over the laws.
         interval: Where it lies (90 %): the spread of the laws, and what they miss elsewhere (`forecast_at`).
@@ -147,9 +145,7 @@ def affordable(
 ) -> Float[np.ndarray, " k"]:
     """The largest sizes at or above `least` that a budget pays for, to rounding; `least` where it pays for no more.
 
-    Args:
-        cost: Costs of sizes, rising.
-        least: Sizes above 0.
+    Costs rise with sizes, and `least` is above 0.
     """
     low, high = np.log(least), np.log(least) + 1.0
     for _ in range(90):
@@ -170,7 +166,7 @@ def cheapest_split(
 ) -> Split | None:
     """The cheapest (n, s) whose predicted error is at most the target; None if none up to LARGEST_FACTOR is.
 
-    Where the smallest measured run does not reach the target, its predicted error is the target. Raises as `best_split`.
+    Where the smallest measured run does not reach the target, its predicted error is it. Raises as `best_split`.
     """
     floor = float(costs.of(*_smallest(surface)))
     ceiling = LARGEST_FACTOR * float(costs.of(*surface.largest))
