@@ -24,8 +24,7 @@ class Panel:
     """One coordinate system of a figure.
 
     Attributes:
-        x_label: Below it, with the unit.
-        y_label: Beside it, with the unit.
+        x_label: With the unit, as is `y_label`.
         y_limits: Range of y that is shown; None for all.
         shares: Whether points are shares of `Estimate.n` trials, whose error bars end at 0 and 1.
     """
@@ -205,7 +204,6 @@ class Conclusion:
 
     Attributes:
         curves: Lines that rest on simulated points, such as a fitted boundary.
-        diagrams: Maps that do.
     """
 
     sentence: str

@@ -229,7 +229,6 @@ class Extrapolation:
         weights: Weight of each candidate by its description.
         candidates: Prediction of each candidate with a weight, by its description, shape (T,) each.
         backtests: What the same combination would have predicted before.
-        scale: Parts of the width, in log error.
         status: "ok", or "too_few": under three points, the last value without an interval.
     """
 

@@ -25,7 +25,6 @@ class HeldOutScore:
     """Errors of one law where it was not fitted, as root mean squares of the log error.
 
     Attributes:
-        in_sample: On the points it was fitted to.
         leave_s_out: On each fine-tuning size in turn; where both sizes vary freely, on every FOLDS-th point in turn.
         larger_n: On the larger half of pre-training sizes, from the smaller; NaN where both vary freely.
         larger_s: On the larger half of fine-tuning sizes, from the smaller; NaN where both vary freely.

@@ -50,14 +50,7 @@ def balanced_start(beta: Float[Tensor, "B d"], *, depth: int, width: int = 1) ->
 
 
 def random_start(seeds: Sequence[int], n_inputs: int, *, depth: int, width: int, scale: float) -> Weights:
-    """Independent normal layers, nearly balanced when `scale` is small (tahir2024 Appendix D).
-
-    Args:
-        seeds: One seed per network.
-        n_inputs: Input dimension d.
-        depth: Number of layers L, at least 1.
-        width: Hidden width h, at least 1.
-        scale: Standard deviation of every entry, above 0.
+    """Layers of independent N(0, scale^2) entries, nearly balanced when `scale` is small (tahir2024 Appendix D).
 
     Raises:
         SettingsError: A depth or width below 1, or a scale that is not above 0.

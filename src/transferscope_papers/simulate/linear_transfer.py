@@ -80,7 +80,6 @@ def slices(n_elements: int, n_inputs: int, *, memory: int = 2**28) -> Iterator[s
 
     Args:
         n_elements: Elements of the sweep; sort them by sample size, so that those of one batch end together.
-        n_inputs: Dimension d.
         memory: Bytes of one batch of (d, d) bases.
 
     Yields:

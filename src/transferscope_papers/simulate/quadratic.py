@@ -172,9 +172,7 @@ def start_at_feature(
     """The sparse source minimum on one coordinate, plus noise on every weight.
 
     Args:
-        n_inputs: Input dimension d.
         feature: Index j of e_j from 0: 0 is the feature that the target shares.
-        width: Number of neurons m.
         penalty: lambda; sets the size of the minimum.
         noise: See `noisy_start`.
     """

@@ -60,13 +60,7 @@ class Labelled:
 
 
 def paired_start(seeds: Sequence[int], n_inputs: int, *, width: int, scale: float = 1.0) -> Float[Tensor, "B m d"]:
-    """Antisymmetric initial neurons: rows r and r + m/2 are equal, their signs are +1 and -1.
-
-    Args:
-        seeds: One seed per network.
-        n_inputs: Input dimension d.
-        width: Number of neurons m, even, at least 2.
-        scale: Standard deviation kappa of every entry, above 0.
+    """Antisymmetric neurons of N(0, scale^2) entries: rows r and r + width/2 are equal, their signs are +1 and -1.
 
     Raises:
         SettingsError: An odd or too small width, or a scale that is not above 0.
