@@ -19,7 +19,6 @@ class Listed:
     """A figure of a paper, before it is imported.
 
     Attributes:
-        title: What it shows.
         place: "module:name" within this package: a class, or a function for a figure that reads something.
         reads: "table" for the rows that the authors published, "study" for a finished study of `transferscope run`;
             "nothing" for what is computed and simulated.
@@ -36,7 +35,6 @@ class Paper:
 
     Attributes:
         title: Authors, year and title.
-        figures: Its figures, tables and theorems.
     """
 
     title: str
@@ -142,11 +140,7 @@ PAPERS: dict[str, Paper] = {
 
 
 def listed(paper: str, figure: str) -> Listed:
-    """A figure by the names of the paper and of the figure.
-
-    Raises:
-        UnknownNameError: There is no such paper, or it has no such figure.
-    """
+    """A figure by the names of the paper and of the figure; UnknownNameError where there is none."""
     if paper not in PAPERS:
         raise unknown_name("paper", paper, PAPERS)
     if figure not in PAPERS[paper].figures:

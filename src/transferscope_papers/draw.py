@@ -41,7 +41,6 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
 
     Args:
         canvas: The figure; its style is whatever is in force.
-        theory: Panels, lines and maps.
         simulated: Points with their estimates; error bars are one standard error.
     """
     grid = canvas.subplots(1, len(theory.panels), squeeze=False)[0]

@@ -24,12 +24,7 @@ class Panel:
     """One coordinate system of a figure.
 
     Attributes:
-        name: What points and lines call it.
-        title: Above it.
-        x_label: Below it, with the unit.
-        y_label: Beside it, with the unit.
-        x_log: Whether x is drawn logarithmically.
-        y_log: Whether y is drawn logarithmically.
+        x_label: With the unit, as is `y_label`.
         y_limits: Range of y that is shown; None for all.
         shares: Whether points are shares of `Estimate.n` trials, whose error bars end at 0 and 1.
     """
@@ -49,9 +44,7 @@ class Curve:
     """A theoretical line.
 
     Attributes:
-        panel: Where it is drawn.
         series: What it is; points of the same series have its colour.
-        x: Shape (k,).
         y: Shape (k,); infinite values leave a gap, and so does NaN, where nothing is to be drawn.
         dashed: Whether it is drawn dashed: a printed formula beside the corrected one, a bound, a limit.
     """
@@ -71,10 +64,8 @@ class Diagram:
     """A map of two parameters, blue where positive and red where negative, with the boundary drawn; or a matrix.
 
     Attributes:
-        panel: Where it is drawn.
         x: Shape (p,), increasing.
         y: Shape (q,), increasing.
-        values: Shape (q, p).
         limit: Values beyond plus or minus this have the full colour.
         shows: What the values are. Other than transferability they are a matrix of values of at least 0, drawn from
             light to dark with the first row on top.
@@ -93,9 +84,6 @@ class Point:
     """One simulated point, before it is simulated.
 
     Attributes:
-        panel: Where it is drawn.
-        series: What it is.
-        x: Where it lies.
         expected: What theory says, NaN if it is not to be compared.
         parameters: What the simulation needs to know, numbers by name.
         y: Its height in a diagram, where colour shows the value; None in a coordinate system of values.
@@ -140,7 +128,6 @@ class Drawn:
 
     Attributes:
         theory: Its lines and maps, those of its conclusion included.
-        simulated: Its points.
         planned: The points that it has when all are simulated.
         sentence: How theory and simulation agree, and what can be concluded.
     """
@@ -151,33 +138,21 @@ class Drawn:
     sentence: str = ""
 
     def line(self, panel: str, series: str, *, dashed: bool = False) -> Curve:
-        """The line of a series.
-
-        Raises:
-            LookupError: There is none.
-        """
+        """The line of a series; LookupError where there is none."""
         for curve in self.theory.curves:
             if (curve.panel, curve.series, curve.dashed) == (panel, series, dashed):
                 return curve
         raise LookupError(f"{panel} has no line {series}")
 
     def map(self, panel: str) -> Diagram:
-        """The map of a panel.
-
-        Raises:
-            LookupError: There is none.
-        """
+        """The map of a panel; LookupError where there is none."""
         for diagram in self.theory.diagrams:
             if diagram.panel == panel:
                 return diagram
         raise LookupError(f"{panel} has no map")
 
     def points(self, panel: str, series: str) -> dict[float, Estimate]:
-        """The simulated points of a series by x, in ascending order.
-
-        Raises:
-            LookupError: A point that the figure has is missing, or has no value.
-        """
+        """The simulated points of a series by x, ascending; LookupError where one is missing or has no value."""
         found = {
             item.point.x: item.estimate
             for item in self.simulated
@@ -191,12 +166,9 @@ class Drawn:
     def lower(
         self, panel: str, first: str, second: str, *, at: Collection[float] | None = None, times: float = 1.0
     ) -> bool:
-        """Whether the simulated means of one series lie below those of another.
+        """Whether the simulated means of `first` lie below those of `second`.
 
         Args:
-            panel: Where both are drawn.
-            first: The series that should be lower.
-            second: The series that should be higher.
             at: The x that count; None for all of `first`.
             times: How many times the means of `first` still have to be lower.
 
@@ -231,9 +203,7 @@ class Conclusion:
     """What can be said of a figure only after its points are there.
 
     Attributes:
-        sentence: For the reader.
         curves: Lines that rest on simulated points, such as a fitted boundary.
-        diagrams: Maps that do.
     """
 
     sentence: str
@@ -246,7 +216,6 @@ class Claim:
     """What a paper says that a figure shows, as a check on what is drawn.
 
     Attributes:
-        sentence: The claim.
         source: Where it is made: paper, and section or figure.
         check: Whether it holds; raises LookupError where what it takes is not drawn.
         exception: Why it need not hold, or cannot be told, with these settings, in a sentence; "" where it has to hold.
@@ -371,7 +340,6 @@ class TheoryFigure(ABC):
         """The figure in one of its profiles, with settings changed.
 
         Args:
-            quick: Whether to take the quick profile rather than the full one.
             changes: New values by name, as text.
 
         Raises:
@@ -404,10 +372,7 @@ class TheoryFigure(ABC):
         return agreement(estimates, expected, known_error=self.known_error)
 
     def drawn(self, simulated: Sequence[Simulated]) -> Drawn:
-        """Everything that the figure shows once these points are simulated.
-
-        The sentence is the agreement with theory, followed by the figure's own conclusion if it has one.
-        """
+        """Everything that the figure shows once these points are simulated."""
         theory, planned = self.theory(), self.points()
         if not simulated:
             return Drawn(theory, (), planned, "theory only: nothing is simulated")
@@ -429,10 +394,7 @@ class TheoryFigure(ABC):
         return tuple(found)
 
     def unlike_the_paper(self, *names: str) -> str:
-        """Why a claim about the paper's settings need not hold: those of `names` that are not the paper's; "" if none.
-
-        The full profile is the paper's.
-        """
+        """Why a claim about the paper's settings need not hold: those of `names` that differ here; "" if none."""
         changed = [
             f"{item.name} = {item.default:.4g} where it is {getattr(self, item.name):.4g} here"
             for item in fields(self)

@@ -21,14 +21,7 @@ from transferscope_papers.looks import Looks, in_style, write_drawings
 
 @dataclass(frozen=True)
 class FinishedStudy:
-    """A study of which no cell is left to do.
-
-    Attributes:
-        store: Where it is.
-        name: Its name.
-        cells: What is done of it.
-        frames: Its numbers as tables.
-    """
+    """A study of which no cell is left to do."""
 
     store: Store
     name: str
@@ -59,11 +52,7 @@ class FinishedStudy:
         return rows[["source", "method", "n_target", "seed", "value"]].reset_index(drop=True)
 
     def one_setting(self, rows: pd.DataFrame, figure: str) -> None:
-        """Refuse runs from several sources or of several numbers of labels, which one figure cannot show.
-
-        Raises:
-            DataError: There are several.
-        """
+        """Refuse (DataError) runs of several sources or numbers of labels, which one figure cannot show."""
         found = [source for source in rows["source"].unique() if source]
         if len(found) > 1:
             raise DataError(
@@ -73,11 +62,7 @@ class FinishedStudy:
         self.one_size(rows)
 
     def one_size(self, rows: pd.DataFrame) -> None:
-        """Refuse runs of several numbers of labels.
-
-        Raises:
-            DataError: There are several.
-        """
+        """Refuse (DataError) runs of several numbers of labels."""
         sizes = sorted(map(int, rows["n_target"].unique()))
         if len(sizes) > 1:
             raise DataError(
@@ -91,7 +76,6 @@ class MeasuredClaim:
     """What a paper says that a figure shows, as a difference that has to be above 0.
 
     Attributes:
-        sentence: The claim.
         source: Where it is made: paper, and section or figure.
         differences: One for each seed.
         unit: What the difference is counted in, as in "points".
@@ -124,7 +108,6 @@ class StudyFigure:
     """What came of a figure.
 
     Attributes:
-        drawings: Its parts.
         sentences: What it shows, in numbers.
         claims: What the paper says of it, each with what the study says.
     """
@@ -139,8 +122,6 @@ class StudyFigureMade:
     """A figure that was drawn from a study and written.
 
     Attributes:
-        study: Name of the study.
-        figure: What came of it.
         written: The SVG, the PDF and the CSV of each drawing, one after another.
     """
 
@@ -159,13 +140,7 @@ class StudyFigureMade:
 
 
 def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[float]:
-    """Mean of the values of one selection minus that of another, for each seed that has both.
-
-    Args:
-        rows: With the columns seed and value.
-        first: Which rows are one selection.
-        second: Which are the other.
-    """
+    """Mean of `value` of one selection of rows minus that of another, for each `seed` that has both."""
     means = [rows[chosen].groupby("seed")["value"].mean() for chosen in (first, second)]
     return [float(difference) for difference in (means[0] - means[1]).dropna()]
 
@@ -176,15 +151,10 @@ def write_study_figure(
     """Draw a figure from a finished study and write it.
 
     Args:
-        paper: Its name in the catalogue.
-        figure: That of the figure.
         place: The study file, or the path or URL of a store that holds one study.
         folder: Where SVG, PDF and CSV go; made if it is missing.
         store: The store of the study; "" for the one that its file names.
         looks: The size of its panels, and a style on top of the report's; None for the usual ones.
-
-    Returns:
-        What came of it, and the files.
 
     Raises:
         UnknownNameError: There is no such figure.

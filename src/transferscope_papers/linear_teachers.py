@@ -28,7 +28,6 @@ class Way:
     """What is trained; points of one way can be trained together.
 
     Attributes:
-        depth: Number of layers.
         n_frozen: Number of first layers that keep their pre-trained weights.
         shows: The risk after training from the pre-trained start, that of training from scratch, or the gain: the
             second minus the first, on the same samples.
@@ -41,13 +40,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Training:
-    """A way of training with the target that it is for.
-
-    Attributes:
-        pair: The teachers.
-        n: Number of target examples.
-        way: What is trained.
-    """
+    """A way of training with the target that it is for."""
 
     pair: LinearTransfer
     n: int
@@ -59,7 +52,6 @@ class LinearTeachersFigure(TheoryFigure):
     """A figure whose source and target are linear teachers, learnt by deep linear networks.
 
     Attributes:
-        d: Number of inputs.
         seeds: Target samples per point.
     """
 

@@ -47,7 +47,6 @@ def read_looks(panel_size: str, style: str) -> Looks:
 
     Args:
         panel_size: Width and height of a panel in inches, as in "3.6x3.2"; "" for the figure's own.
-        style: See `Looks`.
 
     Raises:
         SettingsError: The size cannot be read, or there is no such style.
@@ -103,9 +102,6 @@ def restyled(drawn: Figure) -> Figure:
 
     Args:
         drawn: Its canvas is changed: axes, ticks, grid, labels and fonts; lines and marks keep their colours.
-
-    Returns:
-        The same.
     """
     if not _STYLE.get():
         return drawn
@@ -133,7 +129,6 @@ def write_drawings(drawings: Sequence[Figure], folder: Path, looks: Looks) -> tu
     Args:
         drawings: What was drawn within the style of `looks`; their canvases are changed.
         folder: Where SVG, PDF and CSV go; made if it is missing.
-        looks: The size of the panels, and the style.
 
     Returns:
         The SVG, the PDF and the CSV of each drawing, one after another.
@@ -193,19 +188,13 @@ def fit_titles(canvas: Canvas) -> None:
 
 
 def _title(axes: Axes) -> Text:
-    """The title, on whichever side it stands."""
     sides: tuple[Literal["left", "center", "right"], ...] = ("left", "center", "right")
     side = next((side for side in sides if axes.get_title(side)), mpl.rcParams["axes.titlelocation"])
     return axes.set_title(axes.get_title(side), loc=side)
 
 
 def _fit(text: Text, room: float) -> None:
-    """Break a text into as few lines as fit, of about one length; never at a sign, within words if it must be.
-
-    Args:
-        text: It is changed.
-        room: The width that it may have, in pixels.
-    """
+    """Break a text into few even lines within `room` pixels; never at a sign, within words if it must be."""
     whole = " ".join(text.get_text().split())
     whole = whole.replace(" = ", f"{_TOGETHER}={_TOGETHER}").replace(" / ", f"{_TOGETHER}/ ")
     if not whole:

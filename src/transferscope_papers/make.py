@@ -78,15 +78,11 @@ def make_figure(
     """Simulate, draw and write a figure.
 
     Args:
-        figure: The figure with its settings.
         out: Folder for SVG, PDF and CSV; made if it does not exist.
         store: Path or URL of the store of simulated points; empty for one in `out`.
         workers: Processes; 0 for this one, None for as many as the machine has room for.
         quiet: Show failures only.
         looks: The size of its panels, and a style on top of the report's; None for the usual ones.
-
-    Returns:
-        What came of it.
     """
     looks = looks or Looks()
     width, height = looks.panel_inches or _PANEL_INCHES

@@ -21,19 +21,7 @@ Array: TypeAlias = Float64[np.ndarray, "..."]
 
 
 def at_least(name: str, value: Numbers, lower: float) -> Array:
-    """A parameter as a float64 array, with every value at least `lower`.
-
-    Args:
-        name: Its name, for the message.
-        value: A number or an array.
-        lower: The smallest value allowed.
-
-    Returns:
-        The values, in their own shape.
-
-    Raises:
-        SettingsError: A value is below `lower` or not a number.
-    """
+    """A parameter as a float64 array; SettingsError, by its name, where a value is below `lower` or not a number."""
     array = np.asarray(value, dtype=np.float64)
     _check(np.asarray(array >= lower), name, array, f"must be at least {lower:g}")
     return array
@@ -62,11 +50,7 @@ def between(name: str, value: Numbers, lower: float, upper: float) -> Array:
 
 
 def angle(theta: Numbers) -> Array:
-    """An angle in radians as a float64 array, with every value in [0, pi].
-
-    Raises:
-        SettingsError: A value is out of range; degrees are the usual reason.
-    """
+    """An angle in radians as a float64 array; SettingsError where a value is outside [0, pi] (degrees, as a rule)."""
     array = np.asarray(theta, dtype=np.float64)
     inside = np.asarray((array >= 0) & (array <= math.pi))
     _check(inside, "theta", array, "must be between 0 and pi (radians, not degrees)")

@@ -24,9 +24,6 @@ WORK = "transferscope_papers.study:work"
 def plan_figure(figure: TheoryFigure) -> StudyPlan:
     """The cells of a figure, of role "theory", in the order of its points; points of one simulation share a cell.
 
-    Args:
-        figure: The figure with its settings.
-
     Returns:
         The plan of the study "papers-NAME"; `study.run.run_plan` with `WORK` does it.
     """
@@ -56,15 +53,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 
 def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...]:
-    """The points of a figure that are done, from the store.
-
-    Args:
-        figure: The figure, with the settings of its study in the store.
-        store: Where `work` put its outcomes.
-
-    Returns:
-        Points with their estimates, in the order of the figure's points.
-    """
+    """The points of a figure, with the settings of its study, that are done in the store, in the figure's order."""
     columns = store.records(f"papers-{figure.name}")
     rows = (i for i in range(len(columns)) if columns.name[i] == "simulated")
     found = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}

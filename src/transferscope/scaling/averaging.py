@@ -155,7 +155,6 @@ def averaged_posterior(
     Args:
         data: Positive errors in one size x > 0, at least 2 different sizes.
         power_floor: The posterior of the power law with a floor, possibly with a prior from other curves.
-        noise: What is assumed about the noise.
         temper: Power of the evidence.
         chance: The error without any data, such as 1 - 1/K of K classes; None when unknown, and unused where it is not
             above every error.

@@ -13,13 +13,7 @@ from transferscope.scaling.solve import QUICK, solve
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Refits of a law to resampled errors.
-
-    Attributes:
-        law: The law.
-        errors: The resampled errors, shape (B, m).
-        theta: Parameters of each draw, shape (B, p).
-    """
+    """Refits of a law to resampled errors."""
 
     law: Law
     errors: Float[np.ndarray, "B m"]
@@ -44,10 +38,6 @@ def bootstrap(fit: LawFit, *, draws: int = 1000, seed: int = 0) -> Bootstrap:
     Args:
         fit: A fit with status "converged" or "max_steps".
         draws: How many, at least 1.
-        seed: Seed of the resampling.
-
-    Returns:
-        The refits.
 
     Raises:
         SettingsError: There is no fit to resample, or `draws` is below 1.

@@ -42,7 +42,6 @@ def origins(curve: Curve, horizon: float) -> Origins:
     is too short for that, the origins are its last points but one, at whatever horizon they have.
 
     Args:
-        curve: The curve.
         horizon: Largest asked size over the largest seen size; below LEAST_HORIZON counts as that.
 
     Returns:
@@ -67,10 +66,7 @@ def candidate_errors(
 ) -> Float[np.ndarray, " K"]:
     """Root mean square back-test error of each candidate in log error, every origin counting the same; NaN without one.
 
-    Args:
-        predicted: Log errors that each candidate predicts from each origin at the points of the curve.
-        curve: The curve.
-        scored: Which points each origin is scored on.
+    From each origin, `predicted` are log errors at the points of the curve, and `scored` says which of them count.
     """
     squared = np.where(scored[:, None, :], (predicted - curve.log_y) ** 2, 0.0)
     by_origin = squared.sum(axis=2) / scored.sum(axis=1)[:, None]  # (O, K)
@@ -114,12 +110,9 @@ def combination_weights(
 def weighted_quantile(
     values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"], level: float
 ) -> Float[np.ndarray, " T"]:
-    """Quantile over candidates, interpolated between the middles of their weights.
+    """Quantile (`level` in [0, 1]) over candidates, interpolated between the middles of their weights.
 
-    Args:
-        values: Forecasts; rows of weight 0 are not read.
-        weights: At least one of them above 0.
-        level: In [0, 1].
+    Rows of weight 0 are not read; at least one weight is above 0.
     """
     used = weights > 0
     values, weights = values[used], weights[used]
@@ -203,7 +196,6 @@ def half_width(scale: Scale, *, level: float, n_points: int, ahead: Float[np.nda
     """Half width of the interval in log error.
 
     Args:
-        scale: Its parts.
         level: Nominal coverage, one of `FACTORS`.
         n_points: Points of the curve, at least 3.
         ahead: Each target over the largest measured size.
@@ -219,14 +211,7 @@ LEAST_POINTS = 3
 
 @dataclass(frozen=True, slots=True)
 class BackTest:
-    """A prediction about a point there is, from fewer points.
-
-    Attributes:
-        origin: Largest size that was seen.
-        size: Size that was predicted at.
-        predicted: The prediction.
-        observed: The error that was measured.
-    """
+    """A prediction, from the points up to the size `origin`, about the point at `size`."""
 
     origin: float
     size: float
@@ -239,17 +224,12 @@ class Extrapolation:
     """Errors predicted at sizes.
 
     Attributes:
-        sizes: Shape (T,).
-        predicted: Shape (T,).
         low: Lower end of the interval, shape (T,); NaN when the status says that there is none.
-        high: Upper end.
         level: Nominal coverage of the interval at each size.
         weights: Weight of each candidate by its description.
         candidates: Prediction of each candidate with a weight, by its description, shape (T,) each.
         backtests: What the same combination would have predicted before.
-        scale: Parts of the width, in log error.
         status: "ok", or "too_few": under three points, the last value without an interval.
-        notes: Sentences on the data.
     """
 
     sizes: Float[np.ndarray, " T"]

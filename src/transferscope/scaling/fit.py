@@ -24,9 +24,7 @@ class LawFit:
     Sets and estimates are computed when they are read: they take many times as long as the fit.
 
     Attributes:
-        law: The law.
         observations: What it was fitted to, after leaving out what the law or the loss cannot use.
-        loss: The residual that was minimised.
         fixed: Parameters that were given, not fitted.
         theta: All parameters at the optimum, shape (p,), in the order of `law.names`. For drawing the curve; read
             single values from `estimates`, which says which of them the data determine.
@@ -117,11 +115,7 @@ def fit_law(
 
 
 def usable(data: Observations, law: Law, loss: Loss) -> Observations:
-    """The observations that a law and a loss can use.
-
-    Raises:
-        SettingsError: The sizes have another number of columns than the law.
-    """
+    """The observations that a law and a loss can use; SettingsError for sizes of another number of columns."""
     if data.sizes.shape[1] != law.n_sizes:
         raise SettingsError(
             f"the law {law.name} is a function of {law.n_sizes} size(s) and the table gives {data.sizes.shape[1]}; "
@@ -183,12 +177,7 @@ def estimates(
 
     Args:
         problem: One fit (B = 1).
-        solution: Its optimum.
         profiles: Profile sets of the free parameters; without one, a parameter has the status of the fit.
-        status: Status of the fit.
-
-    Returns:
-        Estimates by name.
     """
     theta, errors = solution.theta[0], standard_errors(problem, solution)
     n, held = int((problem.weights > 0).sum()), problem.held()

@@ -1,7 +1,4 @@
-"""Forecasts of one error curve, one for each candidate: a law on a window of the points.
-
-Forecasts need the curve with one error per size, positive, and not too many points.
-"""
+"""Forecasts of one error curve, one for each candidate: a law on a window of the points."""
 
 from dataclasses import dataclass
 
@@ -29,9 +26,7 @@ class Curve:
 
     Attributes:
         x: Sizes, strictly increasing, above 0, shape (m,).
-        log_y: Logarithms of the errors, shape (m,).
         counts: How many observations each point stands for, shape (m,).
-        notes: Sentences on what was changed.
     """
 
     x: Float[np.ndarray, " m"]
@@ -81,9 +76,6 @@ def broken(x: Float[np.ndarray, " m"], y: Float[np.ndarray, " m"]) -> Bool[np.nd
     Args:
         x: Sizes, increasing.
         y: Errors, above 0.
-
-    Returns:
-        Which points are broken.
     """
     m = len(x)
     result = np.zeros(m, dtype=bool)
@@ -140,7 +132,6 @@ class Candidate:
     """One forecast: a law fitted to the last share of the points.
 
     Attributes:
-        law: Name of the law.
         share: Share of the points, counted from the largest size, in (0, 1].
         least: Fewest points it is fitted to; with fewer in the curve there is no forecast.
         posterior: Whether it is the posterior mean under a weak prior (`power_posterior`) instead of the best fit:
@@ -193,7 +184,6 @@ def forecasts(
     """What every candidate predicts from the points up to each origin.
 
     Args:
-        curve: The curve.
         origins: Sizes up to which points are seen.
         targets: Sizes to predict at, above 0.
 

@@ -43,18 +43,7 @@ def fit_together(
     fixed: Mapping[str, float] | None = None,
     effort: Effort = THOROUGH,
 ) -> GroupSolution:
-    """Fit one law to every curve.
-
-    Args:
-        groups: The curves by name.
-        law: The law.
-        loss: The residual.
-        fixed: Parameters held at the same value in every curve.
-        effort: How hard to search.
-
-    Returns:
-        One row for each group.
-    """
+    """Fit one law to every curve, with the parameters of `fixed` held at the same value in each."""
     held = dict(fixed or {})
     curves = [usable(data, law, loss) for data in groups.values()]
     theta = np.full((len(curves), len(law.parameters)), np.nan)
@@ -90,10 +79,8 @@ class CommonD:
     """The common D and the fits under it.
 
     Attributes:
-        D: The common coefficient.
         alpha: The median rate.
         history: (D, alpha) after each pass, shape (passes, 2).
-        names: The groups.
         fits: Rate and transfer gap of each group with D held, parameters (alpha, D, C).
         status: "converged", or "max_steps" when D still moved (it may alternate between two values).
     """
@@ -130,9 +117,6 @@ def common_d(
         alpha_range: Bounds of alpha where D is held.
         max_passes: Most passes, at least 1.
         tolerance: D has settled when it moves by less than this share.
-
-    Returns:
-        The common D with the fits under it.
 
     Raises:
         DataError: No group has enough sizes.
@@ -175,9 +159,7 @@ class HierarchicalFit:
 
     Attributes:
         names: The groups with enough points.
-        posteriors: One for each.
         mean: Mean of the prior of (log D, alpha).
-        covariance: Its covariance, shape (2, 2).
         pooled: Whether there were enough groups to fit the prior; otherwise every curve stands alone.
         left_out: Groups with fewer than two different sizes, or whose error does not fall.
     """

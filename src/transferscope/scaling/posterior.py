@@ -123,7 +123,6 @@ def power_posterior(data: Observations, *, noise: Noise = CAUTIOUS) -> PowerPost
 
     Args:
         data: Positive errors in one size x > 0, at least 2 different sizes (`usable` with the power+floor law).
-        noise: What is assumed about the noise.
 
     Returns:
         Weighted draws. With few points they are wide, never degenerate. Of a long curve the last half is used.

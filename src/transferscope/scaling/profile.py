@@ -27,8 +27,6 @@ class ProfileSet:
     """The values of a parameter that the data allow.
 
     Attributes:
-        low: Its lower end.
-        high: Its upper end.
         open_below: Nothing in the data bounds it from below: `low` is the edge of what was searched, for this parameter
             or for another that moves with it.
         open_above: The same, above.
@@ -73,7 +71,6 @@ def profile_sets(
 
     Args:
         problem: One fit (B = 1), with at least one degree of freedom left.
-        solution: Its optimum.
         known_noise: The weights are inverse variances: then s^2 is at least 1.
         level: Nominal coverage, in (0, 1).
 
@@ -140,9 +137,7 @@ class _Trace:
     """The profile at some values of one parameter.
 
     Attributes:
-        values: Values of the parameter, increasing, shape (K,).
         cost: Least cost at each, shape (K,).
-        theta: All parameters at each, shape (K, p).
         at_edge: Whether another parameter sits at an edge that only the search has set, shape (K,).
     """
 
@@ -225,11 +220,7 @@ def _warm(
     theta: Float[np.ndarray, "K p"],
     allowed: float,
 ) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K p"]]:
-    """Start the values just outside the set again from the solutions at its ends.
-
-    Only they can make the set larger, so that the search walks outwards along the profile until a start from inside
-    stays outside.
-    """
+    """Start the values just outside the set again from the solutions at its ends."""
     least = IMPROVED * max(allowed - float(solution.cost[0]), 1e-300)
     for _ in range(MOST_SWEEPS):
         inside = np.flatnonzero(cost <= allowed)

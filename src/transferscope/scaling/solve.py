@@ -52,11 +52,9 @@ class Problem:
     """B fits of one law to observations at the same sizes.
 
     Attributes:
-        law: The law.
         x: Sizes, shape (m, v), all in the domain of the law.
         y: Errors, shape (B, m); positive where the weight is, for the losses in log error.
         weights: Weights of the squared residuals, shape (B, m), at least 0; a weight of 0 leaves an observation out.
-        loss: The residual.
         fixed: Values of theta that are held, shape (B, p), NaN where free; the same columns are held in every row.
             None when all are free.
     """
@@ -96,10 +94,8 @@ class Solution:
     """B fits.
 
     Attributes:
-        theta: Parameters, shape (B, p).
         cost: Weighted sum of squared residuals (twice the Huber sum), shape (B,).
         converged: Whether the polish came to rest, shape (B,).
-        steps: Steps of the polish, shape (B,).
     """
 
     theta: Float[np.ndarray, "B p"]
@@ -172,7 +168,6 @@ def starts(problem: Problem, *, n_starts: int) -> Float[np.ndarray, "B r p"]:
     In log error the weights are W / y^2: the log residual to first order.
 
     Args:
-        problem: B fits.
         n_starts: Parts of the grid, cut along its first axis, of which each gives its best cell.
 
     Returns:
@@ -269,7 +264,6 @@ def polish(problem: Problem, theta: Float[np.ndarray, "B p"], effort: Effort) ->
     held for that step.
 
     Args:
-        problem: B fits.
         theta: Starts, shape (B, p).
         effort: Most steps of a row, and when a row has come to rest.
 
@@ -394,11 +388,7 @@ wanted: on 42 real curves the other starts found nothing better."""
 
 
 def _polish_alone(problem: Problem, theta: Float[np.ndarray, " p"], effort: Effort) -> Solution | None:
-    """One fit by MINPACK's Levenberg-Marquardt method, with parameters at a bound held; None where it did not work.
-
-    It takes a tenth of the time of `polish`, whose steps are made for many rows. A solution is taken where it is in the
-    box and no parameter that was held would leave its bound inwards.
-    """
+    """One fit by MINPACK's Levenberg-Marquardt method, with parameters at a bound held; None where it did not work."""
     law, q, box, root = problem.law, len(problem.law.nonlinear), _Box(problem), np.sqrt(problem.weights[0])
     in_logs, curved = problem.loss == "log", bool(box.log.any())
     y = np.log(problem.y[0]) if in_logs else problem.y[0]
@@ -454,10 +444,6 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
     """Fit: start on the grid, polish, keep the best start of each row.
 
     Sizes are measured in their geometric mean unless a parameter is held, so that a coefficient keeps its meaning.
-
-    Args:
-        problem: B fits of one law.
-        effort: How hard to search.
 
     Returns:
         The best fit of each row, in the units of `problem.x`.

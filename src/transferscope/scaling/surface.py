@@ -25,7 +25,6 @@ class HeldOutScore:
     """Errors of one law where it was not fitted, as root mean squares of the log error.
 
     Attributes:
-        in_sample: On the points it was fitted to.
         leave_s_out: On each fine-tuning size in turn; where both sizes vary freely, on every FOLDS-th point in turn.
         larger_n: On the larger half of pre-training sizes, from the smaller; NaN where both vary freely.
         larger_s: On the larger half of fine-tuning sizes, from the smaller; NaN where both vary freely.
@@ -52,10 +51,8 @@ class Surface:
 
     Attributes:
         fits: Each law on all points it can use.
-        scores: Held-out scores of each.
         weights: Weights for predictions beyond the range, proportional to 1 / score^2; they sum to 1.
         observations: All points, those at n = 0 and with error 0 too.
-        notes: Sentences on the data.
         free: Whether both sizes vary freely, so that few points share an s (`varies_freely`).
         outliers: Points far from the law (`outliers`); None where none are, or where sizes do not vary freely.
     """
@@ -116,12 +113,8 @@ def fit_surface(
         finetune_sizes: s, shape (m,), above 0.
         errors: Shape (m,).
         stderr: Standard errors of `errors`, used as weights; None for equal weights.
-        loss: The residual.
         rows: Rows of the table, counted from 1, by which outliers are named; None when unknown.
         free: Whether both sizes vary freely; None to tell by the points (`varies_freely`).
-
-    Returns:
-        The fits with their scores and weights.
 
     Raises:
         DataError: There are fewer than 2 sizes on an axis or fewer than 7 different points.
@@ -169,10 +162,6 @@ def outliers(data: Observations, law: Law) -> Observations | None:
     """Points further than OUTLYING robust standard deviations from a law that was fitted with the Huber loss.
 
     The standard deviation is 1.4826 times the median distance from the median residual, in log error.
-
-    Args:
-        data: All points.
-        law: The law.
 
     Returns:
         The points, the furthest first; None where none are that far.

@@ -81,7 +81,6 @@ def landscapes(study: FinishedStudy) -> StudyFigure:
 
 
 def _maps(study: FinishedStudy) -> list[_Map]:
-    """All planes of the study."""
     tables = study.frames.study.spec["diagnostics"]
     losses = {at: study.store.arrays(study.name, name) for at, name in _AT.items()}
     axes = study.store.arrays(study.name, "landscape_axis")

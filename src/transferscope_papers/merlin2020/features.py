@@ -36,10 +36,7 @@ class CellFeatures:
     """The features of one network.
 
     Attributes:
-        method: Its name in the study.
-        seed: The seed of its run.
         values: Features of the shown examples by part of the target, "train" and "test".
-        labels: Their classes.
     """
 
     method: str
@@ -105,11 +102,7 @@ def figure_2a(study: FinishedStudy) -> StudyFigure:
 
 
 def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
-    """The features of the target's examples in the network of a finished run, which must have been kept.
-
-    Args:
-        stored: The run.
-        context: Where its network lies.
+    """The features of the target's examples in the network of a finished run, which `context` must have kept.
 
     Raises:
         DataError: The task is no classification.

@@ -60,7 +60,6 @@ class QuadraticFigure(TheoryFigure):
     `random_starts`.
 
     Attributes:
-        d: Number of inputs.
         steps: Steps of Adam.
         seeds: Target samples per point.
     """

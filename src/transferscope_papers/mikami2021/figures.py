@@ -184,9 +184,6 @@ def write_paper_figure(table: Path, name: str, folder: Path, *, looks: Looks | N
         folder: Where SVG, PDF and CSV go; made if it is missing.
         looks: The size of its panels, and a style on top of the report's; None for the usual ones.
 
-    Returns:
-        The tables with the published numbers, and the files written.
-
     Raises:
         UnknownNameError: The paper has no such figure.
         MissingDataError: There is no such table.
@@ -206,7 +203,6 @@ def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised
     """Points and the law (1) with D = 0.48 (Figures 1, 4, 6), or error - C against n (Figures 10, 11, 12).
 
     Args:
-        panels: Curves by panel.
         name: Name of the figure's files.
         series: What the series are, the title of the legend.
         linearised: Whether the fitted transfer gap is subtracted, which makes the law a straight line; points below it
@@ -263,13 +259,7 @@ NAMES = {"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}
 
 
 def parameter_figure(frame: pd.DataFrame, *, name: str, caption: str) -> Figure:
-    """Medians with intervals, one panel for each parameter.
-
-    Args:
-        frame: Columns curve, parameter, median, low, high.
-        name: Name of the figure's files.
-        caption: Its caption.
-    """
+    """Medians with intervals, one panel for each parameter; columns curve, parameter, median, low, high."""
     parameters = list(dict.fromkeys(frame["parameter"]))
     curves = list(dict.fromkeys(frame["curve"]))
 

@@ -15,16 +15,7 @@ ALPHAS, DS = np.linspace(0.02, 1.0, 80), np.linspace(0.02, 2.0, 80)
 def landscape(
     data: Observations, alphas: Float[np.ndarray, " A"] = ALPHAS, ds: Float[np.ndarray, " D"] = DS
 ) -> Float[np.ndarray, "A D"]:
-    """Root mean square residual of the error with alpha and D held and the best C >= 0.
-
-    Args:
-        data: Errors in one size above 0.
-        alphas: Rates.
-        ds: Coefficients D.
-
-    Returns:
-        For each pair.
-    """
+    """Root mean square residual of errors in one size above 0, with alpha and D held and the best C >= 0."""
     power = data.sizes[:, 0] ** -alphas[:, None]  # (A, m)
     left = data.errors - ds[:, None] * power[:, None, :]  # (A, D, m): what C is to explain
     C = np.maximum(left.mean(axis=2, keepdims=True), 0)

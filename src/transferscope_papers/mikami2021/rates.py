@@ -35,13 +35,7 @@ _STEP = 0.04
 
 @dataclass(frozen=True)
 class Case:
-    """A row of Table 1 as it is drawn.
-
-    Attributes:
-        r0: Smoothness of the source function.
-        r1: Smoothness of what the target adds.
-        zeta: Exponent of the step size, eta_1 = T_1^-zeta.
-    """
+    """A row of Table 1 as it is drawn; smoothness and exponent of the step size as in `theory.rates`."""
 
     r0: float
     r1: float

@@ -82,7 +82,6 @@ class Panel:
     """Curves that share a panel of a figure.
 
     Attributes:
-        title: Its title.
         curves: Observations over n of each series, by name.
     """
 

@@ -120,8 +120,6 @@ def unexplained(
     """Cross-fitted share that features leave unexplained, with all examples and with halves.
 
     Args:
-        features: Shape (N, D).
-        codes: Label codes, shape (N, C).
         what: What the features are, for messages.
 
     Raises:
@@ -140,12 +138,7 @@ def unexplained(
 
 
 def unexplainable(inputs: Float64[np.ndarray, "N D"], codes: Float64[np.ndarray, "N C"]) -> Unexplained:
-    """What neither inputs nor random ReLU features of them explain, whichever explain more: an upper bound of noise.
-
-    Args:
-        inputs: Standardised inputs, shape (N, D).
-        codes: Label codes, shape (N, C).
-    """
+    """What the better of standardised inputs and random ReLU features of them leaves: an upper bound of the noise."""
     generator = np.random.default_rng(0)
     weights = generator.standard_normal((inputs.shape[1], _RANDOM_FEATURES)) / math.sqrt(inputs.shape[1])
     hidden = np.maximum(inputs @ weights + generator.standard_normal(_RANDOM_FEATURES), 0)
@@ -155,13 +148,7 @@ def unexplainable(inputs: Float64[np.ndarray, "N D"], codes: Float64[np.ndarray,
 
 @dataclass(frozen=True)
 class PairEstimate:
-    """The parameters of a pair.
-
-    Attributes:
-        best: Point estimates.
-        draws: Possible values, shape (N_DRAWS,) each.
-        n_examples: Target examples they rest on.
-    """
+    """The parameters of a pair from `n_examples` of the target: the best, and draws of shape (N_DRAWS,) each."""
 
     best: Pair
     draws: Pair
@@ -186,9 +173,6 @@ def estimate_pair(
         missed_by_features: What the pretrained features miss, one entry per network.
         noise: What everything else that was tried misses.
         feature_dimensions: Effective dimensions of the features, one band per network.
-        input_dimension: Effective dimensions of the inputs.
-        n_examples: Target examples that all of it rests on.
-        seed: Of the draws.
     """
     generator = np.random.default_rng(seed)
     of_features = _mean(missed_by_features)
@@ -247,9 +231,7 @@ def _mean_stderr(estimates: Sequence[Estimate]) -> float:
 
 
 def _within(band: DimensionBand, generator: np.random.Generator) -> Float64[np.ndarray, " draws"]:
-    """Dimensions anywhere in a band, uniform in their logarithm, with a twelfth of them at either end: the true one of
-    equal directions is an end.
-    """
+    """Dimensions in a band, uniform in their logarithm, a twelfth of them at either end (that of equal directions)."""
     low = np.maximum(band.low.value + (band.low.stderr or 0.0) * generator.standard_normal(N_DRAWS), 1)
     place = np.clip(generator.uniform(-0.1, 1.1, N_DRAWS), 0, 1)
     return np.asarray(low * np.maximum(band.high / low, 1) ** place)

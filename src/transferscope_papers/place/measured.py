@@ -86,7 +86,6 @@ class Measured:
 
     Attributes:
         method: Name of the linear transfer in the study; "" when it has none.
-        n_target: Number of target labels.
         differences: Gains by seed, shape (S,), in units of the variance of the test labels; empty when there is nothing
             to compare.
         scratch: Squared errors of training from scratch by seed, shape (R,), in the same unit; empty when there are
@@ -109,7 +108,6 @@ def minus_model(values: Float64[np.ndarray, " S"], modelled: float, draws: Float
 
     Args:
         values: By seed, shape (S,).
-        modelled: The model's value.
         draws: Its possible values, shape (N_DRAWS,).
 
     Returns:
@@ -136,7 +134,6 @@ def measured_transfer(
     Args:
         cells: Those of the study that are done.
         errors: From `squared_errors`.
-        source: Name of the source.
         n_source: Source examples; None for a network from a file.
 
     Returns:

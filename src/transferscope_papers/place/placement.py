@@ -19,7 +19,6 @@ class Placement:
 
     Attributes:
         name: The source, with the number of its examples when the study has several.
-        source: Name of the source.
         n_source: Source examples of the pre-training; None for a network from a file.
         n_target: Target labels.
         method: The linear transfer that was measured; "" when the study has none.

@@ -38,7 +38,6 @@ class PlacementResult(AnalysisResult):
     """Where the pairs of a study lie on the linear-transfer diagram.
 
     Attributes:
-        study: Name of the study.
         points: Every source at every number of labels, in the order of the study.
         pairs: Point estimates of the model's parameters by the name of the source.
     """

@@ -2,12 +2,6 @@
 
 Each has `.sample(n, generator) -> Sample` (NumPy float64 arrays `inputs` (n, d) and `targets` (n,)) and a population
 risk in closed form. A transfer problem has a `.source` and a `.target`, each such a problem, and samples its target.
-
-    linear.py       linear teachers at an angle, or a given vector apart (tahir2024 section 3, shachaf2021 sec. 4, 5),
-                    the spectrum of their Gaussian inputs
-    relu.py         two-layer ReLU teachers and ablated sources (tahir2024 section 4)
-    quadratic.py    the distributions of quadratic networks (merlin2020 section 5)
-    power_law.py    functions with a power-law spectrum (mikami2021 Appendix E)
 """
 
 from transferscope_papers.problems.linear import (

@@ -1,7 +1,4 @@
-"""Linear teachers and their Gaussian inputs.
-
-As in tahir2024 (section 3) and shachaf2021 (sections 4 and 5).
-"""
+"""Linear teachers and their Gaussian inputs, as in tahir2024 (section 3) and shachaf2021 (sections 4 and 5)."""
 
 import math
 from dataclasses import dataclass
@@ -30,7 +27,6 @@ class Covariance:
     eigenvectors: Float64[np.ndarray, "d d"] | None = None
 
     def __post_init__(self) -> None:
-        """Check the spectrum and the basis."""
         lam = self.eigenvalues
         if len(lam) == 0 or not np.isfinite(lam).all() or lam[-1] < 0 or (np.diff(lam) > 0).any():
             raise SettingsError("the eigenvalues of a covariance must be finite, decreasing and not negative")
@@ -70,9 +66,7 @@ def two_level(d: int, *, n_top: int, top: float = 1.5, bottom: float = 0.3) -> C
     """n_top eigenvalues of size `top` above d - n_top of size `bottom` (shachaf2021: 50 of 1000 at 1.5, the rest 0.3).
 
     Args:
-        d: Number of dimensions.
         n_top: How many large eigenvalues, in 0..d.
-        top: The large eigenvalue.
         bottom: The small eigenvalue, in [0, top].
     """
     if not 0 <= n_top <= d:
@@ -105,7 +99,6 @@ class LinearTeacher:
     covariance: Covariance
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together."""
         at_least("sigma", self.sigma, 0)
         if self.covariance.d != len(self.weights):
             raise SettingsError(
@@ -124,18 +117,7 @@ class LinearTeacher:
         return float(np.linalg.norm(self.weights))
 
     def sample(self, n: int, generator: np.random.Generator) -> Sample:
-        """Draw n examples with noisy targets.
-
-        Args:
-            n: How many, at least 1.
-            generator: Source of randomness.
-
-        Returns:
-            Inputs (n, d) and targets (n,).
-
-        Raises:
-            SettingsError: n is below 1.
-        """
+        """Draw n >= 1 examples with noisy targets; SettingsError for fewer."""
         check_size(n)
         inputs = self.covariance.sample(n, generator)
         noise = self.sigma * generator.standard_normal(n)
@@ -165,7 +147,6 @@ class LinearTransfer:
     target: LinearTeacher
 
     def __post_init__(self) -> None:
-        """Check that one network can read both."""
         if self.source.d != self.target.d:
             raise SettingsError(
                 f"the source has {self.source.d} inputs and the target {self.target.d}; give both the same"
@@ -204,9 +185,6 @@ def teachers_at_angle(
         covariance: Of the inputs; None for the identity.
         generator: Draws the plane of the teachers uniformly; None for the plane of the first two axes.
 
-    Returns:
-        The pair.
-
     Raises:
         SettingsError: A value is out of its range.
     """
@@ -234,11 +212,7 @@ def teachers_apart(
     Args:
         difference: theta_T - theta_S, shape (d,).
         source: theta_S, shape (d,).
-        covariance: Of the inputs.
         sigma: Label noise of the target, at least 0.
-
-    Returns:
-        The pair.
     """
     target = LinearTeacher(source + difference, sigma, covariance)
     return LinearTransfer(LinearTeacher(source, 0.0, covariance), target)

@@ -30,7 +30,6 @@ class PowerLawTarget:
     xi: float
 
     def __post_init__(self) -> None:
-        """Check the decay."""
         at_least("d", len(self.coefficients), 1)
         if not self.xi > 1:
             raise SettingsError(
@@ -53,11 +52,7 @@ class PowerLawTarget:
         return np.asarray(self.coefficients / np.sqrt(self.eigenvalues))
 
     def sample(self, n: int, generator: np.random.Generator) -> Sample:
-        """Draw n noiseless examples: features (n, d) and phi (n,).
-
-        Raises:
-            SettingsError: n is below 1.
-        """
+        """Draw n >= 1 noiseless examples: features (n, d) and phi (n,); SettingsError for fewer."""
         check_size(n)
         s = np.arange(1, self.d + 1)
         basis = np.sqrt(2.0) * np.cos(np.pi * generator.random(n)[:, None] * s)
@@ -70,12 +65,7 @@ class PowerLawTarget:
 
 @dataclass(frozen=True)
 class PowerLawTransfer:
-    """A source phi_0 and a target phi_0 + phi_1 in the same eigenfunctions (mikami2021, eq. 4).
-
-    Attributes:
-        source: phi_0.
-        target: phi_0 + phi_1.
-    """
+    """A source phi_0 and a target phi_0 + phi_1 in the same eigenfunctions (mikami2021, eq. 4)."""
 
     source: PowerLawTarget
     target: PowerLawTarget
@@ -93,9 +83,6 @@ def smooth_coefficients(d: int, *, r: float, xi: float, size: float = 1.0) -> Fl
         r: Smoothness; mikami2021 has 1/2 <= r <= 1.
         xi: Decay of the eigenvalues, above 1.
         size: Norm of the function in L2, at least 0.
-
-    Returns:
-        Coefficients, shape (d,).
     """
     at_least("d", d, 1)
     shape = np.arange(1, d + 1, dtype=np.float64) ** -(xi * r + 0.5)
@@ -114,9 +101,6 @@ def power_law_transfer(
         xi: Decay of the eigenvalues, above 1.
         source_size: L2 norm of phi_0.
         added_size: L2 norm of phi_1.
-
-    Returns:
-        The pair.
 
     Raises:
         SettingsError: A value is out of its range.

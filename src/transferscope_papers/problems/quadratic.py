@@ -28,18 +28,13 @@ class QuadraticProblem:
     k: int
 
     def __post_init__(self) -> None:
-        """Check the range of k."""
         if not 1 <= self.k <= self.d:
             raise SettingsError(
                 f"k = {self.k} is out of range; the number of entries that tell y lies in 1..d = {self.d}"
             )
 
     def sample(self, n: int, generator: np.random.Generator) -> Sample:
-        """Draw n examples, noiseless.
-
-        Raises:
-            SettingsError: n is below 1.
-        """
+        """Draw n >= 1 noiseless examples; SettingsError for fewer."""
         check_size(n)
         targets = (generator.random(n) < 2 / 3).astype(np.float64)
         inputs = generator.integers(-1, 2, size=(n, self.d)).astype(np.float64)
@@ -56,12 +51,6 @@ class QuadraticProblem:
             L = (1/3) M_0 + (2/3) (M_1 - 2 sum_i A_ii v_i + 1)
 
         with M_y = E[(x'Ax)^2 | y].
-
-        Args:
-            matrices: A, shape (*b, d, d).
-
-        Returns:
-            The loss of each, shape (*b,).
         """
         given_0, given_1 = self._moments(0.0), self._moments(1.0)
         diagonal = np.diagonal(matrices, axis1=-2, axis2=-1)

@@ -23,10 +23,6 @@ def relu_overlap(left: Float64[np.ndarray, "m d"], right: Float64[np.ndarray, "k
 
     ||w|| ||v|| / (2 pi) [ sqrt(1 - u^2) + u (pi - arccos u) ] with u the cosine between w and v.
 
-    Args:
-        left: Vectors w, shape (m, d).
-        right: Vectors v, shape (k, d).
-
     Returns:
         The overlaps, shape (m, k); symmetric and positive semi-definite when both are the same.
     """
@@ -53,7 +49,6 @@ class ReluNetwork:
     sigma: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the sizes."""
         at_least("the number of neurons", len(self.heads), 1)
         at_least("sigma", self.sigma, 0)
 
@@ -71,11 +66,7 @@ class ReluNetwork:
         return np.asarray(self.features(inputs) @ self.heads / len(self.heads))
 
     def sample(self, n: int, generator: np.random.Generator) -> Sample:
-        """Draw n inputs from N(0, I) with noisy targets.
-
-        Raises:
-            SettingsError: n is below 1.
-        """
+        """Draw n >= 1 inputs from N(0, I) with noisy targets; SettingsError for fewer."""
         check_size(n)
         inputs = generator.standard_normal((n, self.d))
         return Sample(inputs, self.predict(inputs) + self.sigma * generator.standard_normal(n))
@@ -102,7 +93,6 @@ class AblatedTeachers:
 
     Attributes:
         source: What is learnt first, on the population: the neurons that are left.
-        target: The full teacher.
         ablated: Share mu of the target's neurons that the source lacks, in [0, 1).
     """
 
@@ -132,8 +122,6 @@ def relu_teacher(
     Args:
         d: Number of inputs, at least 1.
         n_neurons: Number of neurons m*, at least 1.
-        generator: Source of randomness.
-        head_mean: Mean of the heads.
         head_std: Their standard deviation, at least 0.
         sigma: Label noise, at least 0.
     """
@@ -149,9 +137,7 @@ def ablate(target: ReluNetwork, mu: float, generator: np.random.Generator) -> Ab
     """Remove a random share of the target's neurons to make the source.
 
     Args:
-        target: The full teacher.
         mu: Share to remove, in [0, 1); round(mu m*) neurons go, and at least one stays.
-        generator: Chooses which.
 
     Returns:
         The pair, with the share that was in fact removed.

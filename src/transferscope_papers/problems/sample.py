@@ -10,12 +10,7 @@ from transferscope.errors import SettingsError
 
 @dataclass(frozen=True)
 class Sample:
-    """Examples of a regression problem.
-
-    Attributes:
-        inputs: Shape (n, d), float64.
-        targets: Shape (n,), or (n, k) for several outputs, float64.
-    """
+    """Examples of a regression problem, float64; targets are (n, k) for several outputs."""
 
     inputs: Float64[np.ndarray, "n d"]
     targets: Float64[np.ndarray, " n *k"]

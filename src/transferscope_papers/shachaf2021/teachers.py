@@ -267,7 +267,6 @@ class ScaleFigure(TeachersFigure):
     does not count at any n; with seven layers it takes n of 0.2 d and more, so d/2 stands beside d/10.
 
     Attributes:
-        depth: Number of layers.
         apart: Distance of the two unit teachers, in (0, 2].
     """
 
@@ -350,11 +349,7 @@ _SCALED = {"target scaled": "target_norm", "source scaled": "source_norm"}
 
 @dataclass(frozen=True)
 class FrozenFigure(TeachersFigure):
-    """shachaf2021 Figure 3: a frozen first layer never learns, however many target examples there are.
-
-    Attributes:
-        theta: Angle between the teachers in radians.
-    """
+    """shachaf2021 Figure 3: a frozen first layer never learns, however many target examples there are."""
 
     d: int = setting(500, Range(20, 5000), quick=100)
     theta: float = setting(math.pi / 4, Range(0.05, 1.5))

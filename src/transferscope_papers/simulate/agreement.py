@@ -52,7 +52,6 @@ def z_score(estimate: Estimate, expected: float, *, known_error: float = 0.0) ->
 
     Args:
         estimate: A mean over at least two independent seeds.
-        expected: The closed form.
         known_error: A bound on the systematic difference (step size, finite size), at least 0, in the unit of the mean;
             the distance is shortened by it.
 
@@ -70,16 +69,7 @@ def z_score(estimate: Estimate, expected: float, *, known_error: float = 0.0) ->
 
 
 def agreement(estimates: Iterable[Estimate], expected: Iterable[float], *, known_error: float = 0.0) -> Agreement:
-    """Score every point of a diagram.
-
-    Args:
-        estimates: Simulated means.
-        expected: The closed form at each point.
-        known_error: See `z_score`; the same for all points.
-
-    Returns:
-        The scores and their summary.
-    """
+    """Score every point of a diagram against the closed form; `known_error` as in `z_score`, the same for all."""
     pairs = zip(estimates, expected, strict=True)
     scores = np.array([z_score(estimate, value, known_error=known_error) for estimate, value in pairs])
     z = scores[~np.isnan(scores)]

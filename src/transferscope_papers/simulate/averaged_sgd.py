@@ -27,7 +27,6 @@ class OnlineRun:
     """B averaged solutions.
 
     Attributes:
-        weights: The averaged weights, shape (B, d).
         outcomes: Population risks; status "converged" (an online run always uses all its examples) or "non_finite".
     """
 
@@ -57,7 +56,6 @@ class OnlineSettings:
     stream: int = SAMPLE
 
     def __post_init__(self) -> None:
-        """Check every range."""
         if not len(self.n_examples) == len(self.ridge) == len(self.rate) == len(self.seeds) > 0:
             raise SettingsError("n_examples, ridge, rate and seeds must have one value per run, and at least one")
         if self.n_examples.min() < 1 or self.ridge.min() < 0 or self.rate.min() <= 0:
@@ -75,10 +73,6 @@ def averaged_sgd(
     Args:
         targets: What is learnt, one per run, all with the same number of eigenfunctions.
         start: w_0: zero for pretraining, the pretrained weights for fine-tuning.
-        settings: Sizes, step sizes, regularisation and seeds.
-
-    Returns:
-        Averaged weights and their risks.
     """
     streams = [generator(seed, settings.stream) for seed in settings.seeds]
     origin, weights, total = (torch.from_numpy(start.copy()) for _ in range(3))

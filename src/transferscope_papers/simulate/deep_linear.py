@@ -34,9 +34,6 @@ def balanced_start(beta: Float[Tensor, "B d"], *, depth: int, width: int = 1) ->
         depth: Number of layers L, at least 1.
         width: Hidden width h, at least 1; the training path does not depend on it.
 
-    Returns:
-        The L layers.
-
     Raises:
         SettingsError: A depth or width below 1.
     """
@@ -53,17 +50,7 @@ def balanced_start(beta: Float[Tensor, "B d"], *, depth: int, width: int = 1) ->
 
 
 def random_start(seeds: Sequence[int], n_inputs: int, *, depth: int, width: int, scale: float) -> Weights:
-    """Independent normal layers, nearly balanced when `scale` is small (tahir2024 Appendix D).
-
-    Args:
-        seeds: One seed per network.
-        n_inputs: Input dimension d.
-        depth: Number of layers L, at least 1.
-        width: Hidden width h, at least 1.
-        scale: Standard deviation of every entry, above 0.
-
-    Returns:
-        The L layers.
+    """Layers of independent N(0, scale^2) entries, nearly balanced when `scale` is small (tahir2024 Appendix D).
 
     Raises:
         SettingsError: A depth or width below 1, or a scale that is not above 0.
@@ -172,7 +159,6 @@ def _times(matrix: Tensor, vector: Tensor) -> Tensor:
 
 
 def _transposed_times(matrix: Tensor, vector: Tensor) -> Tensor:
-    """Transposed matrix times vector for each element."""
     if matrix.shape[2] == 1:
         return (matrix[:, :, 0] * vector).sum(1, keepdim=True)
     return torch.bmm(vector.unsqueeze(1), matrix).squeeze(1)

@@ -58,15 +58,7 @@ class Objective(Protocol):
 
 
 def refuse_out_of_range(settings: object, checks: Mapping[str, bool]) -> None:
-    """Refuse settings of which a value is not in its range.
-
-    Args:
-        settings: The record of settings.
-        checks: For each name whether its value is in range.
-
-    Raises:
-        SettingsError: A check failed.
-    """
+    """Raise SettingsError unless every check holds: for each setting, whether its value is in range."""
     for name, fine in checks.items():
         if not fine:
             kind = type(settings).__name__
@@ -102,7 +94,6 @@ class DescentSettings:
     accelerated: bool = False
 
     def __post_init__(self) -> None:
-        """Check every range."""
         checks = {
             "tolerance": self.tolerance > 0,
             "max_steps": self.max_steps >= 1,
@@ -120,7 +111,6 @@ class Descent:
     Attributes:
         weights: Final layers, each (B, ...); NaN or huge where the status is "non_finite".
         status: "converged", "max_steps" or "non_finite" for each element, shape (B,).
-        steps: Steps taken, shape (B,).
         residual: Relative residual at the end, shape (B,).
     """
 
@@ -140,13 +130,8 @@ def descend(
     """Follow gradient descent from `start` until every element converged, diverged or ran out of steps.
 
     Args:
-        objective: The B training objectives.
         start: Initial layers, each (B, ...); left as they are.
-        settings: Step sizes and stopping.
         retract: Brings weights back to the constraint that a step leaves, such as neurons of unit norm.
-
-    Returns:
-        The end of each element.
     """
     final = tuple(layer.clone() for layer in start)
     n_elements = len(start[0])

@@ -37,12 +37,7 @@ PAIRS, SAMPLES, START = 500, 501, 502
 
 @dataclass(frozen=True)
 class Digits:
-    """Labelled images.
-
-    Attributes:
-        images: Shape (N, d), floats.
-        labels: The class of each, shape (N,).
-    """
+    """Labelled images."""
 
     images: Float[np.ndarray, "N d"]
     labels: Int[np.ndarray, " N"]
@@ -52,11 +47,7 @@ class Digits:
         return Digits((self.images - pixels.images.mean()) / pixels.images.std(), self.labels)
 
     def task(self, positive: int, negative: int) -> "Task":
-        """The images of two classes, labelled +1 and -1.
-
-        Raises:
-            DataError: A class has no images.
-        """
+        """The images of two classes, labelled +1 and -1; DataError where a class has none."""
         rows = np.flatnonzero(np.isin(self.labels, (positive, negative)))
         signs = np.where(self.labels[rows] == positive, 1.0, -1.0)
         if len(np.unique(signs)) < 2:
@@ -66,12 +57,7 @@ class Digits:
 
 @dataclass(frozen=True)
 class Task:
-    """A binary task as regression to -1 and +1.
-
-    Attributes:
-        images: Shape (N, d).
-        signs: Shape (N,).
-    """
+    """A binary task as regression to -1 and +1."""
 
     images: Float[np.ndarray, "N d"]
     signs: Float[np.ndarray, " N"]
@@ -138,18 +124,10 @@ class BoundTable:
 
 
 def draw_pairs(classes: Sequence[int], n_pairs: int, seed: int) -> Int[np.ndarray, "K 4"]:
-    """Distinct rows (source +, source -, target +, target -): two independent draws of two classes each.
-
-    Args:
-        classes: At least two classes.
-        n_pairs: How many rows; no more than there are.
-        seed: Seed of the draw.
-
-    Returns:
-        The rows, sorted.
+    """Distinct rows (source +, source -, target +, target -), sorted: two independent draws of two classes each.
 
     Raises:
-        DataError: There are not that many distinct rows.
+        DataError: There are fewer than `n_pairs` of them.
     """
     n_tasks = len(classes) * (len(classes) - 1)
     if n_pairs > n_tasks**2:
@@ -168,9 +146,6 @@ def bound_table(train: Digits, test: Digits, settings: TableSettings | None = No
         train: Images to pretrain on and to draw target samples from; all images are standardised with theirs.
         test: Images to measure on.
         settings: Numbers of pairs, samples and repeats; None for the paper's.
-
-    Returns:
-        The table.
     """
     chosen = settings or TableSettings()
     return correlate(task_pairs(train, test, n_pairs=chosen.n_pairs, seed=chosen.seed), chosen)
@@ -192,8 +167,6 @@ def task_pairs(train: Digits, test: Digits, *, n_pairs: int, seed: int) -> tuple
     Args:
         train: Images to pretrain on and to draw target samples from.
         test: Images to measure on.
-        n_pairs: How many.
-        seed: Seed of the draw.
     """
     train, test = train.standardised(train), test.standardised(train)
     pairs = draw_pairs(sorted({int(c) for c in train.labels}), n_pairs, seed).tolist()

@@ -56,9 +56,6 @@ def from_samples(
         labels: Labels, zero in the rows that are padding.
         counts: Samples of each data set, at least 1; None when there is no padding.
 
-    Returns:
-        The losses.
-
     Raises:
         DataError: A count below 1 or above n.
     """
@@ -81,9 +78,6 @@ def from_moments(
         gram: G, symmetric and positive semi-definite.
         cross: b, in the column space of G.
         rank: An upper bound of the rank of each G: smaller eigenvalues are rounding and set to 0; None for full rank.
-
-    Returns:
-        The losses.
     """
     d = gram.shape[-1]
     spectrum, basis = torch.linalg.eigh(gram)

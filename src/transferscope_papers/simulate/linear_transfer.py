@@ -25,10 +25,8 @@ class TransferBatch:
     """B transfer problems, each with a finite target sample.
 
     Attributes:
-        problems: The teachers of each element.
         sizes: Target samples n of each element.
         seeds: The seed of each element; its sample depends on problem, size and seed only.
-        loss: The training losses on the samples.
     """
 
     problems: tuple[LinearTransfer, ...]
@@ -82,7 +80,6 @@ def slices(n_elements: int, n_inputs: int, *, memory: int = 2**28) -> Iterator[s
 
     Args:
         n_elements: Elements of the sweep; sort them by sample size, so that those of one batch end together.
-        n_inputs: Dimension d.
         memory: Bytes of one batch of (d, d) bases.
 
     Yields:
@@ -109,14 +106,10 @@ def from_scratch(
     at most.
 
     Args:
-        batch: The samples.
         depth: Number of layers L.
         settings: Step sizes and stopping; None for the defaults, accelerated.
         scale: Norm of every layer at the start; the risk moves by O(scale^2) for n < d, as in A.5 of shachaf2021's
             Thm. 5.2 with theta_S the start.
-
-    Returns:
-        Risks and statuses.
     """
     direction = normal(batch.seeds, (batch.loss.cross.shape[1],), stream=SMALL_START)
     start = balanced_start(scale**depth * direction / direction.norm(dim=1, keepdim=True), depth=depth)
@@ -129,15 +122,11 @@ def fine_tuning(
     """Train on the target sample from pretrained weights.
 
     Args:
-        batch: The samples.
         start: Layers to start from, as `perfectly_pretrained` or a pretraining run gives them.
         settings: Step sizes and stopping; None for the defaults, accelerated where the head alone is trained: that is
             least squares, whose end does not depend on the way.
         n_frozen: Number of first layers that keep their weights: 0 for fine-tuning (tahir2024 Thm. 3.9), L-1 for linear
             transfer (tahir2024 Theorem 3.7), in between for shachaf2021 Theorem 5.5.
-
-    Returns:
-        Risks and statuses.
     """
     chosen = settings or DescentSettings(accelerated=0 < n_frozen == len(start) - 1)
     result = train(batch.loss, start, chosen, n_frozen=n_frozen)
@@ -150,7 +139,6 @@ def ridge_transfer(batch: TransferBatch, start: Weights, *, ridge: float) -> Out
     Minimises (1/2n) norm(X Phi w - y)^2 + (ridge/2) norm(w)^2 with Phi = W_1 ... W_(L-1), by Cholesky.
 
     Args:
-        batch: The samples.
         start: Pretrained layers, at least two.
         ridge: Strength of the penalty, above 0.
 

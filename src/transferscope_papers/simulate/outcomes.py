@@ -31,17 +31,10 @@ class Outcomes:
     steps: Int[np.ndarray, " B"]
 
     def __post_init__(self) -> None:
-        """Hide risks that are no numbers."""
         object.__setattr__(self, "risk", np.where(self.status == "non_finite", np.nan, self.risk))
 
     def means(self, n_seeds: int) -> tuple[Estimate, ...]:
-        """Mean risk of each run of `n_seeds` consecutive elements (the seed must vary fastest).
-
-        Args:
-            n_seeds: Elements per group, at least 1 and a divisor of B.
-
-        Returns:
-            One estimate per group; see `mean_estimate`.
+        """Mean risk (`mean_estimate`) of each run of `n_seeds` consecutive elements: the seed must vary fastest.
 
         Raises:
             DataError: B is no multiple of `n_seeds`.
@@ -59,7 +52,6 @@ def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray) -> Estim
 
     Args:
         values: One number per seed.
-        status: How each came about.
 
     Returns:
         The mean over the usable values with its standard error (None for a single one). The status is "converged" when
@@ -82,7 +74,6 @@ def mean_of_all(values: Float[np.ndarray, " S"], status: StatusArray) -> Estimat
 
     Args:
         values: One number per seed; not finite where there is none.
-        status: How each came about.
 
     Returns:
         The mean; "max_steps" when any run was cut off, "non_finite" when any has no value.

@@ -63,7 +63,6 @@ class QuadraticSettings:
     tolerance: float = 0.02
 
     def __post_init__(self) -> None:
-        """Check every range."""
         checks = {
             "penalty": self.penalty >= 0,
             "inner_ridge": self.inner_ridge > 0,
@@ -86,7 +85,6 @@ class TargetSamples:
         labels: Shape (B, n), 0 or 1; 0 in the rows that are padding.
         sizes: Target examples of each element, shape (B,).
         telling: Whether an entry tells y in the source, 0 or 1, shape (B, d): the first k.
-        seeds: One per element.
     """
 
     inputs: Float[Tensor, "B n d"]
@@ -101,13 +99,10 @@ class QuadraticRun:
     """Where B networks ended.
 
     Attributes:
-        features: phi, shape (B, d, m).
         objective: The training objective at the end (MeRLin: over fixed half-splits), shape (B,).
-        source_loss: Population loss on the source, shape (B,).
         target_loss: Population loss on the target, with a ridge head refitted on the whole target sample (for joint
             training with its own target head), shape (B,).
         status: "converged", "max_steps" (the objective still moved) or "non_finite", shape (B,).
-        steps: Steps taken, shape (B,).
     """
 
     features: Float[np.ndarray, "B d m"]
@@ -139,9 +134,6 @@ def draw_targets(
         n_target: Target examples n_t, at least 2; one number, or one per element.
         seeds: One per element; equal seeds and sizes give equal samples.
         n_signal: The source's k, from 2 to d; one number, or one per element.
-
-    Returns:
-        The samples.
 
     Raises:
         DataError: Fewer than two target examples, or another number of sizes or sources than of seeds.
@@ -180,15 +172,9 @@ def start_at_feature(
     """The sparse source minimum on one coordinate, plus noise on every weight.
 
     Args:
-        seeds: One per network.
-        n_inputs: Input dimension d.
         feature: Index j of e_j from 0: 0 is the feature that the target shares.
-        width: Number of neurons m.
         penalty: lambda; sets the size of the minimum.
         noise: See `noisy_start`.
-
-    Returns:
-        The layers.
     """
     best = source_minimum(penalty)
     phi, theta = noisy_start(seeds, n_inputs, width=width, noise=noise)
@@ -210,12 +196,7 @@ def joint_training(data: TargetSamples, start: Weights, settings: QuadraticSetti
     """Learn source and target together, with a head each.
 
     Args:
-        data: Target samples.
         start: phi and theta; the target head starts as a copy of the source head.
-        settings: See `QuadraticSettings`.
-
-    Returns:
-        The runs.
     """
 
     def objective(weights: Weights, step: int) -> Tensor:

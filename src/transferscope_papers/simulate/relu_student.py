@@ -45,7 +45,6 @@ class Students:
     Attributes:
         networks: The students, neurons of unit norm.
         status: "converged", "max_steps" or "non_finite" for each, shape (B,).
-        steps: Steps taken, shape (B,).
     """
 
     networks: tuple[ReluNetwork, ...]
@@ -67,9 +66,6 @@ def pretrain(teachers: Sequence[ReluNetwork], start: Weights, settings: DescentS
         teachers: One per student, all with the same numbers of inputs and neurons.
         start: Initial students, as `random_students` makes them.
         settings: Step sizes and stopping. The residual is norm(f - f*)/norm(f*) in L2.
-
-    Returns:
-        The students.
     """
     return _students(descend(_Population.of(teachers), start, settings, retract=_to_sphere))
 
@@ -79,11 +75,7 @@ def train_from_scratch(samples: Sequence[Sample], start: Weights, settings: Desc
 
     Args:
         samples: One per student, all of the same size.
-        start: Initial students.
         settings: Step sizes and stopping. The residual is norm(f(X) - y)/norm(y).
-
-    Returns:
-        The students.
 
     Raises:
         DataError: The samples differ in size.
@@ -100,7 +92,6 @@ def refit_heads(students: Students, samples: Sequence[Sample], *, rcond: float =
     """Linear transfer: the least-squares head of minimum norm on each student's frozen features.
 
     Args:
-        students: Pretrained students.
         samples: A target sample for each.
         rcond: Features' singular values below this share of the largest are cut off: students hold near-copies of
             neurons, whose differences are features that exist on paper only.

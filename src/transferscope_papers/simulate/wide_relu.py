@@ -60,16 +60,7 @@ class Labelled:
 
 
 def paired_start(seeds: Sequence[int], n_inputs: int, *, width: int, scale: float = 1.0) -> Float[Tensor, "B m d"]:
-    """Antisymmetric initial neurons: rows r and r + m/2 are equal, their signs are +1 and -1.
-
-    Args:
-        seeds: One seed per network.
-        n_inputs: Input dimension d.
-        width: Number of neurons m, even, at least 2.
-        scale: Standard deviation kappa of every entry, above 0.
-
-    Returns:
-        W, shape (B, m, d).
+    """Antisymmetric neurons of N(0, scale^2) entries: rows r and r + width/2 are equal, their signs are +1 and -1.
 
     Raises:
         SettingsError: An odd or too small width, or a scale that is not above 0.
@@ -92,15 +83,10 @@ def wide_transfer(
     """Train on the source, then on the target, and on the target from scratch.
 
     Args:
-        source: The source data sets.
-        target: The target data sets.
         width: Number of neurons m, even; the theorems are its limit (errors of 1e-3 to 1e-2 at m = 20,000).
         seeds: One seed per network.
         scale: Standard deviation of the initial weights.
         settings: Stopping; the curvature is lambda_max(H) of the infinite-width kernel.
-
-    Returns:
-        Gradients, distances and statuses.
     """
     start = paired_start(seeds, source.inputs.shape[2], width=width, scale=scale)
     on_source, on_target = _Wide.of(source, width), _Wide.of(target, width)
@@ -139,14 +125,10 @@ def error_curves(
 
     Args:
         source: What is trained on before, to convergence; None to start from scratch.
-        target: The target data sets.
         width: Number of neurons m, even.
         seeds: One seed per network.
         steps: After how many steps errors are recorded, ascending, at least 0.
         rate: Learning rate on the target, the same for all networks.
-
-    Returns:
-        The errors.
     """
     on_target = _Wide.of(target, width)
     weights, status = paired_start(seeds, target.inputs.shape[2], width=width), np.full(len(seeds), "ok", dtype="<U16")

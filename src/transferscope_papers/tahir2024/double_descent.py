@@ -56,7 +56,6 @@ class DoubleDescentFigure(LinearTeachersFigure):
 
     Attributes:
         theta: Angle between the teachers in radians; at pi/2 the source says nothing about the target.
-        sigma: Label noise.
     """
 
     d: int = setting(100, Range(20, 200), quick=40)

@@ -37,7 +37,6 @@ class FineTuningDiagram(SlicedDiagram):
     """tahir2024 Figure 3: the sign of fine-tuning's transferability, as printed and as corrected.
 
     Attributes:
-        depth: Number of layers.
         source_norm: Norm of the source teacher; that of the target is 1.
     """
 
@@ -165,8 +164,6 @@ class DecidingFigure(LinearTeachersFigure):
 
     Attributes:
         gamma: n/d, in [0.05, 0.8]: from n = d on nothing of the source is left, and near it training takes forever.
-        sigma: Label noise.
-        depth: Number of layers.
     """
 
     d: int = setting(100, D, quick=60)

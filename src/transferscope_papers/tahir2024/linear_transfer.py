@@ -64,7 +64,6 @@ class SlicedDiagram(LinearTeachersFigure):
     """A diagram of transferability over the angle and n/d that is simulated along three slices of constant angle.
 
     Attributes:
-        sigma: Label noise.
         best_ridge: 1 for learners that each have the ridge of their least mean risk, and are solved for; 0 for learners
             without one, which are trained by gradient descent.
     """
@@ -347,13 +346,7 @@ def _alike(drawn: Drawn) -> bool:
 
 @dataclass(frozen=True)
 class RidgeFigure(LinearTeachersFigure):
-    """tahir2024 Figure 2: a ridge on the head does not help when data are many, and does a little when they are few.
-
-    Attributes:
-        n: Number of target examples.
-        theta: Angle between the teachers in radians.
-        sigma: Label noise.
-    """
+    """tahir2024 Figure 2: a ridge on the head does not help when data are many, and does a little when they are few."""
 
     seeds: int = setting(400, SEEDS)
     n: int = setting(250, Range(3, 100_000), quick=30)
@@ -446,9 +439,6 @@ class DistanceFigure(LinearTeachersFigure):
     Every curve is one sample size, traced by the angle between the teachers: the transferability at a given distance
     takes any value. W1 is shown by the certified upper bound; the paper's axis (526 to 529) is the bias of a sample
     estimate in 500 dimensions.
-
-    Attributes:
-        sigma: Label noise.
     """
 
     sigma: float = setting(0.2, Range(0.01, 10))

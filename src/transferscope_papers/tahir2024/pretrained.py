@@ -70,7 +70,6 @@ class PretrainedFigure(TheoryFigure):
         d: Number of inputs, and width.
         seeds: Networks per point.
         targets: Target samples per network.
-        theta: Angle between the teachers in radians.
         sigma: Label noise, of the target and of a finite source.
         ridge: lambda of the head with a ridge.
     """

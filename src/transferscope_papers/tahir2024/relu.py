@@ -62,13 +62,10 @@ class ReluFigure(TheoryFigure):
     heads of 1 give its numbers (see `problems.relu_teacher`).
 
     Attributes:
-        d: Number of inputs.
         n_teacher: Neurons of the target teacher m*.
         width: Neurons of the student m.
         largest: Largest number of target examples, at least 10.
         seeds: Teachers and students per point.
-        head_mean: Mean of the teachers' heads.
-        head_std: Their standard deviation.
     """
 
     d: int = setting(100, Range(2, 1000), quick=20)
@@ -83,7 +80,6 @@ class ReluFigure(TheoryFigure):
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        """Check that there is a teacher."""
         if self.head_mean == self.head_std == 0:
             raise SettingsError("head_mean = 0 and head_std = 0 make a teacher that is 0 everywhere; give one of them")
 

@@ -42,7 +42,6 @@ class KernelFigure(TheoryFigure):
     Shown are means over students.
 
     Attributes:
-        d: Number of inputs.
         n_teacher: Neurons of the target teacher m*, at least 2.
         width: Neurons of a student m.
         n: Inputs on which the kernels are compared.

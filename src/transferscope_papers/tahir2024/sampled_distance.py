@@ -39,11 +39,7 @@ def sampled_distance(
     Args:
         pair: The two tasks, over inputs N(0, I); reduce them with `reduced` first.
         n: Points per sample, at least 1; time grows as n^3.
-        generator: Source of randomness.
         repeats: Number of independent draws, at least 2.
-
-    Returns:
-        Means over the draws with standard errors.
 
     Raises:
         SettingsError: Fewer than two repeats.
@@ -61,12 +57,6 @@ def sampled_distance(
 
 def reduced(pair: LinearTransfer) -> LinearTransfer:
     """The same two tasks over the two inputs in the plane of their teachers: all distances stay as they are.
-
-    Args:
-        pair: Two tasks over inputs N(0, I).
-
-    Returns:
-        Two tasks over two inputs.
 
     Raises:
         SettingsError: The inputs are not isotropic.

@@ -23,12 +23,7 @@ _REFINEMENTS = 32
 
 @dataclass(frozen=True)
 class Bracket:
-    """Two numbers with the true one between them.
-
-    Attributes:
-        lower: Certified lower bound.
-        upper: Certified upper bound.
-    """
+    """Two numbers with the true one between them."""
 
     lower: Array
     upper: Array

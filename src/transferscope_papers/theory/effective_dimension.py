@@ -34,10 +34,7 @@ class DimensionBand:
 
 
 def dimension_band(vectors: Float64[np.ndarray, "N D"]) -> DimensionBand:
-    """The band of effective dimensions of a sample.
-
-    Args:
-        vectors: Shape (N, D), finite.
+    """The band of effective dimensions of a sample of finite vectors, shape (N, D).
 
     Returns:
         The band; `low` has the status of `effective_dimension`, and `high` is NaN where that is not "ok".
@@ -56,7 +53,7 @@ def given_dimension(value: float) -> DimensionBand:
 
 
 def effective_dimension(vectors: Float64[np.ndarray, "N D"]) -> Estimate:
-    """The participation ratio (tr S)^2 / tr S^2 of the covariance S.
+    """The participation ratio (tr S)^2 / tr S^2 of the covariance S of finite vectors, shape (N, D).
 
     It is d when d directions have equal variance and the others none, so it takes the place of the number of inputs of
     isotropic models. Both parts are means over pairs of different examples,
@@ -64,9 +61,6 @@ def effective_dimension(vectors: Float64[np.ndarray, "N D"]) -> Estimate:
         tr S^2 = sum_{i != j} (x_i . x_j)^2 / (N (N - 1))        (tr S)^2 = sum_{i != j} |x_i|^2 |x_j|^2 / (N (N - 1))
 
     with x centred; the plug-in value of a sample of isotropic vectors would be near 1/(1/d + 1/N) instead of d.
-
-    Args:
-        vectors: Shape (N, D), finite.
 
     Returns:
         At least 1, with its jackknife standard error over examples; "undefined" when the vectors do not vary, "too_few"

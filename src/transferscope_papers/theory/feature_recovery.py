@@ -64,9 +64,6 @@ def examples_needed(k: float, *, failure: float) -> int:
         k: Features that solve the source, at least 1.
         failure: Largest probability of another outcome, in (0, 1).
 
-    Returns:
-        n.
-
     Raises:
         SettingsError: A parameter is out of range, or more than `MOST_EXAMPLES` are needed.
     """

@@ -25,6 +25,10 @@ The noise is independent of the row space because X = S V' with Haar V that is i
 
 Where it stops holding: a start that is not small (scale above about 1e-2), n > d with strongly opposed tasks, training
 that stops early.
+
+Everywhere `theta`, the angle between the teachers in radians, is in [0, pi]; `gamma` = n/d, `sigma` and `target_norm`
+tau are at least 0; `source_norm` s is above 0; `depth` L is at least 1 and may be infinite. Results are broadcast, and
+SettingsError says what is out of range.
 """
 
 import math
@@ -55,12 +59,7 @@ class FineTuning:
 
 @dataclass(frozen=True)
 class FineTunedWeights:
-    """What fine-tuning comes to on given target examples.
-
-    Attributes:
-        weights: beta, shape (d,).
-        kappa: How much of the source's part outside the data is kept.
-    """
+    """What fine-tuning comes to on given target examples: beta, and kappa as in `FineTuning`."""
 
     weights: Float64[np.ndarray, " d"]
     kappa: float
@@ -81,20 +80,6 @@ def fine_tuning(
         risk = scratch risk + (1-gamma) (kappa^2 s^2 - 2 kappa s tau c)
 
     So transfer is positive if cos(theta) > kappa s / (2 tau), and best if kappa s = tau cos(theta).
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        gamma: n/d, at least 0.
-        sigma: Label noise, at least 0.
-        source_norm: s, above 0.
-        target_norm: tau, at least 0.
-        depth: L, at least 1; may be infinite.
-
-    Returns:
-        Kappa, risk and transferability, broadcast.
-
-    Raises:
-        SettingsError: A parameter is out of range.
     """
     gamma, sigma = at_least("gamma", gamma, 0), at_least("sigma", sigma, 0)
     return _fine_tuning(theta, gamma, variance_limit(gamma, sigma), source_norm, target_norm, depth)
@@ -110,22 +95,10 @@ def fine_tuning_finite(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> FineTuning:
-    """Fine-tuning at finite n and d: `fine_tuning` with the exact variance sigma^2 n/(d-n-1) of the pseudo-inverse.
+    """Fine-tuning at n >= 0 and d >= 1: `fine_tuning` with the exact variance sigma^2 n/(d-n-1) of the pseudo-inverse.
 
     Exact for L = 1; for deeper networks the root of the mean stands for the mean of the root: some per cent off at
     small n and large L, see `fine_tuning_average` for the mean itself.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        n: Number of target examples, at least 0.
-        d: Number of inputs, at least 1.
-        sigma: Label noise, at least 0.
-        source_norm: s, above 0.
-        target_norm: tau, at least 0.
-        depth: L, at least 1; may be infinite.
-
-    Returns:
-        Kappa, risk and transferability, broadcast.
     """
     n, d, sigma = at_least("n", n, 0), at_least("d", d, 1), at_least("sigma", sigma, 0)
     return _fine_tuning(theta, np.asarray(n / d), variance_finite(n, d, sigma), source_norm, target_norm, depth)
@@ -139,19 +112,11 @@ def critical_angle(
     target_norm: Numbers = 1.0,
     depth: Numbers = 2,
 ) -> Array:
-    """The angle beyond which fine-tuning is worse than training from scratch: arccos(kappa s / (2 tau)).
+    """The angle in radians beyond which fine-tuning is worse than training from scratch: arccos(kappa s / (2 tau)).
 
     tahir2024 has pi/3 for every gamma and sigma, which is the case L = 1 and s = tau. 0 means that no angle helps.
 
-    Args:
-        gamma: n/d, at least 0 and below 1 for a meaningful answer (beyond, transfer changes nothing).
-        sigma: Label noise, at least 0.
-        source_norm: s, above 0.
-        target_norm: tau, above 0.
-        depth: L, at least 1; may be infinite.
-
-    Returns:
-        The angle in radians, broadcast.
+    `target_norm` is above 0; from gamma = 1 on the angle has no meaning, because transfer changes nothing.
     """
     s, tau = above("source_norm", source_norm, 0), above("target_norm", target_norm, 0)
     kappa = fine_tuning(0.0, gamma, sigma=sigma, source_norm=s, target_norm=tau, depth=depth).kappa
@@ -173,9 +138,6 @@ def fine_tuned_weights(
         source: theta_S, shape (d,), not zero.
         depth: L, at least 1; may be infinite. L = 1 is shachaf2021 Theorem 4.1, eq. 1.
 
-    Returns:
-        The weights and kappa.
-
     Raises:
         SettingsError: The depth is below 1 or the source is zero.
     """
@@ -190,13 +152,7 @@ def fine_tuned_weights(
 
 @dataclass(frozen=True)
 class AveragedFineTuning:
-    """Fine-tuning on average over target examples, with the standard error of the draws.
-
-    Attributes:
-        kappa: How much of the source's part outside the data is kept.
-        risk: ||beta - theta_T||^2.
-        transferability: Risk from scratch on the same examples minus this risk.
-    """
+    """`FineTuning` on average over draws of the examples, with standard errors; scratch on the same examples."""
 
     kappa: Estimate
     risk: Estimate
@@ -220,27 +176,13 @@ def fine_tuning_average(
         risk = ||X^+ eps||^2 + ||P_perp (kappa theta_S - theta_T)||^2
         transferability = 2 kappa theta_S'P_perp theta_T - kappa^2 ||P_perp theta_S||^2
 
-    with P_perp = I - P and kappa from A = ||P theta_T + X^+ eps||^2. Holds for Gaussian inputs, n < d; beyond,
-    nothing of the source is left and the transferability is exactly 0.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        n: Number of target examples, at least 1.
-        d: Number of inputs, at least 2.
-        sigma: Label noise, at least 0.
-        source_norm: s, above 0.
-        target_norm: tau, at least 0.
-        depth: L, at least 1; may be infinite.
-        draws: Draws of the examples, at least 2.
-        seed: Of the draws.
+    with P_perp = I - P and kappa from A = ||P theta_T + X^+ eps||^2. Holds for Gaussian inputs, 1 <= n < d; beyond,
+    nothing of the source is left and the transferability is exactly 0. d and `draws` are at least 2.
 
     Returns:
         The means; "unbounded" where there is no finite one, and without standard error where there is no variance. With
         noise, ||X^+ eps||^2 has a mean for n < d - 1 and a variance for n < d - 3. At L = infinity kappa^2 goes as
         1 / M_11, which has a mean for n > 2 and a variance for n > 4 (kappa itself: n > 1 and n > 2).
-
-    Raises:
-        SettingsError: A parameter is out of range.
     """
     for name, value, least in (("n", n, 1), ("d", d, 2), ("sigma", sigma, 0), ("depth", depth, 1), ("draws", draws, 2)):
         at_least(name, value, least)
@@ -275,13 +217,6 @@ def printed_transferability(theta: Numbers, gamma: Numbers) -> Array:
     """Transferability as tahir2024 prints it (eq. 17), for comparison only: (gamma - 1)(1 - 2 cos theta), 0 beyond 1.
 
     Right for L = 1 and equal norms; see the correction at the top of this file.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        gamma: n/d, at least 0.
-
-    Returns:
-        The printed transferability, broadcast.
     """
     gamma = at_least("gamma", gamma, 0)
     return np.asarray(np.minimum(gamma - 1, 0) * (1 - 2 * np.cos(angle(theta))))
@@ -367,14 +302,9 @@ def balanced_root(
 ) -> Float64[np.ndarray, "..."]:
     """The positive root t of t^(L-1) (t - b) = a.
 
-    For a, b >= 0 (not both 0) there is exactly one, in [max(b, a^(1/L)), b + a^(1/L)]. In w = log(t - b) the equation
-    reads (L - 1) log(b + e^w) + w = log a, whose left side is convex with slopes in [1, L]; so Newton's method that
-    starts at the upper end, w = (log a)/L, comes down to the root without overshooting.
-
-    Args:
-        a: At least 0.
-        b: At least 0.
-        depth: L, at least 1 and finite.
+    For a, b >= 0 (not both 0) and finite L >= 1 there is exactly one, in [max(b, a^(1/L)), b + a^(1/L)]. In
+    w = log(t - b) the equation reads (L - 1) log(b + e^w) + w = log a, whose left side is convex with slopes in [1, L];
+    so Newton's method that starts at the upper end, w = (log a)/L, comes down to the root without overshooting.
 
     Returns:
         t, broadcast, to a relative accuracy near 1e-15; 0 where a and b are 0, infinite where a is.

@@ -47,9 +47,6 @@ def deviation_bound(
         delta: Minus the logarithm of the failure probability, at least 1.
         constant: c, above 0.
 
-    Returns:
-        g.
-
     Raises:
         SettingsError: A value is out of range.
     """
@@ -63,15 +60,7 @@ def deviation_bound(
 
 
 def observed_deviation(inputs: Float64[np.ndarray, "n d"], covariance: Covariance) -> float:
-    """||X'X/n - Sigma||: the g of the data at hand, for which Theorem 4.2 holds with certainty.
-
-    Args:
-        inputs: X, shape (n, d).
-        covariance: Sigma.
-
-    Returns:
-        The spectral norm of the difference.
-    """
+    """||X'X/n - Sigma||: the g of the data at hand, for which Theorem 4.2 holds with certainty."""
     coordinates = covariance.to_eigenbasis(inputs)
     difference = coordinates.T @ coordinates / len(inputs) - np.diag(covariance.eigenvalues)
     return float(np.linalg.norm(difference, ord=2))
@@ -86,11 +75,7 @@ def fine_tuning_bound(difference: Float64[np.ndarray, " d"], covariance: Covaria
 
     Args:
         difference: D = theta_T - theta_S, shape (d,).
-        covariance: Sigma.
         deviation: g, from `deviation_bound` or `observed_deviation`, at least 0.
-
-    Returns:
-        The bound for every m and the smallest.
 
     Raises:
         SettingsError: g is negative or not a number.
@@ -148,9 +133,6 @@ def benign_overfitting_bound(
         log_inverse_delta: log(1/delta), above 0.
         b: Threshold of k*, above 0.
         constant: c, above 0.
-
-    Returns:
-        The bound with its two terms.
     """
     tail = np.cumsum(eigenvalues[::-1])[::-1]
     tail_squares = np.cumsum(eigenvalues[::-1] ** 2)[::-1]

@@ -52,7 +52,6 @@ class GaussianRegression:
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        """Leave out directions in which nothing varies."""
         kept = self.eigenvalues > 0
         object.__setattr__(self, "eigenvalues", self.eigenvalues[kept])
         object.__setattr__(self, "squares", self.squares[kept])
@@ -91,13 +90,9 @@ class GaussianRegression:
         return np.asarray((p <= 1) | np.isinf(ridge) | ((ridge == 0) & (equal | (n >= p - 1))))
 
     def best_ridge(self, n: Numbers) -> Array:
-        """The lambda >= 0 of the least mean risk.
+        """The lambda >= 0 of the least mean risk over n >= 1 examples.
 
-        With equal eigenvalues g it is v p/(n sum_i D_i^2), which is also the best for one direction at every size. In
-        general it is found on a grid of kappa, on which lambda grows, and then between its neighbours.
-
-        Args:
-            n: Number of examples, at least 1.
+        With equal eigenvalues g it is v p/(n sum_i D_i^2), which is also the best for one direction at every size.
 
         Returns:
             lambda, in the shape of n; infinite where w_0 is the best that there is.

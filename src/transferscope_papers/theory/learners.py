@@ -272,11 +272,9 @@ def sweep(
     """Theory beside simulation for every pair, learner and number of examples.
 
     Args:
-        pairs: The pairs by name.
         learners: The learners by name; those of one draw see the same examples.
         n: Numbers of target examples, at least 1.
         draws: Target samples for each pair and n, at least 2; 0 for theory alone.
-        seed: Of the draws.
         theory: Whether to ask for the mean risk in theory; False where it is not derived.
 
     Returns:
@@ -307,7 +305,6 @@ def sweep(
 def _simulated(
     pair: LinearPair, learners: Mapping[str, Learner], n: int, draws: int, seed: list[int]
 ) -> dict[str, np.ndarray]:
-    """The risks of every learner on each of the draws."""
     risks = {name: np.empty(draws) for name in learners}
     for k in range(draws):
         sample = pair.sample(n, np.random.default_rng([*seed, k]))

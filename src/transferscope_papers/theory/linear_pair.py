@@ -35,7 +35,6 @@ class LinearPair:
     covariance: Covariance | None = None
 
     def __post_init__(self) -> None:
-        """Check that the parts belong together."""
         shapes = np.shape(self.source), np.shape(self.target)
         if any(len(shape) not in (1, 2) or 0 in shape for shape in shapes) or shapes[0][0] != shapes[1][0]:
             raise SettingsError(
@@ -85,9 +84,6 @@ class LinearPair:
             target_norm: Euclidean norm of the target teacher, at least 0.
             covariance: Of the inputs; None for the identity.
             generator: Draws the plane of the teachers uniformly; None for the plane of the first two axes.
-
-        Returns:
-            The pair.
 
         Raises:
             SettingsError: A value is out of its range.
@@ -139,15 +135,7 @@ class LinearPair:
         return np.asarray(self.inputs.to_eigenbasis(weights.reshape(self.d, -1).T).T)
 
     def sample(self, n: int, generator: np.random.Generator) -> Sample:
-        """Draw n examples of the target.
-
-        Args:
-            n: How many, at least 1.
-            generator: Source of randomness.
-
-        Returns:
-            Inputs (n, d) and targets (n,), or (n, k).
-        """
+        """Draw n >= 1 examples of the target: inputs (n, d) and targets (n,), or (n, k)."""
         inputs = self.inputs.sample(n, generator)
         clean = inputs @ self.target
         return Sample(inputs, clean + np.asarray(self.sigma) * generator.standard_normal(clean.shape))

@@ -2,7 +2,8 @@
 
 x ~ N(0, I_d), y = x'theta_T + eps with eps ~ N(0, sigma^2), n examples. The risk is ||beta - theta_T||^2 on average
 over the examples, without the floor sigma^2. A deep linear network that starts near zero reaches the same solution,
-whatever its depth.
+whatever its depth. `sigma` and `target_norm` tau are at least 0; results are broadcast, and SettingsError says what is
+out of range.
 """
 
 import numpy as np
@@ -11,23 +12,12 @@ from transferscope_papers.parameters import Array, Numbers, above, at_least
 
 
 def scratch_risk(gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Risk from scratch in the limit n, d -> infinity at n/d = gamma (tahir2024, Theorem 3.6, eq. 10).
+    """Risk from scratch in the limit n, d -> infinity at n/d = gamma >= 0 (tahir2024, Theorem 3.6, eq. 10).
 
         gamma < 1:  tau^2 (1 - gamma) + sigma^2 gamma / (1 - gamma)
         gamma > 1:  sigma^2 / (gamma - 1)
 
-    At gamma = 1 it is infinite, and 0 without noise.
-
-    Args:
-        gamma: n/d, at least 0.
-        sigma: Label noise, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The risk, broadcast; see `scratch_risk_finite` when comparing with a simulation.
-
-    Raises:
-        SettingsError: A parameter is out of range.
+    At gamma = 1 it is infinite, and 0 without noise. To compare with a simulation take `scratch_risk_finite`.
     """
     gamma, sigma, tau = (
         at_least("gamma", gamma, 0),
@@ -38,24 +28,12 @@ def scratch_risk(gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) 
 
 
 def scratch_risk_finite(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
-    """Risk from scratch, exact for every n and d.
+    """Risk from scratch, exact for every n >= 0 and d >= 1.
 
         n < d - 1:  tau^2 (1 - n/d) + sigma^2 n / (d - n - 1)
         n > d + 1:  sigma^2 d / (n - d - 1)
 
     For d - 1 <= n <= d + 1 it is infinite (the mean of an inverse Wishart matrix), unless there is no noise.
-
-    Args:
-        n: Number of examples, at least 0.
-        d: Number of inputs, at least 1.
-        sigma: Label noise, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The risk, broadcast.
-
-    Raises:
-        SettingsError: A parameter is out of range.
     """
     n, d = at_least("n", n, 0), at_least("d", d, 1)
     sigma, tau = at_least("sigma", sigma, 0), at_least("target_norm", target_norm, 0)
@@ -71,19 +49,7 @@ def scratch_risk_ridged(n: Numbers, d: Numbers, *, sigma: Numbers, target_norm: 
     The limit n, d -> infinity of Dobriban and Wager 2018 (Theorem 2.1): sigma^2 gamma m(-lambda) with m the Stieltjes
     transform of the Marchenko-Pastur law. It is the least risk of any learner when the teacher's direction is uniform.
     Unlike least squares it has no peak at n = d: it falls with n, is at most tau^2 and at most sigma^2 d/n. At finite
-    sizes it is off by O(1/d).
-
-    Args:
-        n: Number of examples, above 0.
-        d: Number of inputs, above 0; it need not be whole.
-        sigma: Label noise, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The risk, broadcast.
-
-    Raises:
-        SettingsError: A parameter is out of range.
+    sizes it is off by O(1/d). n and d are above 0, and d need not be whole.
     """
     gamma = np.asarray(above("d", d, 0) / above("n", n, 0))
     noise, signal = at_least("sigma", sigma, 0) ** 2, at_least("target_norm", target_norm, 0) ** 2

@@ -16,31 +16,14 @@ from transferscope_papers.theory.gaussian_regression import GaussianRegression
 
 
 def outside_rows(inputs: Float64[np.ndarray, "n d"], vector: Float64[np.ndarray, " d"]) -> Float64[np.ndarray, " d"]:
-    """P_perp v: the part of a vector that the examples do not see, by least squares (X X' may be singular).
-
-    Args:
-        inputs: X, shape (n, d).
-        vector: v, shape (d,).
-
-    Returns:
-        P_perp v, shape (d,).
-    """
+    """P_perp v: the part of a vector that the examples do not see, by least squares (X X' may be singular)."""
     return np.asarray(vector - np.linalg.lstsq(inputs, inputs @ vector, rcond=None)[0])
 
 
 def fine_tuned_risk(
     inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, " d"], covariance: Covariance
 ) -> float:
-    """Risk of fine-tuned linear regression (shachaf2021, eq. 2): ||Sigma^(1/2) P_perp (theta_T - theta_S)||^2.
-
-    Args:
-        inputs: X, shape (n, d).
-        difference: theta_T - theta_S, shape (d,).
-        covariance: Sigma, of the inputs.
-
-    Returns:
-        The excess population risk.
-    """
+    """Risk of fine-tuned linear regression (shachaf2021, eq. 2): ||Sigma^(1/2) P_perp (theta_T - theta_S)||^2."""
     return float(covariance.squared_norm(outside_rows(inputs, difference)))
 
 
@@ -54,13 +37,8 @@ def rescaled_risk(
     An infinitely deep network has risk 0 here for every alpha > 0.
 
     Args:
-        inputs: X, shape (n, d).
         target: theta_T, shape (d,).
         scale: alpha, above 0.
-        covariance: Sigma, of the inputs.
-
-    Returns:
-        The excess population risk at L = 1.
 
     Raises:
         SettingsError: alpha is not above 0.
@@ -89,10 +67,6 @@ def risk_leading_term(
         gamma: n/d, in [0, 1].
         source_norm: s, above 0; of no influence for infinitely many layers.
         target_norm: tau, above 0.
-        layers: "one" or "infinite".
-
-    Returns:
-        The leading term, broadcast.
     """
     gamma = between("gamma", gamma, 0, 1)
     s, tau = above("source_norm", source_norm, 0), above("target_norm", target_norm, 0)
@@ -109,8 +83,6 @@ def frozen_weights(
     On the features of a trained network take `linear_transfer.head_on_features`, which says why.
 
     Args:
-        inputs: X, shape (n, d).
-        targets: y, shape (n,).
         source: theta_S, shape (d,), not orthogonal to all inputs.
 
     Returns:
@@ -130,7 +102,6 @@ def mean_fine_tuned_risk(difference: Float64[np.ndarray, " d"], covariance: Cova
 
     Args:
         difference: D = theta_T - theta_S, shape (d,).
-        covariance: Sigma.
         n: Number of target examples, at least 1; 0 risk from the rank of Sigma on.
 
     Returns:

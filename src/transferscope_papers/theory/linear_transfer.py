@@ -5,6 +5,9 @@ theta_S (Theorem 3.4), so the head has one number to learn. `sin` is that of the
 
 Where it stops holding: real features have tiny further singular values, O(alpha^(L-1)) for an initialisation of scale
 alpha. An exact pseudo-inverse uses them and leaves the model; see `head_on_features`.
+
+Everywhere `theta`, in radians, is in [0, pi]; `gamma` = n/d, `sigma` and `target_norm` tau are at least 0; n target
+examples and d inputs are at least 1. Results are broadcast, and SettingsError says what is out of range.
 """
 
 from dataclasses import dataclass
@@ -21,19 +24,8 @@ def linear_transfer_risk(theta: Numbers, n: Numbers, *, sigma: Numbers, target_n
 
         tau^2 sin^2 + (tau^2 sin^2 + sigma^2) / (n - 2)
 
-    For n <= 2 it is infinite, unless the target is a multiple of the source and without noise.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        n: Number of target examples, at least 1; infinity gives tau^2 sin^2.
-        sigma: Label noise, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The risk, broadcast.
-
-    Raises:
-        SettingsError: A parameter is out of range.
+    For n <= 2 it is infinite, unless the target is a multiple of the source and without noise; n = infinity gives
+    tau^2 sin^2.
     """
     n, sigma = at_least("n", n, 1), at_least("sigma", sigma, 0)
     outside = unlearnable(theta, target_norm)
@@ -44,15 +36,6 @@ def linear_transferability(theta: Numbers, gamma: Numbers, *, sigma: Numbers, ta
     """Risk from scratch minus risk of linear transfer for n, d -> infinity at n/d = gamma (tahir2024, eq. 13).
 
     Positive is good. It is plus infinity at gamma = 1 with noise, where training from scratch fails.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        gamma: n/d, at least 0.
-        sigma: Label noise, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The transferability, broadcast.
     """
     return np.asarray(scratch_risk(gamma, sigma=sigma, target_norm=target_norm) - unlearnable(theta, target_norm))
 
@@ -63,16 +46,6 @@ def linear_transferability_finite(
     """Risk from scratch minus risk of linear transfer, exact for every n and d.
 
     Where both are infinite (n <= 2 and d - 1 <= n <= d + 1 with noise) it is minus infinity: neither can be used.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        n: Number of target examples, at least 1.
-        d: Number of inputs, at least 1.
-        sigma: Label noise, at least 0.
-        target_norm: tau, at least 0.
-
-    Returns:
-        The transferability, broadcast.
     """
     transfer = linear_transfer_risk(theta, n, sigma=sigma, target_norm=target_norm)
     scratch = scratch_risk_finite(n, d, sigma=sigma, target_norm=target_norm)
@@ -100,20 +73,12 @@ class NegativeTransfer:
 def negative_transfer(theta: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> NegativeTransfer:
     """The boundaries of eq. 13 in gamma (tahir2024, section 3.3).
 
-    With c = cos(theta), sigma in units of tau and b = 1 + c^2 - sigma^2, transfer is negative for
+    With c = cos(theta), sigma in units of tau > 0 and b = 1 + c^2 - sigma^2, transfer is negative for
 
         gamma < 1:  gamma_- < gamma < gamma_+ = (b + sqrt(b^2 - 4 c^2)) / 2, gamma_- = c^2/gamma_+, if |c| <= 1 - sigma
         gamma > 1:  gamma > 1 + sigma^2 / sin^2(theta)
 
     gamma_- is taken from the product of the roots, which loses no digits when c is small.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        sigma: Label noise, at least 0.
-        target_norm: tau, above 0.
-
-    Returns:
-        The boundaries, broadcast.
     """
     sigma = at_least("sigma", sigma, 0) / at_least("target_norm", target_norm, 0)
     theta, sigma = np.broadcast_arrays(angle(theta), sigma)
@@ -146,12 +111,7 @@ def head_on_features(
     an exact pseudo-inverse fits the target with those. tahir2024 Thm. 3.7 and shachaf2021 Thm. 5.5 need them cut off.
 
     Args:
-        features: Shape (n, k).
-        targets: Shape (n,).
         rcond: Singular values below rcond times the largest are taken as 0; about ten times the second over the first.
-
-    Returns:
-        The head, shape (k,).
     """
     return np.asarray(np.linalg.lstsq(features, targets, rcond=rcond)[0])
 

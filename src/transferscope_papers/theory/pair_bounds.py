@@ -69,9 +69,6 @@ def estimate_pair(source: LabelledSet, target: LabelledSet) -> EstimatedPair:
             of the target of the same names, or, where some names differ, of the same place in their order.
         target: Examples of the target, for its teacher and its covariance: as many as there are.
 
-    Returns:
-        The pair.
-
     Raises:
         DataError: Inputs are texts, inputs or labels of the two differ in width, an input is zero, or there is nothing
             to learn.
@@ -118,7 +115,6 @@ def pair_bounds(pair: EstimatedPair, target: LabelledSet, *, constant: float = 1
     """The bounds for fine-tuning on given examples of the target.
 
     Args:
-        pair: From `estimate_pair`.
         target: The n labelled examples that fine-tuning sees.
         constant: c of Theorem 4.2, above 0.
 

@@ -49,7 +49,6 @@ class Pair:
     feature_dimension: Numbers
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         between("noise", self.noise, 0, 1)
         between("outside", self.outside, 0, 1)
         at_least("input_dimension", self.input_dimension, 1)
@@ -74,15 +73,7 @@ class Pair:
 
 
 def scratch_risk(pair: Pair, n: Numbers) -> Array:
-    """Excess risk of the best ridged linear learner on the inputs.
-
-    Args:
-        pair: The pair; its values may be arrays.
-        n: Number of target examples, above 0.
-
-    Returns:
-        The risk in units of the variance of the labels, broadcast; the noise is not in it.
-    """
+    """Excess risk of the best ridged learner on the inputs at n > 0 examples, in units of the labels' variance."""
     sigma, tau = np.sqrt(np.asarray(pair.noise, dtype=np.float64)), np.sqrt(pair.signal)
     return scratch_risk_ridged(n, pair.input_dimension, sigma=sigma, target_norm=tau)
 
@@ -90,12 +81,7 @@ def scratch_risk(pair: Pair, n: Numbers) -> Array:
 def linear_head_risk(pair: Pair, n: Numbers) -> Array:
     """Excess risk of the best ridged head on the pretrained features, outside + R(n, k; sigma^2 + outside, ...).
 
-    Args:
-        pair: The pair; its values may be arrays.
-        n: Number of target examples, above 0.
-
-    Returns:
-        The risk in units of the variance of the labels, broadcast; it rises with `outside` and falls with n.
+    In units as `scratch_risk`, for n > 0; it rises with `outside` and falls with n.
     """
     inside = np.sqrt(np.maximum(pair.signal - pair.outside, 0))
     spread = np.sqrt(np.asarray(pair.noise + pair.outside, dtype=np.float64))
@@ -104,15 +90,7 @@ def linear_head_risk(pair: Pair, n: Numbers) -> Array:
 
 
 def modelled_transferability(pair: Pair, n: Numbers) -> Array:
-    """Risk from scratch minus risk of linear transfer at n target examples; positive is good.
-
-    Args:
-        pair: The pair; its values may be arrays.
-        n: Number of target examples, above 0.
-
-    Returns:
-        In units of the variance of the labels, broadcast.
-    """
+    """Risk from scratch minus that of linear transfer at n > 0 examples, in the units of both; positive is good."""
     return np.asarray(scratch_risk(pair, n) - linear_head_risk(pair, n))
 
 
@@ -145,12 +123,7 @@ _BISECTIONS = 50
 
 @dataclass(frozen=True)
 class RiskDraws:
-    """Possible risks of both learners, the error of the model included, shape (draws,) each.
-
-    Attributes:
-        scratch: Excess risk from scratch.
-        transfer: Excess risk of linear transfer.
-    """
+    """Possible risks of both learners, the error of the model included, shape (draws,) each."""
 
     scratch: Float64[np.ndarray, " draws"]
     transfer: Float64[np.ndarray, " draws"]
@@ -171,10 +144,6 @@ def risk_draws(pair: Pair, n: int, *, seed: int = 0) -> RiskDraws:
     Args:
         pair: Draws of the parameters, shape (draws,) each.
         n: Number of target examples, at least 1.
-        seed: Of the model's errors.
-
-    Returns:
-        The draws.
     """
     generator = np.random.default_rng([seed, n])
     scratch, transfer = scratch_risk(pair, n), linear_head_risk(pair, n)

@@ -54,12 +54,6 @@ def source_minimum(penalty: Numbers) -> SourceMinimum:
     With v = mu^(1/3) it is the larger root of v - v^4 = 3 2^(-2/3) lambda / 2, found by Newton's method from v = 1,
     which comes down to it without overshooting.
 
-    Args:
-        penalty: lambda, at least 0.
-
-    Returns:
-        The minimum, broadcast.
-
     Raises:
         SettingsError: lambda is negative.
     """
@@ -92,9 +86,6 @@ def joint_training(inputs: Float64[np.ndarray, "n d"]) -> JointTraining:
 
     The comparison is between single neurons. Fits without fixed signs, or of higher rank, can be cheaper still, so that
     "overfits" is sure and its absence is not.
-
-    Args:
-        inputs: Target inputs, shape (n, d).
 
     Returns:
         The comparison. At n/d below about 0.13 joint training overfits.

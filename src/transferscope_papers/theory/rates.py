@@ -56,8 +56,6 @@ def fine_tuning_rates(r0: Numbers, r1: Numbers, xi: Numbers, *, zeta: Numbers = 
         r1: Smoothness of what the target adds, in [1/2, 1].
         xi: Decay of the kernel's eigenvalues, above 1.
         zeta: Exponent of the step size, in [0, 1).
-
-    Returns:
         The exponents, broadcast.
 
     Raises:

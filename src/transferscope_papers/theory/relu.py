@@ -87,7 +87,6 @@ def kernel_alignment(neurons: Float64[np.ndarray, "m d"], others: Float64[np.nda
 
     Args:
         neurons: Weights of one set, shape (m, d), m >= 1 and not all 0.
-        others: Weights of the other, shape (k, d).
 
     Returns:
         Between 0 and 1; 1 only if the kernels are the same up to a factor.
@@ -101,12 +100,7 @@ def kernel_alignment(neurons: Float64[np.ndarray, "m d"], others: Float64[np.nda
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """risk = amplitude * n^-exponent.
-
-    Attributes:
-        amplitude: A, above 0.
-        exponent: nu.
-    """
+    """risk = A n^-nu: amplitude A, above 0, and exponent nu."""
 
     amplitude: float
     exponent: float
@@ -118,9 +112,6 @@ def fit_power_law(n: Float64[np.ndarray, " k"], risk: Float64[np.ndarray, " k"])
     Args:
         n: Sample sizes, shape (k,), at least two different ones.
         risk: Risks, shape (k,), above 0.
-
-    Returns:
-        The law.
 
     Raises:
         SettingsError: Fewer than two sizes, or a value is not above 0.

@@ -5,6 +5,10 @@ The head minimises (1/2n) ||Phi w - y||^2 + (lambda/2) ||w||^2 on the one featur
 Corrections. The paper's "the optimal lambda is 0" holds for n -> infinity only; at finite n it is `optimal_ridge`. And
 the feature has norm s^((L-1)/L) in a balanced network of depth L whose source teacher has norm s, so that lambda acts
 as lambda s^(-2(L-1)/L); the paper has s = 1.
+
+Everywhere `ridge` lambda, `sigma` and `target_norm` tau are at least 0; `theta`, in radians, is in [0, pi]; s, which is
+`source_norm`, is above 0; n is at least 1, and `depth` L at least 2 (one layer has no features to freeze). Results are
+broadcast, and SettingsError says what is out of range.
 """
 
 from dataclasses import dataclass
@@ -32,21 +36,6 @@ def ridge_risk(
         tau^2 + tau^2 c^2 E[u^2/(u+a)^2] + (tau^2 sin^2 + sigma^2) E[u/(u+a)^2] - 2 tau^2 c^2 E[u/(u+a)]
 
     with a = n lambda s^(-2(L-1)/L). With lambda = 0 it is `linear_transfer_risk`.
-
-    Args:
-        ridge: lambda, at least 0.
-        theta: Angle between the teachers in radians, in [0, pi].
-        n: Number of target examples, at least 1.
-        sigma: Label noise, at least 0.
-        source_norm: s, above 0.
-        target_norm: tau, at least 0.
-        depth: L, at least 2 (a network of one layer has no features to freeze).
-
-    Returns:
-        The risk, broadcast.
-
-    Raises:
-        SettingsError: A parameter is out of range.
     """
     n, sigma, tau = at_least("n", n, 1), at_least("sigma", sigma, 0), at_least("target_norm", target_norm, 0)
     a = n * at_least("ridge", ridge, 0) / _feature_norm_squared(source_norm, depth)
@@ -64,16 +53,6 @@ def ridge_risk_limit(
 
     It is increasing in lambda, and below the risk at finite n (by 7 % at n = 20, lambda = 0.3, theta = pi/6,
     sigma = 0.5).
-
-    Args:
-        ridge: lambda, at least 0.
-        theta: Angle between the teachers in radians, in [0, pi].
-        source_norm: s, above 0.
-        target_norm: tau, at least 0.
-        depth: L, at least 2.
-
-    Returns:
-        The risk, broadcast.
     """
     tau, c = at_least("target_norm", target_norm, 0), np.cos(angle(theta))
     lam = at_least("ridge", ridge, 0) / _feature_norm_squared(source_norm, depth)
@@ -92,18 +71,7 @@ def optimal_ridge(
     """The ridge of least risk: (sigma^2 + tau^2 sin^2) / (n tau^2 c^2) times s^(2(L-1)/L).
 
     It is optimal for every draw of the inputs, not just on average. For orthogonal teachers it is infinite: the feature
-    is useless and the best head is 0.
-
-    Args:
-        theta: Angle between the teachers in radians, in [0, pi].
-        n: Number of target examples, at least 1.
-        sigma: Label noise, at least 0.
-        source_norm: s, above 0.
-        target_norm: tau, above 0.
-        depth: L, at least 2.
-
-    Returns:
-        The ridge, broadcast.
+    is useless and the best head is 0. tau is above 0.
     """
     sigma, tau, n = at_least("sigma", sigma, 0), above("target_norm", target_norm, 0), at_least("n", n, 1)
     c = np.cos(angle(theta))

@@ -38,9 +38,6 @@ def remaining_features(
         width: h, at least 1.
         source_norm: s, above 0.
 
-    Returns:
-        The ratio, broadcast.
-
     Raises:
         SettingsError: A parameter is out of range.
     """
@@ -62,7 +59,6 @@ def leftover_features(
         scale: alpha, at least 0.
         depth: L, at least 2.
         width: h, at least 1.
-        generator: Draws the start.
 
     Returns:
         theta_S/||theta_S||^(1/L) v' + alpha^(L-1) E_1...E_(L-1), with a random unit vector v; shape (d, h).

@@ -43,13 +43,10 @@ class Decision:
     """What the laws say about a target error.
 
     Attributes:
-        target_error: The target.
         largest_size: The largest size that counts as feasible.
-        scenario: Which case it is.
         reachable: Probability that the transfer gap is below the target.
         feasible: Probability that the target is reached at or below `largest_size`.
         size_needed: The size that reaches it; infinite where the transfer gap is above it.
-        gap: The transfer gap C.
         falls: Whether a law that falls agrees with the curve; without it nothing is known of the gap.
     """
 
@@ -74,14 +71,9 @@ def decide(
     """Read a decision off the posterior of a curve.
 
     Args:
-        posterior: Posterior of the curve, over one law or several.
         falls: Whether a law that falls agrees with the curve.
         target_error: The error that is wanted, above 0.
         least_error: The smallest error that was measured.
-        largest_size: The largest feasible size.
-
-    Returns:
-        Probabilities and intervals over the laws of `posterior`.
     """
     size = posterior.size_for(target_error)
     reachable = posterior.probability(target_error > posterior.C)
@@ -121,8 +113,6 @@ class VariantGain:
     """A variant of the pre-training data against a baseline.
 
     Attributes:
-        baseline: Name of the baseline.
-        variant: Name of the variant.
         gap: Transfer gap of the variant minus that of the baseline; negative is good.
         lower_gap: Probability that the variant has the smaller transfer gap.
     """
@@ -137,11 +127,6 @@ def variant_gain(
     baseline: PowerPosterior, variant: PowerPosterior, *, names: tuple[str, str] = ("baseline", "variant")
 ) -> VariantGain:
     """Compare two posteriors, taken as independent.
-
-    Args:
-        baseline: Posterior of one variant.
-        variant: Posterior of the other.
-        names: Their names.
 
     Returns:
         Differences with 90 % intervals, over PAIRS pairs of draws.
@@ -174,7 +159,6 @@ class Advice:
         next_run: The pre-training size whose measurement would sharpen the decision most; None without a target.
         posterior: The power laws with a floor that the data allow: what variants are compared by.
         averaged: The curves of several laws that the data allow: what the decision rests on.
-        notes: Sentences on the data.
     """
 
     decision: Decision | None
@@ -205,12 +189,9 @@ def advise(
         costs: Costs of data and runs, by which the next run is chosen; None to choose it by time, taken as
             proportional to n.
         largest_size: The largest feasible n; None for FEASIBLE_FACTOR times the largest measured.
-        stderr: Standard errors of `errors`.
+        stderr: Standard errors of `errors`; None when unknown.
         posterior: A posterior to use instead of one from this curve alone, as from `fit_hierarchical`.
         rows: Rows of the table, counted from 1, by which broken ones are named; None when unknown.
-
-    Returns:
-        The advice.
 
     Raises:
         DataError: Fewer than two different sizes above 0 are left, or every error is 0.

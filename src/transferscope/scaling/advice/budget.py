@@ -34,11 +34,9 @@ LARGEST_FACTOR = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A run on two sizes and the error that is expected of it.
+    """A run on two sizes n and s, and the error that is expected of it.
 
     Attributes:
-        pretrain_size: n.
-        finetune_size: s.
         cost: What it costs; None without costs.
         error: Weighted mean (of logarithms) over the laws.
         interval: Where it lies (90 %): the spread of the laws, and what they miss elsewhere (`forecast_at`).
@@ -61,7 +59,6 @@ def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> Spl
     measured sizes its score there (`HeldOutScore.extrapolation`), within them that of points left out.
 
     Args:
-        surface: The fitted surface.
         costs: What a run costs; None when unknown.
         n: Pre-training size, or parameters.
         s: Fine-tuning size, or tokens.
@@ -87,7 +84,6 @@ def best_split(surface: Surface, costs: Cost, budget: float, *, largest_size: fl
     Args:
         surface: The fitted surface; its weighted mean over laws is minimised.
         costs: What a run costs, rising with both sizes.
-        budget: What may be spent.
         largest_size: Largest feasible n; None for any.
 
     Returns:
@@ -120,10 +116,7 @@ def splits(
 ) -> Float[np.ndarray, "count 2"]:
     """Ways to spend a budget: (n, s) from the smallest measured sizes up, from the least n to the least s.
 
-    With a largest feasible n, up to that.
-
-    Raises:
-        SettingsError: As `best_split`.
+    With a largest feasible n, up to that. Raises as `best_split`.
     """
     n, s = _smallest(surface)
     least = float(costs.of(n, s))
@@ -152,10 +145,7 @@ def affordable(
 ) -> Float[np.ndarray, " k"]:
     """The largest sizes at or above `least` that a budget pays for, to rounding; `least` where it pays for no more.
 
-    Args:
-        cost: Costs of sizes, rising.
-        budget: What may be spent.
-        least: Sizes above 0.
+    Costs rise with sizes, and `least` is above 0.
     """
     low, high = np.log(least), np.log(least) + 1.0
     for _ in range(90):
@@ -176,10 +166,7 @@ def cheapest_split(
 ) -> Split | None:
     """The cheapest (n, s) whose predicted error is at most the target; None if none up to LARGEST_FACTOR is.
 
-    Where the smallest measured run does not reach the target, its predicted error is the target.
-
-    Raises:
-        SettingsError: As `best_split`.
+    Where the smallest measured run does not reach the target, its predicted error is it. Raises as `best_split`.
     """
     floor = float(costs.of(*_smallest(surface)))
     ceiling = LARGEST_FACTOR * float(costs.of(*surface.largest))
@@ -219,7 +206,6 @@ class SurfaceDraws:
     """Weighted draws of the error surface.
 
     Attributes:
-        refits: Bootstrap refits of each law.
         weights: Weight of each draw over all laws, shape (N,), summing to 1.
         noise: Standard deviation of the log error of a new run around each draw, shape (N,).
     """
@@ -244,10 +230,6 @@ def surface_draws(surface: Surface, *, per_law: int = DRAWS_PER_LAW) -> SurfaceD
     """Draws of every law by bootstrap, each law with its weight beyond the measured sizes.
 
     A draw stands for the noise of the points; the different laws stand for not knowing the form.
-
-    Args:
-        surface: The fitted surface.
-        per_law: Draws of each law.
 
     Returns:
         The draws. The noise of a new run around a law is the residual of its own fit with its degrees of freedom, so
@@ -285,7 +267,6 @@ class SurfaceRun:
     given, otherwise more pre-training alone, at the largest measured s. With a budget it is how to split it.
 
     Attributes:
-        run: The run.
         pretrain_size: n of the plan.
         finetune_size: s of the plan.
         target_error: The target; None for the split of a budget.
@@ -319,7 +300,6 @@ def next_surface_run(
     and nothing dearer than the budget.
 
     Args:
-        surface: The fitted surface.
         target_error: The error that is wanted, above 0.
         costs: Costs of data and runs, by which candidates are compared; None to compare them by time, taken as
             proportional to n + s.

@@ -22,7 +22,6 @@ class Optimum:
     """The best use of a budget of compute.
 
     Attributes:
-        budget: What may be spent.
         plan: N and D, and the loss that is expected there.
         parameters: Where the best N lies (90 %).
         from_minima: Whether N comes from parabolas through the points of each measured budget; else from the laws.
@@ -45,7 +44,6 @@ def compute_optimal(
 
     Args:
         surface: Both sizes vary freely (`fit_surface`).
-        costs: What a run costs.
         budgets: What may be spent, each at least the cost of the smallest measured run.
         largest_size: The largest feasible N; None for any.
 

@@ -44,7 +44,6 @@ class Costs:
     per_run: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the range."""
         costs = (self.per_pretrain, self.per_label, self.per_run)
         if not all(np.isfinite(cost) and cost >= 0 for cost in costs) or not any(costs):
             raise SettingsError(f"the costs are {costs}; expected numbers of at least 0, not all 0")
@@ -81,7 +80,6 @@ class Formula:
     text: str = "6*N*D"
 
     def __post_init__(self) -> None:
-        """Try it."""
         try:
             at, larger = self.of(1e8, 1e9), (self.of(2e8, 1e9), self.of(1e8, 2e9))
         except (SyntaxError, ValueError, KeyError, TypeError, ArithmeticError, AttributeError, RecursionError):

@@ -127,11 +127,7 @@ def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: flo
 def _with_uncertain_fall(
     errors: Float[np.ndarray, "N X"], x: Float[np.ndarray, " X"], data: Observations
 ) -> Float[np.ndarray, "N X"]:
-    """Each draw with its fall beyond the largest measured size (in log error) times a random factor above 0.
-
-    Draws of laws that were fitted to few sizes agree on what comes next more than they should: no law among them may
-    hold. A factor keeps every curve falling and leaves it as it is within the measured sizes.
-    """
+    """Each draw with its fall beyond the largest measured size (in log error) times a random factor above 0."""
     spread = FALL_SPREAD[max(least for least in FALL_SPREAD if least <= data.n_distinct)]
     factor = np.exp(spread * np.random.default_rng(1).standard_normal(len(errors)))[:, None]
     last = np.log(errors[:, [len(x) - 1]])  # x ends with the measured sizes, the largest last
@@ -148,7 +144,6 @@ class LabelCount:
     Attributes:
         value: Median: 0 where it is at or below `smallest` ("already"), infinite above `limit` ("not up to there").
         low: Lower end of the interval, with the same two codes.
-        high: Upper end.
         level: Nominal coverage of the interval.
         already: Probability that it is at or below `smallest`.
         beyond: Probability that it is above `limit`.
@@ -226,8 +221,6 @@ def paired(scratch: CurveDraws, transfer: CurveDraws, correlation: float) -> Pai
     that make both arms lucky then move both curves together, and their difference is known better than either.
 
     Args:
-        scratch: Curves of training from scratch.
-        transfer: Curves of one way of transfer.
         correlation: From `seed_correlation`; 0 takes the arms as independent.
 
     Returns:
@@ -262,7 +255,6 @@ def catch_up(scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin:
     """The number of labels from which on training from scratch is at least as good as transfer.
 
     Args:
-        scratch: Curves of training from scratch.
         transfer: Curves of one way of transfer, on the same sizes.
         pairs: From `paired`.
         margin: How much lower the error of transfer must be to count as better, at least 0.
@@ -297,7 +289,6 @@ def labels_for(curve: CurveDraws, error: float) -> LabelCount:
     """The number of labels at which an arm reaches an error.
 
     Args:
-        curve: Its curves.
         error: The wanted error, above 0.
 
     Returns:
@@ -347,7 +338,6 @@ def next_sizes(
         noise: Standard deviation of the logarithm of a measurement.
         costs: Of a label beyond those there are, and of a run; None to look at information alone.
         labelled: How many labels there are.
-        most: How many sizes at most.
 
     Returns:
         The best, then others that tell at least half as much and lie at least a factor of 1.4 from those before; empty

@@ -44,12 +44,8 @@ def next_run(
 
     Args:
         candidates: Sizes of each candidate: n, or (n, s).
-        gains: Information of each.
         costs: Cost of each, above 0; None to look at information only. Then only candidates with at least WORTH_A_RUN
             of the most information are compared, so that a run that tells nothing is not chosen for being cheap.
-
-    Returns:
-        The best candidate.
     """
     worth = gains if costs is None else np.where(gains >= WORTH_A_RUN * gains.max(), gains / costs, -1.0)
     best = int(np.argmax(worth))

@@ -21,7 +21,6 @@ class Parameter:
 
     Attributes:
         name: Its symbol, as in "alpha".
-        meaning: What it says, in a few words.
         low: Lower end of its range; for a parameter with the dimension of a size, over the geometric mean size.
         high: Upper end of its range, as `low`; infinite for a coefficient.
         scale: "log" if it is positive and searched by its logarithm.
@@ -46,9 +45,7 @@ class Law:
     projection (Golub and Pereyra 1973). Every basis function is positive.
 
     Attributes:
-        name: The name it is asked for by.
         formula: The formula in plain text.
-        source: Where it comes from.
         nonlinear: Parameters \eta.
         linear: Parameters c, all of them >= 0.
         basis: (x (m, v), \eta (B, q)) -> \phi, shape (B, m, k).
