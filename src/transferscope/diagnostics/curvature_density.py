@@ -52,7 +52,6 @@ class CurvatureDensity:
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def density(self, subject: Subject) -> SpectralDensity:

@@ -47,7 +47,6 @@ class CurvatureTrace:
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:

@@ -65,7 +65,6 @@ class FeatureAlignment:
     batch_size: Count = 512
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:

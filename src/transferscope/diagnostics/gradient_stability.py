@@ -67,7 +67,6 @@ class GradientStability:
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def curves(self, subject: Subject) -> DescentCurves:

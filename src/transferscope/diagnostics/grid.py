@@ -28,12 +28,7 @@ _LINEAR = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 @dataclass(frozen=True)
 class FirstLayer:
-    """A module that reads the inputs of the network, once in a forward pass, and is linear in its parameters.
-
-    Attributes:
-        name: Its name in the network.
-        module: The module itself.
-    """
+    """A module that reads the inputs of the network, once in a forward pass, and is linear in its parameters."""
 
     name: str
     module: nn.Module
@@ -44,7 +39,6 @@ class FirstLayer:
         Args:
             surface: The point w, and the parameters that do not move.
             directions: d, shape (K, P).
-            batch: Inputs.
 
         Returns:
             1 + K tensors (N, ...): `combine` of them with coordinates c is the answer at w + sum_k c_k d_k. Images have
@@ -73,9 +67,6 @@ def combine(terms: tuple[Tensor, ...], coordinates: Sequence[float]) -> Tensor:
 
 def find_linear_first_layer(surface: LossSurface) -> FirstLayer | None:
     """The module that reads the inputs first, if its answer is linear in its parameters.
-
-    Args:
-        surface: Whose network to look at; it is run on one example.
 
     Returns:
         The layer; None when another kind of module reads the inputs, or more than one does.
@@ -117,7 +108,6 @@ class Grid:
     """Points w + sum_k c_k d_k at which a loss is wanted.
 
     Attributes:
-        surface: The loss, and w.
         directions: d, shape (K, P), in the layout of the surface.
         coordinates: c, shape (G, K).
     """
@@ -155,12 +145,9 @@ def grid_losses(
     rounding. Use it inside `evaluation_mode(network)`.
 
     Args:
-        grid: The points.
-        batch_size: Examples per forward pass.
         points_per_call: Points evaluated in one vectorised call; None for 16, but for 1 on a CPU and of recurrent
             networks, which cannot be vectorised. Memory grows with it.
         file: Where to keep what is done (an .npz file); a grid that was interrupted goes on from there.
-        progress: Called after every call.
 
     Returns:
         Losses, shape (B, G) for B batches, float64; infinite or NaN where the network overflows.
@@ -237,15 +224,8 @@ class _GridFile:
 def fast_max_pool(network: nn.Module) -> Iterator[None]:
     """Let the plain 2 x 2 max-pooling modules of a network answer with element-wise maxima, which is exact.
 
-    On a CPU torch also records where each maximum is, even without gradients, and that takes about ten times as long as
-    the maxima themselves: half of the forward pass of a LeNet. Odd-sized maps go the usual way, and so does everything
-    that needs a gradient (ties would split it differently).
-
-    Args:
-        network: Its modules are as they were afterwards.
-
-    Yields:
-        None.
+    Torch's own, which record where maxima are, take ten times as long on a CPU. Odd-sized maps go the usual way, and so
+    does everything that needs a gradient (ties would split it differently).
     """
     with ExitStack() as stack:
         for module in network.modules():

@@ -42,14 +42,10 @@ class Interpolation:
     batch_size: Count = 100
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def losses(self, subject: Subject) -> Float[np.ndarray, "B G"]:
         """Mean loss of each batch at each point of the line, from the subject's network on.
-
-        Args:
-            subject: What to look at.
 
         Raises:
             NetworkError: The subject has neither another network nor a start.

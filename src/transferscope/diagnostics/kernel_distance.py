@@ -45,7 +45,6 @@ class KernelDistance:
     ridge: NotNegative = RIDGE
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def transfer(self, subject: Subject) -> KernelTransfer:

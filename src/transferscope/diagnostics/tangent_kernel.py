@@ -32,9 +32,7 @@ def tangent_gram(surface: LossSurface, *, memory: int = MEMORY, batch_size: int 
     stream past them; all but the first chunk are computed more than once. Use it inside `evaluation_mode(network)`.
 
     Args:
-        surface: Network, examples, and the parameters w that count.
         memory: Bytes for the gradients that are kept.
-        batch_size: Examples whose gradients are computed in one call.
 
     Returns:
         K, shape (N, N), float64, symmetric.
@@ -131,7 +129,6 @@ class TangentKernel:
     batch_size: Count = 32
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:

@@ -58,9 +58,6 @@ def weight_deviation(network: nn.Module, start: nn.Module) -> Mapping[str, Layer
     Args:
         network: The trained network, W.
         start: The network that its training started from, W_0, with the same layers.
-
-    Returns:
-        One deviation for each layer, in the network's order.
     """
     matrices = weight_matrices(start)
     return {name: _deviation(weight, matrices[name]) for name, weight in weight_matrices(network).items()}

@@ -43,7 +43,6 @@ class AllLayers(nn.Module):
     Blocks are left out whose outputs have no row for each example, such as those of encoders that put tokens first.
 
     Args:
-        network: Its backbone is read.
         pool: Maps are averaged over pool x pool parts, tokens over those that there are.
         example: Inputs to try out which blocks those are, at least one.
     """

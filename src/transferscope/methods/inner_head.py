@@ -147,8 +147,6 @@ def leave_one_out_head(
     weighted problem the means are weighted, and the rows of X and T are multiplied by the root of the weight.
 
     Args:
-        features: H.
-        targets: Y.
         weights: Weights of the squares, (n, 1), or (n, K) for a problem of its own for each output; None for 1.
 
     Returns:
@@ -188,8 +186,6 @@ def ridge_head(
     Differentiable in features and targets; solved by Cholesky factorisation in at least float32.
 
     Args:
-        features: H.
-        targets: Y.
         ridge: lambda, above 0.
 
     Returns:
@@ -243,16 +239,12 @@ def unrolled_head(
     (1/2n) ||H theta - Y||^2 plus the same penalty, whose minimiser is `ridge_head`.
 
     Args:
-        features: H.
         labels: int64 classes (n,): cross-entropy; truth values (n, K): binary cross-entropy; float targets: squared
             loss.
         targets: Y of the squared loss; gives K.
         ridge: lambda, above 0.
         steps: Gradient steps, at least 1.
         lr: Step size; None for the inverse of the loss's largest curvature, at which descent cannot diverge.
-
-    Returns:
-        theta.
     """
     with _full_precision(features):
         features = features.float() if features.dtype != torch.float64 else features
@@ -282,5 +274,4 @@ def _safe_step(features: Float[Tensor, "n m"], ridge: float, curvature: float) -
 
 
 def _full_precision(features: Tensor) -> torch.autocast:
-    """No mixed precision on the device of the features."""
     return torch.autocast(features.device.type, enabled=False)

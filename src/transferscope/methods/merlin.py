@@ -88,7 +88,6 @@ class Merlin(Method):
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         super().__post_init__()
         if self.frozen_blocks and self.initial == "random":
             raise SettingsError(
@@ -168,10 +167,7 @@ class Merlin(Method):
         Args:
             start: The target; a network, of which the parameters of the backbone that require gradients are trained;
                 and the source head.
-            options: Budget, seed, checkpoint.
-            source: The source; None without L_source.
             frozen: Modules that stay in evaluation mode.
-            as_network: Gives the network that predicts, at any time in training.
             train: The target's training examples as the backbone reads them; None for those of `start`.
         """
         own, target, head_s = start.own, start.target, start.source_head
@@ -223,8 +219,6 @@ class Merlin(Method):
         """The backbone under the head that is fitted to its features of all target training examples.
 
         Args:
-            own: The network.
-            train: The examples.
             training: With `class_weights`.
         """
         features = outputs_of(own.features, train)

@@ -111,9 +111,6 @@ def log_evidence(features: Float64[np.ndarray, "n d"], targets: Float64[np.ndarr
     Args:
         features: F, shape (n, d), used as they are: no intercept is added.
         targets: Y, shape (n, K), no column all 0.
-
-    Returns:
-        The evidence of every output.
     """
     return _largest(spectrum(features), targets)
 

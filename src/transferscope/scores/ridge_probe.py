@@ -68,10 +68,6 @@ def best_predictions(
 ) -> Float64[np.ndarray, "n K"]:
     """Leave-one-out predictions of ridge regression with the lambda whose squared error is least.
 
-    Args:
-        features: Centred, shape (n, d).
-        codes: Centred, shape (n, K).
-
     Returns:
         Predictions; of two lambdas with the same error the larger.
     """

@@ -37,8 +37,6 @@ def outputs_of(
     returns.
 
     Args:
-        network: The network.
-        data: The examples.
         keep: Whether the backbone's features are kept on the disk, see `feature_cache`: None for those of a `Network`
             whose backbone is frozen.
         again: Whether the same outputs are asked for several times, so that those computed last are remembered.

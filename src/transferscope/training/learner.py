@@ -16,7 +16,6 @@ class ParameterGroup:
     """Parameters that share a learning rate.
 
     Attributes:
-        parameters: The parameters.
         lr_scale: Factor on the learning rate of the settings, at least 0.
         weight_decay: Replaces the weight decay of the settings; None keeps it.
     """
@@ -31,7 +30,6 @@ class Draw:
     """A set that batches are drawn from.
 
     Attributes:
-        data: The examples.
         batch_size: Examples per step; None for the batch size of the settings.
     """
 
