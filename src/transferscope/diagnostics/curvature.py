@@ -56,9 +56,6 @@ class Curvature:
         mode: "exact", or "finite-difference" for operators without a second derivative.
         seed: Seed of the first direction.
         batch_norm: As in `GradientStability`; batches are those of `batch_size`.
-
-    Raises:
-        SettingsError: A number is below 1.
     """
 
     name: ClassVar[str] = "curvature"

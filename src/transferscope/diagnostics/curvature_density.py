@@ -30,9 +30,6 @@ class CurvatureDensity:
         mode: "exact", or "finite-difference" for operators without a second derivative.
         seed: Seed of the probes.
         batch_norm: As in `GradientStability`; batches are those of `batch_size`.
-
-    Raises:
-        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "curvature-density"

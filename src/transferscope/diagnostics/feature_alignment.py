@@ -51,9 +51,6 @@ class FeatureAlignment:
     Attributes:
         ridge: lambda, above 0, on the sum of squares.
         batch_size: Examples per forward pass.
-
-    Raises:
-        SettingsError: `ridge` is not positive.
     """
 
     name: ClassVar[str] = "feature-alignment"

@@ -72,9 +72,6 @@ class FeatureGap:
         n_folds: Folds, at least 2.
         seed: Seed of the folds.
         batch_size: Examples per forward pass.
-
-    Raises:
-        SettingsError: `n_folds` is below 2.
     """
 
     name: ClassVar[str] = "feature-gap"

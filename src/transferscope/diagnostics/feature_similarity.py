@@ -85,9 +85,6 @@ class FeatureSimilarity:
     Attributes:
         n_components: Leading principal components of each network that are compared by angles.
         batch_size: Examples per forward pass.
-
-    Raises:
-        SettingsError: `n_components` is below 1.
     """
 
     name: ClassVar[str] = "feature-similarity"

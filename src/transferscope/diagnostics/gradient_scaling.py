@@ -130,9 +130,6 @@ class GradientScaling:
         batch_size: Examples per pass.
         batch_norm: As in `GradientStability`. With "batch" the gradient of an example's output is that of the batch's
             mean loss, multiplied by the size of the batch.
-
-    Raises:
-        SettingsError: A number is below 1.
     """
 
     name: ClassVar[str] = "gradient-scaling"

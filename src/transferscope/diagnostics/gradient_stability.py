@@ -48,9 +48,6 @@ class GradientStability:
         batch_size: Examples per pass; the standard error is taken over batches.
         batch_norm: Statistics of batch normalisation: "running", those of the network that makes predictions, or
             "batch", as training sees the loss; see `loss_mode`.
-
-    Raises:
-        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "gradient-stability"

@@ -1,8 +1,4 @@
-"""The loss on many points of a line or plane through the weights.
-
-A first layer that is linear in its weights is linear in the coordinates of the points too, so that it is computed once
-for all of them.
-"""
+"""The loss on many points of a line or plane through the weights."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -140,9 +136,8 @@ def grid_losses(
 ) -> Float[np.ndarray, "B G"]:
     """Mean loss of every batch at every point of a grid, without gradients.
 
-    A first layer that is linear in its weights answers with c-weighted sums of its responses to w and to the
-    directions, computed once per batch, and `fast_max_pool` takes the pooling; both give the same values up to
-    rounding. Use it inside `evaluation_mode(network)`.
+    Values are the same up to rounding as without the shortcuts for a first layer that is linear in its weights and for
+    pooling. Use it inside `evaluation_mode(network)`.
 
     Args:
         points_per_call: Points evaluated in one vectorised call; None for 16, but for 1 on a CPU and of recurrent

@@ -26,9 +26,6 @@ class Interpolation:
         resolution: Points from t = 0 to t = 1, both included, at least 3.
         n_examples: Size of the sample: the first so many examples.
         batch_size: Examples per forward pass; the standard error is taken over batches.
-
-    Raises:
-        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "interpolation"

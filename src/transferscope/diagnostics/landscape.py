@@ -116,9 +116,6 @@ class Landscape:
         batch_size: Examples per forward pass; the standard error is taken over batches.
         seed: Seed of sample and directions.
         batch_norm: As in `GradientStability`; eigenvectors are those of the Hessian with the same statistics.
-
-    Raises:
-        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "landscape"

@@ -44,7 +44,7 @@ def _distance(network: nn.Module, other: nn.Module) -> float:
 def tsne_of_distances(
     distances: Float[np.ndarray, "M M"], *, perplexity: float = 5.0, seed: int = 0
 ) -> Float[np.ndarray, "M 2"]:
-    """t-SNE map from pairwise distances (Fig. 4 of the paper).
+    """t-SNE map from pairwise distances, symmetric with a zero diagonal (Fig. 4 of the paper).
 
     Args:
         perplexity: About how many neighbours count, above 0 and below M.

@@ -20,7 +20,10 @@ BatchNorm = Literal["running", "batch"]
 
 @contextmanager
 def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
-    """Networks in evaluation mode, gradients on; modes and the global random state come back as they were."""
+    """Networks in evaluation mode, gradients on; modes and the global random state come back as they were.
+
+    Parameters and buffers are protected by `frozen_state`, not here.
+    """
     modes = [(module, module.training) for network in networks for module in network.modules()]
     devices = sorted({p.device.index or 0 for network in networks for p in network.parameters() if p.is_cuda})
     try:

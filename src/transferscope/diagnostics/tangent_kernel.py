@@ -113,9 +113,6 @@ class TangentKernel:
         blocks: Submodules whose parameters count; () for the whole network.
         memory: Bytes for the gradients that are kept at a time.
         batch_size: Examples whose gradients are computed in one call.
-
-    Raises:
-        SettingsError: A number is below 1.
     """
 
     name: ClassVar[str] = "tangent-kernel"

@@ -167,6 +167,7 @@ class Merlin(Method):
         Args:
             start: The target; a network, of which the parameters of the backbone that require gradients are trained;
                 and the source head.
+            source: The source; None without L_source.
             frozen: Modules that stay in evaluation mode.
             train: The target's training examples as the backbone reads them; None for those of `start`.
         """

@@ -27,6 +27,7 @@ class ProbeFit:
     """A head fitted to frozen features.
 
     Attributes:
+        head: On the features' device.
         converged: Whether the solver reached its tolerance; true for closed forms.
     """
 

@@ -27,10 +27,6 @@ def ridge_fit(
 ) -> tuple[Float[np.ndarray, "K m"], Float[np.ndarray, " K"]]:
     """What scikit-learn's `RidgeCV` finds, in a part of the time and without copies of the features.
 
-    With more examples than features it takes the eigenvectors of the features' covariance, where `RidgeCV` decomposes
-    the features themselves into singular values; otherwise those of the examples' inner products, as `RidgeCV` does.
-    That eigenvalues of squares are less exact does not matter beside penalties far above their rounding.
-
     Args:
         features: float32 features, finite, on the processor's memory.
         penalties: To choose from, ascending, in units of the features' mean squared distance from their mean; at least

@@ -51,7 +51,7 @@ class SmallScratch(TargetTraining):
 
 
 def small_network(train: LabelledSet, *, seed: int) -> Network:
-    """A network of the own small ones that reads inputs like these."""
+    """A network of the own small ones that reads images or vectors like these."""
     if not train.is_image:
         return build_network("mlp", train.input_shape, train.n_outputs, seed=seed)
     channels, *sides = train.input_shape

@@ -67,8 +67,6 @@ class Tuned:
     def next_best(self, spent: Cost) -> "Tuned | None":
         """The settings that did best after the chosen ones, whose training on all labels diverged.
 
-        Trials of a search by halving are shorter than the run, so that a rate may be too large for it alone.
-
         Returns:
             With them instead; None where all that are left diverged in their trials.
         """

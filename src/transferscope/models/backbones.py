@@ -78,7 +78,6 @@ def lenet(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbon
     """Two 5 x 5 convolutions without padding, each with 2 x 2 max pooling and ReLU, and one hidden layer.
 
     The Caffe variant of LeNet-5 (LeCun et al. 1998), with 431,080 parameters on 28 x 28 grey images and ten classes.
-    Pooling comes before ReLU: max pooling and ReLU commute, and ReLU then has a quarter of the work.
 
     Args:
         input_shape: Shape of one image (C, H, W), at least 16 x 16 pixels.

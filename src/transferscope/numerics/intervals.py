@@ -40,7 +40,7 @@ def t_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95) -> Estim
 
 
 def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:
-    """Interval of a proportion by inverting the score test (Wilson 1927).
+    """Interval of a proportion, inside [0, 1], by inverting the score test (Wilson 1927).
 
     Args:
         successes: Number of successes, in 0..n.
@@ -84,7 +84,7 @@ def check_level(level: float) -> None:
 
 
 def check_samples(values: Float[np.ndarray, " n"]) -> None:
-    """Refuse no sample at all, or one that is not finite, with a DataError."""
+    """Refuse samples without a mean, of which there are none or one is not finite, with a DataError."""
     if len(values) == 0:
         raise DataError("no samples were given; a mean takes at least one")
     if not np.isfinite(values).all():

@@ -34,6 +34,9 @@ def grouped_error(without: Float64[np.ndarray, " G"]) -> float | None:
 
     Args:
         without: t_g, shape (G,).
+
+    Returns:
+        None where there are fewer than two values or one of them is not finite.
     """
     if len(without) < 2 or not np.isfinite(without).all():
         return None

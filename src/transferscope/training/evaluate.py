@@ -74,10 +74,7 @@ def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
 
 
 def _computed_once(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
-    """The outputs of all examples: those computed last, if weights and examples are the same as then.
-
-    A few examples are computed anew every time, as in `feature_cache`: where they differ in any bit, all are.
-    """
+    """The outputs of all examples: those computed last, if weights and examples are the same as then."""
     if sum(parameter.numel() for parameter in network.parameters()) < LEAST_PARAMETERS:
         return _computed(network, data)
     key, few = content_key(network, data), _computed(network, data.spread(LOOKED_AT))

@@ -42,6 +42,7 @@ class BatchStream:
     The batch of step t depends on (seed, t) alone.
 
     Attributes:
+        n_examples: How many examples there are, at least 1.
         batch_size: Examples per batch, at least 1; more than there are means all of them in every batch, and the last
             batch of a pass can have one more.
     """

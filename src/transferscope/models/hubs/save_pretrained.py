@@ -77,6 +77,8 @@ def save_pretrained(
     with the mean over tokens, it stays an encoder and its head is a file beside it.
 
     Args:
+        network: The trained network, on the CPU.
+        folder: A folder that exists.
         input_shape: Shape of one input, as the network reads it.
         classes: Names of the classes or labels; None for numbers.
         problem: What its outputs are, in the words of transformers.
