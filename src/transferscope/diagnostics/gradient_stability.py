@@ -21,7 +21,6 @@ class DescentCurves:
     """Loss of each batch along the negative gradient g of the whole sample.
 
     Attributes:
-        gradient_norm: ||g||.
         gradient_steps: Losses at w - t scale g for t = 0..steps, shape (B, steps + 1).
         fixed_steps: Losses at w - t scale g / ||g||, same shape; NaN when the gradient is zero.
     """

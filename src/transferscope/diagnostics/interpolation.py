@@ -72,7 +72,6 @@ class Interpolation:
 
 
 def _whole_state(surface: LossSurface) -> LossSurface:
-    """The surface with floating-point buffers among what moves."""
     buffers = {name: tensor for name, tensor in surface.fixed.items() if tensor.is_floating_point()}
     fixed = {name: tensor for name, tensor in surface.fixed.items() if name not in buffers}
     return replace(surface, moved={**surface.moved, **buffers}, fixed=fixed)

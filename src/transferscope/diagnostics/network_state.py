@@ -131,9 +131,6 @@ def first_outputs(network: nn.Module, inputs: Tensor, state: FrozenState) -> Ten
         inputs: Shape (n, ...).
         state: Of the network, in place of its own; buffers are copied.
 
-    Returns:
-        Shape (n, ...).
-
     Raises:
         NetworkError: The forward pass fails, or does not answer with one row for each input.
     """

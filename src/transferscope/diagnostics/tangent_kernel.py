@@ -90,10 +90,6 @@ def kernel_alignment(gram: Float[np.ndarray, "N N"], other: Float[np.ndarray, "N
 
     Source: Cortes, Mohri and Rostamizadeh, "Algorithms for Learning Kernels Based on Centered Alignment" (2012).
 
-    Args:
-        gram: K, symmetric.
-        other: L, symmetric.
-
     Returns:
         Between 0 and 1 for positive semi-definite matrices; NaN when one is constant or not finite.
     """

@@ -167,7 +167,6 @@ class AllLayersProbe(Method):
     def _chosen(
         self, task: TransferTask, own: Network, target: Domain, numbers: Float[Tensor, "N m"], options: FitOptions
     ) -> float:
-        """The share with the least risk over folds."""
         few = np.unique(np.linspace(0, len(numbers) - 1, min(MOST_EXAMPLES, len(numbers))).round().astype(int))
         train = task.target.train.take(few)
         if len(train) < labels_needed(train, FOLDS):

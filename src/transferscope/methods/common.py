@@ -202,11 +202,8 @@ def held_statistics(network: Network, options: FitOptions) -> list[_BatchNorm]:
 def estimate_statistics(network: Network, data: TensorSet) -> None:
     """Replace the running statistics of a backbone, in place, by the means over all inputs (AdaBN; Li et al. 2017).
 
-    The inputs are read once, in training mode of the normalising layers alone. A variance is the mean over batches of
-    almost equal size of those within each.
-
-    Args:
-        network: The network; its mode is left as it was.
+    The inputs are read once, in training mode of the normalising layers alone; the network's mode stays what it was. A
+    variance is the mean over batches of almost equal size of those within each.
     """
     layers = batch_norms(network.features)
     momenta = [layer.momentum for layer in layers]

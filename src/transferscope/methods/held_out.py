@@ -118,11 +118,7 @@ def blend(networks: Sequence[Network], weights: Sequence[float]) -> Network:
 
 
 def one_of_several(options: FitOptions, run: int, n_runs: int) -> FitOptions:
-    """The options of one of several runs that a method takes: a checkpoint of its own, and its part of the progress.
-
-    Args:
-        run: Which run, from 0.
-    """
+    """The options of a run (from 0) of several that a method takes: its own checkpoint, its part of the progress."""
     tell = options.on_progress
     return replace(
         options,

@@ -98,7 +98,7 @@ class Goal:
 def choose_ridge(
     centred: Float[Tensor, "n m"], targets: Float[Tensor, "n K"], parts: Float[Tensor, " n"] | None = None
 ) -> RidgeChoice:
-    """Choose lambda by leave-one-out error in closed form, with the mean taken anew without the example left out.
+    """Choose lambda of `RIDGE_GRID` by leave-one-out error in closed form, the mean taken without the example left out.
 
     With X X^T = V diag(w) V^T and s_j = lambda / (w_j + lambda), the residuals R = V diag(s) V^T T and
     d_i = sum_j V_ij^2 s_j - 1/n give the error R_i / d_i of the head that was fitted without example i. Computed in
@@ -109,9 +109,6 @@ def choose_ridge(
         targets: T, targets less their mean.
         parts: Share of each example in the mean; None for 1/n, where nothing is weighted. Of a weighted problem X and T
             are less the weighted means, and their rows times the root of the weight.
-
-    Returns:
-        The best of `RIDGE_GRID`, and its risk.
     """
     exact = torch.device("cpu") if centred.device.type == "mps" else centred.device  # which has no float64
     x, t = centred.detach().to(exact, torch.float64), targets.detach().to(exact, torch.float64)

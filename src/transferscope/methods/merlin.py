@@ -217,11 +217,7 @@ class Merlin(Method):
 
     @torch.no_grad()
     def predictor(self, own: Network, train: TensorSet, training: TrainingSettings) -> Network:
-        """The backbone under the head that is fitted to its features of all target training examples.
-
-        Args:
-            training: With `class_weights`.
-        """
+        """The backbone under the head that is fitted, with `class_weights`, to all target training examples."""
         features = outputs_of(own.features, train)
         seen = Batch(features, train.labels, weights=weights_in(training, train))
         fit = self.inner_head(features, Goal.of(seen, train.n_outputs))
@@ -258,8 +254,6 @@ class _MeanRisk(nn.Module):
 
 @dataclass(frozen=True)
 class _MerlinObjective:
-    """The loss of one MeRLin step."""
-
     settings: Merlin
     network: Network
     source_head: nn.Module

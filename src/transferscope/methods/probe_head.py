@@ -36,11 +36,7 @@ class ProbeFit:
 
 
 def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: TrainingSettings) -> ProbeFit:
-    """The ridge probe on features of training examples, weighted as the training settings say.
-
-    Args:
-        training: With `class_weights`.
-    """
+    """The ridge probe on features of all training examples, in order, weighted as the training settings say."""
     weights = weights_in(training, train)
     each = None if weights is None else example_weights(train.labels, weights)
     return ridge_probe(features, train.labels, train.n_outputs, each)
@@ -144,9 +140,6 @@ def best_probe(
     features: Float[Tensor, "N m"], train: TensorSet, examples: LabelledSet, training: TrainingSettings, *, seed: int
 ) -> tuple[ProbeFit, Literal["ridge", "logistic"]]:
     """Ridge or logistic regression, whichever makes fewer errors over folds of the examples.
-
-    Args:
-        training: With `class_weights`.
 
     Returns:
         The head, and which it is: of equals ridge regression, which is also taken for numbers, and where there are

@@ -52,9 +52,6 @@ def example_contributions(
 
     Args:
         labels: The true ones; at least one example.
-
-    Returns:
-        Shape (N,).
     """
     (shares,), true, (predicted,) = confusion([predictions], labels)
     value, slope = value_and_slope(name, shares)

@@ -66,7 +66,6 @@ def wilson_ends(
     Args:
         shares: Observed proportions, in [0, 1].
         n: Numbers of trials, at least 1.
-        level: Nominal coverage.
 
     Returns:
         Lower and upper ends, in [0, 1].

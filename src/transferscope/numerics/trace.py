@@ -42,7 +42,6 @@ def estimate_trace(
     Args:
         tolerance: Stop when stderr <= tolerance |mean|.
         min_probes: Probes before the first look at the standard error, at least 2.
-        max_probes: Budget.
 
     Returns:
         The trace with its standard error and the number of probes; status "converged", "max_steps" or "non_finite".

@@ -145,7 +145,6 @@ def _profile(of: Spectrum, targets: Float64[np.ndarray, "n K"]) -> _Profile:
 
 
 def _peak(profile: _Profile) -> tuple[Float64[np.ndarray, " K"], Float64[np.ndarray, " K"]]:
-    """Where the highest peak is, and how high."""
     grid = profile.grid()
     best = profile.on(grid).argmax(axis=0)
     low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, len(grid) - 1)]

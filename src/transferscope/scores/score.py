@@ -158,9 +158,6 @@ class Contributing(Protocol):
 def without_value(score: Score, view: TargetView, *, at_least: int = 3) -> Estimate | None:
     """Why there is no value: an estimate that says so, or None when the score can be computed.
 
-    Args:
-        at_least: Number of examples that it takes.
-
     Returns:
         NaN with status "too_few" (fewer examples than `at_least`) or "undefined" (one class or labels that do not
         vary, features that do not vary); else None.

@@ -24,7 +24,6 @@ class RunState:
 
     Attributes:
         seconds: Time spent so far, earlier sessions included.
-        examples_seen: Training examples passed so far.
         peak_memory: Largest memory seen so far, in bytes.
         best_risk: Least risk on held-out examples so far; empty before the first was measured.
         worse: Points of the curve since the best one.

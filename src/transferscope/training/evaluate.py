@@ -136,8 +136,6 @@ def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, ste
     Args:
         outputs: Logits or regression values; (N, K, h, w) on a grid.
         labels: int64 classes (N,) or (N, h, w), float targets (N, K) or (N, K, h, w), or truth values (N, K).
-        part: Name of the data, as in `Record.part`.
-        step: Training step, as in `Record.step`.
 
     Returns:
         Records and predictions; a non-finite loss has status "non_finite".

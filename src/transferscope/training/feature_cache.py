@@ -48,12 +48,7 @@ def is_kept(features: nn.Module) -> bool:
 
 
 def kept_features(features: nn.Module, data: TensorSet, batches: Iterator[Tensor]) -> Float[Tensor, "N m"]:
-    """The features of all examples, from the disk where they are there, in the order of the batches.
-
-    Args:
-        features: A backbone in evaluation mode.
-        batches: Their inputs, in the batches in which they are read.
-    """
+    """Features of all examples by a backbone in evaluation mode, from the disk if there, in the batches' order."""
     file = cache_folder() / "features" / f"{content_key(features, data)}.safetensors"
     first = next(batches)
     few = features(first[:LOOKED_AT].clone()).cpu()

@@ -65,7 +65,6 @@ class FixedBlocks:
         last: The part whose outputs are kept.
         in_line: Whether nothing stands between the parts, so that one may return what it was given. Otherwise they
             return zeros, for the code between them.
-        is_mixed: Whether training steps are in mixed precision.
         apart: Whether the parts run twice in a pass: for the first text of a pair, and for the second.
         longest: Number of tokens of the longest text, in each of these runs.
         outputs: What is kept of each run, by example; empty before it is computed.
@@ -160,7 +159,6 @@ class FixedBlocks:
         """The features of inputs, from what is kept of them.
 
         Args:
-            kept: Outputs of the last fixed block for them, of each run.
             filling: What the outputs of the blocks before it are filled with.
         """
         lengths = _lengths(inputs, self.apart)
@@ -397,7 +395,6 @@ def _same(values: Tensor, expected: Tensor) -> bool:
 
 @contextmanager
 def _hooked(module: nn.Module, function: Callable[[Any], None]) -> Iterator[None]:
-    """Within, a function is given what a module returns."""
     handle = module.register_forward_hook(lambda _, __, output: function(output))
     try:
         yield

@@ -52,9 +52,7 @@ class Learner:
 
     Attributes:
         module: Everything with state that training changes; this is what a checkpoint keeps.
-        groups: What the optimiser may change.
         draws: The sets to draw batches from, by name ("source", "target").
-        objective: The loss on one batch of each.
         frozen: Modules that stay in evaluation mode (frozen batch normalisation).
         network: What the objective reads batches with, part of `module`; what its fixed first blocks make of an example
             is computed once. None to run all of it in every step.

@@ -48,9 +48,6 @@ def batch_loss(outputs: Float[Tensor, "n K ..."], batch: Batch) -> Float[Tensor,
     Args:
         outputs: Logits, or regression values; (n, K, h, w) on a grid.
 
-    Returns:
-        `task_loss`, for a batch without either.
-
     Raises:
         DataError: As `task_loss`.
     """
@@ -121,7 +118,7 @@ def check_targets(targets: Tensor, shape: tuple[int, ...]) -> None:
 
 
 def encode(labels: Tensor, n_outputs: int) -> Float[Tensor, "n K"]:
-    """Labels as targets of a squared loss.
+    """Labels as float32 targets of a squared loss.
 
     Classes become e_c - 1/K, the natural form for K classes of the code "e_c - 0.1" that MeRLin (Liu et al. 2020,
     section A.3) uses for ten, and several labels y - 1/2, its form for two classes, so that an output above 0 says that
@@ -129,9 +126,6 @@ def encode(labels: Tensor, n_outputs: int) -> Float[Tensor, "n K"]:
 
     Args:
         labels: int64 classes (n,), truth values (n, K), or float targets (n, K).
-
-    Returns:
-        float32 targets.
 
     Raises:
         DataError: Truth values or regression targets are not of shape (n, K).

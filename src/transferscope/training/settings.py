@@ -125,14 +125,11 @@ class TrainingSettings:
 
 
 def lr_factor(settings: TrainingSettings, step: int, n_steps: int) -> float:
-    """The learning rate of a step as a share of the initial rate.
+    """The learning rate of a step as a share of the initial rate, in [0, 1]: linear warm-up times the schedule.
 
     Args:
         step: Counted from 0.
         n_steps: Length of the run, at least 1.
-
-    Returns:
-        A factor in [0, 1]: linear warm-up times the schedule.
     """
     warmup_steps = settings.warmup * n_steps
     warm = min(1.0, (step + 1) / warmup_steps) if warmup_steps > 0 else 1.0

@@ -13,15 +13,7 @@ from transferscope.errors import SettingsError
 
 
 def stream_seed(seed: int, *names: str) -> int:
-    """A seed for one purpose, independent of the seeds of other purposes.
-
-    Args:
-        seed: The seed of the run, at least 0.
-        names: What it is for, as in "source", "order".
-
-    Returns:
-        A 63-bit seed.
-    """
+    """A 63-bit seed for one purpose of a run, such as "order", independent of those of others; `seed` is at least 0."""
     words = [int.from_bytes(name.encode(), "little") for name in names]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 

@@ -65,10 +65,7 @@ class NamedModule(ABC):
 
 
 def imported(package: str, extra: str) -> ModuleType:
-    """An optional package.
-
-    Args:
-        extra: The extra of transferscope that installs it.
+    """An optional package, which the extra `extra` of transferscope installs.
 
     Raises:
         MissingExtraError: It is not installed.
