@@ -36,8 +36,7 @@ def estimate_trace(
 ) -> Estimate:
     """Trace of A as the mean of z' A z over random probes (Hutchinson).
 
-    The standard error of that mean drives the stopping rule, so "converged" at tolerance 0.02 means a standard error of
-    2 % (the movement of a running mean, which others use, shrinks like 1/m^1.5 and stops far too early).
+    The standard error of that mean drives the stopping rule: "converged" at tolerance 0.02 means one of 2 %.
 
     Args:
         tolerance: Stop when stderr <= tolerance |mean|.

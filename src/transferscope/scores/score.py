@@ -236,8 +236,7 @@ def with_error(score: Score, view: TargetView, *, n_groups: int = 20, seed: int 
     """The score with its delete-a-group jackknife standard error.
 
     It speaks of other examples of the same task seen through the same network. docs/scores.md has how wide it is beside
-    the spread over simulated samples: too wide for the accuracies that leave one out (`knn` 1.2 to 1.8 times,
-    `ridge-probe` 1.5 to 2.5 times), whose votes jump when groups are left out.
+    the spread over simulated samples: too wide for the accuracies that leave one out, `knn` and `ridge-probe`.
 
     Args:
         n_groups: Number of groups; costs as many evaluations on nearly all examples.

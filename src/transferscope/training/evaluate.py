@@ -33,8 +33,7 @@ def outputs_of(
 ) -> Float[Tensor, "N K ..."]:
     """Outputs of a network in evaluation mode, for all examples in order.
 
-    Texts are read by length, a few at a time, so that none is padded much. The network's mode is what it was when this
-    returns.
+    The network's mode is what it was when this returns.
 
     Args:
         keep: Whether the backbone's features are kept on the disk, see `feature_cache`: None for those of a `Network`
