@@ -34,7 +34,6 @@ from transferscope.registry import Registry
 
 
 def _as_diagnostic(found: object) -> Any:
-    """What a reference leads to, if it is a class of diagnostics."""
     if not isinstance(found, type) or not is_dataclass(found):
         raise TypeError("is no dataclass")
     wanted = ("name", "headline", "needs_source", "needs_start", "measure")

@@ -30,7 +30,6 @@ class Spectrum:
         residuals: ||H v - value v|| of each, shape (k,), with the error of H v by finite differences added: an
             eigenvalue lies within this of the value.
         vectors: Unit eigenvectors as rows, shape (k, P), in the order of the network's parameters.
-        n_products: Hessian-vector products over all examples that it took.
     """
 
     eigenvalues: tuple[Estimate, ...]
@@ -57,9 +56,6 @@ class Curvature:
         mode: "exact", or "finite-difference" for operators without a second derivative.
         seed: Seed of the first direction.
         batch_norm: As in `GradientStability`; batches are those of `batch_size`.
-
-    Raises:
-        SettingsError: A number is below 1.
     """
 
     name: ClassVar[str] = "curvature"
@@ -78,14 +74,10 @@ class Curvature:
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def spectrum(self, subject: Subject) -> Spectrum:
         """The eigenpairs themselves.
-
-        Args:
-            subject: What to look at.
 
         Raises:
             SettingsError: More eigenvalues are asked for than there are parameters.

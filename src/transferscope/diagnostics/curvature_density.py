@@ -30,9 +30,6 @@ class CurvatureDensity:
         mode: "exact", or "finite-difference" for operators without a second derivative.
         seed: Seed of the probes.
         batch_norm: As in `GradientStability`; batches are those of `batch_size`.
-
-    Raises:
-        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "curvature-density"
@@ -52,7 +49,6 @@ class CurvatureDensity:
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def density(self, subject: Subject) -> SpectralDensity:

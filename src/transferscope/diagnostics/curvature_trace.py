@@ -27,9 +27,6 @@ class CurvatureTrace:
         mode: "exact", or "finite-difference" for operators without a second derivative.
         seed: Seed of the probes.
         batch_norm: As in `GradientStability`; batches are those of `batch_size`.
-
-    Raises:
-        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "curvature-trace"
@@ -47,7 +44,6 @@ class CurvatureTrace:
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:

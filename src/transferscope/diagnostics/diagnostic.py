@@ -17,7 +17,6 @@ class Findings:
     """What a diagnostic saw.
 
     Attributes:
-        records: Named estimates.
         arrays: What is too long for records (grids, curves, maps), by name, for the figures.
         left_out: Names of weights that it could not read.
     """
@@ -27,7 +26,6 @@ class Findings:
     left_out: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Estimate:
-        """The estimate of the record called `name`."""
         return {record.name: record.estimate for record in self.records}[name]
 
 
@@ -37,7 +35,6 @@ class Spread:
 
     Attributes:
         n: How many samples: batches, probes or examples.
-        over: What they are.
         interval: 95 % interval by Student's t with n - 1 degrees of freedom; None without a standard error.
     """
 
@@ -55,7 +52,6 @@ class Diagnostic(Protocol):
     Numbers that cannot be had come with a status; what it cannot work with at all raises a package error.
 
     Attributes:
-        name: What it is called in study files and on the command line.
         headline: Name of the record that is said in words.
         needs_source: Whether it compares source and target data, and so refuses a subject without source examples.
         needs_start: Whether it compares two networks, and so refuses a subject without another network or a start.
@@ -86,7 +82,6 @@ def check_labels_suit(diagnostic: Diagnostic, kind: str) -> None:
     """Refuse labels of a kind that a diagnostic does not read.
 
     Args:
-        diagnostic: One that may have a class variable `kinds`.
         kind: Of the labels, as `data.task.Kind`; those on a grid suit a diagnostic only where it says so.
 
     Raises:
@@ -100,15 +95,7 @@ def check_labels_suit(diagnostic: Diagnostic, kind: str) -> None:
 
 
 def spread_of(diagnostic: Diagnostic, estimate: Estimate) -> Spread:
-    """How many samples the standard error of an estimate rests on, and the interval that follows.
-
-    Args:
-        diagnostic: With the settings that it measured with.
-        estimate: One of its records.
-
-    Returns:
-        The samples, and the 95 % t-interval around the value.
-    """
+    """How many samples the standard error of an estimate rests on, and the interval that follows."""
     over: Literal["batches", "probes", "examples"] = getattr(diagnostic, "errors_over", "examples")
     n = -(-estimate.n // int(getattr(diagnostic, "batch_size", 1))) if over == "batches" else estimate.n
     if estimate.stderr is None or n < 2:

@@ -51,9 +51,6 @@ class FeatureAlignment:
     Attributes:
         ridge: lambda, above 0, on the sum of squares.
         batch_size: Examples per forward pass.
-
-    Raises:
-        SettingsError: `ridge` is not positive.
     """
 
     name: ClassVar[str] = "feature-alignment"
@@ -65,7 +62,6 @@ class FeatureAlignment:
     batch_size: Count = 512
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:

@@ -32,7 +32,6 @@ def unexplained_share(
         features: Shape (N, D).
         codes: y, shape (N, C).
         n_folds: Folds, at least 2; at most N are used.
-        seed: Seed of the assignment to folds.
 
     Returns:
         The share with a standard error over examples (delta method); slightly above 1 for useless features; "too_few"
@@ -73,9 +72,6 @@ class FeatureGap:
         n_folds: Folds, at least 2.
         seed: Seed of the folds.
         batch_size: Examples per forward pass.
-
-    Raises:
-        SettingsError: `n_folds` is below 2.
     """
 
     name: ClassVar[str] = "feature-gap"
@@ -88,7 +84,6 @@ class FeatureGap:
     batch_size: Count = 512
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:

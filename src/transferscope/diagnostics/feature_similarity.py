@@ -85,9 +85,6 @@ class FeatureSimilarity:
     Attributes:
         n_components: Leading principal components of each network that are compared by angles.
         batch_size: Examples per forward pass.
-
-    Raises:
-        SettingsError: `n_components` is below 1.
     """
 
     name: ClassVar[str] = "feature-similarity"
@@ -99,7 +96,6 @@ class FeatureSimilarity:
     batch_size: Count = 512
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:

@@ -16,11 +16,7 @@ def submodule(network: nn.Module, name: str) -> nn.Module:
     """The submodule called `name`.
 
     Args:
-        network: The network.
         name: Dotted name, such as "head" or "classifier.6".
-
-    Returns:
-        The module itself.
 
     Raises:
         UnknownNameError: There is none; the message lists the nearest.
@@ -35,12 +31,6 @@ def features_of(
     network: nn.Module, examples: Examples, *, head: str = "head", batch_size: int = 512
 ) -> Float[Tensor, "N D"]:
     """The input of the head for every example, in evaluation mode and without gradients.
-
-    Args:
-        network: Any module.
-        examples: What to feed it.
-        head: Name of the submodule whose first input is wanted.
-        batch_size: Examples per forward pass.
 
     Returns:
         Features, shape (N, D), float64 on the CPU; inputs of the head with more dimensions are flattened.
@@ -90,10 +80,6 @@ def feature_array(network: nn.Module, subject: Subject, batch_size: int) -> Floa
 def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, " N"]:
     """Class labels as an array.
 
-    Args:
-        examples: Labelled examples.
-        diagnostic: Who asks.
-
     Raises:
         DataError: The labels are numbers, or several for each example.
     """
@@ -107,11 +93,7 @@ def class_labels(examples: Examples, diagnostic: str) -> Int[np.ndarray, " N"]:
 
 
 def check_one_class_each(examples: Examples) -> None:
-    """Refuse integer labels that are more than one for each example.
-
-    Raises:
-        DataError: They are.
-    """
+    """Refuse, with a DataError, integer labels that are more than one for each example."""
     if not examples.labels.is_floating_point() and not examples.several_labels and examples.labels.dim() > 1:
         raise DataError(
             f"class labels have shape {tuple(examples.labels.shape)}; expected one integer for each example, (N,)"

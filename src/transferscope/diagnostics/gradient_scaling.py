@@ -45,10 +45,6 @@ def weighted_layers(network: nn.Module) -> Mapping[str, nn.Module]:
 def layer_gradients(surface: LossSurface, batch: Examples) -> LayerGradients:
     """Gradients with respect to the output of every weighted layer that is called once.
 
-    Args:
-        surface: The loss, a mean over examples.
-        batch: The examples.
-
     Returns:
         The gradients, multiplied by n so that they are those of single examples.
 
@@ -134,9 +130,6 @@ class GradientScaling:
         batch_size: Examples per pass.
         batch_norm: As in `GradientStability`. With "batch" the gradient of an example's output is that of the batch's
             mean loss, multiplied by the size of the batch.
-
-    Raises:
-        SettingsError: A number is below 1.
     """
 
     name: ClassVar[str] = "gradient-scaling"
@@ -149,7 +142,6 @@ class GradientScaling:
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def layers(self, subject: Subject) -> Mapping[str, LayerScaling]:
@@ -215,7 +207,6 @@ def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor
 
 
 def _weight(layer: nn.Module) -> Tensor:
-    """What a layer multiplies with, parametrised or not."""
     weight = layer.weight
     assert isinstance(weight, Tensor)
     return weight.detach()

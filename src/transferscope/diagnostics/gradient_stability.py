@@ -21,7 +21,6 @@ class DescentCurves:
     """Loss of each batch along the negative gradient g of the whole sample.
 
     Attributes:
-        gradient_norm: ||g||.
         gradient_steps: Losses at w - t scale g for t = 0..steps, shape (B, steps + 1).
         fixed_steps: Losses at w - t scale g / ||g||, same shape; NaN when the gradient is zero.
     """
@@ -48,9 +47,6 @@ class GradientStability:
         batch_size: Examples per pass; the standard error is taken over batches.
         batch_norm: Statistics of batch normalisation: "running", those of the network that makes predictions, or
             "batch", as training sees the loss; see `loss_mode`.
-
-    Raises:
-        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "gradient-stability"
@@ -67,7 +63,6 @@ class GradientStability:
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def curves(self, subject: Subject) -> DescentCurves:

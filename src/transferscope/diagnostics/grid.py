@@ -1,8 +1,4 @@
-"""The loss on many points of a line or plane through the weights.
-
-A first layer that is linear in its weights is linear in the coordinates of the points too, so that it is computed once
-for all of them.
-"""
+"""The loss on many points of a line or plane through the weights."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -28,12 +24,7 @@ _LINEAR = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 @dataclass(frozen=True)
 class FirstLayer:
-    """A module that reads the inputs of the network, once in a forward pass, and is linear in its parameters.
-
-    Attributes:
-        name: Its name in the network.
-        module: The module itself.
-    """
+    """A module that reads the inputs of the network, once in a forward pass, and is linear in its parameters."""
 
     name: str
     module: nn.Module
@@ -44,7 +35,6 @@ class FirstLayer:
         Args:
             surface: The point w, and the parameters that do not move.
             directions: d, shape (K, P).
-            batch: Inputs.
 
         Returns:
             1 + K tensors (N, ...): `combine` of them with coordinates c is the answer at w + sum_k c_k d_k. Images have
@@ -73,9 +63,6 @@ def combine(terms: tuple[Tensor, ...], coordinates: Sequence[float]) -> Tensor:
 
 def find_linear_first_layer(surface: LossSurface) -> FirstLayer | None:
     """The module that reads the inputs first, if its answer is linear in its parameters.
-
-    Args:
-        surface: Whose network to look at; it is run on one example.
 
     Returns:
         The layer; None when another kind of module reads the inputs, or more than one does.
@@ -117,7 +104,6 @@ class Grid:
     """Points w + sum_k c_k d_k at which a loss is wanted.
 
     Attributes:
-        surface: The loss, and w.
         directions: d, shape (K, P), in the layout of the surface.
         coordinates: c, shape (G, K).
     """
@@ -150,17 +136,13 @@ def grid_losses(
 ) -> Float[np.ndarray, "B G"]:
     """Mean loss of every batch at every point of a grid, without gradients.
 
-    A first layer that is linear in its weights answers with c-weighted sums of its responses to w and to the
-    directions, computed once per batch, and `fast_max_pool` takes the pooling; both give the same values up to
-    rounding. Use it inside `evaluation_mode(network)`.
+    Values are the same up to rounding as without the shortcuts for a first layer that is linear in its weights and for
+    pooling. Use it inside `evaluation_mode(network)`.
 
     Args:
-        grid: The points.
-        batch_size: Examples per forward pass.
         points_per_call: Points evaluated in one vectorised call; None for 16, but for 1 on a CPU and of recurrent
             networks, which cannot be vectorised. Memory grows with it.
         file: Where to keep what is done (an .npz file); a grid that was interrupted goes on from there.
-        progress: Called after every call.
 
     Returns:
         Losses, shape (B, G) for B batches, float64; infinite or NaN where the network overflows.
@@ -237,15 +219,8 @@ class _GridFile:
 def fast_max_pool(network: nn.Module) -> Iterator[None]:
     """Let the plain 2 x 2 max-pooling modules of a network answer with element-wise maxima, which is exact.
 
-    On a CPU torch also records where each maximum is, even without gradients, and that takes about ten times as long as
-    the maxima themselves: half of the forward pass of a LeNet. Odd-sized maps go the usual way, and so does everything
-    that needs a gradient (ties would split it differently).
-
-    Args:
-        network: Its modules are as they were afterwards.
-
-    Yields:
-        None.
+    Torch's own, which record where maxima are, take ten times as long on a CPU. Odd-sized maps go the usual way, and so
+    does everything that needs a gradient (ties would split it differently).
     """
     with ExitStack() as stack:
         for module in network.modules():

@@ -29,8 +29,6 @@ _GRAPH_FACTOR = 4  # a differentiated graph holds about this many times what the
 
 @dataclass(frozen=True)
 class _Linearised:
-    """The gradient of the loss on one batch, ready to be differentiated again."""
-
     leaves: tuple[Tensor, ...]
     gradients: tuple[Tensor, ...]
 
@@ -63,9 +61,7 @@ class HessianOperator:
         error: Largest error of a product so far, ||E v|| / ||v||; 0 for "exact".
 
     Args:
-        surface: The loss, and the point to differentiate at.
         batch_size: Examples per batch, at least 1.
-        mode: How to form products.
         graph_memory: Bytes that may be kept between products.
     """
 

@@ -26,9 +26,6 @@ class Interpolation:
         resolution: Points from t = 0 to t = 1, both included, at least 3.
         n_examples: Size of the sample: the first so many examples.
         batch_size: Examples per forward pass; the standard error is taken over batches.
-
-    Raises:
-        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "interpolation"
@@ -42,14 +39,10 @@ class Interpolation:
     batch_size: Count = 100
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def losses(self, subject: Subject) -> Float[np.ndarray, "B G"]:
         """Mean loss of each batch at each point of the line, from the subject's network on.
-
-        Args:
-            subject: What to look at.
 
         Raises:
             NetworkError: The subject has neither another network nor a start.
@@ -79,7 +72,6 @@ class Interpolation:
 
 
 def _whole_state(surface: LossSurface) -> LossSurface:
-    """The surface with floating-point buffers among what moves."""
     buffers = {name: tensor for name, tensor in surface.fixed.items() if tensor.is_floating_point()}
     fixed = {name: tensor for name, tensor in surface.fixed.items() if name not in buffers}
     return replace(surface, moved={**surface.moved, **buffers}, fixed=fixed)

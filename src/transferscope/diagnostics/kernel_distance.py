@@ -29,9 +29,6 @@ class KernelDistance:
         n_source: Source examples used: the first so many.
         n_target: Target examples used.
         ridge: Relative ridge on both Gram matrices.
-
-    Raises:
-        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "kernel-distance"
@@ -45,7 +42,6 @@ class KernelDistance:
     ridge: NotNegative = RIDGE
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def transfer(self, subject: Subject) -> KernelTransfer:

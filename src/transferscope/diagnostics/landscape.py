@@ -35,9 +35,7 @@ def filter_normalise(
     rule would only set each entry to +- itself, whatever the direction: it is zeroed, or scaled as a whole.
 
     Args:
-        direction: Same shape as the weight.
         weight: A weight matrix (rows are filters), a kernel (out, in, ...), or a vector.
-        biases: What to do with a vector.
 
     Returns:
         The scaled direction; zero for filters of norm 0, of the weight or of the direction.
@@ -62,10 +60,8 @@ def random_directions(
     of fewer than n weights cannot hold n orthogonal directions; theirs stay independent draws).
 
     Args:
-        surface: Where the directions start.
         n: How many, at least 1.
         generator: Draws them (on the CPU).
-        biases: What becomes of biases and normalisation parameters.
 
     Returns:
         One direction per row, in the layout of the surface.
@@ -120,9 +116,6 @@ class Landscape:
         batch_size: Examples per forward pass; the standard error is taken over batches.
         seed: Seed of sample and directions.
         batch_norm: As in `GradientStability`; eigenvectors are those of the Hessian with the same statistics.
-
-    Raises:
-        SettingsError: A number is out of range.
     """
 
     name: ClassVar[str] = "landscape"
@@ -144,7 +137,6 @@ class Landscape:
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def losses(
@@ -153,9 +145,7 @@ class Landscape:
         """Mean loss of each batch of the sample at each point of the grid.
 
         Args:
-            subject: What to look at.
             file: Where to keep what is done (.npz); a measurement that was interrupted goes on from there.
-            progress: Called with the numbers of values done and to do.
 
         Returns:
             Shape (n_batches, n_points): points in the order of `coordinates`, and last the centre.

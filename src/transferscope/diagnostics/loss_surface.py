@@ -19,12 +19,7 @@ from transferscope.estimate import Estimate
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each of a set of named tensors lies in one long vector.
-
-    Attributes:
-        names: Names in order.
-        shapes: Shape of each tensor, in the same order.
-    """
+    """Where each of a set of named tensors lies in one long vector."""
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
@@ -52,14 +47,7 @@ class Layout:
         return torch.cat([tensors[name].reshape(-1) for name in self.names])
 
     def unflatten(self, vectors: Float[Tensor, "*batch P"]) -> dict[str, Tensor]:
-        """Views of a vector, or of a batch of vectors, in the shapes of the layout.
-
-        Args:
-            vectors: Shape (*batch, P).
-
-        Returns:
-            For each name a tensor of shape (*batch, *shape).
-        """
+        """Views of a vector, or of a batch of vectors, in the shapes of the layout: (*batch, P) to (*batch, *shape)."""
         batch = vectors.shape[:-1]
         parts = zip(self.names, self.shapes, strict=True)
         return {name: vectors[..., self.slices[name]].reshape((*batch, *shape)) for name, shape in parts}
@@ -82,7 +70,6 @@ def mean_over_batches(samples: Float[Tensor, " B"], weights: Float[Tensor, " B"]
     Args:
         samples: One value per batch, shape (B,).
         weights: Shares of the examples, shape (B,), sum 1.
-        n: Number of examples behind all of it.
 
     Returns:
         The estimate; stderr None for one batch, status "non_finite" if a sample is.
@@ -105,8 +92,6 @@ class LossSurface:
 
     Attributes:
         network: The module; it is called with the tensors below in place of its own.
-        examples: The data.
-        loss: Mean loss over examples.
         moved: Values of the parameters that vary, by name; the point that everything is measured at.
         fixed: Values of the other parameters, and of the buffers.
     """
@@ -170,7 +155,6 @@ def loss_surface(subject: Subject, blocks: tuple[str, ...] = (), *, outputs_only
     """The loss of the subject's network on its examples.
 
     Args:
-        subject: What to look at.
         blocks: Names of submodules or parameters that may move, such as ("head", "features.0"); () for all.
         outputs_only: Whether the loss is never asked for, so that labels need not fit the outputs.
 
@@ -228,10 +212,6 @@ def _check(surface: LossSurface, *, outputs_only: bool) -> None:
 
 def select(parameters: Mapping[str, Tensor], blocks: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the parameters in `blocks` (all if empty), in the network's order.
-
-    Args:
-        parameters: Named parameters.
-        blocks: Names of submodules or parameters.
 
     Raises:
         UnknownNameError: A block names no parameter.

@@ -16,9 +16,6 @@ def weight_distances(networks: Sequence[nn.Module]) -> Float[np.ndarray, "M M"]:
     Source: "Towards Understanding the Transferability of Deep Representations", section A. Two networks are read at a
     time.
 
-    Args:
-        networks: M networks of one architecture.
-
     Returns:
         Symmetric, zero diagonal, float64.
 
@@ -47,12 +44,10 @@ def _distance(network: nn.Module, other: nn.Module) -> float:
 def tsne_of_distances(
     distances: Float[np.ndarray, "M M"], *, perplexity: float = 5.0, seed: int = 0
 ) -> Float[np.ndarray, "M 2"]:
-    """t-SNE map from pairwise distances (Fig. 4 of the paper).
+    """t-SNE map from pairwise distances, symmetric with a zero diagonal (Fig. 4 of the paper).
 
     Args:
-        distances: Symmetric, zero diagonal.
         perplexity: About how many neighbours count, above 0 and below M.
-        seed: Seed of the layout.
 
     Returns:
         Positions without unit or orientation; only neighbourhoods mean something.
@@ -76,7 +71,6 @@ def tsne_of_features(
     Args:
         features: Shape (N, D), such as from `features_of`.
         perplexity: About how many neighbours count, above 0 and below N.
-        seed: Seed of the layout.
 
     Returns:
         Positions without unit or orientation; only neighbourhoods mean something.

@@ -22,11 +22,7 @@ BatchNorm = Literal["running", "batch"]
 def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
     """Networks in evaluation mode, gradients on; modes and the global random state come back as they were.
 
-    Args:
-        networks: Modules to look at; their parameters and buffers are protected by `frozen_state`, not here.
-
-    Yields:
-        None.
+    Parameters and buffers are protected by `frozen_state`, not here.
     """
     modes = [(module, module.training) for network in networks for module in network.modules()]
     devices = sorted({p.device.index or 0 for network in networks for p in network.parameters() if p.is_cuda})
@@ -47,15 +43,6 @@ def loss_mode(network: nn.Module, batch_norm: BatchNorm, *, n_examples: int, bat
     Running means are those of the network that makes predictions. The loss that training goes down has the statistics
     of each batch, and early in training the two differ by orders of magnitude. Where running means are still those of
     the initialisation (0, with variance 1), which are statistics of nothing, those of each batch stand in for them.
-
-    Args:
-        network: The module to look at; it is not changed.
-        batch_norm: Which statistics.
-        n_examples: Number of examples, of which consecutive batches are made.
-        batch_size: Examples per batch.
-
-    Yields:
-        None.
 
     Raises:
         SettingsError: A batch of a single example would have no statistics.
@@ -99,10 +86,6 @@ def replaced_forward(module: nn.Module, answer: Callable[[Tensor], Tensor]) -> I
 
     Args:
         module: A module without such a replacement; its hooks stay in force.
-        answer: From the input to the output.
-
-    Yields:
-        None.
     """
     module.__dict__["forward"] = answer
     try:
@@ -145,12 +128,8 @@ def first_outputs(network: nn.Module, inputs: Tensor, state: FrozenState) -> Ten
     """Outputs for a few inputs, in evaluation mode and without gradients: whether the network can read them at all.
 
     Args:
-        network: Any module; it is not changed.
         inputs: Shape (n, ...).
         state: Of the network, in place of its own; buffers are copied.
-
-    Returns:
-        Shape (n, ...).
 
     Raises:
         NetworkError: The forward pass fails, or does not answer with one row for each input.

@@ -69,7 +69,6 @@ class Examples:
     classes: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        """Check what every diagnostic relies on."""
         if self.inputs.dim() == 0 or self.labels.dim() == 0:
             raise DataError("inputs or labels are a single number; expected one row for each example")
         if len(self.inputs) == 0 or len(self.inputs) != len(self.labels):
@@ -113,7 +112,6 @@ class Subject:
 
     Attributes:
         network: Any module from inputs (N, ...) to outputs (N, K), in any mode, on the device of the examples.
-        examples: The data to measure on.
         start: The network as training began (pretrained backbone under the new head), for what compares the two.
         other: Another trained network, for what compares two endpoints.
         source: Source examples, for what compares two tasks.
@@ -140,20 +138,12 @@ class Subject:
     step: int | None = None
 
     def __post_init__(self) -> None:
-        """Check that the networks belong together."""
         for role, network in (("start", self.start), ("other", self.other)):
             if network is not None:
                 _check_same_shape(self.network, network, role)
 
     def needs_start(self, diagnostic: str) -> nn.Module:
-        """The network at the start.
-
-        Args:
-            diagnostic: Who asks.
-
-        Raises:
-            NetworkError: There is none.
-        """
+        """The network at the start; a NetworkError where there is none."""
         if self.start is None:
             raise NetworkError(f"{diagnostic} compares a network with where it started; give the subject a start")
         return self.start

@@ -32,9 +32,7 @@ def tangent_gram(surface: LossSurface, *, memory: int = MEMORY, batch_size: int 
     stream past them; all but the first chunk are computed more than once. Use it inside `evaluation_mode(network)`.
 
     Args:
-        surface: Network, examples, and the parameters w that count.
         memory: Bytes for the gradients that are kept.
-        batch_size: Examples whose gradients are computed in one call.
 
     Returns:
         K, shape (N, N), float64, symmetric.
@@ -92,10 +90,6 @@ def kernel_alignment(gram: Float[np.ndarray, "N N"], other: Float[np.ndarray, "N
 
     Source: Cortes, Mohri and Rostamizadeh, "Algorithms for Learning Kernels Based on Centered Alignment" (2012).
 
-    Args:
-        gram: K, symmetric.
-        other: L, symmetric.
-
     Returns:
         Between 0 and 1 for positive semi-definite matrices; NaN when one is constant or not finite.
     """
@@ -115,9 +109,6 @@ class TangentKernel:
         blocks: Submodules whose parameters count; () for the whole network.
         memory: Bytes for the gradients that are kept at a time.
         batch_size: Examples whose gradients are computed in one call.
-
-    Raises:
-        SettingsError: A number is below 1.
     """
 
     name: ClassVar[str] = "tangent-kernel"
@@ -131,7 +122,6 @@ class TangentKernel:
     batch_size: Count = 32
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:

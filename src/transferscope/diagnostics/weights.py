@@ -22,7 +22,6 @@ class LayerDeviation:
     """How far one weight matrix or kernel moved.
 
     Attributes:
-        distance: ||W - W_0||_F.
         relative: ||W - W_0||_F / ||W_0||_F; NaN when W_0 is zero.
     """
 
@@ -56,11 +55,7 @@ def weight_deviation(network: nn.Module, start: nn.Module) -> Mapping[str, Layer
     """||W - W_0||_F of every layer.
 
     Args:
-        network: The trained network, W.
         start: The network that its training started from, W_0, with the same layers.
-
-    Returns:
-        One deviation for each layer, in the network's order.
     """
     matrices = weight_matrices(start)
     return {name: _deviation(weight, matrices[name]) for name, weight in weight_matrices(network).items()}

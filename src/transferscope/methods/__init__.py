@@ -49,7 +49,6 @@ from transferscope.registry import Registry
 
 
 def _as_method(found: object) -> Any:
-    """What a reference leads to, if it is a class of methods."""
     if not isinstance(found, type) or not is_dataclass(found):
         raise TypeError("is no dataclass")
     if not found.__dataclass_params__.frozen:  # type: ignore[attr-defined]

@@ -43,7 +43,6 @@ class AllLayers(nn.Module):
     Blocks are left out whose outputs have no row for each example, such as those of encoders that put tokens first.
 
     Args:
-        network: Its backbone is read.
         pool: Maps are averaged over pool x pool parts, tokens over those that there are.
         example: Inputs to try out which blocks those are, at least one.
     """
@@ -168,7 +167,6 @@ class AllLayersProbe(Method):
     def _chosen(
         self, task: TransferTask, own: Network, target: Domain, numbers: Float[Tensor, "N m"], options: FitOptions
     ) -> float:
-        """The share with the least risk over folds."""
         few = np.unique(np.linspace(0, len(numbers) - 1, min(MOST_EXAMPLES, len(numbers))).round().astype(int))
         train = task.target.train.take(few)
         if len(train) < labels_needed(train, FOLDS):

@@ -128,7 +128,6 @@ class BlockOutputs:
         return hook
 
     def _noted(self, name: str, values: Tensor) -> Tensor:
-        """The output, changed where that is asked for, and noted."""
         if name in self.change:
             values = self.change[name](BlockOutput(values))
         self._seen.setdefault(name, []).append(values)
@@ -136,11 +135,7 @@ class BlockOutputs:
 
 
 class RememberedPass:
-    """What the blocks of a backbone gave for some inputs, so that another pass over these can leave out the first ones.
-
-    Attributes:
-        outputs: As `BlockOutputs.of` has them.
-    """
+    """What the blocks of a backbone gave for some inputs, so that another pass can leave out the first ones."""
 
     def __init__(
         self, outputs: dict[str, tuple[BlockOutput, ...]], returned: dict[str, tuple[nn.Module, list[Any]]]

@@ -41,8 +41,7 @@ class CoTuning(FineTuning):
         """Refuse tasks without classes on both sides.
 
         Raises:
-            DataError: Target or source is something else than classification, or there are no source data, so that
-                the study gives the network a new head.
+            DataError: Target or source is no classification, or there are no source data and so a new head.
         """
         if target.train.kind != "classification":
             raise DataError(f"co-tuning relates classes, and {target.name} is {target.train.kind}; leave co-tuning out")
@@ -55,11 +54,7 @@ class CoTuning(FineTuning):
             raise DataError(f"co-tuning relates classes, and {source.name} is {source.train.kind}; leave co-tuning out")
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
-        """See `Method.fit`.
-
-        Raises:
-            DataError: The task has no classes on both sides; see `check_task`.
-        """
+        """See `Method.fit`; a DataError as `check_task`."""
         self.check_task(task.target, task.source)
         return super().fit(task, network, options)
 
@@ -96,8 +91,6 @@ def class_relationship(
     """p(source class | target class): the mean prediction of the source classes over the examples of each class.
 
     Args:
-        chances: Softmax of the source head.
-        labels: Target classes.
         n_classes: K; a class without an example gets the mean over all.
     """
     members = F.one_hot(labels.long(), n_classes).to(chances.dtype)  # (N, K)

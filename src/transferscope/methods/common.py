@@ -60,9 +60,7 @@ class Domain:
     """One data set on a device, scaled by its own training examples.
 
     Attributes:
-        train: Training examples.
         test: Test examples, for measuring only.
-        scale: How inputs are standardised.
         held_out: Training examples that are not trained on, by which training is stopped; None for none.
     """
 
@@ -76,8 +74,6 @@ def domain(dataset: Dataset, options: FitOptions, network: Network | None = None
     """Move a data set to the device of the options, scaled as the network reads it.
 
     Args:
-        dataset: The data.
-        options: With the device.
         network: What will read the data; None for a linear model, which takes features as they are, too.
     """
     device = choose_device(options.device)
@@ -90,11 +86,6 @@ def domain(dataset: Dataset, options: FitOptions, network: Network | None = None
 
 def training_domain(dataset: Dataset, options: FitOptions, network: Network) -> Domain:
     """The data that training is about: as `domain`, less what the options hold out to stop by.
-
-    Args:
-        dataset: The data.
-        options: With device, seed and training settings.
-        network: What will read the data.
 
     Raises:
         DataError: The training settings cannot be used with these data.
@@ -113,11 +104,7 @@ def training_domain(dataset: Dataset, options: FitOptions, network: Network) -> 
 
 
 def source_of(task: TransferTask, method: str) -> Dataset:
-    """The source data of a task.
-
-    Raises:
-        DataError: There are none.
-    """
+    """The source data of a task; a DataError where there are none."""
     if task.source is None:
         raise DataError(f"{method} trains on source data and the task has none; give source data or leave it out")
     return task.source
@@ -129,9 +116,7 @@ def working_copy(
     """A copy to train, on the device, in the memory order that convolutions run fastest in.
 
     Args:
-        network: The starting network.
         example: What it is to read: the target's training examples.
-        options: With device and seed.
         start: "random" for weights of an initialisation: others are drawn again from the seed, and statistics of batch
             normalisation follow at least as fast as LEAST_MOMENTUM. "pretrained" for those
             that it has, with the statistics of batch normalisation that the training settings ask for. "as it is" for
@@ -175,12 +160,8 @@ def solved(
 
     Args:
         network: The network; it reads inputs scaled as `data` from here on.
-        data: What it was fitted to.
         started: `time.perf_counter` at the start.
-        trained: Numbers that were fitted.
-        source_head: As in `Fitted`.
         converged: Whether the solver reached its tolerance.
-        notes: As in `Fitted`.
     """
     network.scaled = data.scale.scaled
     cost = Cost(time.perf_counter() - started, memory_in_use(data.train.device), trained, examples_seen=len(data.train))
@@ -204,11 +185,7 @@ def quicken_statistics(network: nn.Module) -> None:
 
 
 def check_batch_norm(network: Network, training: TrainingSettings) -> None:
-    """Refuse statistics of batch normalisation for a network without any.
-
-    Raises:
-        SettingsError: The network has no batch normalisation, and the settings ask for its statistics.
-    """
+    """Refuse, with a SettingsError, statistics of batch normalisation for a network without any."""
     if training.batch_norm in ("source", "target") and not batch_norms(network.features):
         raise SettingsError(
             f'batch_norm = "{training.batch_norm}" and the network has no batch normalisation; leave batch_norm out, '
@@ -225,12 +202,8 @@ def held_statistics(network: Network, options: FitOptions) -> list[_BatchNorm]:
 def estimate_statistics(network: Network, data: TensorSet) -> None:
     """Replace the running statistics of a backbone, in place, by the means over all inputs (AdaBN; Li et al. 2017).
 
-    The inputs are read once, in training mode of the normalising layers alone. A variance is the mean over batches of
-    almost equal size of those within each.
-
-    Args:
-        network: The network; its mode is left as it was.
-        data: The inputs to read.
+    The inputs are read once, in training mode of the normalising layers alone; the network's mode stays what it was. A
+    variance is the mean over batches of almost equal size of those within each.
     """
     layers = batch_norms(network.features)
     momenta = [layer.momentum for layer in layers]
@@ -296,9 +269,7 @@ def fit_learner(
     """Train a learner with the options' budget and wrap what came of it.
 
     Args:
-        learner: What to train.
         data: The target: epochs count passes over its training set, and the curve is measured on it.
-        options: Budget, seed, checkpoint.
         as_network: Gives the target network as it is now; called for the curve and at the end.
         source_head: The head that reads source labels from the trained backbone, if there is one.
         start: Where the backbone comes from: the features of a pretrained one may be kept before the first step.

@@ -7,7 +7,6 @@ class Default(NamedTuple):
     """A method that is tried unless others are named.
 
     Attributes:
-        name: The method.
         source_data: Whether it is tried only with a source of data, which it reads or is a control for.
         large_network: Whether it is tried only beside a network of others, or only beside one of the own small ones;
             None for both.
@@ -43,12 +42,7 @@ where the target has the same. A large network from scratch takes hours and is a
 
 
 def default_methods(*, source_data: bool, large_network: bool) -> tuple[str, ...]:
-    """Names of the methods to try, before the data are seen.
-
-    Args:
-        source_data: Whether some source is data, rather than a network alone.
-        large_network: Whether the network is one of another package or the user's.
-    """
+    """Names of the methods to try, before the data are seen."""
     return tuple(
         one.name
         for one in DEFAULTS

@@ -91,7 +91,6 @@ def map_distance(
 
     Args:
         outputs: Of the network as it is; of both texts of a pair that are read apart, over which the mean is taken.
-        anchors: Of the pretrained network.
         weights: A weight for each channel; None for 1.
     """
     found = []
@@ -131,9 +130,6 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
 
     Each channel takes a pass through the blocks behind its own. First blocks that are not trained are left out: what
     they make of an example does not change.
-
-    Args:
-        begun: The network before training; its backbone is read in evaluation mode, under a ridge probe.
     """
     target = begun.target.train
     probe = ridge_probe(frozen_features(begun.own, target), target.labels, target.n_outputs).head

@@ -41,7 +41,6 @@ class Distill(FineTuning):
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         super().__post_init__()
         if self.initial == "random" and (self.head == "probe" or self.frozen_blocks):
             raise SettingsError(

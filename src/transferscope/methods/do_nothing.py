@@ -17,12 +17,7 @@ from transferscope.training import outputs_of
 
 
 class ChosenOutputs(nn.Module):
-    """Some outputs of a head.
-
-    Args:
-        head: The head.
-        outputs: Indices of the outputs, in the order in which they are wanted.
-    """
+    """Some outputs of a head, by their indices, in the order in which they are wanted."""
 
     outputs: Tensor
 
@@ -56,20 +51,12 @@ class DoNothing(Control):
         return "pretrained"
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
-        """Refuse a task whose labels the source head does not have.
-
-        Raises:
-            DataError: As `outputs_in_source`.
-        """
+        """Refuse a task whose labels the source head does not have, with a DataError as `outputs_in_source`."""
         outputs_in_source(self.name, target, source)
 
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
-        """See `Method.fit`.
-
-        Raises:
-            DataError: The source does not have the target's labels; see `check_task`.
-        """
+        """See `Method.fit`; a DataError as `check_task`."""
         started = time.perf_counter()
         outputs = outputs_in_source(self.name, task.target, source_of(task, self.name))
         target = domain(task.target, options, network)

@@ -49,7 +49,6 @@ class FineTune(FineTuning):
         return self.head == "random" and not self.hidden_units
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         super().__post_init__()
         if self.hidden_units and self.head == "probe":
             raise SettingsError(

@@ -27,10 +27,6 @@ PARTS = 4
 def held_out_part(train: LabelledSet, *, seed: int) -> Fold | None:
     """A stratified quarter of the training examples to choose by, and the rest to fit on.
 
-    Args:
-        train: The target's training examples.
-        seed: Seed of the choice.
-
     Returns:
         The two parts; None where there are fewer examples than four for each class (or than 16 in all), which leaves
         too few to choose by.
@@ -105,9 +101,6 @@ def blend(networks: Sequence[Network], weights: Sequence[float]) -> Network:
     Args:
         networks: Networks of one architecture.
         weights: A weight for each, which sum to 1.
-
-    Returns:
-        The mean, in the mode of the first network.
     """
     mean = networks[0].copy()
     if 1.0 in weights:
@@ -125,13 +118,7 @@ def blend(networks: Sequence[Network], weights: Sequence[float]) -> Network:
 
 
 def one_of_several(options: FitOptions, run: int, n_runs: int) -> FitOptions:
-    """The options of one of several runs that a method takes: a checkpoint of its own, and its part of the progress.
-
-    Args:
-        options: Those of the method.
-        run: Which run, from 0.
-        n_runs: How many there are.
-    """
+    """The options of a run (from 0) of several that a method takes: its own checkpoint, its part of the progress."""
     tell = options.on_progress
     return replace(
         options,

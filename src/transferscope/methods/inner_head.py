@@ -98,7 +98,7 @@ class Goal:
 def choose_ridge(
     centred: Float[Tensor, "n m"], targets: Float[Tensor, "n K"], parts: Float[Tensor, " n"] | None = None
 ) -> RidgeChoice:
-    """Choose lambda by leave-one-out error in closed form, with the mean taken anew without the example left out.
+    """Choose lambda of `RIDGE_GRID` by leave-one-out error in closed form, the mean taken without the example left out.
 
     With X X^T = V diag(w) V^T and s_j = lambda / (w_j + lambda), the residuals R = V diag(s) V^T T and
     d_i = sum_j V_ij^2 s_j - 1/n give the error R_i / d_i of the head that was fitted without example i. Computed in
@@ -109,9 +109,6 @@ def choose_ridge(
         targets: T, targets less their mean.
         parts: Share of each example in the mean; None for 1/n, where nothing is weighted. Of a weighted problem X and T
             are less the weighted means, and their rows times the root of the weight.
-
-    Returns:
-        The best of `RIDGE_GRID`, and its risk.
     """
     exact = torch.device("cpu") if centred.device.type == "mps" else centred.device  # which has no float64
     x, t = centred.detach().to(exact, torch.float64), targets.detach().to(exact, torch.float64)
@@ -147,8 +144,6 @@ def leave_one_out_head(
     weighted problem the means are weighted, and the rows of X and T are multiplied by the root of the weight.
 
     Args:
-        features: H.
-        targets: Y.
         weights: Weights of the squares, (n, 1), or (n, K) for a problem of its own for each output; None for 1.
 
     Returns:
@@ -188,8 +183,6 @@ def ridge_head(
     Differentiable in features and targets; solved by Cholesky factorisation in at least float32.
 
     Args:
-        features: H.
-        targets: Y.
         ridge: lambda, above 0.
 
     Returns:
@@ -243,16 +236,12 @@ def unrolled_head(
     (1/2n) ||H theta - Y||^2 plus the same penalty, whose minimiser is `ridge_head`.
 
     Args:
-        features: H.
         labels: int64 classes (n,): cross-entropy; truth values (n, K): binary cross-entropy; float targets: squared
             loss.
         targets: Y of the squared loss; gives K.
         ridge: lambda, above 0.
         steps: Gradient steps, at least 1.
         lr: Step size; None for the inverse of the loss's largest curvature, at which descent cannot diverge.
-
-    Returns:
-        theta.
     """
     with _full_precision(features):
         features = features.float() if features.dtype != torch.float64 else features
@@ -282,5 +271,4 @@ def _safe_step(features: Float[Tensor, "n m"], ridge: float, curvature: float) -
 
 
 def _full_precision(features: Tensor) -> torch.autocast:
-    """No mixed precision on the device of the features."""
     return torch.autocast(features.device.type, enabled=False)

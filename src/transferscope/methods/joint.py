@@ -75,15 +75,7 @@ class Joint(Method):
 
 
 def shared_features(network: Network, batches: Mapping[str, Batch]) -> dict[str, Float[Tensor, "_ m"]]:
-    """Features of several batches in one pass through the backbone (batch normalisation sees them together).
-
-    Args:
-        network: Its backbone is used.
-        batches: By name; all of one input shape.
-
-    Returns:
-        Features by the same names.
-    """
+    """Features of batches of one input shape in one pass (batch normalisation sees them together)."""
     inputs = [batch.inputs for batch in batches.values()]
     if inputs[0].dtype == torch.int32:  # tokens, which end with the longest text of each batch
         longest = max(batch.shape[-1] for batch in inputs)

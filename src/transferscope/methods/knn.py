@@ -107,7 +107,6 @@ class NeighbourHead(nn.Module):
 
 
 def _least_error(head: NeighbourHead, features: Float[Tensor, "N m"], values: Float[Tensor, "N K"]) -> int:
-    """The number of neighbours with the least leave-one-out error."""
     tried = [k for k in NEIGHBOURS if k < len(features)]
     if not tried:
         return 1

@@ -46,20 +46,12 @@ class LinearProbe(Method):
         return False
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
-        """Refuse numbers as labels of the logistic solver.
-
-        Raises:
-            DataError: The logistic solver was asked of a regression task.
-        """
+        """Refuse numbers as labels of the logistic solver, with a DataError."""
         if self.solver == "logistic" and target.train.kind == "regression":
             raise DataError('the logistic probe was asked of a regression task; use solver = "ridge"')
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
-        """See `Method.fit`.
-
-        Raises:
-            DataError: The logistic solver was asked of a regression task.
-        """
+        """See `Method.fit`; a DataError where the logistic solver was asked of a regression task."""
         self.check_task(task.target, task.source)
         started = time.perf_counter()
         target = domain(task.target, options, network)

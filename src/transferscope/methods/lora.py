@@ -30,9 +30,7 @@ class LowRank(nn.Module):
     the first step.
 
     Args:
-        weight: W.
         rank: r, at least 1; the smaller side of the matrix where that is less.
-        alpha: Factor.
     """
 
     def __init__(self, weight: Tensor, *, rank: int, alpha: float) -> None:
@@ -116,15 +114,7 @@ class LoRA(FineTuning):
 
 @torch.no_grad()
 def merged(plain: Network, adapted: Network) -> Network:
-    """Give a network without parametrizations the weights that one with them computes.
-
-    Args:
-        plain: The network as it was before; changed in place.
-        adapted: The same network with parametrized weights.
-
-    Returns:
-        `plain`.
-    """
+    """Give a network without parametrizations, in place, the weights that one with them computes, and return it."""
     modules = dict(adapted.named_modules())
     for path, module in plain.named_modules():
         for name, tensor in (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)):

@@ -88,7 +88,6 @@ class Merlin(Method):
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         super().__post_init__()
         if self.frozen_blocks and self.initial == "random":
             raise SettingsError(
@@ -168,10 +167,8 @@ class Merlin(Method):
         Args:
             start: The target; a network, of which the parameters of the backbone that require gradients are trained;
                 and the source head.
-            options: Budget, seed, checkpoint.
             source: The source; None without L_source.
             frozen: Modules that stay in evaluation mode.
-            as_network: Gives the network that predicts, at any time in training.
             train: The target's training examples as the backbone reads them; None for those of `start`.
         """
         own, target, head_s = start.own, start.target, start.source_head
@@ -220,13 +217,7 @@ class Merlin(Method):
 
     @torch.no_grad()
     def predictor(self, own: Network, train: TensorSet, training: TrainingSettings) -> Network:
-        """The backbone under the head that is fitted to its features of all target training examples.
-
-        Args:
-            own: The network.
-            train: The examples.
-            training: With `class_weights`.
-        """
+        """The backbone under the head that is fitted, with `class_weights`, to all target training examples."""
         features = outputs_of(own.features, train)
         seen = Batch(features, train.labels, weights=weights_in(training, train))
         fit = self.inner_head(features, Goal.of(seen, train.n_outputs))
@@ -263,8 +254,6 @@ class _MeanRisk(nn.Module):
 
 @dataclass(frozen=True)
 class _MerlinObjective:
-    """The loss of one MeRLin step."""
-
     settings: Merlin
     network: Network
     source_head: nn.Module

@@ -22,12 +22,7 @@ from transferscope.training import TensorSet, TrainingSettings, frozen_features,
 
 
 class Bottleneck(nn.Module):
-    """h + B relu(A h + a) + b on features h, with B = 0 and b = 0 to begin with (an adapter; Houlsby et al. 2019).
-
-    Args:
-        n_features: Width of the features.
-        hidden: Width of the layer between.
-    """
+    """h + B relu(A h + a) + b on features h, with B = 0 and b = 0 to begin with (an adapter; Houlsby et al. 2019)."""
 
     def __init__(self, n_features: int, hidden: int) -> None:
         super().__init__()
@@ -77,7 +72,6 @@ class MerlinFt(Method):
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         super().__post_init__()
         self._merlin()
         if self.adapters == "head" and self.frozen_blocks:
@@ -123,7 +117,6 @@ class MerlinFt(Method):
         return over(merlin, begun, options)
 
     def _over_low_rank(self, merlin: Merlin, begun: Beginning, options: FitOptions) -> Fitted:
-        """MeRLin over low-rank changes, which are merged into the weights of the network that predicts."""
         own, plain = begun.own, begun.own.copy()
         frozen = list(first_blocks(own, self.frozen_blocks))
         for block in frozen:
@@ -136,7 +129,6 @@ class MerlinFt(Method):
         return merlin.fit_from(begun, options, None, frozen, as_network)
 
     def _over_head(self, merlin: Merlin, begun: Beginning, options: FitOptions) -> Fitted:
-        """MeRLin over a small network on the frozen backbone."""
         target, trunk = begun.target, begun.own
         trunk.requires_grad_(False)
         trunk.eval()
@@ -173,11 +165,6 @@ class MerlinFt(Method):
 
 
 def features_as_inputs(features: Float[Tensor, "N m"], data: TensorSet) -> TensorSet:
-    """Examples whose inputs are their features.
-
-    Args:
-        features: Of all examples, in order.
-        data: The examples.
-    """
+    """Examples whose inputs are their features."""
     one = features.new_ones(1)
     return replace(data, inputs=features, shift=0 * one, factor=one, mapped=None)

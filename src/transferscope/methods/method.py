@@ -30,7 +30,6 @@ class Snapshots:
     Attributes:
         save: Called with the step and the target network as it is then; it must keep a copy.
         every: Steps between two snapshots, each at least 1; a step that any of them divides is kept.
-        steps: Single steps to keep.
     """
 
     save: Callable[[int, Network], None]
@@ -75,10 +74,7 @@ class Fitted:
 
     Attributes:
         network: Backbone and target head, on the device it was trained on.
-        scale: How target inputs are standardised for it.
         source_head: The head that reads source labels from the same backbone; None when there is none.
-        history: The training curve.
-        cost: What it took.
         status: "converged" (closed form or solver), "max_steps" (the whole budget) or "non_finite".
         notes: Further numbers that a reader should see, by name. "inner_risk" (MeRLin with `ridge = "auto"`):
             leave-one-out risk of the inner head as a share of that of predicting the mean, averaged over steps. "runs":
@@ -131,7 +127,6 @@ class Method(ABC):
     """Part of a cell's key; raised when the same settings give other results than before."""
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     @property
@@ -147,10 +142,6 @@ class Method(ABC):
             task: Target and, where `uses_source`, source data.
             network: The starting network. With `start == "pretrained"` its head is the source head. Every method
                 draws a new target head from the seed.
-            options: Budget, seed, device.
-
-        Returns:
-            The trained network with its history and cost.
 
         Raises:
             DataError: The task has no source data and the method reads them.
@@ -205,7 +196,6 @@ class Method(ABC):
         """Refuse a task that it cannot learn, besides labels on a grid, before anything is run: none.
 
         Args:
-            target: The target.
             source: The source; None for a pretrained network without data.
 
         Raises:
@@ -214,9 +204,6 @@ class Method(ABC):
 
     def check_network(self, network: Network) -> None:  # noqa: B027  # likewise
         """Refuse a network that it cannot start from, before anything is run: none.
-
-        Args:
-            network: The network; it is not changed.
 
         Raises:
             SettingsError: Its settings name parts of a network that this one has not.
@@ -228,19 +215,11 @@ class Method(ABC):
         return {}
 
     def with_defaults(self, *, own_networks: bool) -> Self:
-        """The same with numbers for settings that go by where the pretrained networks of a study come from: none do.
-
-        Args:
-            own_networks: Whether the study pre-trains all of them itself.
-        """
+        """The same with numbers for settings that go by whether the study pre-trains all of its networks: none do."""
         return self
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """The values that `compare` tries beside the rates, by setting, with its own first: of weight decay.
-
-        Args:
-            training: The recipe to search around.
-        """
+        """The values that `compare` tries beside the rates, by setting, with its own first: of weight decay."""
         return (
             {}
             if not self.takes_steps
@@ -248,11 +227,7 @@ class Method(ABC):
         )
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """The learning rates that `compare` tries, with its own first: multiples of that of the training settings.
-
-        Args:
-            training: The recipe to search around.
-        """
+        """The learning rates that `compare` tries, with its own first: multiples of that of the training settings."""
         return {"lr": _multiples(training.lr, RATES)} if self.takes_steps else {}
 
 
@@ -289,8 +264,6 @@ def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:
     one that trains on source data; what else a method cannot learn, it says in its own `check_task`.
 
     Args:
-        method: The method.
-        target: The target.
         source: The source; None for a pretrained network without data.
 
     Raises:

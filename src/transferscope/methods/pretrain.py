@@ -21,7 +21,6 @@ def pretrain(source: Dataset, network: Network, options: FitOptions) -> Fitted:
     """Train a network on source labels.
 
     Args:
-        source: The data to learn from.
         network: A freshly initialised network; a copy is trained.
         options: Recipe, seed, device. Epochs count passes over the source training set.
 
@@ -46,10 +45,6 @@ def to_pretrain(network: Network, source: Dataset) -> Network:
 
     A few target rows say too little of how often a rare category occurs; what leave-one-out error on the source's
     labels prefers was worse for targets (docs/results/tables.md).
-
-    Args:
-        network: A freshly initialised network; its weights are shared.
-        source: What it is to learn from.
     """
     if source.train.inputs.ndim > 2:
         return network

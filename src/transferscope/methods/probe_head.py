@@ -36,13 +36,7 @@ class ProbeFit:
 
 
 def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: TrainingSettings) -> ProbeFit:
-    """The ridge probe on features of training examples, weighted as the training settings say.
-
-    Args:
-        features: Of all examples, in order.
-        train: The examples.
-        training: With `class_weights`.
-    """
+    """The ridge probe on features of all training examples, in order, weighted as the training settings say."""
     weights = weights_in(training, train)
     each = None if weights is None else example_weights(train.labels, weights)
     return ridge_probe(features, train.labels, train.n_outputs, each)
@@ -57,12 +51,8 @@ def ridge_probe(
         features: float32 features of the training examples.
         labels: Classes (N,), regressed as e_c - 1/K, regression targets (N, K), or truth values (N, K) of several
             labels, regressed as y - 1/2.
-        n_outputs: K.
         weights: Weights of the examples in the squared loss, (N,), or (N, K) for each of several labels, whose
             penalties are then chosen for each on its own; None for 1.
-
-    Returns:
-        The head.
 
     Raises:
         DataError: A feature is not finite.
@@ -100,15 +90,10 @@ def logistic_probe(
         labels: Classes (N,); a class never seen gets the output -65504 (the lowest
             float16), so that it is never predicted. Or truth values (N, K) of several labels; one that all or no
             examples have gets the constant log((k + 1/2) / (N - k + 1/2)) of the k that have it.
-        n_outputs: Number of classes or labels.
         penalty: Strength of the L2 penalty on the weights of standardised features, above 0.
-        max_iterations: Limit of the solver.
         balanced: Whether each class, or both values of each label, count the same, as in `class_weights`.
         standardised: False divides all features by one number, so that the mean squared distance of the examples from
             their mean is 1.
-
-    Returns:
-        The head, and whether the solver converged.
 
     Raises:
         DataError: Fewer than two classes are present.
@@ -155,13 +140,6 @@ def best_probe(
     features: Float[Tensor, "N m"], train: TensorSet, examples: LabelledSet, training: TrainingSettings, *, seed: int
 ) -> tuple[ProbeFit, Literal["ridge", "logistic"]]:
     """Ridge or logistic regression, whichever makes fewer errors over folds of the examples.
-
-    Args:
-        features: Of all examples, in order.
-        train: The examples.
-        examples: The same.
-        training: With `class_weights`.
-        seed: Seed of the folds.
 
     Returns:
         The head, and which it is: of equals ridge regression, which is also taken for numbers, and where there are

@@ -14,14 +14,7 @@ _EIGEN = 8  # what an eigenvalue decomposition of m x m takes, in products of tw
 
 
 def ridge_work(n: int, width: int, n_outputs: int, n_penalties: int) -> float:
-    """Multiplications that ridge regression takes whose penalty is chosen by leave-one-out error.
-
-    Args:
-        n: Examples.
-        width: Features.
-        n_outputs: K.
-        n_penalties: To choose from.
-    """
+    """Multiplications of ridge regression whose penalty is chosen by leave-one-out error among `n_penalties`."""
     least = min(n, width)
     return float(n * width * least + _EIGEN * least**3 + n_penalties * n_outputs * n * least)
 
@@ -34,13 +27,8 @@ def ridge_fit(
 ) -> tuple[Float[np.ndarray, "K m"], Float[np.ndarray, " K"]]:
     """What scikit-learn's `RidgeCV` finds, in a part of the time and without copies of the features.
 
-    With more examples than features it takes the eigenvectors of the features' covariance, where `RidgeCV` decomposes
-    the features themselves into singular values; otherwise those of the examples' inner products, as `RidgeCV` does.
-    That eigenvalues of squares are less exact does not matter beside penalties far above their rounding.
-
     Args:
         features: float32 features, finite, on the processor's memory.
-        targets: float64 targets.
         penalties: To choose from, ascending, in units of the features' mean squared distance from their mean; at least
             1e-5.
         weights: Of the examples in the squared loss, at least 0 and some above; None for 1.
@@ -69,7 +57,6 @@ def is_finite(features: Float[Tensor, "N m"]) -> bool:
 
 
 def _rows(features: Float[Tensor, "N m"]) -> Iterator[tuple[slice, Float[np.ndarray, "n m"]]]:
-    """Some examples at a time."""
     n = max(1, AT_ONCE // max(1, features.shape[1]))
     for start in range(0, len(features), n):
         rows = slice(start, start + n)
@@ -77,7 +64,6 @@ def _rows(features: Float[Tensor, "N m"]) -> Iterator[tuple[slice, Float[np.ndar
 
 
 def _columns(features: Float[Tensor, "N m"]) -> Iterator[tuple[slice, Float[np.ndarray, "N n"]]]:
-    """Some features at a time."""
     n = max(1, AT_ONCE // len(features))
     for start in range(0, features.shape[1], n):
         columns = slice(start, start + n)

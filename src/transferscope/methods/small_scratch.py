@@ -40,11 +40,7 @@ class SmallScratch(TargetTraining):
         return False
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
-        """Refuse texts.
-
-        Raises:
-            DataError: The inputs are texts.
-        """
+        """Refuse texts, with a DataError."""
         if target.train.is_tokens:
             raise DataError(f"{self.name} has no small network for texts, and {target.name} is texts; leave it out")
 
@@ -55,12 +51,7 @@ class SmallScratch(TargetTraining):
 
 
 def small_network(train: LabelledSet, *, seed: int) -> Network:
-    """A network of the own small ones that reads inputs like these.
-
-    Args:
-        train: Images or vectors.
-        seed: Seed of the weights.
-    """
+    """A network of the own small ones that reads images or vectors like these."""
     if not train.is_image:
         return build_network("mlp", train.input_shape, train.n_outputs, seed=seed)
     channels, *sides = train.input_shape

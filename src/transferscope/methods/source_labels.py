@@ -15,8 +15,6 @@ def outputs_in_source(method: str, target: Dataset, source: Dataset | None) -> l
     """Which output of the source's labels belongs to each of the target's.
 
     Args:
-        method: Name of the method that asks.
-        target: The target.
         source: The source; None for a network without data.
 
     Returns:
@@ -61,13 +59,7 @@ def _label_columns(data: Dataset) -> tuple[str, ...]:
 
 
 class Line(nn.Module):
-    """Numbers y as a + b (y - c), of each column its own.
-
-    Args:
-        offset: a.
-        slope: b.
-        centre: c.
-    """
+    """Numbers y as offset + slope (y - centre), of each column its own."""
 
     offset: Tensor
     slope: Tensor
@@ -89,10 +81,6 @@ def calibrated(numbers: Float[Tensor, "N K"], labels: Float[Tensor, "N K"]) -> L
     Numbers as they are, with an offset, or with an offset and a slope by least squares: each number takes the one with
     the least mean squared error on each example when the others say offset and slope, the simpler of equals. The
     source's labels may be in other units, so that the same line brings them to those of the target.
-
-    Args:
-        numbers: Predictions for the target's training examples.
-        labels: Their labels.
     """
     seen, truth = numbers.double().cpu(), labels.double().cpu()
     n = len(seen)

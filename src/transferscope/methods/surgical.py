@@ -45,7 +45,6 @@ class Surgical(FineTuning):
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        """Check the settings."""
         super().__post_init__()
         if self.frozen_blocks:
             raise SettingsError(
@@ -81,11 +80,7 @@ class Surgical(FineTuning):
         return self.block
 
     def check_network(self, network: Network) -> None:
-        """Refuse a network that has no block of the name.
-
-        Raises:
-            SettingsError: It has none.
-        """
+        """Refuse a network that has no block of the name, with a SettingsError."""
         names = list(network.named_blocks())
         if self.block != "auto" and self.block not in names:
             near = get_close_matches(self.block, names, n=1)
@@ -100,11 +95,7 @@ class Surgical(FineTuning):
 
 
 def relative_gradient_norms(begun: Beginning) -> dict[str, float]:
-    """|g| / |w| of each block, for the loss of the network in evaluation mode; 0 where a norm is not finite.
-
-    Args:
-        begun: A network before training, under its first head; its gradients are left as they were, none.
-    """
+    """|g| / |w| of each block, for the loss of the network in evaluation mode; 0 where a norm is not finite."""
     own, shown = begun.own, begun.target.train.spread(EXAMPLES)
     with preserved_mode(own), recurrent_backward(own):
         own.eval()

@@ -58,7 +58,6 @@ class Beginning:
     """A network before its training.
 
     Attributes:
-        target: The target's data.
         own: The network, a copy to train, under its first head.
         source_head: The head that it had as a pretrained network; None for a start from random weights.
         teacher: A pretrained network that a member keeps beside it; None for most.
@@ -153,16 +152,14 @@ class TargetTraining(Method):
     def predictor(self, begun: Beginning) -> Callable[[], Network]:
         """What gives the network that predicts, at any time in training: the one that is trained.
 
-        Args:
-            begun: As before training and before `adapt`; what must be remembered of it is copied here.
+        Called before training and before `adapt`: what must be remembered of `begun` is copied here.
         """
         return lambda: begun.own
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:
         """From a batch of the target to what is minimised: the task's loss, with what `regulariser` makes of it.
 
-        Args:
-            begun: As before training; what must be remembered of it is copied here.
+        Called before training: what must be remembered of `begun` is copied here.
         """
         own, regularised = begun.own, self.regulariser(begun.own)
 
@@ -175,8 +172,7 @@ class TargetTraining(Method):
     def regulariser(self, own: Network) -> Regulariser:
         """What is minimised: the task's loss alone.
 
-        Args:
-            own: The network before training, under its first head; what must be remembered of it is copied here.
+        Called before training, under the first head: what must be remembered of `own` is copied here.
         """
         return lambda loss, features: loss
 
@@ -225,11 +221,7 @@ class FineTuning(TargetTraining):
         return searched_shares(self.lr_share)
 
     def check_network(self, network: Network) -> None:
-        """Refuse a network with fewer blocks than are to be frozen.
-
-        Raises:
-            SettingsError: It has fewer.
-        """
+        """Refuse a network with fewer blocks than are to be frozen, with a SettingsError."""
         first_blocks(network, self.frozen_blocks)
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
@@ -239,11 +231,7 @@ class FineTuning(TargetTraining):
         return probe_of(frozen_features(own, target.train), target.train, options.training).head
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
-        """The first blocks.
-
-        Raises:
-            SettingsError: The backbone has fewer.
-        """
+        """The first blocks; a SettingsError where the backbone has fewer."""
         return first_blocks(own, self.frozen_blocks)
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
@@ -281,11 +269,7 @@ class AnchoredFineTuning(FineTuning):
 
 
 def first_blocks(own: Network, n_blocks: int) -> Sequence[nn.Module]:
-    """The blocks nearest to the input.
-
-    Raises:
-        SettingsError: The backbone has fewer.
-    """
+    """The blocks nearest to the input; a SettingsError where the backbone has fewer."""
     blocks = own.blocks()
     if n_blocks > len(blocks):
         raise SettingsError(

@@ -13,10 +13,8 @@ class Trees(nn.Module):
     """Outputs that are each a constant plus a sum of regression trees.
 
     Args:
-        trees: The fitted trees of scikit-learn, in order.
         rate: What their values are multiplied by.
         output: Which output each tree belongs to.
-        base: The constants, one for each output.
     """
 
     feature: Tensor
@@ -68,7 +66,6 @@ def boosted(
     Args:
         inputs: float32 inputs.
         labels: Classes (N,), numbers (N, K), or truth values (N, K) of several labels.
-        n_outputs: K.
         weights: Of the examples, (N,), or (N, K) for each of several labels; None for 1.
         settings: Of `GradientBoostingRegressor` and `GradientBoostingClassifier`, "learning_rate" among them.
 

@@ -36,7 +36,6 @@ class Trial:
     """One combination of settings and how it did.
 
     Attributes:
-        settings: The values tried, by name.
         risk: Mean validation risk over the folds it was tried on (share of errors, mean squared error, or one minus the
             average precision of several labels, as mean over those that occur in the fold), with its
             standard error over folds; infinite with status "non_finite" when a fold diverged.
@@ -51,11 +50,7 @@ class Tuned:
     """The settings that did best, ready to fit on all target training data.
 
     Attributes:
-        method: The method with them.
-        options: The options with them.
-        chosen: The settings themselves, by name.
         trials: All trials, the best first; none where there was nothing to choose.
-        cost: What the trials took together.
         labels_needed: Labels that a search by halving would have needed, where there were too few of them; 0 where
             there were enough.
         diverged: Settings that did better, but whose training on all labels diverged; see `next_best`.
@@ -71,11 +66,6 @@ class Tuned:
 
     def next_best(self, spent: Cost) -> "Tuned | None":
         """The settings that did best after the chosen ones, whose training on all labels diverged.
-
-        Trials of a search by halving are shorter than the run, so that a rate may be too large for it alone.
-
-        Args:
-            spent: What that training took.
 
         Returns:
             With them instead; None where all that are left diverged in their trials.
@@ -99,8 +89,6 @@ def search_grid(method: Method, training: TrainingSettings, *, rates: bool = Tru
     """The values that `compare` tries for a method: at most six combinations, of a rate and one further setting.
 
     Args:
-        method: The method with its settings as they are.
-        training: The recipe with the rate to search around.
         rates: False leaves the rate as it is.
 
     Returns:
@@ -120,8 +108,6 @@ def combinations(
 
     Args:
         grid: Values to try, by setting; an empty grid has one combination, the settings as they are.
-        method: The method with its other settings.
-        training: The recipe with its other settings.
     """
     found = []
     for values in itertools.product(*grid.values()):
@@ -147,12 +133,7 @@ def candidates(everything: Sequence[Mapping[str, Value]], trials: int, *, seed: 
     """All combinations when they are few enough, else a random choice without repetition.
 
     Args:
-        everything: The combinations.
         trials: How many at most, at least 1.
-        seed: Seed of the choice.
-
-    Returns:
-        At most `trials` combinations, in order.
     """
     chosen = np.random.default_rng(seed).permutation(len(everything))[:trials]
     return tuple(dict(everything[i]) for i in sorted(int(i) for i in chosen))
@@ -193,18 +174,9 @@ def tune(
     made before an interruption are not made again.
 
     Args:
-        method: The method with its other settings.
-        task: What to learn.
-        network: The starting network.
-        options: Budget and seed of each trial.
         grid: Values to try for settings of the method or of the training.
-        trials: How many combinations at most.
         n_folds: Folds, at least 2.
-        search: How trials are made.
         balanced: Whether every class counts the same in the risk, as in `held_out.risk`.
-
-    Returns:
-        The best settings.
 
     Raises:
         DataError: There are too few examples for so many folds.
@@ -327,7 +299,6 @@ def _method_with(method: Method, settings: Mapping[str, Value]) -> Method:
 
 
 def _options_with(method: Method, options: FitOptions, settings: Mapping[str, Value]) -> FitOptions:
-    """The options with the settings that are not the method's own."""
     return replace(options, training=_training_with(method, options.training, settings))
 
 

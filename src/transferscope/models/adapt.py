@@ -36,7 +36,6 @@ def adapt(
         head: Name of a submodule, as in `module.named_modules()`: "fc", "classifier.1"; "none" for a module that makes
             features (also as `pooler_output` or `last_hidden_state`) and has no head, which gets an untrained one; None
             to find it: the last linear layer that the module calls.
-        input_shape: Shape of one input, for the trial.
         input: How inputs must be scaled for the module, and the size and channels of its images: others are refused,
             and `load(NAME, transforms=input.transforms)` makes them so. None to standardise inputs by the training
             examples, and for a text encoder the vocabulary of its configuration.
@@ -100,7 +99,6 @@ def check_answers(module: nn.Module, input_shape: tuple[int, ...], vocabulary: i
 
     Args:
         module: From inputs (N, *input_shape) to one tensor (N, width).
-        input_shape: Shape of one input.
         vocabulary: Number of tokens, for a module that reads texts.
 
     Raises:
@@ -149,8 +147,6 @@ def alike(one: Tensor, other: Tensor, tolerance: float | None = None) -> bool:
     """Whether answers are the same but for rounding.
 
     Args:
-        one: Answers.
-        other: Answers to the same inputs.
         tolerance: In units of the largest; None for what other sizes of a batch may change: a thousandth, or of types
             of two bytes a twentieth.
     """
@@ -168,9 +164,6 @@ class OneTensor(nn.Module):
     `logits` where there are any, or a projection's `image_embeds`, otherwise features: the pooled ones, or of a
     sequence of hidden states the first, where the module has a class token, and their mean where it has none; of a
     feature map the mean over its pixels. A text encoder is given its tokens as `texts.encoded` does.
-
-    Args:
-        module: What returns the object.
     """
 
     def __init__(self, module: nn.Module) -> None:
@@ -198,7 +191,7 @@ class OneTensor(nn.Module):
         return found.mean(dim=(2, 3)) if found.ndim == 4 else found
 
     def reset_parameters(self) -> None:
-        """Draw the weights again, as the configuration of a transformers model says.
+        """Draw the weights again, as a model of transformers is configured.
 
         Raises:
             NetworkError: The module has no configuration.
@@ -234,9 +227,6 @@ def find_blocks(features: nn.Module) -> tuple[str, ...]:
 
     The children that have parameters, in the order in which the module lists them. Taken apart further are lists of
     modules, a group that has such a list, one called "features", and one with more than nine tenths of the parameters.
-
-    Args:
-        features: The backbone, without its head.
 
     Returns:
         Names of submodules; () when it is one block.

@@ -34,7 +34,6 @@ def check_image(name: str, input_shape: tuple[int, ...], *, smallest: int) -> No
     """Refuse inputs that a convolutional backbone cannot read.
 
     Args:
-        name: The backbone, for the message.
         input_shape: Shape of one input; should be (C, H, W).
         smallest: Least height and width in pixels.
 
@@ -54,27 +53,16 @@ def check_image(name: str, input_shape: tuple[int, ...], *, smallest: int) -> No
 
 
 def linear(input_shape: tuple[int, ...], widths: tuple[()]) -> Backbone:
-    """Features are the flattened inputs, so that the network is one linear map.
-
-    Args:
-        input_shape: Shape of one input.
-        widths: Empty: there are no layers.
-
-    Returns:
-        A backbone without parameters.
-    """
+    """Features are the flattened inputs, so that the network is one linear map; no layers, no parameters."""
     return Backbone(nn.Sequential(OrderedDict(flatten=nn.Flatten())), n_inputs(input_shape))
 
 
 def mlp(input_shape: tuple[int, ...], widths: tuple[int, ...]) -> Backbone:
-    """A multilayer perceptron with ReLU after every layer; one block per layer.
+    """A multilayer perceptron with ReLU after every layer; blocks `hidden1`, `hidden2`, ... on flattened inputs.
 
     Args:
-        input_shape: Shape of one input; it is flattened.
+        input_shape: Of any rank.
         widths: Units of each hidden layer, from the input up; the last one is the width of the features.
-
-    Returns:
-        The backbone, with blocks `hidden1`, `hidden2`, ...
     """
     sizes = (n_inputs(input_shape), *widths)
     blocks: OrderedDict[str, nn.Module] = OrderedDict(flatten=nn.Flatten())
@@ -90,7 +78,6 @@ def lenet(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbon
     """Two 5 x 5 convolutions without padding, each with 2 x 2 max pooling and ReLU, and one hidden layer.
 
     The Caffe variant of LeNet-5 (LeCun et al. 1998), with 431,080 parameters on 28 x 28 grey images and ten classes.
-    Pooling comes before ReLU: max pooling and ReLU commute, and ReLU then has a quarter of the work.
 
     Args:
         input_shape: Shape of one image (C, H, W), at least 16 x 16 pixels.
@@ -158,9 +145,6 @@ class GlobalAverage(nn.Module):
     """Global average pooling: maps (N, C, h, w) to their means (N, C), or nothing where `keeps_maps`.
 
     A linear head reads either: the outputs of a linear map of means are the means of its outputs at every place.
-
-    Args:
-        keeps_maps: Whether maps stay maps, for labels on a grid over each image.
     """
 
     def __init__(self, *, keeps_maps: bool = False) -> None:
@@ -176,7 +160,6 @@ class ResidualBlock(nn.Module):
     """relu(x' + bn(conv(relu(bn(conv(x)))))), with the parameter-free shortcut x' of He et al. (2016), option A.
 
     Args:
-        n_in: Input channels.
         n_out: Output channels, at least `n_in`; the shortcut fills the new channels with zeros.
         stride: Stride of the first convolution and of the shortcut.
     """

@@ -57,9 +57,6 @@ def _as_entry(found: object) -> BackboneEntry | FactoryEntry:
 
     It returns the features as a module from inputs (N, *input_shape) to (N, n_features), or as a `Backbone`. A function
     that does not take `input_shape` first makes a whole module, as does a class of modules.
-
-    Raises:
-        TypeError: It is no function.
     """
     if not callable(found):
         raise TypeError("is no function")
@@ -151,7 +148,6 @@ class NetworkSettings:
     input: NetworkInput | None = None
 
     def __post_init__(self) -> None:
-        """Check the name and the widths."""
         hub, _, rest = self.name.partition(":")
         if hub in HUBS and not rest:
             raise SettingsError(f"name = {self.name!r} names no network; expected one after the colon, as in hf:FOLDER")
@@ -273,7 +269,6 @@ def build_network(
     """A freshly initialised network, of random weights whatever its name stands for.
 
     Args:
-        settings: Which network, or just its name.
         input_shape: Shape of one input, as the network reads it: (C, H, W) for images, (D,) for vectors.
         n_outputs: Number of classes or regression targets, at least 1.
         seed: Seed of the initialisation; the global random state is left as it was.

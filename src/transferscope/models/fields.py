@@ -222,7 +222,6 @@ def refusal_of(file: str, found: Mapping[str, Any]) -> str | None:
 
     Args:
         file: Its name within the folder of the network.
-        found: Its fields.
     """
     for name, value in found.items():
         field = treatment_of(file, name)
@@ -237,8 +236,6 @@ def check_fields(path: Path, found: Mapping[str, Any], file: str = "") -> None:
     """Refuse what a file says and nothing here does.
 
     Args:
-        path: The file.
-        found: Its fields.
         file: Its name within the folder of the network; "" for one that lies in the folder itself.
 
     Raises:
@@ -263,11 +260,7 @@ def read_fields(path: Path) -> dict[str, Any]:
 
 
 def read_json(path: Path) -> Any:
-    """What a JSON file holds.
-
-    Raises:
-        NetworkError: It cannot be read.
-    """
+    """What a JSON file holds; a NetworkError where it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
@@ -276,9 +269,6 @@ def read_json(path: Path) -> Any:
 
 def check_folder(folder: Path) -> None:
     """Refuse a folder of transformers of which a field would not be followed.
-
-    The image processor's file is checked where it is read (`inputs.read_image_processor`), and modules of
-    sentence-transformers by `hubs.sentences`.
 
     Raises:
         NetworkError: A field, or a file, is refused.

@@ -18,7 +18,6 @@ def reinitialise(network: Network, *, seed: int) -> Network:
     those of the modules within it.
 
     Args:
-        network: The network; it is not changed.
         seed: Seed of the draw; the global random state is left as it was.
 
     Returns:
@@ -59,7 +58,6 @@ def draw_again(module: nn.Module, *, seed: int) -> None:
 
 
 def _inner_first(module: nn.Module) -> list[nn.Module]:
-    """The modules that draw their weights, those within others first."""
     inner = [one for child in module.children() for one in _inner_first(child)]
     return [*dict.fromkeys(inner), *([module] if _reset(module) is not None else [])]
 

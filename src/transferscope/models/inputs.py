@@ -56,7 +56,6 @@ class NetworkInput:
     resample: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         if self.size is not None and not 1 <= self.size <= _LARGEST:
             raise SettingsError(f"size = {self.size} is out of range; expected pixels from 1 to {_LARGEST}")
         if self.resize is not None and not (self.size is not None and self.size <= self.resize <= _LARGEST):

@@ -44,8 +44,6 @@ class GridHead(nn.Linear):
     """A linear head at every place of a map: a 1 x 1 convolution, its outputs brought to a grid by interpolation.
 
     Args:
-        n_features: Channels of the map.
-        n_outputs: Outputs of each cell.
         grid: Rows and columns of the outputs.
     """
 
@@ -171,10 +169,7 @@ class Network(nn.Module):
         return self.head.grid if isinstance(self.head, GridHead) else None
 
     def on_grid(self, grid: tuple[int, int] | None) -> "Network":
-        """The same weights, shared, with outputs on a grid over each image, or for whole inputs.
-
-        Args:
-            grid: Rows and columns; None for whole inputs.
+        """The same weights, shared, with outputs on a grid (rows, columns) over each image; None for whole inputs.
 
         Returns:
             A network on the same blocks under the same linear head; this very network where nothing is to change.
@@ -252,9 +247,6 @@ def seeded(seed: int) -> Iterator[None]:
     """Draw from `seed` inside the block, on the CPU whatever the default device; the global state is restored after it.
 
     Only the CPU generator is touched: `torch.manual_seed` would also reseed every GPU.
-
-    Args:
-        seed: Seed of the draws.
     """
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.default_generator.manual_seed(seed)

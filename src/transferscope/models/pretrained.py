@@ -47,7 +47,6 @@ class Pretrained:
     least_share: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the share."""
         if self.weights is not None:
             object.__setattr__(self, "weights", Path(self.weights))  # a text will do
         if not 0 < self.least_share <= 1:
@@ -70,8 +69,6 @@ def open_pretrained(
     """A pretrained network for inputs of a shape.
 
     Args:
-        pretrained: Which.
-        input_shape: Shape of one input, as the network reads it.
         n_outputs: Outputs of the head where it is a new one.
         head: "frame" for a new head from the seed, for data with other labels; "either" for the head that belongs to
             the weights where there is a linear one.

@@ -26,14 +26,7 @@ ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid", "LeakyReLU
 
 
 class Dense(nn.Module):
-    """A linear layer with an activation, as of sentence-transformers.
-
-    Args:
-        n_in: Width of what it reads.
-        n_out: Width of what it makes.
-        bias: Whether it adds a bias.
-        activation: One of `ACTIVATIONS`.
-    """
+    """A linear layer with an activation, one of `ACTIVATIONS`, as of sentence-transformers."""
 
     def __init__(self, n_in: int, n_out: int, bias: bool, activation: str) -> None:
         super().__init__()
@@ -69,9 +62,7 @@ def sample_tokens(vocabulary: int, input_shape: tuple[int, ...], *, n: int = 2) 
     """Random texts of full length, drawn from torch's global generator; int32 (n, *input_shape).
 
     Args:
-        vocabulary: Number of tokens.
         input_shape: (2, L) or (4, L), as in a `LabelledSet`.
-        n: How many.
     """
     tokens = torch.randint(vocabulary, (n, *input_shape), dtype=torch.int32)
     tokens[:, 1::2] = 0
@@ -82,7 +73,6 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     """What a model of transformers makes of texts, one row for each.
 
     Args:
-        module: The model.
         tokens: As in a `LabelledSet`, (N, 2, L), of any type; or (N, 4, L), of which each half is read on its own.
 
     Returns:
@@ -125,10 +115,6 @@ def pooled_row(hidden: Tensor, there: Tensor, mode: Pooling) -> Tensor:
     Args:
         hidden: Hidden states of its tokens (N, L, m).
         there: Which are its tokens (N, L): the first ones, at least one.
-        mode: The pooling.
-
-    Returns:
-        (N, m).
     """
     n = there.sum(dim=1, keepdim=True)
     if mode == "first":

@@ -46,12 +46,7 @@ class LoadReport:
 
 @dataclass(frozen=True)
 class OpenedNetwork:
-    """A network with the weights of a file.
-
-    Attributes:
-        network: The network; it shares no memory with the one that gave the architecture.
-        report: What the file gave.
-    """
+    """A network with the weights of a file; it shares no memory with the one that gave the architecture."""
 
     network: Network
     report: LoadReport
@@ -61,7 +56,6 @@ def save_weights(network: Network, path: Path, *, notes: Mapping[str, str] | Non
     """Write all weights and buffers to a safetensors file, which appears whole or not at all.
 
     Args:
-        network: What to save; it may live on any device.
         path: The file, in a folder that exists; replaced if it is there already.
         notes: What else to say in the file, as its metadata; see `read_notes`.
     """
@@ -85,9 +79,6 @@ def is_whole(path: Path) -> bool:
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a safetensors file by name, compared with its checksum where it has one.
-
-    Args:
-        path: The file.
 
     Raises:
         DataError: It is no regular file.
@@ -128,9 +119,6 @@ def _unreadable(path: Path) -> CorruptDataError:
 
 def read_notes(path: Path) -> dict[str, str]:
     """The metadata of a safetensors file; empty for a file of another kind, or one without.
-
-    Args:
-        path: A file that `open_network` can read.
 
     Raises:
         MissingDataError: There is no such file.
@@ -255,7 +243,6 @@ def _require_weights(path: Path) -> None:
 
 
 def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
-    """A state dict out of what training scripts put around it."""
     keys = [key for key in _KEYS if isinstance(stored, Mapping) and isinstance(stored.get(key), Mapping)]
     if len(keys) > 1:
         raise _two_sets(path, *keys)
@@ -298,11 +285,6 @@ def _may_be(weights: Iterable[Tensor], others: Iterable[Tensor]) -> bool:
 def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], path: Path) -> None:
     """Refuse a file whose other tensors are the network's once more, such as averaged ones under other names.
 
-    Args:
-        taken: Tensors of the file that the network takes, by name.
-        others: Its other tensors.
-        path: The file, for the message.
-
     Raises:
         CorruptDataError: All matrices that are taken are there a second time, with something before their names, their
             points left out, or another word in place of the first.
@@ -338,9 +320,7 @@ def with_tied(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Pat
     Safetensors writes a weight that a network uses in several places once.
 
     Args:
-        stored: Tensors of the file, by name.
         own: The network's `state_dict`, in which names of one weight share their memory.
-        path: The file, for the message.
 
     Raises:
         NetworkError: The file gives different numbers for one weight.
@@ -444,9 +424,7 @@ def check_weights(given: Mapping[str, Tensor], own: Mapping[str, Tensor], place:
     """Whether weights can be those of a trained network.
 
     Args:
-        given: The weights, under names of the network.
         own: The network's own tensors by name.
-        place: Where they are from, for the message.
 
     Raises:
         CorruptDataError: Some are no dense floating-point numbers.

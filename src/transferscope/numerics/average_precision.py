@@ -45,10 +45,6 @@ def example_contributions(
     jackknife's standard error over test examples, and differences between two rankings of the same examples are
     paired example by example. A label that a single example has keeps its value when that example is left out.
 
-    Args:
-        scores: As for `macro_average_precision`.
-        labels: Likewise.
-
     Returns:
         Shape (N,); NaN where there is no average precision.
     """
@@ -74,7 +70,6 @@ def interval_over_examples(
 
     Args:
         runs: Scores of each run; at least one. Of several the mean is meant, and the interval is on the wide side.
-        labels: As for `macro_average_precision`.
         level: Nominal coverage, in (0, 1).
 
     Returns:

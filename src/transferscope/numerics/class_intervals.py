@@ -34,10 +34,8 @@ def interval_over_examples(
     rarest class has five examples or all but one in a hundred are right.
 
     Args:
-        name: Which measure.
         runs: Classes that were predicted, by run; at least one run. Of several the mean is meant, and the interval is
             on the wide side.
-        labels: The true ones.
         level: Nominal coverage, in (0, 1).
 
     Returns:

@@ -39,8 +39,6 @@ def class_measure(
     """A measure with its standard error over examples; none for a single example.
 
     Args:
-        name: Which.
-        predictions: Classes that were predicted.
         labels: The true ones; at least one example.
     """
     shares, n = example_contributions(name, predictions, labels), len(labels)
@@ -53,12 +51,7 @@ def example_contributions(
     """One number for each example, whose mean is the measure and whose spread is its error over examples.
 
     Args:
-        name: Which measure.
-        predictions: Classes that were predicted.
         labels: The true ones; at least one example.
-
-    Returns:
-        Shape (N,).
     """
     (shares,), true, (predicted,) = confusion([predictions], labels)
     value, slope = value_and_slope(name, shares)

@@ -40,15 +40,12 @@ def t_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95) -> Estim
 
 
 def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Interval:
-    """Interval of a proportion by inverting the score test (Wilson 1927).
+    """Interval of a proportion, inside [0, 1], by inverting the score test (Wilson 1927).
 
     Args:
         successes: Number of successes, in 0..n.
         n: Number of independent trials, at least 1.
         level: Nominal coverage, in (0, 1).
-
-    Returns:
-        The interval, inside [0, 1].
 
     Raises:
         DataError: There is no trial, or more successes than trials.
@@ -69,7 +66,6 @@ def wilson_ends(
     Args:
         shares: Observed proportions, in [0, 1].
         n: Numbers of trials, at least 1.
-        level: Nominal coverage.
 
     Returns:
         Lower and upper ends, in [0, 1].
@@ -81,21 +77,13 @@ def wilson_ends(
 
 
 def check_level(level: float) -> None:
-    """Refuse a coverage that is none.
-
-    Raises:
-        SettingsError: The level is outside (0, 1).
-    """
+    """Refuse a coverage outside (0, 1) with a SettingsError."""
     if not 0 < level < 1:
         raise SettingsError(f"level = {level} was given; a coverage lies between 0 and 1, as in level = 0.95")
 
 
 def check_samples(values: Float[np.ndarray, " n"]) -> None:
-    """Refuse samples without a mean.
-
-    Raises:
-        DataError: There is no sample, or one is not finite.
-    """
+    """Refuse samples without a mean, of which there are none or one is not finite, with a DataError."""
     if len(values) == 0:
         raise DataError("no samples were given; a mean takes at least one")
     if not np.isfinite(values).all():

@@ -18,7 +18,6 @@ def all_but_one_group(n: int, *, n_groups: int = 20, seed: int = 0) -> list[Int6
     Args:
         n: Number of examples, at least 1.
         n_groups: G; with fewer examples than twice this, one group per example.
-        seed: Seed of the assignment to groups.
 
     Returns:
         G increasing arrays of indices; the same for the same three arguments.
@@ -37,7 +36,7 @@ def grouped_error(without: Float64[np.ndarray, " G"]) -> float | None:
         without: t_g, shape (G,).
 
     Returns:
-        The standard error; None where there are fewer than two values or one of them is not finite.
+        None where there are fewer than two values or one of them is not finite.
     """
     if len(without) < 2 or not np.isfinite(without).all():
         return None
@@ -53,10 +52,8 @@ def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0
     determinants; not quantiles or sums). Groups are drawn at random once.
 
     Args:
-        statistic: The statistic.
         n: Number of examples, at least 1.
         n_groups: G; with fewer examples than twice this, one group per example.
-        seed: Seed of the assignment to groups.
 
     Returns:
         The estimate over n examples; "undefined" where the statistic is NaN, and without a standard error where it is

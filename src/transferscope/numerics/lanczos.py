@@ -26,7 +26,6 @@ class EigenPairs:
         values: Ritz values, shape (k,), float64 on the CPU, from the largest down.
         vectors: Unit Ritz vectors as rows, shape (k, n).
         residuals: ||A v - value v|| of each, shape (k,), float64; an eigenvalue of A lies within this of the value.
-        n_products: Products with A that it took.
         status: "converged", "max_steps" (some residual is above the tolerance) or "non_finite".
     """
 
@@ -179,7 +178,6 @@ def quadrature(matvec: Matvec, start: Float[Tensor, " n"], steps: int) -> Quadra
     """Gauss quadrature of the spectral measure that the unit vector along `start` sees.
 
     Args:
-        matvec: Product with the symmetric matrix A.
         start: Shape (n,), not zero.
         steps: Products with A, from 1 to n; fewer are made when the Krylov space is exhausted, which is exact.
 

@@ -19,7 +19,6 @@ def ridge_risks(
 
     Args:
         design: float64 inputs, finite, of at least two examples.
-        targets: float64 targets.
         grid: Penalties in the units of `RIDGE_GRID`, above 0.
 
     Returns:

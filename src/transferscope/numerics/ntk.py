@@ -55,8 +55,6 @@ class KernelTransfer:
             the activations that pre-training brings (Theorem 1); negative is smoother.
         deviation_transfer: sqrt((y_Q - y_PQ)' H_Q^-1 (y_Q - y_PQ)), the bound of Theorem 2 on ||W(Q) - W(P)||_F.
         deviation_scratch: sqrt(y_Q' H_Q^-1 y_Q), the same bound from random initialisation.
-        source: The merged source examples.
-        target: The merged target examples.
     """
 
     transformed_labels: Float[np.ndarray, "n_Q K"]
@@ -168,13 +166,8 @@ def kernel_transfer(source: KernelExamples, target: KernelExamples, *, ridge: fl
     sum of squares; several outputs are summed over (Frobenius norms).
 
     Args:
-        source: P, from `kernel_examples`.
-        target: Q, from `kernel_examples`.
         ridge: Relative ridge of every solve, at least 0; values are computed at `CHECK_RIDGE` too, and marked
             "not_identified" if that moves them by more than 5 % (skipped when `ridge` is 0).
-
-    Returns:
-        The values with their statuses.
 
     Raises:
         DataError: Inputs or labels of the two differ in width.

@@ -20,14 +20,9 @@ Probe = Callable[[], Tensor]
 
 
 def rademacher(like: Float[Tensor, " n"], generator: torch.Generator) -> Probe:
-    """Probes with entries +-1, in the dtype and on the device of `like`.
+    """Probes with entries +-1, in the dtype and on the device of `like`, shape (n,).
 
-    Args:
-        like: Shape (n,).
-        generator: On the CPU, so that every device sees the same probes.
-
-    Returns:
-        A function that draws the next probe.
+    The generator is on the CPU, so that every device sees the same probes.
     """
 
     def draw() -> Tensor:
@@ -41,15 +36,11 @@ def estimate_trace(
 ) -> Estimate:
     """Trace of A as the mean of z' A z over random probes (Hutchinson).
 
-    The standard error of that mean drives the stopping rule, so "converged" at tolerance 0.02 means a standard error of
-    2 % (the movement of a running mean, which others use, shrinks like 1/m^1.5 and stops far too early).
+    The standard error of that mean drives the stopping rule: "converged" at tolerance 0.02 means one of 2 %.
 
     Args:
-        matvec: Product with the symmetric matrix A.
-        probe: Draws z.
         tolerance: Stop when stderr <= tolerance |mean|.
         min_probes: Probes before the first look at the standard error, at least 2.
-        max_probes: Budget.
 
     Returns:
         The trace with its standard error and the number of probes; status "converged", "max_steps" or "non_finite".
@@ -93,9 +84,6 @@ class SpectralDensity:
         Args:
             points: t, shape (p,), float64.
             width: Standard deviation of the Gaussian that replaces each point mass, above 0.
-
-        Returns:
-            Shape (p,), float64.
         """
         bumps = torch.exp(-0.5 * ((points[:, None, None] - self.nodes) / width) ** 2) / (width * sqrt(2 * torch.pi))
         return (bumps * self.weights).sum(-1).mean(-1)
@@ -154,7 +142,6 @@ def spectral_density(matvec: Matvec, probe: Probe, *, n_probes: int = 10, steps:
 
     Args:
         matvec: Product with the symmetric matrix A (n x n).
-        probe: Draws the start vectors.
         n_probes: How many, at least 1.
         steps: Products with A for each probe, from 1 to n.
 

@@ -44,7 +44,6 @@ class Bhattacharyya:
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def value(self, view: TargetView) -> Estimate:

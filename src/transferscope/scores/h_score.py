@@ -67,9 +67,6 @@ def ledoit_wolf(features: Float64[np.ndarray, "n d"], squares: Float64[np.ndarra
     Args:
         features: Centred, shape (n, d).
         squares: Their squared singular values that are not 0.
-
-    Returns:
-        A number in [0, 1].
     """
     n, d = features.shape
     variances = squares / n

@@ -69,7 +69,6 @@ def _expected(view: TargetView, theta: Float64[np.ndarray, "n Z"]) -> Float64[np
 
 
 def _of_classes(view: TargetView) -> list[Int64[np.ndarray, " m"]]:
-    """The examples of each class."""
     return np.split(np.argsort(view.labels, kind="stable"), np.cumsum(np.unique_counts(view.labels).counts)[:-1])
 
 

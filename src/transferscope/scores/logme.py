@@ -111,9 +111,6 @@ def log_evidence(features: Float64[np.ndarray, "n d"], targets: Float64[np.ndarr
     Args:
         features: F, shape (n, d), used as they are: no intercept is added.
         targets: Y, shape (n, K), no column all 0.
-
-    Returns:
-        The evidence of every output.
     """
     return _largest(spectrum(features), targets)
 
@@ -148,7 +145,6 @@ def _profile(of: Spectrum, targets: Float64[np.ndarray, "n K"]) -> _Profile:
 
 
 def _peak(profile: _Profile) -> tuple[Float64[np.ndarray, " K"], Float64[np.ndarray, " K"]]:
-    """Where the highest peak is, and how high."""
     grid = profile.grid()
     best = profile.on(grid).argmax(axis=0)
     low, high = grid[np.maximum(best - 1, 0)], grid[np.minimum(best + 1, len(grid) - 1)]

@@ -45,7 +45,6 @@ class Neighbours:
     kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def value(self, view: TargetView) -> Estimate:
@@ -96,9 +95,6 @@ def accuracy(votes: Float64[np.ndarray, "n C"], classes: Float64[np.ndarray, "n 
     Args:
         votes: Number or weight of the votes for each class.
         classes: One column of 0 and 1 for each class.
-
-    Returns:
-        A number in [0, 1].
     """
     leading = votes >= votes.max(axis=1, keepdims=True) - 1e-9
     return float(((leading * classes).sum(axis=1) / leading.sum(axis=1)).mean())

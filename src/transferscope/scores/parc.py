@@ -68,13 +68,6 @@ def correlation_with_groups(values: Float64[np.ndarray, " m"], group: Bool[np.nd
 
     Only the ranks of the smaller side enter: with R the sum of their m_s centred ranks, the correlation is
     +- R / sqrt(m_s (m - m_s) / m * sum of squared centred ranks). Overwrites `values`.
-
-    Args:
-        values: Numbers, shape (m,); sorted on return.
-        group: Yes or no, shape (m,).
-
-    Returns:
-        The correlation.
     """
     m, n_yes = len(values), int(group.sum())
     few = group if 2 * n_yes <= m else ~group

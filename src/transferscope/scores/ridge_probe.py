@@ -66,11 +66,7 @@ class RidgeProbe:
 def best_predictions(
     features: Float64[np.ndarray, "n d"], codes: Float64[np.ndarray, "n K"]
 ) -> Float64[np.ndarray, "n K"]:
-    """Leave-one-out predictions of ridge regression with the lambda whose squared error is least.
-
-    Args:
-        features: Centred, shape (n, d).
-        codes: Centred, shape (n, K).
+    """Leave-one-out predictions of ridge regression with the lambda whose squared error is least; all is centred.
 
     Returns:
         Predictions; of two lambdas with the same error the larger.

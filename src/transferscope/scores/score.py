@@ -1,9 +1,7 @@
 """What a transferability score is given, what it is, and what every score checks and reads alike.
 
-A score looks at the features that a pretrained network gives to labelled target examples, or at what its source head
-says of them, and rates in closed form or nearly so how well the network would transfer. Higher is better for all of
-them. Scores of one kind compare networks on the same examples; their values mean nothing across target tasks.
-Their standard errors, and those of differences between networks, come from leaving groups of examples out.
+Higher is better for all of them. Scores of one kind compare networks on the same examples; their values mean nothing
+across target tasks. Their standard errors, and those of differences between networks, come from leaving groups out.
 """
 
 from dataclasses import dataclass, replace
@@ -46,7 +44,6 @@ class TargetView:
     source_probabilities: Float64[np.ndarray, "n Z"] | None = None
 
     def __post_init__(self) -> None:
-        """Check what every score relies on, and bring it to float64 and int64."""
         for name, array in _of_full_precision(self).items():
             object.__setattr__(self, name, array)
         n = len(self.features)
@@ -68,7 +65,6 @@ class TargetView:
             raise DataError("source_probabilities must be rows of at least 0 that sum to 1; apply a softmax to logits")
 
     def __len__(self) -> int:
-        """Number of examples."""
         return len(self.features)
 
     @property
@@ -90,11 +86,7 @@ class TargetView:
 
 
 def _of_full_precision(view: TargetView) -> dict[str, np.ndarray | None]:
-    """The arrays of a view in the types that scores compute with.
-
-    Raises:
-        DataError: Labels are of another type than their shape says.
-    """
+    """The arrays of a view in the types that scores compute with."""
     labels, p = np.asarray(view.labels), view.source_probabilities
     kind = labels.dtype.kind
     if labels.ndim == 1 and kind not in "iu":
@@ -166,11 +158,6 @@ class Contributing(Protocol):
 def without_value(score: Score, view: TargetView, *, at_least: int = 3) -> Estimate | None:
     """Why there is no value: an estimate that says so, or None when the score can be computed.
 
-    Args:
-        score: Who asks.
-        view: Labelled examples.
-        at_least: Number of examples that it takes.
-
     Returns:
         NaN with status "too_few" (fewer examples than `at_least`) or "undefined" (one class or labels that do not
         vary, features that do not vary); else None.
@@ -231,10 +218,8 @@ def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed
     same order have the same groups, so `grouped_error(first - second)` is the standard error of their difference.
 
     Args:
-        score: The score.
         view: Labelled examples, at least 2.
         n_groups: G; with fewer examples than twice this, one group per example.
-        seed: Seed of the assignment to groups.
 
     Returns:
         One value per group, NaN where there is none.
@@ -251,14 +236,10 @@ def with_error(score: Score, view: TargetView, *, n_groups: int = 20, seed: int 
     """The score with its delete-a-group jackknife standard error.
 
     It speaks of other examples of the same task seen through the same network. docs/scores.md has how wide it is beside
-    the spread over simulated samples: too wide for the accuracies that leave one out (`knn` 1.2 to 1.8 times,
-    `ridge-probe` 1.5 to 2.5 times), whose votes jump when groups are left out.
+    the spread over simulated samples: too wide for the accuracies that leave one out, `knn` and `ridge-probe`.
 
     Args:
-        score: The score.
-        view: Labelled examples.
         n_groups: Number of groups; costs as many evaluations on nearly all examples.
-        seed: Seed of the assignment to groups.
 
     Returns:
         Value, number of examples and status as `score.value` gives them. No standard error where there is no finite

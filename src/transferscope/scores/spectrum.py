@@ -41,13 +41,10 @@ class Spectrum:
 
 
 def spectrum(features: Float64[np.ndarray, "n d"]) -> Spectrum:
-    """Spectrum of a feature matrix as it is (centre it first where a score says so).
+    """Spectrum of a finite feature matrix as it is (centre it first where a score says so).
 
     Eigenvalues at most max(n, d) eps times the largest are rounding of a Gram matrix and are taken as 0, so singular
     values below about 1e-6 of the largest are not resolved. Memory is O(min(n, d)^2) beyond the features.
-
-    Args:
-        features: F, shape (n, d), finite.
 
     Returns:
         Its spectrum; r = 0 when all features are 0.

@@ -43,7 +43,6 @@ class TransRate:
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
     def __post_init__(self) -> None:
-        """Check choices and ranges."""
         check_settings(self)
 
     def value(self, view: TargetView) -> Estimate:

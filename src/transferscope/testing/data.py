@@ -18,11 +18,7 @@ _MOST_LEAKAGE = 0.05  # share of test examples that may be among those to learn 
 
 @dataclass(frozen=True)
 class DataCase:
-    """Data by name.
-
-    Attributes:
-        name: As in `load`.
-    """
+    """Data by name, as in `load`."""
 
     name: str
 

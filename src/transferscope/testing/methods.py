@@ -41,10 +41,7 @@ class MethodCase:
 
     Attributes:
         method: The method, with settings under which it learns in 300 steps.
-        regression: Whether it learns numbers, too.
         learns: Whether it reads the target's labels, rather than predict with what the source has taught.
-        network: What it is tried on.
-        input_shape: Shape of one input that the network reads.
     """
 
     method: Method

@@ -18,12 +18,7 @@ _OUTPUTS = 3
 
 @dataclass(frozen=True)
 class NetworkCase:
-    """A network by name, and the inputs that it is tried on.
-
-    Attributes:
-        settings: Which.
-        input_shape: Shape of one input.
-    """
+    """A network by name, and the shape of one input that it is tried on."""
 
     settings: NetworkSettings
     input_shape: tuple[int, ...]

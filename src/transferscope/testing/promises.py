@@ -8,22 +8,13 @@ T = TypeVar("T")
 
 
 def require(kept: object, sentence: str) -> None:
-    """Say that a promise is not kept, unless it is.
-
-    Raises:
-        AssertionError: It is not.
-    """
+    """Raise an AssertionError that a promise is not kept, unless it is."""
     if not kept:
         raise AssertionError(sentence)
 
 
 def check_all(promises: Mapping[str, Callable[[T], None]], subject: T, name: str) -> None:
     """Try every promise.
-
-    Args:
-        promises: By name.
-        subject: What made them.
-        name: What it is called in the message.
 
     Raises:
         AssertionError: Some are not kept; the message has a line for each.

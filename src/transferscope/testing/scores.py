@@ -15,9 +15,6 @@ _SHAPES = ((60, 8), (30, 100))
 def check_score(score: Score) -> None:
     """Try a score on Gaussian classes.
 
-    Args:
-        score: The score with its settings.
-
     Raises:
         AssertionError: It breaks a promise of `SCORE_PROMISES`.
     """

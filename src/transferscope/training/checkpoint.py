@@ -23,14 +23,10 @@ class RunState:
     """Where a run stands.
 
     Attributes:
-        step: Optimiser steps done.
         seconds: Time spent so far, earlier sessions included.
-        examples_seen: Training examples passed so far.
         peak_memory: Largest memory seen so far, in bytes.
-        history: The training curve so far.
         best_risk: Least risk on held-out examples so far; empty before the first was measured.
-        best_step: The step that it belongs to.
-        worse: Points of the curve since then.
+        worse: Points of the curve since the best one.
         best: The state of the module at that step.
     """
 
@@ -50,7 +46,6 @@ class CheckpointFile:
     """One run's checkpoint: written atomically, read without unpickling objects.
 
     Attributes:
-        path: Where it is.
         tag: Names the run; a file with another tag belongs to another run and is ignored.
     """
 
@@ -75,11 +70,7 @@ class CheckpointFile:
             stream.write(packed)
 
     def load(self, module: nn.Module, optimiser: torch.optim.Optimizer, device: torch.device) -> RunState | None:
-        """Put module, optimiser and random state back where they were.
-
-        Returns:
-            Where the run stood, or None when there is no usable checkpoint of this run.
-        """
+        """Put module, optimiser and random state back; where the run stood, None without a usable checkpoint."""
         content = self._read()
         if content is None:
             return None

@@ -42,14 +42,6 @@ def curve_plan(
     They are `eval_every` steps apart, or 20 in all. Where they would take more than MOST_SHARE of the time of training
     a large network and `eval_every` is not given, as many as that are left, at least five, and then as few examples as
     that, at least 100 of each part. This is counted in examples, not measured: a run always has the same curve.
-
-    Args:
-        training: With batch size and `eval_every`.
-        n_steps: Steps of the run.
-        n_train: Training examples.
-        n_test: Test examples.
-        n_parameters: Weights of the network.
-        examples: Most examples of each part for a point.
     """
     every = training.eval_every or max(1, n_steps // CURVE_POINTS)
     shown = min(examples, n_train) + min(examples, n_test)

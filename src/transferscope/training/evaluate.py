@@ -33,12 +33,9 @@ def outputs_of(
 ) -> Float[Tensor, "N K ..."]:
     """Outputs of a network in evaluation mode, for all examples in order.
 
-    Texts are read by length, a few at a time, so that none is padded much. The network's mode is what it was when this
-    returns.
+    The network's mode is what it was when this returns.
 
     Args:
-        network: The network.
-        data: The examples.
         keep: Whether the backbone's features are kept on the disk, see `feature_cache`: None for those of a `Network`
             whose backbone is frozen.
         again: Whether the same outputs are asked for several times, so that those computed last are remembered.
@@ -76,10 +73,7 @@ def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
 
 
 def _computed_once(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
-    """The outputs of all examples: those computed last, if weights and examples are the same as then.
-
-    A few examples are computed anew every time, as in `feature_cache`: where they differ in any bit, all are.
-    """
+    """The outputs of all examples: those computed last, if weights and examples are the same as then."""
     if sum(parameter.numel() for parameter in network.parameters()) < LEAST_PARAMETERS:
         return _computed(network, data)
     key, few = content_key(network, data), _computed(network, data.spread(LOOKED_AT))
@@ -141,8 +135,6 @@ def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, ste
     Args:
         outputs: Logits or regression values; (N, K, h, w) on a grid.
         labels: int64 classes (N,) or (N, h, w), float targets (N, K) or (N, K, h, w), or truth values (N, K).
-        part: Name of the data, as in `Record.part`.
-        step: Training step, as in `Record.step`.
 
     Returns:
         Records and predictions; a non-finite loss has status "non_finite".

@@ -1,9 +1,7 @@
 """Features of frozen backbones, kept on the disk: computed once for a network and data, whichever run asks.
 
-Linear probes and nearest neighbours of one pretrained network read the same examples again in every run: the test set
-in all of them, a few-shot subset for every method of its seed, which scores and diagnostics read, too. What is kept is
-found by the content of the weights and of the examples. A few examples are computed anew every time: where their
-features are not those of the file, bit for bit, as after a change of code or of a library, all are computed again.
+What is kept is found by the content of the weights and of the examples. A few examples are computed anew every time:
+where their features are not those of the file, bit for bit, as after a change of code, all are computed again.
 """
 
 import hashlib
@@ -50,16 +48,7 @@ def is_kept(features: nn.Module) -> bool:
 
 
 def kept_features(features: nn.Module, data: TensorSet, batches: Iterator[Tensor]) -> Float[Tensor, "N m"]:
-    """The features of all examples, from the disk where they are there, in the order of the batches.
-
-    Args:
-        features: A backbone in evaluation mode.
-        data: The examples.
-        batches: Their inputs, in the batches in which they are read.
-
-    Returns:
-        Features on the device of the data, the same numbers as without the file.
-    """
+    """Features of all examples by a backbone in evaluation mode, from the disk if there, in the batches' order."""
     file = cache_folder() / "features" / f"{content_key(features, data)}.safetensors"
     first = next(batches)
     few = features(first[:LOOKED_AT].clone()).cpu()

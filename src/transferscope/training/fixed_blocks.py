@@ -1,9 +1,7 @@
 """What the fixed first blocks of a backbone make of each training example: computed once in a run.
 
-Blocks that keep their weights and stay in evaluation mode make the same of an example in every pass over the data.
-What leaves the last fixed block is computed for all training examples before the first step, and the steps begin there;
-of pairs of texts that are read apart, for each of the two.
-Whether a backbone can be cut in this way is tried out on a few examples; where it cannot, all blocks run in every step.
+What leaves the last fixed block is computed before the first step, for each of two texts that are read apart. Whether
+a backbone can be cut in this way is tried out on a few examples; where it cannot, all blocks run in every step.
 """
 
 import logging
@@ -41,7 +39,6 @@ class _Part:
     """A module that need not run.
 
     Attributes:
-        module: The module.
         shape: Of its output for one example; None where that is the number of tokens.
         length: Of the tuple that it returns, with None after its output; 0 where it returns a tensor.
     """
@@ -64,12 +61,10 @@ class FixedBlocks:
     """The outputs of the last fixed block for all training examples, and passes that begin with them.
 
     Attributes:
-        features: The backbone.
         skipped: Parts before the last, from the input up.
         last: The part whose outputs are kept.
         in_line: Whether nothing stands between the parts, so that one may return what it was given. Otherwise they
             return zeros, for the code between them.
-        is_mixed: Whether training steps are in mixed precision.
         apart: Whether the parts run twice in a pass: for the first text of a pair, and for the second.
         longest: Number of tokens of the longest text, in each of these runs.
         outputs: What is kept of each run, by example; empty before it is computed.
@@ -93,9 +88,7 @@ class FixedBlocks:
         """Compute what is kept, in batches as large as those of training, so that the same arithmetic is used.
 
         Args:
-            data: The training examples.
             order: All of them, in the order in which they are read.
-            batch_size: Examples in a batch.
 
         Raises:
             ValueError: In mixed precision, which keeps two or three digits, outputs depend on the batch.
@@ -125,7 +118,6 @@ class FixedBlocks:
         return [self.last.shape_of(n, n_tokens) for n_tokens in self.longest]
 
     def _reached(self, inputs: Tensor) -> list[Tensor]:
-        """What leaves the last fixed block, in each run."""
         with torch.autocast(inputs.device.type, torch.bfloat16, enabled=self.is_mixed):
             return [_reached(self.features, self.last.module, run) for run in _first_runs(inputs, self.apart)]
 
@@ -138,7 +130,6 @@ class FixedBlocks:
 
         Args:
             batch: Of one training step, neither augmented nor blended.
-            index: Of its examples.
         """
         plain = self.features.forward
 
@@ -168,9 +159,6 @@ class FixedBlocks:
         """The features of inputs, from what is kept of them.
 
         Args:
-            plain: The backbone's own forward.
-            inputs: The inputs.
-            kept: Outputs of the last fixed block for them, of each run.
             filling: What the outputs of the blocks before it are filled with.
         """
         lengths = _lengths(inputs, self.apart)
@@ -213,8 +201,6 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
 
     Args:
         learner: In training mode, in which it is left.
-        settings: Of the training.
-        n_steps: Length of the run.
 
     Returns:
         None where all must run in every step: there are no fixed blocks, or batches come from several sets; inputs are
@@ -293,11 +279,7 @@ def _tried_out(
     is_mixed: bool,
     learner: Learner,
 ) -> FixedBlocks:
-    """Passes over a few examples: a backbone that is cut behind the last module.
-
-    Raises:
-        ValueError: It cannot be cut there.
-    """
+    """Passes over a few examples: a backbone that is cut behind the last module; a ValueError where it cannot be."""
     few = order[torch.linspace(0, len(data) - 1, _TRIED, device=data.device).long()]
     one = [0, 0, 0]  # the shortest text, which is longer beside others
     whole, part = data.batch(few).inputs, data.batch(few[one]).inputs
@@ -359,7 +341,6 @@ def _part(module: nn.Module, runs: list[tuple[Any, int]], *, apart: bool) -> _Pa
 
 
 def _first(output: Any) -> Tensor:
-    """The one tensor that a module returns."""
     first, *others = output if isinstance(output, tuple) else (output,)
     if not isinstance(first, Tensor) or not first.is_floating_point() or any(other is not None for other in others):
         raise ValueError(f"a block passes on {type(output).__name__}")
@@ -414,7 +395,6 @@ def _same(values: Tensor, expected: Tensor) -> bool:
 
 @contextmanager
 def _hooked(module: nn.Module, function: Callable[[Any], None]) -> Iterator[None]:
-    """Within, a function is given what a module returns."""
     handle = module.register_forward_hook(lambda _, __, output: function(output))
     try:
         yield

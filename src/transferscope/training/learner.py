@@ -16,7 +16,6 @@ class ParameterGroup:
     """Parameters that share a learning rate.
 
     Attributes:
-        parameters: The parameters.
         lr_scale: Factor on the learning rate of the settings, at least 0.
         weight_decay: Replaces the weight decay of the settings; None keeps it.
     """
@@ -31,7 +30,6 @@ class Draw:
     """A set that batches are drawn from.
 
     Attributes:
-        data: The examples.
         batch_size: Examples per step; None for the batch size of the settings.
     """
 
@@ -54,9 +52,7 @@ class Learner:
 
     Attributes:
         module: Everything with state that training changes; this is what a checkpoint keeps.
-        groups: What the optimiser may change.
         draws: The sets to draw batches from, by name ("source", "target").
-        objective: The loss on one batch of each.
         frozen: Modules that stay in evaluation mode (frozen batch normalisation).
         network: What the objective reads batches with, part of `module`; what its fixed first blocks make of an example
             is computed once. None to run all of it in every step.

@@ -61,8 +61,6 @@ class TrainingRun:
     """What came of training; the trained values are in the learner's module.
 
     Attributes:
-        history: The training curve.
-        cost: What it took.
         status: "max_steps" after the full budget, "non_finite" when the loss stopped being a number, "converged" when
             there was nothing to train, or nothing better came on held-out examples for as long as the settings say.
         best_step: The step whose weights were taken by their risk on held-out examples; None for those of the end.
@@ -90,9 +88,6 @@ def train(
     change it (bit for bit on a CPU). The global random state is left as it was.
 
     Args:
-        learner: What to train; its module is changed in place.
-        settings: Recipe.
-        options: Seed, checkpoint and progress.
         n_steps: Length of the run, at least 1.
         curve: Called at step 0, every `eval_every` steps and at the end.
         watch: Called at step 0 and after every step; it must not change the learner. A step that was checkpointed
@@ -129,8 +124,6 @@ def _untrained(learner: Learner, curve: Curve | None, watch: Watch | None) -> Tr
 
 
 class _Loop:
-    """One run in progress."""
-
     def __init__(
         self,
         learner: Learner,

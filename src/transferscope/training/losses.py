@@ -47,10 +47,6 @@ def batch_loss(outputs: Float[Tensor, "n K ..."], batch: Batch) -> Float[Tensor,
 
     Args:
         outputs: Logits, or regression values; (n, K, h, w) on a grid.
-        batch: What they were computed from.
-
-    Returns:
-        `task_loss`, for a batch without either.
 
     Raises:
         DataError: As `task_loss`.
@@ -74,7 +70,6 @@ def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:
 
     Args:
         labels: All training labels: int64 classes (N,), or truth values (N, K).
-        n_outputs: Number of classes or labels.
 
     Returns:
         N / (K n_c) for each class, with the K classes that occur, and 0 for others, shape (n_outputs,); or, for several
@@ -112,10 +107,6 @@ def example_weights(labels: Tensor, weights: Float[Tensor, "..."]) -> Float[Tens
 def check_targets(targets: Tensor, shape: tuple[int, ...]) -> None:
     """Refuse targets of another shape: (n,) against (n, 1) would be compared each with each.
 
-    Args:
-        targets: What outputs are compared with.
-        shape: Of the outputs.
-
     Raises:
         DataError: The shapes differ.
     """
@@ -127,7 +118,7 @@ def check_targets(targets: Tensor, shape: tuple[int, ...]) -> None:
 
 
 def encode(labels: Tensor, n_outputs: int) -> Float[Tensor, "n K"]:
-    """Labels as targets of a squared loss.
+    """Labels as float32 targets of a squared loss.
 
     Classes become e_c - 1/K, the natural form for K classes of the code "e_c - 0.1" that MeRLin (Liu et al. 2020,
     section A.3) uses for ten, and several labels y - 1/2, its form for two classes, so that an output above 0 says that
@@ -135,10 +126,6 @@ def encode(labels: Tensor, n_outputs: int) -> Float[Tensor, "n K"]:
 
     Args:
         labels: int64 classes (n,), truth values (n, K), or float targets (n, K).
-        n_outputs: K.
-
-    Returns:
-        float32 targets.
 
     Raises:
         DataError: Truth values or regression targets are not of shape (n, K).

@@ -77,7 +77,6 @@ class TrainingSettings:
     mix_up: NotNegative = 0.0
 
     def __post_init__(self) -> None:
-        """Check choices, ranges, and that it has one length."""
         check_settings(self)
         if (self.steps is None) == (self.epochs is None):
             seen = "both" if self.steps is not None else "neither"
@@ -108,9 +107,6 @@ class TrainingSettings:
     def check_labels(self, *, on_grid: bool) -> None:
         """Refuse augmentation for labels on a grid over each image: it would move images and leave labels behind.
 
-        Args:
-            on_grid: Whether labels lie on a grid.
-
         Raises:
             SettingsError: They do, and images are augmented.
         """
@@ -129,15 +125,11 @@ class TrainingSettings:
 
 
 def lr_factor(settings: TrainingSettings, step: int, n_steps: int) -> float:
-    """The learning rate of a step as a share of the initial rate.
+    """The learning rate of a step as a share of the initial rate, in [0, 1]: linear warm-up times the schedule.
 
     Args:
-        settings: Gives schedule, decay and warm-up.
         step: Counted from 0.
         n_steps: Length of the run, at least 1.
-
-    Returns:
-        A factor in [0, 1]: linear warm-up times the schedule.
     """
     warmup_steps = settings.warmup * n_steps
     warm = min(1.0, (step + 1) / warmup_steps) if warmup_steps > 0 else 1.0

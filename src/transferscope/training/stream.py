@@ -1,7 +1,4 @@
-"""Which examples are drawn, and how images are flipped and cropped: functions of seed and step.
-
-So a run can resume at any step.
-"""
+"""Which examples are drawn, and how images are flipped and cropped: functions of seed and step, so a run can resume."""
 
 import math
 from dataclasses import dataclass, field
@@ -16,15 +13,7 @@ from transferscope.errors import SettingsError
 
 
 def stream_seed(seed: int, *names: str) -> int:
-    """A seed for one purpose, independent of the seeds of other purposes.
-
-    Args:
-        seed: The seed of the run, at least 0.
-        names: What it is for, as in "source", "order".
-
-    Returns:
-        A 63-bit seed.
-    """
+    """A 63-bit seed for one purpose of a run, such as "order", independent of those of others; `seed` is at least 0."""
     words = [int.from_bytes(name.encode(), "little") for name in names]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1, np.uint64)[0] >> np.uint64(1))
 
@@ -48,7 +37,6 @@ class BatchStream:
         n_examples: How many examples there are, at least 1.
         batch_size: Examples per batch, at least 1; more than there are means all of them in every batch, and the last
             batch of a pass can have one more.
-        seed: Seed of the order.
     """
 
     n_examples: int
@@ -58,7 +46,6 @@ class BatchStream:
     _order: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64), init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the sizes."""
         if self.n_examples < 1 or self.batch_size < 1:
             raise SettingsError(
                 f"batches of {self.batch_size} from {self.n_examples} examples were asked for; both must be at least 1"
@@ -82,9 +69,7 @@ def mix_shares(alpha: float, *, seed: int, step: int, n: int) -> tuple[float, In
 
     Args:
         alpha: Of the Beta(alpha, alpha) distribution of the share, above 0.
-        seed: Seed of the run.
         step: Training step; the same seed and step give the same draw.
-        n: Examples of the batch.
 
     Returns:
         The share of the examples as drawn, in [0, 1], and which example each is blended with.
@@ -104,11 +89,7 @@ def flip_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Floa
 
     Args:
         images: Standardised images; the padding is 0, the mean of the training pixels.
-        seed: Seed of the run.
         step: Training step; the same seed and step give the same draw.
-
-    Returns:
-        Images of the same shape.
     """
     generator = torch.Generator().manual_seed(stream_seed(seed, f"augment {step}"))
     n, _, height, width = images.shape
@@ -137,12 +118,7 @@ def resized_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> F
     middle part of an allowed ratio is taken. Pixels are interpolated bilinearly within the part.
 
     Args:
-        images: Standardised images.
-        seed: Seed of the run.
         step: Training step; the same seed and step give the same draw.
-
-    Returns:
-        Images of the same shape.
     """
     generator = torch.Generator().manual_seed(stream_seed(seed, f"resized crop {step}"))
     n, _, height, width = images.shape
@@ -171,15 +147,9 @@ def resized_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> F
 
 
 def _positions(first: Tensor, length: Tensor, side: int) -> Tensor:
-    """Where `side` pixels lie that a part of an axis is enlarged to, with -1 and 1 for its first and last pixel.
+    """Where `side` pixels lie that parts of an axis are enlarged to, (n, side), -1 and 1 its first and last pixel.
 
-    Args:
-        first: First pixel of each part, (n,).
-        length: Pixels of each part, (n,), at most `side`.
-        side: Pixels of the axis.
-
-    Returns:
-        Shape (n, side); none lies beyond the middles of the first and the last pixel of its part.
+    None lies beyond the middles of the first and the last pixel of its part.
     """
     within = (torch.arange(side, dtype=torch.float64) + 0.5) * length[:, None] / side - 0.5
     pixels = first[:, None] + within.clamp(torch.zeros_like(length)[:, None], (length - 1)[:, None])

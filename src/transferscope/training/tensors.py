@@ -179,7 +179,6 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
     """How inputs are scaled for a network: as it is said of the network, else by the training examples.
 
     Args:
-        network: What will read them.
         train: Training examples of the same data; never pass test examples here.
 
     Raises:
@@ -209,7 +208,6 @@ def scale_of(network: Network, train: LabelledSet) -> PixelScale:
 
 
 def _check_shape(images: LabelledSet, known: NetworkInput) -> None:
-    """Refuse images that were not brought to what a network reads."""
     n_channels, *sides = images.input_shape
     if known.channels in (None, n_channels) and (known.size is None or set(sides) == {known.size}):
         return
@@ -223,10 +221,6 @@ def _check_shape(images: LabelledSet, known: NetworkInput) -> None:
 
 def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
     """Refuse texts for a network that reads numbers, numbers for one that reads texts, and tokens that it lacks.
-
-    Args:
-        data: The examples.
-        known: The network's input.
 
     Raises:
         DataError: They do not belong together.
@@ -351,12 +345,7 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
     """Move a labelled set to a device.
 
     Args:
-        data: The examples.
         scale: From `pixel_scale` of the training examples of the same domain.
-        device: Where to.
-
-    Returns:
-        The set as tensors; batches come out standardised.
     """
     raw = data.inputs if data.inputs.dtype == np.uint8 or data.is_tokens else data.inputs.astype(np.float32)
     mapped = raw if isinstance(raw, np.memmap) else None
@@ -378,8 +367,7 @@ def to_tensors(data: LabelledSet, scale: PixelScale, device: str | torch.device 
 def joined(parts: Iterable[Tensor], n: int) -> Tensor:
     """Parts of `n` rows in all, one after the other, written into one tensor as they come.
 
-    A list of them would leave a small block of memory between the large ones that each part takes and frees, which the
-    allocator then cannot use again: 50,000 images of 224 x 224 pixels took gigabytes for a few numbers each.
+    A list would leave small blocks of memory between the large ones that parts take and free: gigabytes, for images.
     """
     whole, start = torch.empty(0), 0
     for part in parts:
@@ -395,9 +383,6 @@ def choose_device(name: str) -> torch.device:
 
     Args:
         name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, as no whole study has been seen on another.
-
-    Returns:
-        The device.
 
     Raises:
         SettingsError: The name is unknown, or the machine has no such device.
@@ -420,7 +405,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def exact_device(name: str) -> torch.device:
-    """The device that diagnostics compute on, which need float64: the CPU in the place of MPS, which has none.
+    """The device that diagnostics compute on, which need float64: the CPU in the place of MPS.
 
     Raises:
         SettingsError: As `choose_device`.
@@ -474,7 +459,6 @@ def choose_precision(
         asked: "auto" is "bfloat16" where the device has instructions for it, otherwise "float32": on a processor
             AMX-BF16 or AVX512-BF16 (without them it is several times slower than float32), on a GPU of NVIDIA those
             since Ampere.
-        device: Where training takes place.
     """
     if asked != "auto":
         return asked

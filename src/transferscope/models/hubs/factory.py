@@ -20,9 +20,7 @@ class Factory(NamedModule):
     """A network that a function makes.
 
     Attributes:
-        name: The reference to it, for messages.
         function: Called with the options alone; returns a module.
-        options: Its keyword arguments.
         origin: Digest of its source, as `Registry.identity` gives it.
     """
 

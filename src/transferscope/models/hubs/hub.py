@@ -20,7 +20,6 @@ class WithWeights:
     """A module with the weights that its name stands for.
 
     Attributes:
-        module: The module.
         missing: Weights of the module that were not among them, under the module's names.
         unexpected: Weights among them that the module has no place for.
     """
@@ -66,11 +65,7 @@ class NamedModule(ABC):
 
 
 def imported(package: str, extra: str) -> ModuleType:
-    """An optional package.
-
-    Args:
-        package: Its name.
-        extra: The extra of transferscope that installs it.
+    """An optional package, which the extra `extra` of transferscope installs.
 
     Raises:
         MissingExtraError: It is not installed.

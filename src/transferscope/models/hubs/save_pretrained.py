@@ -77,14 +77,11 @@ def save_pretrained(
     with the mean over tokens, it stays an encoder and its head is a file beside it.
 
     Args:
-        named: Where the network comes from.
         network: The trained network, on the CPU.
         folder: A folder that exists.
         input_shape: Shape of one input, as the network reads it.
-        n_outputs: Number of classes or of numbers that it predicts.
         classes: Names of the classes or labels; None for numbers.
         problem: What its outputs are, in the words of transformers.
-        notes: From what was written to the metadata for the file of weights.
 
     Raises:
         NetworkError: The network is not one that `named` makes, or transformers cannot write it.
@@ -128,12 +125,6 @@ def save_pretrained(
 
 def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...], known: NetworkInput | None) -> Network:
     """The network that `save_pretrained` wrote.
-
-    Args:
-        folder: Where it is.
-        saved: What was written.
-        input_shape: Shape of one input, as the network reads it.
-        known: How its inputs are scaled.
 
     Raises:
         NetworkError: Something of it is gone, or is of another model.
@@ -203,7 +194,6 @@ def _filled(
 
 
 def _computes_the_same(model: Any, head: str, network: Network, input_shape: tuple[int, ...]) -> bool:
-    """Whether a model gives the network's outputs on two random inputs."""
     vocabulary = None if network.input is None else network.input.vocabulary
     with seeded(0), torch.no_grad():
         drawn = torch.randn(2, *input_shape) if vocabulary is None else sample_tokens(vocabulary, input_shape)

@@ -15,11 +15,7 @@ from transferscope.models.network import seeded
 
 @dataclass(frozen=True)
 class Timm(NamedModule):
-    """A network of timm.
-
-    Attributes:
-        name: As in `timm.list_models()`, with or without the tag of its weights.
-    """
+    """A network of timm, its name as in `timm.list_models()`, with or without the tag of its weights."""
 
     name: str
 

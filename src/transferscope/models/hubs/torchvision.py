@@ -15,11 +15,7 @@ from transferscope.models.network import seeded
 
 @dataclass(frozen=True)
 class Torchvision(NamedModule):
-    """A network of torchvision.
-
-    Attributes:
-        name: As in `torchvision.models.list_models()`.
-    """
+    """A network of torchvision, its name as in `torchvision.models.list_models()`."""
 
     name: str
     head: str | None = None
