@@ -225,7 +225,7 @@ def test_a_study_that_is_no_race_is_refused(data: Path, tmp_path: Path, changes:
 
 def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Path) -> None:
     """Passes by hand: 5 steps of 20 labels at 3 each; pre-training 5 steps of 60; joint training reads both."""
-    methods = tables_of("scratch", "linear-probe", "fine-tune", "joint", "raw")
+    methods = tables_of("scratch", "small-scratch", "linear-probe", "fine-tune", "joint", "raw")
     cells = plan_study(race_of(data, tmp_path / "raced.sqlite", methods=methods)).cells
 
     def first(method: str, source: str | None = None, role: str = "method", seed: int = 0) -> Any:
@@ -245,6 +245,7 @@ def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Pat
     assert times.expected(first("linear-probe", "bad")) == 0.1  # the same method with the same network
     assert times.expected(first("fine-tune", "bad")) == pytest.approx(6.0)
     assert times.expected(first("joint", "bad")) == pytest.approx(12.0)
+    assert times.expected(first("small-scratch")) is None  # it trains another network than those that are timed
     assert times.expected(first("", "good", "pretrain")) == pytest.approx(6.0 * 60 / 20)
 
 

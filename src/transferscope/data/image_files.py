@@ -42,6 +42,8 @@ _BITS_PER_SAMPLE = 258  # tag of TIFF files
 _SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 _ORIENTATION = 0x0112
 
+_OTHERWISE = ", or read it with ?broken=convert, or leave such files out with ?broken=skip"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedImage:
@@ -400,7 +402,9 @@ def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[lis
         grey = upright.mode in _GREY_MODES
         if upright.has_transparency_data and np.asarray(upright.convert("RGBA"))[..., 3].min() < 255:
             if not form.convert:
-                raise DataError(f"{path} has transparent pixels, which have no colour; save it on a background")
+                raise DataError(
+                    f"{path} has transparent pixels, which have no colour; save it on a background{_OTHERWISE}"
+                )
             white = Image.new("RGBA", upright.size, "white")
             upright, is_converted = Image.alpha_composite(white, upright.convert("RGBA")), True
         plain = grey or upright.mode == "RGB"  # a palette loses nothing by way of RGBA
@@ -440,7 +444,7 @@ def _opened(path: ImageFile, convert: bool) -> Iterator[Image.Image]:
                 upper = convert and (opened.mode in _DEEP_GREY or opened.mode not in _WIDE_MODES)
                 if (opened.mode in _WIDE_MODES or bits > 8) and not (upper and _n_pages(opened) == 1):
                     wide = opened.mode if opened.mode in _WIDE_MODES else f"{opened.mode} of {bits}"
-                    raise DataError(f"{path} has pixels of more than 8 bits ({wide}); save it with 8 bits")
+                    raise DataError(f"{path} has pixels of more than 8 bits ({wide}); save it with 8 bits{_OTHERWISE}")
                 yield opened
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error

@@ -79,6 +79,8 @@ class RunTimes:
         if method.takes_steps:
             read = _read_in_steps(recipe.training, n_target) * (2 if method.uses_source else 1)
             runs = method.most_runs * (1 if self._takes_over(cell) else 1 + _searched(recipe))
+            if not method.uses_network:  # it trains one of its own, which is small
+                trained, network = 2, method.name
             return Work(trained, network, STEP * read * runs)
         if not recipe.method.uses_network:
             return Work(0, "", 0.0)
