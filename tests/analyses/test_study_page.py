@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
-from transferscope.analyses.compare.summary import Summary
+from transferscope.analyses.compare.statements import which
+from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.study_page import build_report
 from transferscope.errors import StoreError
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import QUESTIONS, ReportFiles
+from transferscope.study.status import NotBegun, RaceState, keep_state
 
 FIGURES = (
     "arms",
@@ -125,6 +127,18 @@ def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, 
     assert "give several <code>sizes</code> under <code>[pretraining]</code>" in how_much
     assert "<code>transferscope scaling STUDY.toml</code>" in how_much
     assert "<h3>" not in how_much
+
+
+def test_what_a_race_left_out_is_named_beside_the_choice(tmp_path: Path, small: Fabrication) -> None:
+    with fabricate(tmp_path / "s.sqlite", small) as store:
+        whole = summarise(store, "usps")
+        size = whole.frames.sizes[0]
+        left = (("soup", "mnist", size, 540.0), ("bss", "mnist", size + 1, 9.0))  # with that many nothing was run
+        keep_state(store, "usps", RaceState("time", tuple(NotBegun(*arm) for arm in left)))
+        summary = summarise(store, "usps")
+    said = {one.kind: one.facts for one in which(summary.frames, summary.decided)}
+    assert said["not begun"] == {"arms": [("soup", "mnist")], "seconds": 540.0}
+    assert "not begun" not in {one.kind for one in which(whole.frames, whole.decided)}
 
 
 @pytest.mark.long

@@ -139,7 +139,7 @@ def _to_ask(question: Question, parts: Sequence[Part], summary: Summary) -> Iter
         if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
             if SCALING not in summary.frames.documents:
                 yield state("ask scaling")
-        elif (cells["source"] != "").any():
+        elif any(source.get("data") for source in summary.frames.study.spec.get("sources", {}).values()):
             yield state("ask sizes")
     elif question == "why" and of_commands:
         yield state("ask why of commands")

@@ -9,6 +9,7 @@ from transferscope.statements import Statement, state
 from transferscope.study.decisions import arms_of
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
+from transferscope.study.status import race_state
 from transferscope.wording import capitalised, sizes_in_words
 
 
@@ -77,7 +78,7 @@ def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
 
 
 def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
-    """How sure the recommended arm is; numbers of labels that share it are said together."""
+    """How sure the recommended arm is, and what a race left out; numbers of labels that share it are said together."""
     shared: dict[str, list[int]] = {}
     for n_target, decision in decided.items():
         if decision.recommended is not None:
@@ -90,6 +91,14 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
             margin=own[0].margin,
             n_arms=max(sum(arm.n_seeds > 0 for arm in one.arms) for one in own),
             chances=[(n if len(decided) > 1 else None, one.chance) for n, one in zip(sizes, own, strict=True)],
+        )
+    race = race_state(frames.documents)
+    left = [arm for arm in race.not_begun if arm.n_target in decided] if race else []
+    if left:
+        yield state(
+            "not begun",
+            arms=list(dict.fromkeys((arm.method, arm.source) for arm in left)),
+            seconds=max((arm.seconds for arm in left if arm.seconds is not None), default=None),
         )
 
 
