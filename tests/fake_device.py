@@ -88,7 +88,10 @@ class FakeDevice(TorchDispatchMode):  # type: ignore[no-untyped-call]
         target = torch.device(self.type, 0) if moved == self.type else None
         if asked is not None and moved in (self.type, "cpu"):
             kwargs["device"] = torch.device("cpu")
-        if target is not None and name == "_to_copy" and elsewhere and not kwargs.get("non_blocking"):
+        if target is not None and name == "_to_copy" and elsewhere and self.type == "mps":
+            if kwargs.get("non_blocking"):
+                raise AssertionError("a copy to mps that is not waited for reads what may be freed by then")
+        elif target is not None and name == "_to_copy" and elsewhere and not kwargs.get("non_blocking"):
             self.waits.append("a copy from the CPU")
         elif here and moved == "cpu" and self.leaving:
             self.waits.append(f"{name} to the CPU")

@@ -16,7 +16,7 @@ from transferscope.analyses.study_page import build_report
 from transferscope.errors import StoreError
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import QUESTIONS, ReportFiles
-from transferscope.study.status import NotBegun, RaceState, keep_state
+from transferscope.study.race_state import NotBegun, RaceState, keep_state
 
 FIGURES = (
     "arms",

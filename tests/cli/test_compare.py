@@ -11,8 +11,8 @@ import pytest
 from transferscope.cli import main
 from transferscope.cli.answer_so_far import AnswerSoFar
 from transferscope.store import Store
+from transferscope.study.race_state import race_state
 from transferscope.study.run import Event, StudyProgress
-from transferscope.study.status import race_state
 
 QUICK = ["--labels", "24", "--methods", "fine-tune", "--steps", "3", "--pretraining-steps", "3", "--workers", "0"]
 

@@ -14,10 +14,10 @@ from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
 from transferscope.study.plan import plan_study
+from transferscope.study.race_state import RaceState, race_state
 from transferscope.study.run import Event, StudyProgress, run_study
 from transferscope.study.run_times import RunTimes
 from transferscope.study.spec import StudySpec, parse_spec
-from transferscope.study.status import RaceState, race_state
 
 WAYS = ("scratch", "linear-probe", "fine-tune", "l2-sp")
 

@@ -10,7 +10,7 @@ from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
 from transferscope.study.places import find_study
-from transferscope.study.status import NotBegun, race_state
+from transferscope.study.race_state import NotBegun, race_state
 from transferscope.wording import candidate_words, listed, method_words, rough_duration
 
 

@@ -55,7 +55,7 @@ def report(
 def _watched(store: "Store", study: str, out: Path, *, pdf: bool) -> "ReportFiles":
     """Write the page whenever the store has changed, and once more for good when the study is complete or at Ctrl-C."""
     from transferscope.analyses.study_page import build_report
-    from transferscope.study.status import race_state
+    from transferscope.study.race_state import race_state
 
     seen: object = None
     try:

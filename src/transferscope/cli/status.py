@@ -24,7 +24,7 @@ _RACE = {
     "time": "its time is used",
     "long runs": "what is left are long runs",
 }
-"""By `study.status.End`."""
+"""By `study.race_state.End`."""
 
 
 def status(
@@ -82,7 +82,8 @@ def status(
 
 
 def _show(store: "Store", name: str) -> None:
-    from transferscope.study.status import race_state, study_status
+    from transferscope.study.race_state import race_state
+    from transferscope.study.status import study_status
     from transferscope.wording import cell_words, counted, weights_in_words
 
     found = study_status(store, name)

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from transferscope.training import Batch, encode, example_weights
+from transferscope.training.tensors import sent
 
 RIDGE_GRID = tuple(10.0 ** (step / 2 - 3) for step in range(10))
 """Values of lambda that `choose_ridge` tries, in units of trace(X X^T) / n."""
@@ -122,7 +123,7 @@ def choose_ridge(
     w, v = torch.linalg.eigh(torch.where(known, gram, torch.eye(len(gram), dtype=gram.dtype, device=exact)))
     w = w.clamp(min=0)
     p = v * w.sqrt() if n <= m else x @ v  # (n, min(n, m)), X X^T = P P^T
-    grid = torch.tensor(RIDGE_GRID, dtype=torch.float64).to(exact, non_blocking=True) * trace / n  # (g,)
+    grid = sent(torch.tensor(RIDGE_GRID, dtype=torch.float64), exact) * trace / n  # (g,)
     shrunk = 1 / (w + grid[:, None])  # (g, min(n, m))
     residuals = t - p @ (shrunk[:, :, None] * (p.T @ t))  # (g, n, K)
     part = torch.full((n,), 1 / n, dtype=torch.float64, device=exact) if parts is None else parts.to(x)

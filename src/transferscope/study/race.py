@@ -19,9 +19,9 @@ from transferscope.store import PlannedCell, Store
 from transferscope.study.decisions import Arm, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.plan import StudyPlan
+from transferscope.study.race_state import End, NotBegun, RaceState, keep_state
 from transferscope.study.run_times import RunTimes
 from transferscope.study.settings import RaceSettings
-from transferscope.study.status import End, NotBegun, RaceState, keep_state
 
 _BATCH_SECONDS = 2.0
 """Runs are chosen together as long as they take less than this, for each that can be made at a time."""

@@ -22,7 +22,7 @@ from transferscope.training.evaluate import frozen_features
 from transferscope.training.feature_cache import is_kept
 from transferscope.training.learner import Learner
 from transferscope.training.settings import TrainingSettings
-from transferscope.training.tensors import Batch, TensorSet, forked_random_states, random_states
+from transferscope.training.tensors import Batch, TensorSet, forked_random_states, random_states, sent
 
 MOST_MEMORY = 0.25
 """Of the memory that is free before training, the share that the outputs may take."""
@@ -146,9 +146,7 @@ class FixedBlocks:
                 return plain(*args, **kwargs)
             kept = []
             for outputs, n_tokens in zip(self.outputs, _lengths(batch.inputs, self.apart), strict=True):
-                part = (outputs[:, :n_tokens] if None in self.last.shape else outputs)[
-                    index.to(outputs.device, non_blocking=True)
-                ]
+                part = (outputs[:, :n_tokens] if None in self.last.shape else outputs)[sent(index, outputs.device)]
                 kept.append(part.movedim(-1, 1) if self.is_channels_last else part)
             return self.replayed(plain, batch.inputs, kept)
 

@@ -22,7 +22,7 @@ from transferscope.training.learner import Learner
 from transferscope.training.losses import weights_in
 from transferscope.training.settings import TrainingSettings, lr_factor
 from transferscope.training.stream import BatchStream, flip_crop, mix_shares, resized_crop, stream_seed
-from transferscope.training.tensors import Batch, choose_precision, forked_random_states
+from transferscope.training.tensors import Batch, choose_precision, forked_random_states, sent
 
 Curve = Callable[[int], tuple[Record, ...]]
 """Measures the learner at a step (counted from 0 = before training) and returns records with that step."""
@@ -215,7 +215,7 @@ class _Loop:
 
     def _batch(self, name: str, step: int) -> Batch:
         data = self.learner.draws[name].data
-        index = self.streams[name].indices(step).to(self.device, non_blocking=True)
+        index = sent(self.streams[name].indices(step), self.device)
         self.state.examples_seen += len(index)
         batch = replace(data.batch(index), weights=self.weights[name])
         if self.settings.augment != "none" and batch.inputs.ndim == 4:
@@ -226,7 +226,7 @@ class _Loop:
             return batch
         seed = stream_seed(self.options.seed, name, "mix")
         share, partners = mix_shares(self.settings.mix_up, seed=seed, step=step, n=len(index))
-        partners = partners.to(self.device, non_blocking=True)
+        partners = sent(partners, self.device)
         blended = share * batch.inputs + (1 - share) * batch.inputs[partners]
         return replace(batch, inputs=blended, partners=batch.drawn[partners], share=share)
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from transferscope.errors import SettingsError
+from transferscope.training.tensors import sent
 
 
 def stream_seed(seed: int, *names: str) -> int:
@@ -103,8 +104,8 @@ def flip_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Floa
     device = images.device
     picked = padded[
         torch.arange(n, device=device)[:, None, None],
-        rows[:, :, None].to(device, non_blocking=True),
-        columns[:, None].to(device, non_blocking=True),
+        sent(rows[:, :, None], device),
+        sent(columns[:, None], device),
     ]
     return picked.permute(0, 3, 1, 2)
 

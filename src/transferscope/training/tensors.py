@@ -404,6 +404,11 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor on a device, for which CUDA does not wait; on MPS the copy could read memory that is free by then."""
+    return tensor.to(device, non_blocking=device.type == "cuda")
+
+
 def exact_device(name: str) -> torch.device:
     """The device that diagnostics compute on, which need float64: the CPU in the place of MPS.
 

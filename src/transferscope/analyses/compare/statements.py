@@ -9,7 +9,7 @@ from transferscope.statements import Statement, state
 from transferscope.study.decisions import arms_of
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
-from transferscope.study.status import race_state
+from transferscope.study.race_state import race_state
 from transferscope.wording import capitalised, sizes_in_words
 
 

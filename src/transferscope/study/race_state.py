@@ -1,0 +1,48 @@
+"""Where a race stands and what it has left out, as its study keeps it."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from transferscope.store import Store
+
+RACE = "race"
+
+End = Literal["", "settled", "seeds", "runs", "time", "long runs"]
+"""Why a race has ended: the question is settled, the arms have all their seeds, the most runs or the time that it may
+take are used up, or what is left are long runs; "" while it goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotBegun:
+    """An arm of which a race has made no run.
+
+    Attributes:
+        source: Name in the study; "" for an arm without a source.
+        seconds: What a run of it is expected to take with the pre-training that it needs; None where nothing tells.
+    """
+
+    method: str
+    source: str
+    n_target: int
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RaceState:
+    """Where a race stands; arms `not_begun` would not fit the time, or are too long."""
+
+    end: End = ""
+    not_begun: tuple[NotBegun, ...] = ()
+
+
+def keep_state(store: Store, study: str, state: RaceState) -> None:
+    """Keep where a race stands, with its study."""
+    if race_state(store.study_documents(study)) != state:
+        store.put_study_document(study, RACE, asdict(state))
+
+
+def race_state(documents: Mapping[str, Mapping[str, Any]]) -> RaceState | None:
+    """Where a race stands, from the documents of its study; None where it is none, or has made no run."""
+    found = documents.get(RACE)
+    return None if found is None else RaceState(found["end"], tuple(NotBegun(**arm) for arm in found["not_begun"]))
