@@ -124,6 +124,28 @@ def test_a_key_is_that_of_what_is_run_and_read(tmp_path: Path) -> None:
     assert keys(study_file(tmp_path, command, run=more)) == first
 
 
+@pytest.mark.parametrize("command", ["true app/train.py {base}", "true -m app.train {base}"])
+@pytest.mark.parametrize("shell", [True, False])
+def test_a_python_file_has_those_that_it_imports_with_it(tmp_path: Path, command: str, shell: bool) -> None:
+    """A script looks for modules beside itself, and a module behind -m in the folder of the study file."""
+    (tmp_path / "app/parts").mkdir(parents=True)
+    near = "" if "app/" in command else "app."
+    (tmp_path / "app/train.py").write_text(f"import json\ndef f():\n    from {near}parts import one")
+    (tmp_path / "app/parts/one.py").write_text("from .two import x")
+    (tmp_path / "app/parts/two.py").write_text("from ......... import x")
+    (tmp_path / "app/parts/other.py").write_text("")
+    file = study_file(tmp_path, f"{command} '{{source}}' {{seed}} {{out}}")
+    file.write_text(file.read_text().replace("shell = true", f"shell = {str(shell).lower()}"))
+    first = keys(file)
+    for name, counts in (("train", True), ("parts/one", True), ("parts/two", True), ("parts/other", False)):
+        path = tmp_path / f"app/{name}.py"
+        before = path.read_text()
+        path.write_text(f"{before}\n# changed")
+        assert (keys(file) == first) is not counts, name
+        path.write_text(before)
+    assert keys(file) == first
+
+
 def test_values_stay_one_word_with_and_without_a_shell(tmp_path: Path) -> None:
     value = "a b; touch '$(x)'"
     arms = f'[arms.a]\nsource = """{value}"""'

@@ -14,9 +14,13 @@ from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.cli.main import app
 from transferscope.errors import TransferscopeError
 from transferscope.store import Store
+from transferscope.study.commands.plan import plan_commands
+from transferscope.study.commands.settings import read_commands
 from transferscope.study.decisions import decisions, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.run import Limits, plan_into, work_on
+from transferscope.study.settings import EngineSettings
 from transferscope.wording import ALL_LABELS
 
 
@@ -148,7 +152,7 @@ def test_a_race_begins_with_what_is_cheap_and_leaves_out_what_is_dear(folder: Pa
     assert open_result(file).verdict.outcomes == {0: "helps"}
 
 
-def test_a_changed_script_is_run_again_and_a_planned_one_is_refused(folder: Path) -> None:
+def test_a_changed_script_is_run_again(folder: Path) -> None:
     script = SCORES.replace("{{", "{").replace("}}", "}")
     for place, name in enumerate(("source", "base", "seed", "out"), start=1):
         script = script.replace(f"{{{name}}}", f"${place}")
@@ -165,12 +169,25 @@ def test_a_changed_script_is_run_again_and_a_planned_one_is_refused(folder: Path
     assert ran(folder) == 24
 
 
+def test_a_file_that_has_changed_since_the_plan_is_refused(folder: Path) -> None:
+    """Whether the command names it, a Python file imports it, or the study file names it."""
+    read = {"train.sh": "", "train.py": "import part", "part.py": "", "data.csv": ""}
+    for name, text in read.items():
+        (folder / name).write_text(text)
+    file = study_file(folder, f"{COUNTED}; : train.sh train.py", run='files = ["*.csv"]')
+    with Store.open(folder / "shells.sqlite") as store:
+        plan_into(plan_commands(read_commands(file)), store)
+        for name, text in read.items():
+            (folder / name).write_text(f"{text}\n# changed")
+            share = work_on("shells", store, engine=EngineSettings(workers=0), limits=Limits(cells=1))
+            assert (share.done, share.failed) == (0, 1), name
+            (folder / name).write_text(text)
+        assert ran(folder) == 0
+        assert work_on("shells", store, engine=EngineSettings(workers=0)).done == 12 - len(read)
+
+
 def test_a_command_of_a_store_is_not_run_but_by_the_name_of_its_file(folder: Path) -> None:
     file = study_file(folder, COUNTED)
-    from transferscope.study.commands.plan import plan_commands
-    from transferscope.study.commands.settings import read_commands
-    from transferscope.study.run import plan_into
-
     (folder / "runs").mkdir()
     with Store.open(folder / "runs/shells.sqlite") as store:
         plan_into(plan_commands(read_commands(file)), store)
