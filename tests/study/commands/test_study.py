@@ -59,15 +59,20 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> StudyFrames:
 @pytest.mark.parametrize("higher", [True, False])
 @pytest.mark.parametrize(
     ("unit", "scale", "shown"),
-    [("share", 100, "17037.5 %"), ("%", 1, "170.4 %"), ("EUR", 1, "170.4 EUR"), ("", 1, "170.4")],
+    [("share", 100, "17.0 %"), ("%", 1, "170.4 %"), ("EUR", 1, "170.4 EUR"), ("", 1, "170.4")],
 )
 def test_points_are_more_where_better(done: StudyFrames, higher: bool, unit: str, scale: int, shown: str) -> None:
     measure = NamedMeasure.of("a", name="a", unit=unit, higher=higher)
-    frames = replace(done, study=replace(done.study, facts={**done.study.facts, "measure": measure.as_json()}))
+    size = 0.001 if unit == "share" else 1.0
+    frames = replace(
+        done,
+        study=replace(done.study, facts={**done.study.facts, "measure": measure.as_json()}),
+        records=done.records.assign(value=size * done.records["value"]),
+    )
     assert frames.metric == measure
     scores, sign = scores_of(frames, ALL_LABELS), 1 if higher else -1
     expected = {
-        f"{method} from {source}" if source else method: [value + seed / 4 for seed in range(4)]
+        f"{method} from {source}" if source else method: [size * (value + seed / 4) for seed in range(4)]
         for (method, source), value in TRUE.items()
     }
     for name, values in zip(scores.arms, scores.values, strict=True):
@@ -78,8 +83,8 @@ def test_points_are_more_where_better(done: StudyFrames, higher: bool, unit: str
     assert summary.verdict.outcomes == {ALL_LABELS: "helps" if higher else "no"}
     means = summary.table.set_index(["method", "source"])["mean"]
     for arm, value in TRUE.items():
-        assert means[arm] == pytest.approx(value + 0.375)
-    assert measure.level(scale * sign * 170.375) == shown
+        assert means[arm] == pytest.approx(size * (value + 0.375))
+    assert measure.level(scale * sign * size * 170.375) == shown
     assert shown in "\n".join(summary.verdict.lines)
     assert list(summary.arms) == sorted(summary.arms, key=lambda arm: -sign * TRUE[arm[1], arm[0]])
 
@@ -101,15 +106,28 @@ def test_what_is_done_is_not_done_again_and_another_measure_takes_no_run(folder:
     assert ran(folder) == 15 + 4
 
 
-def test_a_score_that_no_run_has_left_is_named_with_those_that_there_are(folder: Path) -> None:
-    file = study_file(folder)
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        ({"r.json:a": "r.json:accuracy"}, ["12 of 12", "no 'accuracy'", "all left a:"]),
+        ({"r.json:a": "r.json:b"}, ["8 of 12", "no 'b'", "all left a:"]),
+        ({"shell = true": 'shell = true\nunit = "share"'}, ["12 of 12", "'a'", "0 to 1", "unit"]),
+    ],
+)
+def test_runs_that_have_not_left_what_the_study_is_judged_by_now_are_refused(
+    folder: Path, now: dict[str, str], words: list[str]
+) -> None:
+    file = study_file(
+        folder, f"{SCORES}; case '{{source}}' in far) sed -i 's/}}}}/,\"b\":1}}}}/' {{out}}/r.json;; esac"
+    )
     assert call("run", file, "-q")[0] == 0
-    file.write_text(file.read_text().replace("r.json:a", "r.json:accuracy"))
+    for before, after in now.items():
+        file.write_text(file.read_text().replace(before, after))
     assert call("run", file, "-q")[0] == 0
     code, said = call("report", file, "--out", folder / "page.html")
     assert code != 0
-    assert "none has left 'accuracy'" in said
-    assert "there are a;" in said
+    for word in words:
+        assert word in said
 
 
 def test_all_outlets_show_such_a_study(folder: Path) -> None:
@@ -206,13 +224,21 @@ def test_a_command_of_a_store_is_not_run_but_by_the_name_of_its_file(folder: Pat
 
 
 @pytest.mark.parametrize(
-    ("lengths", "covers"), [((40, 40), "seeds and test examples"), ((40, 41), "seeds"), ((), "seeds")]
+    ("lengths", "mean", "covers"),
+    [
+        ((40, 40), None, "seeds and test examples"),
+        ((40, 41), None, "seeds"),
+        ((), None, "seeds"),
+        ((40, 40), 0.5, "seeds"),  # of the score that the study was judged by before
+    ],
 )
 def test_what_each_example_adds_lets_claims_cover_other_examples(
-    done: StudyFrames, lengths: tuple[int, ...], covers: str
+    done: StudyFrames, lengths: tuple[int, ...], mean: float | None, covers: str
 ) -> None:
     rng = np.random.default_rng(0)
     sizes = [lengths[i % len(lengths)] for i in range(len(done.method_cells))] if lengths else []
-    added = {key: rng.normal(size=n) for key, n in zip(done.method_cells["key"], sizes, strict=False)}
+    scores = done.final("a").set_index("key")["value"]
+    drawn = {key: rng.normal(size=n) for key, n in zip(done.method_cells["key"], sizes, strict=False)}
+    added = {key: one - one.mean() + (scores[key] if mean is None else mean) for key, one in drawn.items()}
     decided = decisions(replace(done, predictions=added))
     assert decided[ALL_LABELS].covers == covers

@@ -52,13 +52,12 @@ def example_scores(path: Path, score: float, measure: str) -> Float[np.ndarray, 
     if len(found) < 2 or not np.isfinite(found).all():
         raise DataError(f"{path} has scores that are no numbers, or fewer than two; expected one for each test example")
     mean = float(found.mean())
-    factor = next((one for one in (1.0, 100.0) if math.isclose(one * mean, score, rel_tol=2e-3, abs_tol=1e-6)), None)
-    if factor is None:
+    if not any(math.isclose(one * mean, score, rel_tol=2e-3, abs_tol=1e-6) for one in (1.0, 100.0)):
         raise DataError(
             f"the examples of {path} have the mean {mean:.6g} and the score of the run is {score:.6g}; give a column "
             "score whose mean is the score, or leave predictions out"
         )
-    return found * factor
+    return found * (score / mean if mean else 1.0)
 
 
 def _arrays(path: Path) -> dict[str, Any]:
