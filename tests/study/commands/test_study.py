@@ -130,6 +130,20 @@ def test_runs_that_have_not_left_what_the_study_is_judged_by_now_are_refused(
         assert word in said
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("r.json:a", "r.json:b"), ("shell = true", 'shell = true\nbetter = "lower"'), ("", ""), ("seeds = 4", "seeds=4")],
+)
+def test_a_file_that_asks_for_another_score_than_the_study_is_judged_by_is_noted(
+    folder: Path, before: str, after: str
+) -> None:
+    file = study_file(folder)
+    assert call("run", file, "-q")[0] == 0
+    file.write_text(file.read_text().replace(before, after))
+    for asked in (["status", file], ["report", file, "--out", folder / "page.html"]):
+        assert ("asks for another metric" in call(*asked)[1]) is (before in ("r.json:a", "shell = true"))
+
+
 def test_all_outlets_show_such_a_study(folder: Path) -> None:
     file = study_file(folder, run='unit = "%"\nname = "exact match"')
     code, said = call("compare", file)
@@ -168,6 +182,9 @@ def test_a_race_begins_with_what_is_cheap_and_leaves_out_what_is_dear(folder: Pa
     assert n_seeds["slow", "near"] == 1
     assert n_seeds["tuned", "near"] >= 3
     assert open_result(file).verdict.outcomes == {0: "helps"}
+    assert json.loads(call("status", file, "--json")[1])["result"]["file"] is None  # nothing was edited
+    file.write_text(file.read_text().replace("seeds = 4", "seeds = 5"))
+    assert json.loads(call("status", file, "--json")[1])["result"]["file"]["dropped"] == 0
 
 
 def test_a_changed_script_is_run_again(folder: Path) -> None:
