@@ -204,6 +204,18 @@ def test_a_changed_script_is_run_again(folder: Path) -> None:
     assert ran(folder) == 24
 
 
+def test_a_new_store_makes_its_runs_anew(folder: Path) -> None:
+    """What an earlier one has left in its folder was made with data that nobody has looked at."""
+    file = study_file(folder, COUNTED, engine='keep = "all"')
+    assert call("run", file, "-q")[0] == 0
+    assert len(list(folder.glob("runs/*/*.run"))) == 12
+    for old in folder.glob("runs/shells.sqlite*"):
+        old.unlink()
+    assert call("run", file, "-q")[0] == 0
+    assert ran(folder) == 24
+    assert len(list(folder.glob("runs/*/*.run"))) == 12
+
+
 def test_a_file_that_has_changed_since_the_plan_is_refused(folder: Path) -> None:
     """Whether the command names it, a Python file imports it, or the study file names it."""
     read = {"train.sh": "", "train.py": "import part", "part.py": "", "data.csv": ""}
