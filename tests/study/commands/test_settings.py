@@ -1,6 +1,7 @@
 """What a study file may say of commands: every mistake is named, and arms multiply as their lists say."""
 
 import itertools
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -154,10 +155,28 @@ def test_values_stay_one_word_with_and_without_a_shell(tmp_path: Path) -> None:
         file.write_text(file.read_text().replace("shell = true", f"shell = {str(shell).lower()}"))
         (arm,) = read_commands(file).arms
         words = arm.job.words({"seed": 1, "n_target": 0}, out="o")
-        import subprocess
-
         said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         assert said == f"{value}1o"
+
+
+@pytest.mark.parametrize("value", ["plain", "0.1", "a b", "it's", 'say \\"x\\"', "x; touch y", "", "a=$b"])
+@pytest.mark.parametrize("placeholder", ["{v}", "'{v}'", '\\"{v}\\"', "--v={v}", "'--v={v}'", "x'y'{v}", "{v:s}"])
+def test_what_a_shell_would_not_give_to_the_program_as_it_is_is_refused(
+    tmp_path: Path, placeholder: str, value: str
+) -> None:
+    """A shell is asked: either a study is refused, or the shell hands the value over."""
+    arms = f'[arms.a]\nwithout_source = true\nv = "{value}"\ncommand = "printf %s {placeholder} {{seed}} {{out}}"'
+    file = study_file(tmp_path, arms=arms)
+    try:
+        (arm,) = read_commands(file).arms
+    except SettingsError:
+        assert any(mark in placeholder for mark in "'\"")
+        assert value not in ("plain", "0.1")
+        return
+    words = arm.job.words({"seed": 1, "n_target": 0}, out="o")
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    before = placeholder.partition("{")[0].replace("'", "").replace('\\"', "")
+    assert said == before + value.replace('\\"', '"') + "1o"
 
 
 def test_the_facts_say_the_measure_and_which_arms_need_no_source(tmp_path: Path) -> None:

@@ -75,6 +75,16 @@ class Job:
             return ["/bin/sh", "-c", self.command.format_map(quoted)]
         return [word.format_map(values) for word in shlex.split(self.command)]
 
+    def check_quotes(self) -> None:
+        """Refuse, with a SettingsError, placeholders in quotes that end where those begin which a shell needs."""
+        own = {"labels": 1, "seed": 0, "out": "out"}
+        quoted, bare = (
+            _words_of_shell(self.command.format_map({name: kind(value) for name, value in self.values.items()} | own))
+            for kind in (_TwoWords, _OneSign)
+        )
+        if self.shell and quoted != [word.translate({ord("\ue000"): "a b", ord("\ue001"): ""}) for word in bare]:
+            raise SettingsError("a placeholder stands in quotes; leave them out, for a shell gets values in quotes")
+
     def named(self, words: list[str]) -> list[tuple[str, str]]:
         """The files among the words of a filled command, whole, behind "=", or as a module behind "-m".
 
@@ -98,6 +108,22 @@ class _Quoted:
 
     def __format__(self, spec: str) -> str:
         return shlex.quote(format(self._value, spec))
+
+
+class _TwoWords(_Quoted):
+    """The same, with two words for every value that needs quotes."""
+
+    def __format__(self, spec: str) -> str:
+        text = format(self._value, spec)
+        return shlex.quote("a b" if text and shlex.quote(text) != text else text)
+
+
+class _OneSign(_Quoted):
+    """The same without quotes: a sign of its own for the two words, and one for no text."""
+
+    def __format__(self, spec: str) -> str:
+        text = format(self._value, spec)
+        return text if text and shlex.quote(text) == text else "\ue000" if text else "\ue001"
 
 
 def _words_of_shell(command: str) -> list[str]:

@@ -44,7 +44,8 @@ class RunSettings:
             too; without it for this test set.
         files: Further files that runs depend on, beside those that the command names, as in ["*.py", "data/*.csv"]:
             after a change of any, runs are made again.
-        shell: Whether a shell reads the command, so that pipes and variables work; values are quoted for it.
+        shell: Whether a shell reads the command, so that pipes and variables work; it gets values in quotes, so write
+            placeholders without.
     """
 
     score: str
@@ -254,6 +255,7 @@ def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mi
         )
         try:
             job.words({"n_target": 1, "seed": 0}, out="out")
+            job.check_quotes()
         except (ValueError, KeyError, TypeError) as error:
             mistakes.add(f"{where} its command cannot be filled in: {error}")
             return
