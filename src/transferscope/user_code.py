@@ -90,6 +90,33 @@ def defined(entry: object) -> Any:
     return entry if isinstance(entry, type | FunctionType) else type(entry)
 
 
+def files_of(path: Path, folder: Path, further: Iterable[Path] = ()) -> dict[Path, str]:
+    """The digests of a file and of those of the user that it imports.
+
+    Args:
+        folder: Where Python finds the file or its package, and looks first.
+        further: Other folders that Python imports from.
+    """
+    found: dict[Path, str] = {}
+    places = [place for place in (folder, *further) if not _is_installed(place.resolve())]
+    own = path.relative_to(folder).parts[0].removesuffix(".py")
+    waiting = [path, *(above / "__init__.py" for above in path.parents if above.is_relative_to(folder / own))]
+    while waiting:
+        file = waiting.pop()
+        if file in found or not file.is_file():
+            continue
+        content = file.read_bytes()
+        found[file] = _sha256(content)
+        for level, names in _imports(content) if file.suffix == ".py" and own not in _RELEASED else ():
+            if level:
+                waiting += _modules(file.parents[min(level, len(file.parents)) - 1], names)
+            elif names[0] == own:
+                waiting += _modules(folder, names)
+            elif names[0] not in _RELEASED:
+                waiting += next(filter(None, (_modules(place, names) for place in places)), [])
+    return found
+
+
 def file_module(path: Path) -> str:
     """How the names begin under which the file of a reference is run; the digest of its code follows."""
     return f"transferscope_file_{_sha256(str(path).encode())[:16]}_"
@@ -97,7 +124,7 @@ def file_module(path: Path) -> str:
 
 def _run(path: Path) -> ModuleType:
     """A file as a module whose name says its code, so that other code is another module."""
-    files = _files(path, path.parent)
+    files = files_of(path, path.parent, map(Path, sys.path))
     _check(files, but=path)
     name = f"{file_module(path)}{_joined(files.values())[:16]}"
     if name not in sys.modules:
@@ -121,7 +148,7 @@ def _digest_of(*modules: object) -> str:
         name = getattr(module, "__name__", "")
         is_reference = name.startswith(file_module(path))
         depth = 0 if is_reference or name == "__main__" else name.count(".") + (path.stem == "__init__")
-        files = _files(path, path.parents[depth])
+        files = files_of(path, path.parents[depth], map(Path, sys.path))
         _check(files, but=path if is_reference else None)
         found |= files
     return _joined(found.values()) if found else ""
@@ -141,28 +168,6 @@ def _check(files: dict[Path, str], *, but: Path | None) -> None:
                 f"{path} has changed since this Python process imported it, which holds the earlier code in memory; "
                 "start Python anew"
             )
-
-
-def _files(path: Path, folder: Path) -> dict[Path, str]:
-    """The digests of a file and of those of the user that it imports; `folder` is where Python found its package."""
-    found: dict[Path, str] = {}
-    places = [place for place in (folder, *map(Path, sys.path)) if not _is_installed(place.resolve())]
-    own = path.relative_to(folder).parts[0].removesuffix(".py")
-    waiting = [path, *(above / "__init__.py" for above in path.parents if above.is_relative_to(folder / own))]
-    while waiting:
-        file = waiting.pop()
-        if file in found or not file.is_file():
-            continue
-        content = file.read_bytes()
-        found[file] = _sha256(content)
-        for level, names in _imports(content) if file.suffix == ".py" and own not in _RELEASED else ():
-            if level:
-                waiting += _modules(file.parents[level - 1], names)
-            elif names[0] == own:
-                waiting += _modules(folder, names)
-            elif names[0] not in _RELEASED:
-                waiting += next(filter(None, (_modules(place, names) for place in places)), [])
-    return found
 
 
 @lru_cache(maxsize=4096)

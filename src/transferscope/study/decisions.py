@@ -1,5 +1,6 @@
 """The scores of a study's arms, and the one decision on each number of labels that every reader shares."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from transferscope.decision import Decision, Scores, decide, example_variance
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.metric import Metric
+from transferscope.study.named_measure import NamedMeasure
 
 MOST_SEEDS = 12
 """Of an arm, where runs are made until the question is settled."""
@@ -85,7 +87,7 @@ def scores_of(
         with_source=np.array([bool(arm.source) or arm.method in frames.source_unnamed for arm in arms]),
         clusters=np.array([sources.get(arm.source, len(sources) + i) for i, arm in enumerate(arms)]),
         cost=_seconds(frames, own, places, len(arms)),
-        example_variance=_example_variance(frames, own, places, columns, values.shape),
+        example_variance=_example_variance(frames, own, places, columns, values),
         unfinished=np.array([arm in rising for arm in arms]),
         failed=failed,
         resolution=_resolution(metric, frames.test_labels),
@@ -116,19 +118,29 @@ def _seconds(frames: StudyFrames, own: pd.DataFrame, places: list[int], n_arms: 
 
 
 def _example_variance(
-    frames: StudyFrames, own: pd.DataFrame, places: list[int], columns: np.ndarray, shape: tuple[int, ...]
+    frames: StudyFrames, own: pd.DataFrame, places: list[int], columns: np.ndarray, values: np.ndarray
 ) -> Float[np.ndarray, "arms arms"] | None:
-    """What the draw of the test examples adds, from the stored predictions; None where there are none."""
+    """What the draw of the test examples adds, from the stored predictions; None where there are none.
+
+    Those of a named measure tell nothing of a run whose score they do not have as their mean: the study has been judged
+    by another number since.
+    """
     found = {
         (place, column): frames.metric.example_points(frames.predictions[key], frames.test_labels)
         for key, place, column in zip(own["key"], places, columns, strict=True)
         if key in frames.predictions
     }
-    known = {run: points for run, points in found.items() if points is not None}
+    is_named = isinstance(frames.metric, NamedMeasure)
+    known = {
+        run: points
+        for run, points in found.items()
+        if points is not None
+        and not (is_named and not math.isclose(points.mean(), values[run], rel_tol=1e-6, abs_tol=1e-4))
+    }
     lengths = {len(points) for points in known.values()}
     if len(lengths) != 1:  # nothing is known, or not of the same examples
         return None
-    by_example = np.full((*shape, lengths.pop()), np.nan, dtype=np.float32)
+    by_example = np.full((*values.shape, lengths.pop()), np.nan, dtype=np.float32)
     for (place, column), points in known.items():
         by_example[place, column] = points
     return example_variance(by_example)

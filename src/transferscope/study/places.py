@@ -165,9 +165,17 @@ def metric_of(spec: Mapping[str, object]) -> ClassMeasure | None:
     return next((name for name in CLASS_MEASURES if name.replace("_", "-") == asked), None)
 
 
+def _judged_by(spec: Mapping[str, object]) -> object:
+    """What a study file, or a stored study, says that runs are judged by."""
+    run = spec.get("run")
+    if not isinstance(run, Mapping):
+        return metric_of(spec)
+    return [run.get("score"), run.get("better") or "higher", run.get("unit") or "", run.get("name")]
+
+
 def metric_in_words(path: Path, stored: Mapping[str, object]) -> str:
     """What to do where a study file asks for another measure than the stored study is judged by; empty otherwise."""
-    if metric_of(read_toml(path)) == metric_of(stored):
+    if _judged_by(read_toml(path)) == _judged_by(stored):
         return ""
     return (
         f"{path} asks for another metric than this study is judged by: `transferscope run {path}` takes it over, and "

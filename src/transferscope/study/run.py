@@ -3,6 +3,7 @@
 import logging
 import math
 import platform
+import shutil
 import signal
 import threading
 import time
@@ -208,6 +209,11 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
     """
     check_place(store)
     name = plan.study.name
+    if not store.studies():  # a new store makes its runs itself, whatever one before it has left in its folder
+        keys = {cell.key for cell in plan.cells}
+        for kept in store.files.glob("*.run"):
+            if kept.stem in keys:
+                shutil.rmtree(kept, ignore_errors=True)
     store.plan(plan.study, plan.cells)
     for key, array in plan.arrays.items():
         store.put_study_array(name, key, array)

@@ -122,19 +122,22 @@ def read_spec(path: Path) -> StudySpec:
             held_out={name: seen_from(data, folder) for name, data in source.held_out.items()},
         )
 
-    track = spec.track
-    if track is not None:
-        folder_or_address = None if track.mlflow is None else store_of(path, track.mlflow)
-        events = None if track.tensorboard is None else str(folder / expanded(track.tensorboard))
-        track = replace(track, mlflow=folder_or_address, tensorboard=events)
     return replace(
         spec,
-        track=track,
         target=replace(spec.target, data=seen_from(spec.target.data, folder)),
         sources={name: seen(source) for name, source in spec.sources.items()},
-        store=store_of(path, spec.store),
-        files=None if spec.files is None else str((folder / expanded(spec.files)).absolute()),
+        **places_seen_from(path, store=spec.store, files=spec.files, track=spec.track),
     )
+
+
+def places_seen_from(path: Path, *, store: str, files: str | None, track: TrackSettings | None) -> dict[str, Any]:
+    """The settings of a study file that say where things are kept, by their names: relative ones from its folder."""
+    if track is not None:
+        folder_or_address = None if track.mlflow is None else store_of(path, track.mlflow)
+        events = None if track.tensorboard is None else str(path.parent / expanded(track.tensorboard))
+        track = replace(track, mlflow=folder_or_address, tensorboard=events)
+    folder = None if files is None else str((path.parent / expanded(files)).absolute())
+    return {"store": store_of(path, store), "files": folder, "track": track}
 
 
 def _code_seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
@@ -193,7 +196,8 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         name: _method(name, table, mistakes, own=own) for name, table in _named(tables, "methods", mistakes).items()
     }
     found_methods = {name: method for name, method in methods.items() if method is not None}
-    _check_names(tables, mistakes)
+    for group in ("sources", "methods", "diagnostics"):
+        check_names(group, tables.get(group), mistakes)
     _check_methods(found_methods, found_sources, tables, mistakes)
     _check_rates(found_methods, training, mistakes)
     _check_amounts(target, found_sources, pretraining, tuning, mistakes)
@@ -362,19 +366,17 @@ def _method(name: str, table: object, mistakes: Mistakes, *, own: bool) -> Metho
     return None if method is None else method.with_defaults(own_networks=own)
 
 
-def _check_names(tables: Mapping[str, Any], mistakes: Mistakes) -> None:
+LONGEST_NAME = 100
+
+
+def check_names(group: str, names: object, mistakes: Mistakes) -> None:
     """The names of tables are labels in the store and words in the report."""
-    for group in ("sources", "methods", "diagnostics"):
-        names = tables.get(group)
-        for name in names if isinstance(names, Mapping) else ():
-            if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
-                mistakes.add(
-                    f"[{group}] has a table named {name[:_LONGEST_NAME]!r}; expected a name of 1 to {_LONGEST_NAME} "
-                    "characters that can be printed"
-                )
-
-
-_LONGEST_NAME = 100
+    for name in names if isinstance(names, Mapping) else ():
+        if not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+            mistakes.add(
+                f"[{group}] has a table named {name[:LONGEST_NAME]!r}; expected a name of 1 to {LONGEST_NAME} "
+                "characters that can be printed"
+            )
 
 
 def _check_methods(

@@ -59,8 +59,9 @@ def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
         from transferscope.study.plan import with_precision
 
         spec = with_precision(spec, {} if row is None else row.facts)
-        if row is not None and _of_plan(row.spec) == _of_plan(json.loads(json.dumps(spec.as_json()))):
-            return None
+    is_as_it_was = row is not None and _of_plan(row.spec) == _of_plan(json.loads(json.dumps(spec.as_json())))
+    if is_as_it_was and isinstance(spec, StudySpec):
+        return None
     cells = cells_of(spec)
     before = {} if store is None or row is None else {one.key: one.state for one in store.standings(spec.name)}
     done = set() if store is None else store.done(cell.key for cell in cells)
@@ -70,7 +71,8 @@ def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
     planned = len(cells) - len(done | failed | blocked | running)
     counts = StudyCounts(planned, len(running), len(done), len(failed), len(blocked))
     keys = {cell.key for cell in cells}
-    if row is not None and keys == before.keys():
+    of_race = is_as_it_was and spec.race is not None  # which has not begun all
+    if row is not None and (keys == before.keys() or (of_race and keys >= before.keys())):
         return None
     return EditedPlan(counts, added=len(keys - before.keys()), dropped=len(before.keys() - keys))
 

@@ -26,7 +26,7 @@ without_source = true
 """
 
 SCORES = """\
-case "{source}" in near) more=100;; far) more=0;; *) more=0;; esac
+case {source} in near) more=100;; far) more=0;; *) more=0;; esac
 echo {base} $more {seed} | awk '{{print "{{\\"a\\": " $1+$2+$3/4 "}}"}}' > {out}/r.json"""
 """The score of a run: 170 + seed / 4 from near, 70 from far, 68 without."""
 

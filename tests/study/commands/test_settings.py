@@ -1,6 +1,7 @@
 """What a study file may say of commands: every mistake is named, and arms multiply as their lists say."""
 
 import itertools
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,28 @@ def test_a_key_is_that_of_what_is_run_and_read(tmp_path: Path) -> None:
     assert keys(study_file(tmp_path, command, run=more)) == first
 
 
+@pytest.mark.parametrize("command", ["true app/train.py {base}", "true -m app.train {base}"])
+@pytest.mark.parametrize("shell", [True, False])
+def test_a_python_file_has_those_that_it_imports_with_it(tmp_path: Path, command: str, shell: bool) -> None:
+    """A script looks for modules beside itself, and a module behind -m in the folder of the study file."""
+    (tmp_path / "app/parts").mkdir(parents=True)
+    near = "" if "app/" in command else "app."
+    (tmp_path / "app/train.py").write_text(f"import json\ndef f():\n    from {near}parts import one")
+    (tmp_path / "app/parts/one.py").write_text("from .two import x")
+    (tmp_path / "app/parts/two.py").write_text("from ......... import x")
+    (tmp_path / "app/parts/other.py").write_text("")
+    file = study_file(tmp_path, f"{command} '{{source}}' {{seed}} {{out}}")
+    file.write_text(file.read_text().replace("shell = true", f"shell = {str(shell).lower()}"))
+    first = keys(file)
+    for name, counts in (("train", True), ("parts/one", True), ("parts/two", True), ("parts/other", False)):
+        path = tmp_path / f"app/{name}.py"
+        before = path.read_text()
+        path.write_text(f"{before}\n# changed")
+        assert (keys(file) == first) is not counts, name
+        path.write_text(before)
+    assert keys(file) == first
+
+
 def test_values_stay_one_word_with_and_without_a_shell(tmp_path: Path) -> None:
     value = "a b; touch '$(x)'"
     arms = f'[arms.a]\nsource = """{value}"""'
@@ -132,10 +155,28 @@ def test_values_stay_one_word_with_and_without_a_shell(tmp_path: Path) -> None:
         file.write_text(file.read_text().replace("shell = true", f"shell = {str(shell).lower()}"))
         (arm,) = read_commands(file).arms
         words = arm.job.words({"seed": 1, "n_target": 0}, out="o")
-        import subprocess
-
         said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
         assert said == f"{value}1o"
+
+
+@pytest.mark.parametrize("value", ["plain", "0.1", "a b", "it's", 'say \\"x\\"', "x; touch y", "", "a=$b"])
+@pytest.mark.parametrize("placeholder", ["{v}", "'{v}'", '\\"{v}\\"', "--v={v}", "'--v={v}'", "x'y'{v}", "{v:s}"])
+def test_what_a_shell_would_not_give_to_the_program_as_it_is_is_refused(
+    tmp_path: Path, placeholder: str, value: str
+) -> None:
+    """A shell is asked: either a study is refused, or the shell hands the value over."""
+    arms = f'[arms.a]\nwithout_source = true\nv = "{value}"\ncommand = "printf %s {placeholder} {{seed}} {{out}}"'
+    file = study_file(tmp_path, arms=arms)
+    try:
+        (arm,) = read_commands(file).arms
+    except SettingsError:
+        assert any(mark in placeholder for mark in "'\"")
+        assert value not in ("plain", "0.1")
+        return
+    words = arm.job.words({"seed": 1, "n_target": 0}, out="o")
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    before = placeholder.partition("{")[0].replace("'", "").replace('\\"', "")
+    assert said == before + value.replace('\\"', '"') + "1o"
 
 
 def test_the_facts_say_the_measure_and_which_arms_need_no_source(tmp_path: Path) -> None:

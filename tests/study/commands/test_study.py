@@ -14,9 +14,13 @@ from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.cli.main import app
 from transferscope.errors import TransferscopeError
 from transferscope.store import Store
+from transferscope.study.commands.plan import plan_commands
+from transferscope.study.commands.settings import read_commands
 from transferscope.study.decisions import decisions, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.run import Limits, plan_into, work_on
+from transferscope.study.settings import EngineSettings
 from transferscope.wording import ALL_LABELS
 
 
@@ -55,15 +59,20 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> StudyFrames:
 @pytest.mark.parametrize("higher", [True, False])
 @pytest.mark.parametrize(
     ("unit", "scale", "shown"),
-    [("share", 100, "17037.5 %"), ("%", 1, "170.4 %"), ("EUR", 1, "170.4 EUR"), ("", 1, "170.4")],
+    [("share", 100, "17.0 %"), ("%", 1, "170.4 %"), ("EUR", 1, "170.4 EUR"), ("", 1, "170.4")],
 )
 def test_points_are_more_where_better(done: StudyFrames, higher: bool, unit: str, scale: int, shown: str) -> None:
     measure = NamedMeasure.of("a", name="a", unit=unit, higher=higher)
-    frames = replace(done, study=replace(done.study, facts={**done.study.facts, "measure": measure.as_json()}))
+    size = 0.001 if unit == "share" else 1.0
+    frames = replace(
+        done,
+        study=replace(done.study, facts={**done.study.facts, "measure": measure.as_json()}),
+        records=done.records.assign(value=size * done.records["value"]),
+    )
     assert frames.metric == measure
     scores, sign = scores_of(frames, ALL_LABELS), 1 if higher else -1
     expected = {
-        f"{method} from {source}" if source else method: [value + seed / 4 for seed in range(4)]
+        f"{method} from {source}" if source else method: [size * (value + seed / 4) for seed in range(4)]
         for (method, source), value in TRUE.items()
     }
     for name, values in zip(scores.arms, scores.values, strict=True):
@@ -74,8 +83,8 @@ def test_points_are_more_where_better(done: StudyFrames, higher: bool, unit: str
     assert summary.verdict.outcomes == {ALL_LABELS: "helps" if higher else "no"}
     means = summary.table.set_index(["method", "source"])["mean"]
     for arm, value in TRUE.items():
-        assert means[arm] == pytest.approx(value + 0.375)
-    assert measure.level(scale * sign * 170.375) == shown
+        assert means[arm] == pytest.approx(size * (value + 0.375))
+    assert measure.level(scale * sign * size * 170.375) == shown
     assert shown in "\n".join(summary.verdict.lines)
     assert list(summary.arms) == sorted(summary.arms, key=lambda arm: -sign * TRUE[arm[1], arm[0]])
 
@@ -97,15 +106,42 @@ def test_what_is_done_is_not_done_again_and_another_measure_takes_no_run(folder:
     assert ran(folder) == 15 + 4
 
 
-def test_a_score_that_no_run_has_left_is_named_with_those_that_there_are(folder: Path) -> None:
-    file = study_file(folder)
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        ({"r.json:a": "r.json:accuracy"}, ["12 of 12", "no 'accuracy'", "all left a:"]),
+        ({"r.json:a": "r.json:b"}, ["8 of 12", "no 'b'", "all left a:"]),
+        ({"shell = true": 'shell = true\nunit = "share"'}, ["12 of 12", "'a'", "0 to 1", "unit"]),
+    ],
+)
+def test_runs_that_have_not_left_what_the_study_is_judged_by_now_are_refused(
+    folder: Path, now: dict[str, str], words: list[str]
+) -> None:
+    file = study_file(
+        folder, f"{SCORES}; case '{{source}}' in far) sed -i 's/}}}}/,\"b\":1}}}}/' {{out}}/r.json;; esac"
+    )
     assert call("run", file, "-q")[0] == 0
-    file.write_text(file.read_text().replace("r.json:a", "r.json:accuracy"))
+    for before, after in now.items():
+        file.write_text(file.read_text().replace(before, after))
     assert call("run", file, "-q")[0] == 0
     code, said = call("report", file, "--out", folder / "page.html")
     assert code != 0
-    assert "none has left 'accuracy'" in said
-    assert "there are a;" in said
+    for word in words:
+        assert word in said
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("r.json:a", "r.json:b"), ("shell = true", 'shell = true\nbetter = "lower"'), ("", ""), ("seeds = 4", "seeds=4")],
+)
+def test_a_file_that_asks_for_another_score_than_the_study_is_judged_by_is_noted(
+    folder: Path, before: str, after: str
+) -> None:
+    file = study_file(folder)
+    assert call("run", file, "-q")[0] == 0
+    file.write_text(file.read_text().replace(before, after))
+    for asked in (["status", file], ["report", file, "--out", folder / "page.html"]):
+        assert ("asks for another metric" in call(*asked)[1]) is (before in ("r.json:a", "shell = true"))
 
 
 def test_all_outlets_show_such_a_study(folder: Path) -> None:
@@ -146,9 +182,12 @@ def test_a_race_begins_with_what_is_cheap_and_leaves_out_what_is_dear(folder: Pa
     assert n_seeds["slow", "near"] == 1
     assert n_seeds["tuned", "near"] >= 3
     assert open_result(file).verdict.outcomes == {0: "helps"}
+    assert json.loads(call("status", file, "--json")[1])["result"]["file"] is None  # nothing was edited
+    file.write_text(file.read_text().replace("seeds = 4", "seeds = 5"))
+    assert json.loads(call("status", file, "--json")[1])["result"]["file"]["dropped"] == 0
 
 
-def test_a_changed_script_is_run_again_and_a_planned_one_is_refused(folder: Path) -> None:
+def test_a_changed_script_is_run_again(folder: Path) -> None:
     script = SCORES.replace("{{", "{").replace("}}", "}")
     for place, name in enumerate(("source", "base", "seed", "out"), start=1):
         script = script.replace(f"{{{name}}}", f"${place}")
@@ -165,12 +204,37 @@ def test_a_changed_script_is_run_again_and_a_planned_one_is_refused(folder: Path
     assert ran(folder) == 24
 
 
+def test_a_new_store_makes_its_runs_anew(folder: Path) -> None:
+    """What an earlier one has left in its folder was made with data that nobody has looked at."""
+    file = study_file(folder, COUNTED, engine='keep = "all"')
+    assert call("run", file, "-q")[0] == 0
+    assert len(list(folder.glob("runs/*/*.run"))) == 12
+    for old in folder.glob("runs/shells.sqlite*"):
+        old.unlink()
+    assert call("run", file, "-q")[0] == 0
+    assert ran(folder) == 24
+    assert len(list(folder.glob("runs/*/*.run"))) == 12
+
+
+def test_a_file_that_has_changed_since_the_plan_is_refused(folder: Path) -> None:
+    """Whether the command names it, a Python file imports it, or the study file names it."""
+    read = {"train.sh": "", "train.py": "import part", "part.py": "", "data.csv": ""}
+    for name, text in read.items():
+        (folder / name).write_text(text)
+    file = study_file(folder, f"{COUNTED}; : train.sh train.py", run='files = ["*.csv"]')
+    with Store.open(folder / "shells.sqlite") as store:
+        plan_into(plan_commands(read_commands(file)), store)
+        for name, text in read.items():
+            (folder / name).write_text(f"{text}\n# changed")
+            share = work_on("shells", store, engine=EngineSettings(workers=0), limits=Limits(cells=1))
+            assert (share.done, share.failed) == (0, 1), name
+            (folder / name).write_text(text)
+        assert ran(folder) == 0
+        assert work_on("shells", store, engine=EngineSettings(workers=0)).done == 12 - len(read)
+
+
 def test_a_command_of_a_store_is_not_run_but_by_the_name_of_its_file(folder: Path) -> None:
     file = study_file(folder, COUNTED)
-    from transferscope.study.commands.plan import plan_commands
-    from transferscope.study.commands.settings import read_commands
-    from transferscope.study.run import plan_into
-
     (folder / "runs").mkdir()
     with Store.open(folder / "runs/shells.sqlite") as store:
         plan_into(plan_commands(read_commands(file)), store)
@@ -189,13 +253,21 @@ def test_a_command_of_a_store_is_not_run_but_by_the_name_of_its_file(folder: Pat
 
 
 @pytest.mark.parametrize(
-    ("lengths", "covers"), [((40, 40), "seeds and test examples"), ((40, 41), "seeds"), ((), "seeds")]
+    ("lengths", "mean", "covers"),
+    [
+        ((40, 40), None, "seeds and test examples"),
+        ((40, 41), None, "seeds"),
+        ((), None, "seeds"),
+        ((40, 40), 0.5, "seeds"),  # of the score that the study was judged by before
+    ],
 )
 def test_what_each_example_adds_lets_claims_cover_other_examples(
-    done: StudyFrames, lengths: tuple[int, ...], covers: str
+    done: StudyFrames, lengths: tuple[int, ...], mean: float | None, covers: str
 ) -> None:
     rng = np.random.default_rng(0)
     sizes = [lengths[i % len(lengths)] for i in range(len(done.method_cells))] if lengths else []
-    added = {key: rng.normal(size=n) for key, n in zip(done.method_cells["key"], sizes, strict=False)}
+    scores = done.final("a").set_index("key")["value"]
+    drawn = {key: rng.normal(size=n) for key, n in zip(done.method_cells["key"], sizes, strict=False)}
+    added = {key: one - one.mean() + (scores[key] if mean is None else mean) for key, one in drawn.items()}
     decided = decisions(replace(done, predictions=added))
     assert decided[ALL_LABELS].covers == covers

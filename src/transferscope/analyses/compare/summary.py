@@ -24,6 +24,7 @@ from transferscope.statements import Statement, state
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import StudyFrames, read_study
+from transferscope.study.named_measure import NamedMeasure
 from transferscope.wording import counted, listed
 
 MOST_IN_A_SENTENCE = 12
@@ -106,10 +107,12 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     """`summarise` for a study that was read already.
 
     Raises:
-        StoreError: The study has no result yet.
+        StoreError: The study has no result yet, or is judged by a number now that its runs have not left so.
     """
     decided = decisions(frames)
     comparisons = compare_arms(frames, decided)
+    if isinstance(frames.metric, NamedMeasure):
+        _check_scores(frames, frames.metric)
     if not comparisons:
         raise StoreError(_why_empty(frames))
     beware = _cautions(frames)
@@ -217,16 +220,29 @@ def _ends(interval: Interval | None) -> tuple[float, float]:
     return (interval.low, interval.high) if interval else (np.nan, np.nan)
 
 
+def _check_scores(frames: StudyFrames, measure: NamedMeasure) -> None:
+    """Refuse runs that ended well when the study was judged by another number, or in another unit."""
+    done = frames.cells["key"].where((frames.cells["role"] == "method") & (frames.cells["state"] == "done"))
+    values = frames.final_values(measure.headline)[done.notna()]
+    runs = f"{counted(len(values), 'run')} of the study {frames.study.name!r} left"
+    if lacking := int(np.isnan(values).sum()):
+        kept = frames.records[frames.records["key"].isin(done)].groupby("name", sort=False)["key"].nunique()
+        in_all = list(kept.index[kept == len(values)][:20])
+        raise StoreError(
+            f"{lacking} of {runs} no {measure.record!r}, which it is judged by; "
+            f"all left {listed(in_all) or 'no number'}: name one of these in its file"
+        )
+    low, high = measure.bounds
+    if (outside := values[(values < low) | (values > high)]).size:
+        raise StoreError(
+            f"{outside.size} of {runs} {measure.record!r} outside {low:g} to {high:g}, as {outside[0]:g}, "
+            "where a share is; give another unit in its file"
+        )
+
+
 def _why_empty(frames: StudyFrames) -> str:
     name = frames.study.name
     failures = frames.cells[frames.cells["state"] == "failed"]
-    done = frames.method_cells["key"][frames.method_cells["state"] == "done"]
-    if len(done):
-        known = frames.records.loc[frames.records["key"].isin(done), "name"].unique()
-        return (
-            f"{counted(len(done), 'run')} of the study {name!r} are done and none has left {frames.metric.record!r}, "
-            f"which it is judged by: there are {listed(list(map(str, known[:20])))}; name one of these in its file"
-        )
     if failures.empty:
         return (
             f"the study {name!r} has no finished run of any method yet: run `transferscope run` on its study file first"

@@ -12,7 +12,7 @@ from jaxtyping import Float
 
 from transferscope.analyses.columns import ARM_NAMES, SEED_NAMES, Role, better_of, columns_by_role
 from transferscope.analyses.plan.measurements import MEASURE_COLUMNS, check_one_measure
-from transferscope.analyses.results.by_example import example_scores
+from transferscope.analyses.results.by_example import read_example_scores
 from transferscope.analyses.scaling.checks import REPEATS, words_in
 from transferscope.analyses.scaling.measurements import FALLING, RISING, Better
 from transferscope.data.arrays import check_spellings
@@ -57,7 +57,7 @@ class RunColumns:
         labels: The number of labelled target examples.
         cost: Seconds of a run.
         state: Whether a run has failed.
-        predictions: A file of each run with what it gave for every test example (`by_example.example_scores`).
+        predictions: A file of each run with what it gave for every test example (`by_example.read_example_scores`).
         metric: The column of scores, or, in a table with a column of measures, one of these.
         better: Which scores are better; None to tell by the name of the measure.
         unit: Of the scores: "share" for a share of 1, "%", or any other; None to tell by their size.
@@ -433,7 +433,7 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
             path = folder / named
         else:
             continue
-        found[place] = example_scores(path, float(row["score"]), runs.measure.name)
+        found[place] = read_example_scores(path, float(row["score"]), runs.measure.name)
     for (_, one), (at, other) in pairwise(found.items()):
         if len(one) != len(other):
             arm = str(Arm(rows["method"][at], rows["source"][at]))

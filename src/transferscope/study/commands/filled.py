@@ -1,6 +1,7 @@
 """A command with its placeholders: what a cell of it holds, how it is filled in, and which files it names."""
 
 import hashlib
+import itertools
 import json
 import shlex
 import string
@@ -12,11 +13,14 @@ from typing import Any, Self
 
 from transferscope.errors import MissingDataError, SettingsError
 from transferscope.files import require_regular
+from transferscope.user_code import files_of
 
 OWN = ("labels", "seed", "out")
 """Placeholders that the engine fills, beside {source} and those of the arms."""
 
 Value = str | int | float
+
+_LONGEST_PATH = 4096  # of Linux, in bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class Job:
     Attributes:
         values: What fills them, but for `OWN`; "source" is "" for an arm without one.
         shell: Whether /bin/sh reads the command; otherwise it is split into words, which are filled one by one.
-        files: SHA-256 of the files that it names, by the names, seen from the folder.
+        files: SHA-256 of the files that it reads, as far as they are known, by their names seen from the folder.
         score: "FILE:KEY" of the score.
         is_share: Whether the score is to be between 0 and 1.
         predictions: File with what each test example adds; None for none.
@@ -71,11 +75,29 @@ class Job:
             return ["/bin/sh", "-c", self.command.format_map(quoted)]
         return [word.format_map(values) for word in shlex.split(self.command)]
 
-    def named(self, words: list[str]) -> list[str]:
-        """The words of a filled command that are files, whole or behind "=", seen from the folder."""
+    def check_quotes(self) -> None:
+        """Refuse, with a SettingsError, placeholders in quotes that end where those begin which a shell needs."""
+        own = {"labels": 1, "seed": 0, "out": "out"}
+        quoted, bare = (
+            _words_of_shell(self.command.format_map({name: kind(value) for name, value in self.values.items()} | own))
+            for kind in (_TwoWords, _OneSign)
+        )
+        if self.shell and quoted != [word.translate({ord("\ue000"): "a b", ord("\ue001"): ""}) for word in bare]:
+            raise SettingsError("a placeholder stands in quotes; leave them out, for a shell gets values in quotes")
+
+    def named(self, words: list[str]) -> list[tuple[str, str]]:
+        """The files among the words of a filled command, whole, behind "=", or as a module behind "-m".
+
+        Returns:
+            Each with the folder that Python would look for its modules in, both seen from the folder of the job.
+        """
         parts = _words_of_shell(words[-1]) if self.shell else words
         possible = dict.fromkeys(one for word in parts for one in (word, word.rpartition("=")[2]) if one)
-        return [one for one in possible if len(one) < 4096 and is_file(Path(self.folder, one))]
+        named = [(one, str(Path(one).parent)) for one in possible]
+        for option, module in itertools.pairwise(parts):
+            start = module.replace(".", "/")
+            named += [(f"{start}.py", "."), (f"{start}/__main__.py", ".")] if option == "-m" else []
+        return [one for one in named if len(one[0]) < _LONGEST_PATH and is_file(Path(self.folder, one[0]))]
 
 
 class _Quoted:
@@ -86,6 +108,22 @@ class _Quoted:
 
     def __format__(self, spec: str) -> str:
         return shlex.quote(format(self._value, spec))
+
+
+class _TwoWords(_Quoted):
+    """The same, with two words for every value that needs quotes."""
+
+    def __format__(self, spec: str) -> str:
+        text = format(self._value, spec)
+        return shlex.quote("a b" if text and shlex.quote(text) != text else text)
+
+
+class _OneSign(_Quoted):
+    """The same without quotes: a sign of its own for the two words, and one for no text."""
+
+    def __format__(self, spec: str) -> str:
+        text = format(self._value, spec)
+        return text if text and shlex.quote(text) == text else "\ue000" if text else "\ue001"
 
 
 def _words_of_shell(command: str) -> list[str]:
@@ -124,6 +162,15 @@ def placeholders(command: str) -> set[str]:
             f"command = {command!r} cannot be filled in ({error}); write {{name}} for a placeholder and {{{{ }}}} "
             "for a brace"
         ) from error
+    return found
+
+
+def digests_of(folder: Path, name: str, beside: str) -> dict[str, str]:
+    """SHA-256 of a file by its name, and with a Python file of those that it imports from beside it, or from below."""
+    found, top = {name: digest_of(folder / name)}, folder / beside
+    if name.endswith(".py"):
+        imported = (path.relative_to(top) for path in files_of(folder / name, top) if path.is_relative_to(top))
+        found |= {str(beside / one): digest_of(top / one) for one in imported}
     return found
 
 

@@ -1,13 +1,15 @@
 """From a study of commands to its cells."""
 
+from collections import ChainMap
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
 from transferscope.errors import MissingDataError, SettingsError
 from transferscope.store import PlannedCell, StudyRow
-from transferscope.study.commands.filled import digest_of
+from transferscope.study.commands.filled import digest_of, digests_of
 from transferscope.study.commands.settings import CommandSpec
 from transferscope.study.facts import surroundings
 from transferscope.study.plan import StudyPlan, cell_key, shared_digest
@@ -34,8 +36,8 @@ def plan_commands(spec: CommandSpec) -> StudyPlan:
 def command_cells(spec: CommandSpec) -> list[PlannedCell]:
     """One cell for each seed, arm and number of labels, in this order.
 
-    The key of a run is that of its filled command and of the content of the files that it names. What is read of its
-    result belongs to the study, and not to the run.
+    The key of a run is that of its filled command and of the content of the files that it names, with what Python files
+    among them import. What is read of its result belongs to the study, and not to the run.
 
     Raises:
         MissingDataError: A pattern of `files` has no file.
@@ -44,18 +46,18 @@ def command_cells(spec: CommandSpec) -> list[PlannedCell]:
     further = _further(spec, folder)
     result = [spec.run.score.partition(":")[0], spec.run.predictions]
     runs = list(product(spec.seeds, spec.run.labels or (ALL_LABELS,)))
+    read = cache(partial(digests_of, folder))
     found: dict[int, list[PlannedCell]] = {seed: [] for seed in spec.seeds}
     for arm in spec.arms:
-        words = {(seed, n): arm.job.words({"seed": seed, "n_target": n}, out="{out}") for seed, n in runs}
-        named = {run: arm.job.named(one) for run, one in words.items()}
-        files = {name: digest_of(folder / name) for names in named.values() for name in names}
-        payload = replace(arm.job, files=files | further).as_payload()
         for seed, n_target in runs:
+            words = arm.job.words({"seed": seed, "n_target": n_target}, out="{out}")
+            files = ChainMap(further, *(read(*named) for named in arm.job.named(words)))
+            job = replace(arm.job, files=dict(files))
             parts = {
                 "role": "command",
                 "version": VERSION,
-                "command": words[seed, n_target],
-                "files": {name: files[name] for name in named[seed, n_target]} | further,
+                "command": words,
+                "files": job.files,
                 "result": result,
             }
             labels = {
@@ -66,7 +68,7 @@ def command_cells(spec: CommandSpec) -> list[PlannedCell]:
                 "seed": seed,
             }
             key = cell_key(shared_digest(parts), seed=seed, n_target=n_target)
-            found[seed].append(PlannedCell(key, "command", labels, payload))
+            found[seed].append(PlannedCell(key, "command", labels, job.as_payload()))
     return [cell for cells in found.values() for cell in cells]
 
 

@@ -52,9 +52,8 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     job = Job.from_payload(cell.payload)
     with consent.reading():
         consent.require("command", job.reference)
-    words = job.words(cell.labels, out="{out}")
-    for name in job.named(words):
-        if name in job.files and digest_of(Path(job.folder, name)) != job.files[name]:
+    for name, digest in job.files.items():
+        if digest_of(Path(job.folder, name)) != digest:
             raise CorruptDataError(
                 f"{name} has changed since the study was planned; run the study file again; a command that writes "
                 "it should write into its folder {out}"

@@ -14,6 +14,7 @@ from transferscope.estimate import Estimate
 from transferscope.files import require_regular
 from transferscope.records import Record
 from transferscope.study.context import RunFailed
+from transferscope.study.example_scores import example_scores
 
 MOST_NUMBERS = 500
 """Numbers of a result that are kept; the score is one of them, whichever it is."""
@@ -94,9 +95,7 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
     """What each test example adds to the score of a run: the mean is the score.
 
     Args:
-        name: A CSV file in the run's folder with a heading. Its column "score" says it; without one it is 1 where the
-            columns "prediction" and "label" are the same text and 0 where not. The order of the examples is that of
-            all runs.
+        name: A CSV file in the run's folder with a heading, whose columns `example_scores` reads.
 
     Raises:
         RunFailed: There is no such file or column, or its mean is another number than the score.
@@ -106,25 +105,10 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
     try:
         require_regular(out / name, "a CSV file")
         table = pd.read_csv(out / name, dtype=str, keep_default_na=False)
+        return example_scores({str(key): table[key] for key in table}, score, place=name, tolerance=1e-3)
     except FileNotFoundError:
         raise RunFailed(f"it wrote no {name} into its folder {{out}}") from None
-    except (DataError, OSError, ValueError) as error:
+    except DataError as error:
+        raise RunFailed(str(error)) from error
+    except (OSError, ValueError) as error:
         raise RunFailed(f"{name} is no CSV file ({error})") from error
-    if "score" in table:
-        found = pd.to_numeric(table["score"], errors="coerce").to_numpy(dtype=np.float64)
-    elif {"prediction", "label"} <= set(table):
-        found = (table["prediction"] == table["label"]).to_numpy(dtype=np.float64)
-    else:
-        raise RunFailed(
-            f"{name} has the columns {', '.join(map(str, table.columns))}; expected prediction and label, or score, "
-            "which says what each test example adds to the score"
-        )
-    if not len(found) or not np.isfinite(found).all():
-        raise RunFailed(f"{name} has {'no row' if not len(found) else 'scores that are no numbers'}")
-    mean = float(found.mean())
-    if not any(math.isclose(factor * mean, score, rel_tol=1e-3, abs_tol=1e-6) for factor in (1.0, 100.0)):
-        raise RunFailed(
-            f"the examples of {name} have the mean {mean:.6g} and the score is {score:.6g}; give a column score whose "
-            "mean is the score, or leave predictions out"
-        )
-    return found * (score / mean if mean else 1.0)

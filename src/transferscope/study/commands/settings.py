@@ -10,21 +10,18 @@ from typing import Any, Literal
 
 from transferscope import consent
 from transferscope.errors import SettingsError
-from transferscope.files import expanded
 from transferscope.records import Count, check_settings
 from transferscope.store import without_password
 from transferscope.study.commands.filled import OWN, Job, is_file, placeholders
 from transferscope.study.named_measure import NamedMeasure
-from transferscope.study.places import default_store, read_toml, store_of
+from transferscope.study.places import default_store, read_toml
 from transferscope.study.settings import EngineSettings, RaceSettings, TrackSettings, check_distinct
-from transferscope.study.spec import read_header
+from transferscope.study.spec import LONGEST_NAME, check_names, places_seen_from, read_header
 from transferscope.study.tables import Mistakes, read_table
 from transferscope.wording import candidate_words
 
 TABLES = ("run", "arms", "engine", "race", "track")
 """The tables of such a study file."""
-
-_LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,8 @@ class RunSettings:
             too; without it for this test set.
         files: Further files that runs depend on, beside those that the command names, as in ["*.py", "data/*.csv"]:
             after a change of any, runs are made again.
-        shell: Whether a shell reads the command, so that pipes and variables work; values are quoted for it.
+        shell: Whether a shell reads the command, so that pipes and variables work; it gets values in quotes, so write
+            placeholders without.
     """
 
     score: str
@@ -74,8 +72,8 @@ class RunSettings:
             )
         check_distinct(labels=self.labels)
         for setting, text in (("unit", self.unit), ("name", self.name or "")):
-            if not text.isprintable() or len(text) > _LONGEST_NAME:
-                raise SettingsError(f"{setting} = {text[:_LONGEST_NAME]!r}; expected a short text that can be printed")
+            if not text.isprintable() or len(text) > LONGEST_NAME:
+                raise SettingsError(f"{setting} = {text[:LONGEST_NAME]!r}; expected a short text that can be printed")
 
     @property
     def measure(self) -> NamedMeasure:
@@ -160,17 +158,7 @@ def read_commands(path: Path) -> CommandSpec:
     spec = parse_commands(read_toml(path), folder=path.parent.absolute(), place=str(path))
     for arm in spec.arms:
         consent.allow(arm.job.reference)
-    track = spec.track
-    if track is not None:
-        folder_or_address = None if track.mlflow is None else store_of(path, track.mlflow)
-        events = None if track.tensorboard is None else str(path.parent / expanded(track.tensorboard))
-        track = replace(track, mlflow=folder_or_address, tensorboard=events)
-    return replace(
-        spec,
-        track=track,
-        store=store_of(path, spec.store),
-        files=None if spec.files is None else str((path.parent / expanded(spec.files)).absolute()),
-    )
+    return replace(spec, **places_seen_from(path, store=spec.store, files=spec.files, track=spec.track))
 
 
 def parse_commands(tables: Mapping[str, Any], *, folder: Path, place: str = "the study") -> CommandSpec:
@@ -203,6 +191,7 @@ def parse_commands(tables: Mapping[str, Any], *, folder: Path, place: str = "the
     if not isinstance(found, Mapping) or not found:
         mistakes.add("there are no arms; add a table for each, as in [arms.NAME]")
         found = {}
+    check_names("arms", found, mistakes)
     arms: list[CommandArm] = []
     for name, table in found.items() if run is not None else ():
         assert run is not None
@@ -222,9 +211,6 @@ def parse_commands(tables: Mapping[str, Any], *, folder: Path, place: str = "the
 def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mistakes) -> Iterator[CommandArm]:
     """The arms of one table: one for each combination of the values that are lists."""
     where = f"[arms.{name}]"
-    if not name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
-        mistakes.add(f"[arms] has a table named {name[:_LONGEST_NAME]!r}; expected a short name that can be printed")
-        return
     if not isinstance(table, Mapping):
         mistakes.add(f"{where} is {table!r}; write a line {where}, and its values below it")
         return
@@ -269,6 +255,7 @@ def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mi
         )
         try:
             job.words({"n_target": 1, "seed": 0}, out="out")
+            job.check_quotes()
         except (ValueError, KeyError, TypeError) as error:
             mistakes.add(f"{where} its command cannot be filled in: {error}")
             return
@@ -287,7 +274,7 @@ def _check_program(command: str, folder: Path, *, shell: bool) -> None:
     if not placeholders(program) and shutil.which(program) is None and shutil.which(str(folder / program)) is None:
         hint = "make it executable (chmod +x)" if is_file(folder / program) else "give its path"
         raise SettingsError(
-            f"command begins with {program[:_LONGEST_NAME]!r}, which is no program on the PATH of this machine; {hint}"
+            f"command begins with {program[:LONGEST_NAME]!r}, which is no program on the PATH of this machine; {hint}"
         )
 
 

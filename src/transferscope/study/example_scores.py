@@ -1,0 +1,62 @@
+"""What each test example gives to the score of a run, from its prediction and label or its own score."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from transferscope.errors import DataError
+from transferscope.wording import listed
+
+
+def example_scores(
+    columns: Mapping[str, Any],
+    score: float,
+    *,
+    place: str,
+    tolerance: float,
+    error: Literal["squared", "absolute"] | None = None,
+) -> Float[np.ndarray, " N"]:
+    """What each test example gives to a score, whose mean is the score.
+
+    Args:
+        columns: Of the examples, in an order that all runs share: "score", or "prediction" and "label". Of these the
+            score is 1 where both are the same text and 0 otherwise, or their `error`.
+        score: The score of the run, as a share or in percent.
+        place: The file, for messages.
+        tolerance: Greatest difference of mean and score, as a share of these.
+
+    Raises:
+        DataError: They are something else, or their mean is another number than the score.
+    """
+    import pandas as pd
+
+    if "score" in columns:
+        found = pd.to_numeric(pd.Series(columns["score"]), errors="coerce").to_numpy(dtype=np.float64)
+    elif {"prediction", "label"} <= set(columns):
+        prediction, label = pd.Series(columns["prediction"]), pd.Series(columns["label"])
+        if len(prediction) != len(label):
+            raise DataError(f"{place} has {len(prediction)} predictions and {len(label)} labels; expected as many")
+        if error is None:
+            found = (prediction.astype(str) == label.astype(str)).to_numpy(dtype=np.float64)
+        else:
+            apart = pd.to_numeric(prediction, errors="coerce") - pd.to_numeric(label, errors="coerce")
+            found = (apart**2 if error == "squared" else apart.abs()).to_numpy(dtype=np.float64)
+    else:
+        raise DataError(
+            f"{place} holds {listed(list(map(str, columns)))}; expected prediction and label, or score, "
+            "which says what each test example gives to the score"
+        )
+    if len(found) < 2 or not np.isfinite(found).all():
+        raise DataError(
+            f"{place} has scores that are no numbers, or fewer than two; expected one for each test example"
+        )
+    mean = float(found.mean())
+    if not any(math.isclose(factor * mean, score, rel_tol=tolerance, abs_tol=1e-6) for factor in (1.0, 100.0)):
+        raise DataError(
+            f"the examples of {place} have the mean {mean:.6g} and the score of the run is {score:.6g}; give a column "
+            "score whose mean is the score, or leave predictions out"
+        )
+    return found * (score / mean if mean else 1.0)
