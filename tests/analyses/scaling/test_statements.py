@@ -124,10 +124,29 @@ def test_a_budget_of_compute_is_answered_in_parameters_and_tokens(loss: str) -> 
     assert ((rates["low"] < [a, b]) & (rates["high"] > [a, b])).all()
 
 
+def test_the_sizes_that_are_asked_for_are_answered_of_every_curve() -> None:
+    n, question = np.tile(SIZES, 2), Question(at=((3000.0,), (4 * SIZES.max(),)))
+    result = result_of(n, np.concatenate([STEEP, STEEP + 0.1]), question, data=np.repeat(["a", "b"], len(SIZES)))
+    asked = [one.facts for one in statements(result.analysis) if one.kind == "forecast at"]
+    for facts, size, beyond in zip(asked, (3000.0, 4 * SIZES.max()), (False, True), strict=True):
+        assert (facts["n"], facts["beyond"]) == (size, beyond)
+        assert facts["error"] == pytest.approx(3.0 * size**-0.4 + 0.05, rel=0.05)
+    (table,) = result.shown_tables()
+    assert [len(row) for row in table.rows] == 2 * [len(table.columns)] == [7, 7]
+
+
+def test_sizes_over_both_are_not_answered_by_curves_and_a_note_says_so() -> None:
+    frame = pd.DataFrame({"n": [1, 2, 4] * 2, "s": [10] * 3 + [20] * 3, "error": [0.5, 0.4, 0.35, 0.4, 0.3, 0.25]})
+    result = scaling(frame, Question(at=((8, 20),)), columns=Columns(finetune_size="s"))
+    assert not any(one.kind == "forecast at" for one in statements(result.analysis))
+    assert any("takes laws over both sizes" in note for note in result.analysis.notes)
+
+
 @pytest.mark.parametrize(
     ("question", "frame", "sentence"),
     [
         (Question(at=((1e3,),)), "compute", "--at 1000 has 1 sizes and the table 2"),
+        (Question(at=((SIZES.min() / 10,),)), "curve", "is below the smallest measured one"),
         (Question(at=((1e3, 1e4),)), "curve", "--at 1000,10000 has 2 sizes and the table 1"),
         (Question(costs=Formula()), "curve", "is one of parameters and tokens"),
         (Question(budget=10.0), "curve", "was given without costs"),

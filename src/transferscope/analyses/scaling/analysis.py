@@ -133,7 +133,9 @@ def analyse(
         notes = tuple(dict.fromkeys((*hints(groups, question), *notes, *_on_data(groups, ()))))
         return Analysis(question, measure, (), "", (), surfaces, compute, notes)
     curves = by_finetune_size(groups) if over_both else dict(groups)
-    question = replace(question, budget=None) if over_both else affordable(question, groups)
+    if over_both and question.at:
+        notes = (*notes, "nothing was predicted at the sizes that were asked for, which takes laws over both sizes")
+    question = replace(question, budget=None, at=()) if over_both else affordable(question, groups)
     together = _together(curves)
     analysed = tuple(_curve(name, data, together, question) for name, data in curves.items())
     left_out = _not_falling(together, curves)

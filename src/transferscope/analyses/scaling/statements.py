@@ -115,6 +115,7 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         if run is not None and decision.falls and decision.scenario != "reached":
             yield _next_run(run, ahead, ("n",))
         yield far
+    yield from _asked(curve, named)
     yield from _rising(data)
     if (other := _variant(analysis)) is not None:
         yield other
@@ -122,6 +123,22 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         yield state("few sizes", sizes=data.n_distinct, enough=ENOUGH)
     for caution in analysis.cautions:
         yield state("caution", text=caution)
+
+
+def _asked(curve: CurveAnalysis, named: str) -> Iterator[Statement]:
+    asked = curve.asked
+    for place, n in enumerate([] if asked is None else asked.sizes):
+        assert asked is not None
+        low, high = float(asked.low[place]), float(asked.high[place])
+        yield state(
+            "forecast at",
+            group=named,
+            n=float(n),
+            s=None,
+            error=float(asked.predicted[place]),
+            interval=None if asked.status == "too_few" else (low, high),
+            beyond=bool(n > curve.observations.sizes.max()),
+        )
 
 
 def _decided(decision: Decision, curve: str) -> Statement:

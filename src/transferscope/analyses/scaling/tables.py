@@ -36,6 +36,9 @@ def _curves(analysis: Analysis) -> Table:
         Column("Largest n", "The largest pre-training size that was measured, and what was measured there"),
         *(Column(f"At {times} n", f"Forecast at {times} times that size, with its 90 % interval") for times in (2, 4)),
     ]
+    columns += [
+        Column(f"At {number(n)}", "Forecast at this size, with its 90 % interval") for (n,) in analysis.question.at
+    ]
     if wanted is not None:
         columns.append(Column(f"Reaches {shown(wanted)}", "With the probability that the largest feasible size does"))
     rows = tuple(tuple(_curve_row(analysis, curve, len(columns))) for curve in analysis.curves)
@@ -52,10 +55,12 @@ def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator
         yield from (Cell("too few points") if place == 3 else Cell("") for place in range(3, width))
         return
     forecast, decision = curve.advice.forecast, curve.advice.decision
-    for place in (0, 1):
-        low, high = float(forecast.low[place]), float(forecast.high[place])
+    shown = [(forecast, 0), (forecast, 1)]
+    shown += [] if curve.asked is None else [(curve.asked, place) for place in range(len(curve.asked.sizes))]
+    for ahead, place in shown:
+        low, high = float(ahead.low[place]), float(ahead.high[place])
         within = measure.ends(low, high) if math.isfinite(low) else "no interval"
-        yield Cell(measure.shown(float(forecast.predicted[place])), within)
+        yield Cell(measure.shown(float(ahead.predicted[place])), within)
     if decision is not None:
         falls = decision.falls or decision.scenario == "reached"
         chance = "" if decision.scenario == "reached" else f"{100 * decision.feasible:.0f} %"
