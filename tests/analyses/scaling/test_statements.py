@@ -142,6 +142,23 @@ def test_sizes_over_both_are_not_answered_by_curves_and_a_note_says_so() -> None
     assert any("takes laws over both sizes" in note for note in result.analysis.notes)
 
 
+def test_accuracies_over_parameters_and_tokens_are_answered_as_accuracies() -> None:
+    """A quality of 1 - loss / 8 has the optimum of the loss, and falls nowhere."""
+    frame = language_models()
+    quality = frame.assign(accuracy=1 - frame["loss"] / 8).drop(columns="loss")
+    question = Question(budget=1e22, at=((1e9, 1e10),))
+    scored, lost = scaling(quality, question), scaling(frame, question)
+    found, same = ({one.kind: one.facts for one in statements(one.analysis)} for one in (scored, lost))
+    assert 8 * found["forecast at"]["error"] == pytest.approx(same["forecast at"]["error"], rel=0.01)
+    said = str(scored.verdict) + str(scored.shown_tables()[0])
+    assert " %" in said
+    assert "loss" not in said.lower()
+    (picture,) = (one for section in scored.sections() for one in section.figures)
+    assert 50 < picture.data["value"].max() < 100
+    drawn = np.concatenate([np.asarray(line.get_ydata()) for line in picture.canvas.axes[0].lines])
+    assert 100 * (1 - frame["loss"].max() / 8) - 5 < drawn.min() < drawn.max() < 100
+
+
 @pytest.mark.parametrize(
     ("question", "frame", "sentence"),
     [

@@ -124,9 +124,9 @@ def _budgets(analysis: Analysis) -> Table:
         Column("Parameters", "The best number N for that budget, with its 90 % interval"),
         Column("Tokens", "The training tokens D that the rest of the budget pays for"),
         Column("Tokens a parameter"),
-        Column("Loss", "Expected, with its 90 % interval"),
+        Column("Expected", "With its 90 % interval"),
     )
-    return Table(columns, tuple(rows), "What to train for each budget; the first is the largest that was measured")
+    return Table(columns, tuple(rows), "What to train for each budget")
 
 
 def parameters(analysis: Analysis) -> pd.DataFrame:
