@@ -159,6 +159,26 @@ def test_accuracies_over_parameters_and_tokens_are_answered_as_accuracies() -> N
     assert 100 * (1 - frame["loss"].max() / 8) - 5 < drawn.min() < drawn.max() < 100
 
 
+@pytest.mark.parametrize(("names", "of_compute"), [(("n", "s"), False), (("params", "tokens"), True)])
+def test_what_gets_worse_as_both_sizes_grow_is_said_before_any_answer(names: tuple[str, str], of_compute: bool) -> None:
+    n, s = GRID.T
+    frame = pd.DataFrame({names[0]: 1e6 * n, names[1]: 1e6 * s, "error": 5 * n**-0.2 * s**-0.2})
+    columns = Columns(pretrain_size=names[0], finetune_size=names[1])
+    falls, rises = scaling(frame, columns=columns), scaling(frame.assign(error=1 - frame["error"]), columns=columns)
+    assert falls.analysis.compute == rises.analysis.compute == of_compute
+    assert kinds(rises)[0] == "rises over both"
+    assert "rises over both" not in kinds(falls)
+
+
+@pytest.mark.parametrize(("units", "hinted"), [((1.0, 1.0), False), ((1e-6, 1e-9), True), ((1.0, 1e-9), True)])
+def test_parameters_and_tokens_in_millions_and_billions_are_pointed_out(
+    units: tuple[float, float], hinted: bool
+) -> None:
+    frame = language_models()
+    frame[["params", "tokens"]] *= np.array(units)
+    assert any("plain numbers" in note for note in scaling(frame).analysis.notes) == hinted
+
+
 @pytest.mark.parametrize(
     ("question", "frame", "sentence"),
     [

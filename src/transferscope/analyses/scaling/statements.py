@@ -18,7 +18,8 @@ ENOUGH = 5
 """With fewer sizes numbers are called rough: the posterior is then mostly prior."""
 
 RISE = 1.1
-"""The last error over the least one, from which on a curve counts as rising when two sizes lie after the least one."""
+"""The last error over the least one, from which on a curve counts as rising when two sizes lie after the least one.
+Over both sizes: the mean of the larger half of the runs over that of the smaller."""
 
 LITTLE = 0.02
 """Below this share of the variance, a run tells next to nothing."""
@@ -192,6 +193,14 @@ def _rising(data: Observations) -> Iterator[Statement]:
     )
 
 
+def _rising_over_both(data: Observations) -> Iterator[Statement]:
+    """A warning, before any answer, when the error of the larger half of the runs is higher than of the smaller."""
+    errors = data.errors[np.argsort(data.sizes.prod(axis=1), kind="stable")]
+    first, last = (float(half.mean()) for half in (errors[: len(errors) // 2], errors[-(len(errors) // 2) :]))
+    if last >= RISE * first:
+        yield state("rises over both", first=first, last=last)
+
+
 def _means(data: Observations) -> tuple[np.ndarray, np.ndarray]:
     sizes = np.unique(data.sizes[:, 0])
     return sizes, np.array([data.errors[data.sizes[:, 0] == size].mean() for size in sizes])
@@ -233,6 +242,7 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
     """The budget or target that was asked about, else which of the two sizes to double; of the first group."""
     one, question = analysis.surfaces[0], analysis.question
     named = one.name if len(analysis.surfaces) > 1 else ""
+    yield from _rising_over_both(one.surface.observations)
     if one.split is not None:
         yield _plan("split", one.split, named, budget=question.budget)
         if question.target_error is not None:
@@ -306,6 +316,7 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
     one, question = analysis.surfaces[0], analysis.question
     named = one.name if len(analysis.surfaces) > 1 else ""
     largest = one.largest_cost
+    yield from _rising_over_both(one.surface.observations)
     if question.target_error is not None:
         if one.surface.least_error <= question.target_error:
             yield state("reached", curve=named, target=question.target_error)
