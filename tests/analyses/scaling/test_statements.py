@@ -135,9 +135,12 @@ def test_the_sizes_that_are_asked_for_are_answered_of_every_curve() -> None:
     assert [len(row) for row in table.rows] == 2 * [len(table.columns)] == [7, 7]
 
 
-def test_sizes_over_both_are_not_answered_by_curves_and_a_note_says_so() -> None:
-    frame = pd.DataFrame({"n": [1, 2, 4] * 2, "s": [10] * 3 + [20] * 3, "error": [0.5, 0.4, 0.35, 0.4, 0.3, 0.25]})
-    result = scaling(frame, Question(at=((8, 20),)), columns=Columns(finetune_size="s"))
+@pytest.mark.parametrize("names", [("n", "s"), ("params", "tokens")])
+def test_sizes_over_both_are_not_answered_by_curves_and_a_note_says_so(names: tuple[str, str]) -> None:
+    n, s, errors = [1, 2, 4] * 2, [10] * 3 + [20] * 3, [0.5, 0.4, 0.35, 0.4, 0.3, 0.25]
+    frame = pd.DataFrame({names[0]: n, names[1]: s, "error": errors})
+    result = scaling(frame, Question(at=((8, 20),)), columns=Columns(pretrain_size=names[0], finetune_size=names[1]))
+    assert len(result.shown_tables()[0].columns) == 5
     assert not any(one.kind == "forecast at" for one in statements(result.analysis))
     assert any("takes laws over both sizes" in note for note in result.analysis.notes)
 

@@ -129,13 +129,14 @@ def analyse(
     if compute and question.costs is None:
         question = replace(question, costs=Formula())
     surfaces, notes = _surfaces(groups, question, compute=compute, free=free) if over_both else ((), ())
+    if over_both and question.at and not surfaces:
+        question = replace(question, at=())
+        notes = (*notes, "nothing was predicted at the sizes that were asked for, which takes laws over both sizes")
     if surfaces or compute:
         notes = tuple(dict.fromkeys((*hints(groups, question), *notes, *_on_data(groups, ()))))
         return Analysis(question, measure, (), "", (), surfaces, compute, notes)
     curves = by_finetune_size(groups) if over_both else dict(groups)
-    if over_both and question.at:
-        notes = (*notes, "nothing was predicted at the sizes that were asked for, which takes laws over both sizes")
-    question = replace(question, budget=None, at=()) if over_both else affordable(question, groups)
+    question = replace(question, budget=None) if over_both else affordable(question, groups)
     together = _together(curves)
     analysed = tuple(_curve(name, data, together, question) for name, data in curves.items())
     left_out = _not_falling(together, curves)
