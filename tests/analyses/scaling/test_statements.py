@@ -41,6 +41,7 @@ def kinds(result: ScalingResult) -> list[str]:
         (SIZES, np.array([0.5, 0.4, 0.3, 0.28, 0.33, 0.41, 0.5]), None, "forecast", {"rises"}),
         (SIZES[:3], STEEP[:3], None, "forecast", {"few sizes"}),
         (SIZES[:2], STEEP[:2], None, "too few", {"few sizes"}),
+        (SIZES[:2], STEEP[:2], 0.1, "a", {"next run", "too few", "few sizes"}),
         (SIZES[:1], STEEP[:1], None, "no advice", set()),
         (np.append(0.0, SIZES), np.append(0.05, STEEP), 0.01, "no help", {"c", "next run", "forecast"}),
         (np.append(0.0, SIZES), np.append(0.5, STEEP), 0.01, "c", {"next run", "forecast"}),

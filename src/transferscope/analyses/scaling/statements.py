@@ -92,12 +92,13 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
     without, data = data.take(~pretrained), data.take(pretrained)
     errors = _means(data)[1]
     named = curve.name if len(analysis.curves) > 1 else ""
+    few = forecast.status == "too_few"
     ahead = {
-        float(size): (float(error), (float(low), float(high)))
+        float(size): (float(error), None if few else (float(low), float(high)))
         for size, error, low, high in zip(forecast.sizes, forecast.predicted, forecast.low, forecast.high, strict=True)
     }
     far = state(
-        "too few" if forecast.status == "too_few" else "forecast",
+        "too few" if few else "forecast",
         curve=named,
         n=float(forecast.sizes[1]),
         error=float(forecast.predicted[1]),
@@ -161,7 +162,7 @@ def _ends(estimate: Estimate) -> tuple[float, float]:
 
 
 def _next_run(
-    run: NextRun, ahead: Mapping[float, tuple[float, tuple[float, float]]], symbols: tuple[str, ...]
+    run: NextRun, ahead: Mapping[float, tuple[float, tuple[float, float] | None]], symbols: tuple[str, ...]
 ) -> Statement:
     if run.information < LITTLE:
         return state("no next run")
