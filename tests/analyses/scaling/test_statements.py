@@ -205,6 +205,10 @@ def test_accuracies_are_answered_as_accuracies() -> None:
     result, errors = scaling(frame, Question(target_error=0.93)), result_of(SIZES, STEEP, Question(target_error=0.07))
     assert "93.0 %" in str(result.verdict)
     assert "error" not in str(result.verdict)
+    shifted = [frame.assign(data=name, accuracy=frame["accuracy"] - by) for name, by in (("a", 0.1), ("b", 0.0))]
+    several = scaling(pd.concat(shifted), columns=Columns(by=("data",)))
+    assert "variant" in kinds(several)
+    assert not re.search("lower|fall", str(several.verdict))
     forecasts = [statements(one.analysis)[-1].facts["error"] for one in (result, errors)]
     assert forecasts[0] == pytest.approx(forecasts[1])
     picture = next(section for section in result.sections() if section.figures).figures[0]

@@ -156,7 +156,7 @@ def _not_falling(together: HierarchicalFit | None, curves: Mapping[str, Observat
     """A sentence for each curve that is compared with nothing, because its error does not fall."""
     left_out = () if together is None else together.left_out
     return [
-        f"{name}: no law that falls agrees with its points, so its rate and transfer gap are compared with nothing."
+        f"{name}: no law that gets better with n agrees with its points, so it is compared with nothing."
         for name in left_out
         if len(np.unique(curves[name].sizes[:, 0])) > 1
     ]

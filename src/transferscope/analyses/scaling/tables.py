@@ -64,7 +64,7 @@ def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator
     if decision is not None:
         falls = decision.falls or decision.scenario == "reached"
         chance = "" if decision.scenario == "reached" else f"{100 * decision.feasible:.0f} %"
-        yield Cell(_STATUS[decision.scenario] if falls else "does not fall", chance if falls else "")
+        yield Cell(_STATUS[decision.scenario] if falls else "does not get better", chance if falls else "")
 
 
 def _plans(analysis: Analysis) -> Table:
