@@ -4,7 +4,9 @@ from scipy import optimize
 
 from scaling.examples import EXACT, OBJDET, SIZES
 from transferscope.errors import SettingsError
-from transferscope.scaling import bootstrap, fit_law
+from transferscope.scaling import bootstrap, fit_law, fit_surface
+from transferscope.scaling.advice.budget import surface_draws
+from transferscope.scaling.laws import FREE_LAWS
 
 
 def test_draws_agree_with_single_fits_by_scipy() -> None:
@@ -44,3 +46,18 @@ def test_without_a_fit_there_is_nothing_to_resample() -> None:
         "a bootstrap of 10 draws was asked of a fit with status too_few; it takes at least one draw and more "
         "sizes than free parameters"
     )
+
+
+def test_draws_that_no_number_holds_are_left_out() -> None:
+    """Refits to noise can be so steep that their coefficient at one parameter and one token is beyond 1e308."""
+    n, tokens = np.meshgrid([2.5e7, 1e8, 4e8, 1.6e9], [1e7, 3e7, 9e7, 2.7e8])
+    errors = [2.713, 2.066, 3.159, 2.837, 1.517, 2.945, 2.222, 0.851, 1.294, 2.172, 2.250, 1.572, 1.321, 2.041, 0.848]
+    sizes = np.stack([n.ravel(), tokens.ravel()], axis=1)
+    fit = fit_law(sizes, [*errors, 2.059], law=FREE_LAWS["coupled"])
+    drawn = bootstrap(fit, draws=100)
+    assert 50 < len(drawn.theta) == len(drawn.errors) < 100
+    assert np.isfinite(drawn.predict(sizes)).all()
+    surface = fit_surface(*sizes.T, [*errors, 2.059], free=True)
+    draws = surface_draws(surface, per_law=100)
+    assert draws.weights.sum() == pytest.approx(1)
+    assert len(draws.predict(sizes)) == len(draws.weights) == len(draws.noise)
