@@ -37,7 +37,7 @@ def bootstrap(fit: LawFit, *, draws: int = 1000, seed: int = 0) -> Bootstrap:
 
     Args:
         fit: A fit with status "converged" or "max_steps".
-        draws: How many, at least 1; fewer are left where a coefficient is beyond any number in the unit of the sizes.
+        draws: How many, at least 1.
 
     Raises:
         SettingsError: There is no fit to resample, or `draws` is below 1.
@@ -57,9 +57,7 @@ def bootstrap(fit: LawFit, *, draws: int = 1000, seed: int = 0) -> Bootstrap:
         weights=np.repeat(problem.weights, draws, axis=0),
         fixed=None if problem.fixed is None else np.repeat(problem.fixed, draws, axis=0),
     )
-    theta = solve(resampled, QUICK).theta
-    kept = np.isfinite(theta).all(axis=1)
-    return Bootstrap(fit.law, errors[kept], theta[kept])
+    return Bootstrap(fit.law, errors, solve(resampled, QUICK).theta)
 
 
 def _noise(fit: LawFit, draws: int, generator: np.random.Generator) -> Float[np.ndarray, "B m"]:

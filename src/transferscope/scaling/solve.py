@@ -457,8 +457,7 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
     many = replace(scaled, y=scaled.y[rows], weights=scaled.weights[rows], fixed=fixed)
     found = polish(many, start.reshape(-1, n_parameters), effort)
     best = found.cost.reshape(n_rows, n_each).argmin(axis=1) + n_each * np.arange(n_rows)
-    with np.errstate(over="ignore"):  # of a curve so steep that no number holds its coefficient at size 1
-        theta = problem.law.in_unit(found.theta[best], 1 / unit)
+    theta = problem.law.in_unit(found.theta[best], 1 / unit)
     return Solution(theta, found.cost[best], found.converged[best], found.steps[best])
 
 

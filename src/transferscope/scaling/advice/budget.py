@@ -238,11 +238,8 @@ def surface_draws(surface: Surface, *, per_law: int = DRAWS_PER_LAW) -> SurfaceD
     """
     fits = {name: surface.fits[name] for name in surface.weights}
     refits = tuple(bootstrap(fit, draws=per_law) for fit in fits.values())
-    counts = [len(one.theta) for one in refits]
-    weights = np.repeat(
-        [surface.weights[name] / max(count, 1) for name, count in zip(fits, counts, strict=True)], counts
-    )
-    noise = np.repeat([_noise(fit) for fit in fits.values()], counts)
+    weights = np.repeat(np.array([surface.weights[name] for name in fits]), per_law) / per_law
+    noise = np.repeat(np.array([_noise(fit) for fit in fits.values()]), per_law)
     return SurfaceDraws(refits, weights / weights.sum(), noise)
 
 
