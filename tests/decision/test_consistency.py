@@ -161,6 +161,35 @@ def test_the_order_of_arms_and_a_shift_of_all_scores_change_nothing() -> None:
             )
 
 
+@pytest.mark.parametrize("unit", [1e-4, 1e6])
+def test_scores_in_another_unit_give_the_same_in_that_unit(unit: float) -> None:
+    """But for fewer than three arms with two runs, which know the noise of a run in points."""
+    rng = np.random.default_rng(2)
+    compared = 0
+    for _ in range(60):
+        scores = study(rng)
+        extra = scores.example_variance
+        other = replace(
+            scores,
+            values=unit * scores.values,
+            resolution=unit * scores.resolution,
+            bounds=(unit * scores.bounds[0], unit * scores.bounds[1]),
+            example_variance=None if extra is None else unit**2 * extra,
+        )
+        one, two = decide(scores), decide(other, margin=unit)
+        assert (one.helping, one.harmful) == (two.helping, two.harmful)
+        if sum(arm.n_seeds >= 2 and not arm.unstable for arm in one.arms) < 3:
+            continue
+        compared += 1
+        assert (one.outcome, one.recommended, one.settles) == (two.outcome, two.recommended, two.settles)
+        numbers = [
+            [(arm.mean, arm.low, arm.high, arm.shortfall) for arm in said.arms if arm.n_seeds] for said in (one, two)
+        ]
+        first, second = (np.array(found, dtype=float) for found in numbers)
+        np.testing.assert_allclose(second, unit * first, rtol=1e-4, atol=1e-6 * unit)
+    assert compared > 20
+
+
 def test_bad_input_gets_one_sentence() -> None:
     scores = study(np.random.default_rng(1))
     for change in ({"arms": scores.arms[:-1]}, {"cost": -np.ones(len(scores.arms))}, {"resolution": -1.0}):

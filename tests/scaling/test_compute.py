@@ -48,6 +48,8 @@ def test_published_numbers_of_chinchilla_and_gopher() -> None:
     assert chinchilla.error == pytest.approx(1.936, abs=2e-3)
     assert gopher.error == pytest.approx(1.993, abs=2e-3)
     assert chinchilla.error < gopher.error
+    below, inside = (forecast_at(surface, Formula(), n.min() / by, np.median(d)) for by in (4, 0.5))
+    assert [one.beyond for one in (chinchilla, gopher, below, inside)] == [True, True, True, False]
     minima = isoflop_minima(surface, Formula())
     assert np.polyfit(np.log(minima[:, 0]), np.log(minima[:, 1]), 1)[0] == pytest.approx(0.28 / 0.62, abs=0.01)
 

@@ -47,6 +47,9 @@ def test_never_and_already_are_answers() -> None:
     already = catch_up(below, above, paired(below, above, 0.0))
     assert (already.value, already.low, already.high) == (0, 0, 0)
     assert already.already > 0.95
+    errors = [np.exp(np.log(2.0) - 0.4 * np.log(SIZES) + 0.1 * np.sin(k + SIZES)) for k in range(9)]
+    sure = [labels_for(draw_curve(observe(SIZES, error), grid), 9.0) for error in errors]
+    assert all(one.value == 0 and 0.999 < one.already <= 1 for one in sure)
 
 
 def test_a_margin_moves_the_number() -> None:

@@ -9,7 +9,7 @@ from transferscope.decision.noise import Noise, moderated
 from transferscope.decision.record import Scores, Settles
 from transferscope.decision.standing import Standing
 from transferscope.decision.whether import can_be_called, looks, pairs
-from transferscope.decision.which import SETTLED, shrunk
+from transferscope.decision.which import APART, SETTLED, shrunk
 
 _MORE = (1, 2, 3, 4, 6, 8, 12)
 _ENOUGH = 0.8
@@ -34,7 +34,7 @@ def what_settles(now: Standing, scores: Scores) -> Settles | None:
     draws = now.draws
     variance = draws.variance[:_FUTURES]
     prior = draws.prior[:_FUTURES].copy()
-    prior[::2] = 1e12  # arms of two kinds need not be alike: half of the futures do without a common centre
+    prior[::2] = APART  # arms of two kinds need not be alike: half of the futures do without a common centre
     truth = shrunk(found.mean, variance / found.n, prior, draws.centre, rng)  # on these test examples
     takes = _in_play(now, truth) if whether else (truth >= truth.max(1, keepdims=True) - now.margin).mean(0) > _IN_PLAY
     takes[now.selection.arm] |= not whether

@@ -16,6 +16,8 @@ _PRIOR_SD, _PRIOR_DF = 1.5, 2.0
 _SPREAD, _NEAR = 2.0, 5.0
 """Half of the prior of the spread of true means lies below _SPREAD typical standard errors. Arms below the best by more
 than the margin and _NEAR standard errors are not of one population with it."""
+APART = 1e300
+"""Prior variance of a true mean that the others say nothing of, in any unit."""
 _SPREADS, _TAILS = 24, 2.0 / special.chdtri(2.0, 1 - (np.arange(6) + 0.5) / 6)
 """A grid for it, and Student's t with 2 degrees of freedom as a mixture of normal ones: their variances."""
 
@@ -99,7 +101,7 @@ def draw_means(
     shares = density.cumsum(axis=2)
     shares = (shares / shares[:, :, -1:])[at]
     tail = (shares[:, :, :-1] < rng.random((count, k, 1))).sum(axis=2)
-    prior = np.where(near, spread[at[:, None], tail], 1e12)
+    prior = np.where(near, spread[at[:, None], tail], APART)
     means = shrunk(found.mean, drawn / found.n + added, prior, centre, rng)
     return Draws(means, drawn, prior, centre, added)
 

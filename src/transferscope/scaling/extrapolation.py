@@ -258,7 +258,7 @@ def extrapolate(
     Args:
         sizes: Sizes x, shape (m,).
         errors: Errors or losses, shape (m,), >= 0.
-        at: Sizes to predict at, above 0, shape (T,).
+        at: Sizes to predict at, from the smallest measured one above 0 on, shape (T,).
         level: Nominal coverage: 0.5, 0.8 or 0.9.
         rows: Rows of the table, counted from 1, by which broken ones are named; None when unknown.
 
@@ -277,6 +277,12 @@ def extrapolate(
     curve = curve_of(observe(sizes, errors, rows=rows))
     if len(curve) == 0:
         raise DataError(f"nothing can be extrapolated: {'; '.join(curve.notes)}")
+    least = float(curve.x.min())
+    if targets.min() < least:
+        raise SettingsError(
+            f"the size {targets.min():g} to predict at is below the smallest measured one, {least:g}, from which on "
+            "forecasts are made; give a larger one"
+        )
     return _combined(curve, targets, level)
 
 

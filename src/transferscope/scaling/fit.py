@@ -229,8 +229,8 @@ def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, "
         return errors
     singular = np.linalg.svd(jacobian / lengths, full_matrices=False)
     inverse = np.where(1e-12 * singular.S[0] < singular.S, 1 / singular.S, np.inf)
-    with np.errstate(invalid="ignore"):  # a direction of no information times no share in it
+    with np.errstate(invalid="ignore"):  # a direction of no information times no share in it, or no noise
         parts = np.where(singular.Vh == 0, 0.0, singular.Vh * inverse[:, None])
-    spread = np.sqrt((parts**2).sum(axis=0)) / lengths
-    errors[free] = np.sqrt(unit_of_cost(problem, solution, int(degrees))[1]) * spread
+        spread = np.sqrt((parts**2).sum(axis=0)) / lengths
+        errors[free] = np.sqrt(unit_of_cost(problem, solution, int(degrees))[1]) * spread
     return errors

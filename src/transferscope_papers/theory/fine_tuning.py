@@ -40,6 +40,7 @@ from jaxtyping import Float64
 from transferscope.estimate import Estimate
 from transferscope_papers.parameters import Array, Numbers, above, angle, at_least
 from transferscope_papers.theory.linear_scratch import scratch_risk_finite, variance_finite, variance_limit
+from transferscope_papers.theory.linear_teachers import outside_rows
 
 
 @dataclass(frozen=True)
@@ -143,8 +144,7 @@ def fine_tuned_weights(
     """
     s = above("source_norm", float(np.linalg.norm(source)), 0)
     fitted = np.linalg.lstsq(inputs, targets, rcond=None)[0]
-    inside = np.linalg.lstsq(inputs, inputs @ source, rcond=None)[0]
-    outside = source - inside
+    outside = outside_rows(inputs, source)
     share = np.asarray(np.sum(outside**2) / s**2)
     kappa = float(_kept_share(np.asarray(np.sum(fitted**2)), share, s, at_least("depth", depth, 1)))
     return FineTunedWeights(np.asarray(fitted + kappa * outside), kappa)

@@ -74,20 +74,7 @@ class LinearPair:
         covariance: Covariance | None = None,
         generator: np.random.Generator | None = None,
     ) -> "LinearPair":
-        """Two teachers whose vectors are at an angle (tahir2024, Assumptions 3.1 and 3.2).
-
-        Args:
-            d: Number of inputs, at least 2.
-            theta: Angle between the vectors Theta_S and Theta_T in radians, in [0, pi].
-            sigma: Label noise of the target, at least 0.
-            source_norm: Euclidean norm of the source teacher, at least 0.
-            target_norm: Euclidean norm of the target teacher, at least 0.
-            covariance: Of the inputs; None for the identity.
-            generator: Draws the plane of the teachers uniformly; None for the plane of the first two axes.
-
-        Raises:
-            SettingsError: A value is out of its range.
-        """
+        """The pair of `problems.teachers_at_angle`, where the ranges and errors are; theta in radians."""
         norms = {"source_norm": source_norm, "target_norm": target_norm}
         made = teachers_at_angle(d, theta=theta, sigma=sigma, covariance=covariance, generator=generator, **norms)
         return LinearPair.of(made)

@@ -1,5 +1,6 @@
 """A history of finished runs: what is kept, what is proposed, against matrices whose answer is known."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,12 @@ from fabricate import Fabrication, fabricate
 from transferscope.analyses.history import History, add_to_history, propose
 from transferscope.analyses.history.proposals import predict, standardised
 from transferscope.analyses.history.question import gains_over
-from transferscope.analyses.history.records import COLUMNS, SHIPPED, groups_of, shipped_rows
+from transferscope.analyses.history.records import COLUMNS, SHIPPED, groups_of, shipped_rows, study_rows
+from transferscope.analyses.plan import LabelColumns
 from transferscope.cli.main import app
 from transferscope.errors import DataError, TransferscopeError
+from transferscope.study.frames import read_study
+from transferscope.study.named_measure import NamedMeasure
 
 
 @pytest.fixture
@@ -107,6 +111,25 @@ def test_a_study_is_kept_by_its_target(history: History, tmp_path: Path, small: 
     scores = kept["score"].to_dict()
     assert scores["fine-tuning from fashion"] > scores["training from scratch"]
     assert kept["labels"].unique().tolist() == [600]
+
+
+def test_a_study_keeps_the_direction_of_its_measure(tmp_path: Path, small: Fabrication) -> None:
+    with fabricate(tmp_path / "made.sqlite", small) as store:
+        frames = read_study(store, store.studies()[0].name)
+    for higher in (True, False):
+        measure = NamedMeasure.of("accuracy", name="saved", unit="EUR", higher=higher)
+        facts = {**frames.study.facts, "measure": measure.as_json()}
+        rows = study_rows(replace(frames, study=replace(frames.study, facts=facts)))
+        assert set(zip(rows["measure"], rows["better"], strict=True)) == {("saved", "higher" if higher else "lower")}
+
+
+def test_a_measure_of_two_directions_is_refused(history: History, tmp_path: Path) -> None:
+    for better in ("higher", "lower"):
+        path = tmp_path / f"{better}.csv"
+        table(path, two_kinds(1, 4), name="yield")
+        add_to_history(path, columns=LabelColumns(score="yield", better=better), task=better)
+    with pytest.raises(DataError, match="more is better on higher and less on lower"):
+        propose("new", probes={"arm0": 0.5}, shipped=False)
 
 
 def test_a_proposal_follows_what_was_tried(history: History, tmp_path: Path) -> None:

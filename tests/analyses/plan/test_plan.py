@@ -96,6 +96,32 @@ def test_percent_r_squared_and_errors_give_the_same_numbers(table: pd.DataFrame)
         assert numbers(other, target) == pytest.approx(share, rel=1e-6)
 
 
+@pytest.mark.parametrize(("name", "top", "unit"), [("accuracy", 1, 100), ("error", 0, 1), ("error", 0, 100)])
+def test_guessing_among_classes_has_the_unit_of_the_table(table: pd.DataFrame, name: str, top: int, unit: int) -> None:
+    def ends(frame: pd.DataFrame) -> list[float]:
+        more = plan(frame, PlanQuestion(classes=10)).plan.lead.more
+        return [more.value, more.low, more.high]
+
+    values = unit * np.abs(table["accuracy"] - 1 + top)
+    assert ends(table.drop(columns="accuracy").assign(**{name: values})) == pytest.approx(
+        np.multiply(unit, ends(table))
+    )
+
+
+def test_what_is_no_share_of_errors_has_no_error_of_guessing(table: pd.DataFrame) -> None:
+    loss = table.drop(columns="accuracy").assign(loss=2 - table["accuracy"])
+    for frame in (loss, table.rename(columns={"accuracy": "r2"})):
+        with pytest.raises(TransferscopeError, match="is no share of errors"):
+            plan(frame, PlanQuestion(classes=10))
+
+
+def test_an_error_that_rises_with_labels_is_asked_about(table: pd.DataFrame) -> None:
+    rising = table.rename(columns={"accuracy": "error"})
+    with pytest.raises(TransferscopeError, match="column error rises with the sizes"):
+        plan(rising)
+    assert plan(rising, columns=LabelColumns(better="higher")).plan.measure.top == 1
+
+
 def test_r_squared_may_be_below_zero() -> None:
     frame = rows(4 * SIZES**-0.4, 2 * SIZES**-0.4).rename(columns={"accuracy": "r2"})
     assert frame["r2"].min() < 0

@@ -41,6 +41,7 @@ def kinds(result: ScalingResult) -> list[str]:
         (SIZES, np.array([0.5, 0.4, 0.3, 0.28, 0.33, 0.41, 0.5]), None, "forecast", {"rises"}),
         (SIZES[:3], STEEP[:3], None, "forecast", {"few sizes"}),
         (SIZES[:2], STEEP[:2], None, "too few", {"few sizes"}),
+        (SIZES[:2], STEEP[:2], 0.1, "a", {"next run", "too few", "few sizes"}),
         (SIZES[:1], STEEP[:1], None, "no advice", set()),
         (np.append(0.0, SIZES), np.append(0.05, STEEP), 0.01, "no help", {"c", "next run", "forecast"}),
         (np.append(0.0, SIZES), np.append(0.5, STEEP), 0.01, "c", {"next run", "forecast"}),
@@ -124,10 +125,69 @@ def test_a_budget_of_compute_is_answered_in_parameters_and_tokens(loss: str) -> 
     assert ((rates["low"] < [a, b]) & (rates["high"] > [a, b])).all()
 
 
+def test_the_sizes_that_are_asked_for_are_answered_of_every_curve() -> None:
+    n, question = np.tile(SIZES, 2), Question(at=((3000.0,), (4 * SIZES.max(),)))
+    result = result_of(n, np.concatenate([STEEP, STEEP + 0.1]), question, data=np.repeat(["a", "b"], len(SIZES)))
+    asked = [one.facts for one in statements(result.analysis) if one.kind == "forecast at"]
+    for facts, size, beyond in zip(asked, (3000.0, 4 * SIZES.max()), (False, True), strict=True):
+        assert (facts["n"], facts["beyond"]) == (size, beyond)
+        assert facts["error"] == pytest.approx(3.0 * size**-0.4 + 0.05, rel=0.05)
+    (table,) = result.shown_tables()
+    assert [len(row) for row in table.rows] == 2 * [len(table.columns)] == [7, 7]
+
+
+@pytest.mark.parametrize("names", [("n", "s"), ("params", "tokens")])
+def test_sizes_over_both_are_not_answered_by_curves_and_a_note_says_so(names: tuple[str, str]) -> None:
+    n, s, errors = [1, 2, 4] * 2, [10] * 3 + [20] * 3, [0.5, 0.4, 0.35, 0.4, 0.3, 0.25]
+    frame = pd.DataFrame({names[0]: n, names[1]: s, "error": errors})
+    result = scaling(frame, Question(at=((8, 20),)), columns=Columns(pretrain_size=names[0], finetune_size=names[1]))
+    assert len(result.shown_tables()[0].columns) == 5
+    assert not any(one.kind == "forecast at" for one in statements(result.analysis))
+    assert any("takes laws over both sizes" in note for note in result.analysis.notes)
+
+
+def test_accuracies_over_parameters_and_tokens_are_answered_as_accuracies() -> None:
+    """A quality of 1 - loss / 8 has the optimum of the loss, and falls nowhere."""
+    frame = language_models()
+    quality = frame.assign(accuracy=1 - frame["loss"] / 8).drop(columns="loss")
+    question = Question(budget=1e22, at=((1e9, 1e10),))
+    scored, lost = scaling(quality, question), scaling(frame, question)
+    found, same = ({one.kind: one.facts for one in statements(one.analysis)} for one in (scored, lost))
+    assert 8 * found["forecast at"]["error"] == pytest.approx(same["forecast at"]["error"], rel=0.01)
+    said = str(scored.verdict) + str(scored.shown_tables()[0])
+    assert " %" in said
+    assert "loss" not in said.lower()
+    (picture,) = (one for section in scored.sections() for one in section.figures)
+    assert 50 < picture.data["value"].max() < 100
+    drawn = np.concatenate([np.asarray(line.get_ydata()) for line in picture.canvas.axes[0].lines])
+    assert 100 * (1 - frame["loss"].max() / 8) - 5 < drawn.min() < drawn.max() < 100
+
+
+@pytest.mark.parametrize(("names", "of_compute"), [(("n", "s"), False), (("params", "tokens"), True)])
+def test_what_gets_worse_as_both_sizes_grow_is_said_before_any_answer(names: tuple[str, str], of_compute: bool) -> None:
+    n, s = GRID.T
+    frame = pd.DataFrame({names[0]: 1e6 * n, names[1]: 1e6 * s, "error": 5 * n**-0.2 * s**-0.2})
+    columns = Columns(pretrain_size=names[0], finetune_size=names[1])
+    falls, rises = scaling(frame, columns=columns), scaling(frame.assign(error=1 - frame["error"]), columns=columns)
+    assert falls.analysis.compute == rises.analysis.compute == of_compute
+    assert kinds(rises)[0] == "rises over both"
+    assert "rises over both" not in kinds(falls)
+
+
+@pytest.mark.parametrize(("units", "hinted"), [((1.0, 1.0), False), ((1e-6, 1e-9), True), ((1.0, 1e-9), True)])
+def test_parameters_and_tokens_in_millions_and_billions_are_pointed_out(
+    units: tuple[float, float], hinted: bool
+) -> None:
+    frame = language_models()
+    frame[["params", "tokens"]] *= np.array(units)
+    assert any("plain numbers" in note for note in scaling(frame).analysis.notes) == hinted
+
+
 @pytest.mark.parametrize(
     ("question", "frame", "sentence"),
     [
         (Question(at=((1e3,),)), "compute", "--at 1000 has 1 sizes and the table 2"),
+        (Question(at=((SIZES.min() / 10,),)), "curve", "is below the smallest measured one"),
         (Question(at=((1e3, 1e4),)), "curve", "--at 1000,10000 has 2 sizes and the table 1"),
         (Question(costs=Formula()), "curve", "is one of parameters and tokens"),
         (Question(budget=10.0), "curve", "was given without costs"),
@@ -145,6 +205,10 @@ def test_accuracies_are_answered_as_accuracies() -> None:
     result, errors = scaling(frame, Question(target_error=0.93)), result_of(SIZES, STEEP, Question(target_error=0.07))
     assert "93.0 %" in str(result.verdict)
     assert "error" not in str(result.verdict)
+    shifted = [frame.assign(data=name, accuracy=frame["accuracy"] - by) for name, by in (("a", 0.1), ("b", 0.0))]
+    several = scaling(pd.concat(shifted), columns=Columns(by=("data",)))
+    assert "variant" in kinds(several)
+    assert not re.search("lower|fall", str(several.verdict))
     forecasts = [statements(one.analysis)[-1].facts["error"] for one in (result, errors)]
     assert forecasts[0] == pytest.approx(forecasts[1])
     picture = next(section for section in result.sections() if section.figures).figures[0]

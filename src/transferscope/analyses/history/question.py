@@ -202,6 +202,11 @@ def propose(
             "takes 2; keep more with `transferscope history add STUDY|TABLE`"
         )
     measure = str(others["measure"].iloc[0])
+    if others["better"].nunique() > 1:
+        tasks = [listed(sorted(set(others.loc[others["better"] == way, "task"]))) for way in ("higher", "lower")]
+        raise DataError(
+            f"of {measure} more is better on {tasks[0]} and less on {tasks[1]}; take one of them out of the history"
+        )
     for arm, score in (probes or {}).items():
         if measure in HEADLINES and score > 1:
             raise SettingsError(

@@ -18,6 +18,7 @@ from transferscope.data.frame import read_frame
 from transferscope.errors import CorruptDataError, DataError, StoreError, unknown_name
 from transferscope.files import require_regular, written_whole
 from transferscope.study.frames import StudyFrames
+from transferscope.study.named_measure import NamedMeasure
 from transferscope.wording import candidate_words, listed
 
 COLUMNS = ("task", "arm", "labels", "score", "measure", "better", "origin")
@@ -142,6 +143,7 @@ def study_rows(frames: StudyFrames, task: str | None = None) -> pd.DataFrame:
     Raises:
         DataError: No run is finished.
     """
+    named = frames.metric if isinstance(frames.metric, NamedMeasure) else None
     final = frames.final(frames.metric.headline)
     runs = final[final["role"] == "method"]
     if runs.empty:
@@ -156,8 +158,8 @@ def study_rows(frames: StudyFrames, task: str | None = None) -> pd.DataFrame:
             "arm": mean["arm"],
             "labels": mean["n_target"].astype(float),
             "score": mean["value"],
-            "measure": frames.metric.headline,
-            "better": "higher",
+            "measure": named.name if named else frames.metric.headline,
+            "better": "higher" if named is None or named.higher_is_better else "lower",
             "origin": frames.study.name,
         }
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.columns import ARM_NAMES, SEED_NAMES, Role, columns_by_role
-from transferscope.analyses.scaling.checks import check_units, told_apart
+from transferscope.analyses.scaling.checks import UNBOUNDED, check_units, told_apart, words_in
 from transferscope.analyses.scaling.measure import Measure
 from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves
 from transferscope.data.arrays import check_spellings
@@ -127,7 +127,7 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
         notes.append(f"{columns.stderr} was not used, since the spread over {columns.seed} says more")
     _check_no_repeats(frame, columns)
     read = Columns(score, labels, None, (arm,), stderr, columns.seed is not None, columns.better)
-    frame, target, measure = as_errors(frame, read, target_score, option="--target-score")
+    frame, target, measure = as_errors(frame, read, target_score, option="--target-score", rises=False)
     found = curves(frame, read)
     by_seed: dict[str, dict[float, dict[object, float]]] = {}
     if columns.seed is not None:
@@ -196,6 +196,21 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     measure = Measure(words, "accuracy" if share_of_one else "r2", 1.0)
     k = len(frames.classes or ()) if frames.metric.is_of_classes else 0
     return replace(_checked(found, scratch, by_seed, measure, target, ()), chance=1 - 1 / k if k else None)
+
+
+def error_of_guessing(measured: Measured, classes: int) -> float:
+    """The error of guessing among equally frequent classes, in the unit of the table.
+
+    Raises:
+        SettingsError: What is measured is a loss, or R², and no share of errors.
+    """
+    measure, worst = measured.measure, max(float(data.errors.max()) for data in measured.curves.values())
+    if measure.kind == "r2" or words_in(measure.name) & UNBOUNDED or worst > 100:
+        raise SettingsError(
+            f"{classes} classes were given, and {measure.name} is no share of errors, which guessing would have 1 - 1/"
+            f"{classes} of; leave out --classes"
+        )
+    return (measure.top or (1.0 if worst <= 1 else 100.0)) * (1 - 1 / classes)
 
 
 def find_columns(

@@ -6,7 +6,12 @@ from pathlib import Path
 import pandas as pd
 
 from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
-from transferscope.analyses.plan.measurements import LabelColumns, study_measurements, table_measurements
+from transferscope.analyses.plan.measurements import (
+    LabelColumns,
+    error_of_guessing,
+    study_measurements,
+    table_measurements,
+)
 from transferscope.analyses.plan.result import PlanResult
 from transferscope.analyses.scaling.measurements import measured_rows
 from transferscope.errors import refuse_unused
@@ -50,7 +55,7 @@ def plan(
         refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
         read, name = measured_rows(table), "table" if isinstance(table, pd.DataFrame) else Path(table).stem
         measured = table_measurements(read.rows, columns or LabelColumns(), asked.target_score)
-        chance = None if asked.classes is None else (measured.measure.top or 1.0) * (1 - 1 / asked.classes)
+        chance = None if asked.classes is None else error_of_guessing(measured, asked.classes)
         measured = replace(measured, notes=(*read.notes, *measured.notes), chance=chance)
         return PlanResult(make_plan(measured, asked), name)
     named = (

@@ -91,7 +91,7 @@ def sentences(plan: LabelPlan) -> tuple[str, ...]:
     said = [_far(plan), _worth(plan), *_wanted(plan), *_more(plan), _next(plan), _few_sizes(plan)]
     if plan.n_left_out:
         ways = counted(plan.n_left_out, "way")
-        said.append(f"{capitalised(ways)} of transfer with higher errors {_be(plan.n_left_out)} left out.")
+        said.append(f"{capitalised(ways)} of transfer with worse scores {_be(plan.n_left_out)} left out.")
     return tuple(sentence for sentence in said if sentence)
 
 

@@ -15,7 +15,7 @@ from transferscope.analyses.scaling.measurements import (
     measured_rows,
     of_compute,
 )
-from transferscope.analyses.scaling.question import Question, check_sizes, target_hints
+from transferscope.analyses.scaling.question import Question, check_sizes, count_hints, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.analyses.scaling.study import DOCUMENT, KEPT, study_errors
 from transferscope.errors import refuse_unused
@@ -69,7 +69,8 @@ def scaling(
     averaged = check_one_curve(frame, columns)
     frame, target, measure = as_errors(frame, columns, asked.target_error)
     groups, asked = curves(frame, columns), replace(asked, target_error=target)
-    said = (*read.notes, *found, *averaged, *(target_hints(groups, asked) if measure.kind == "error" else ()))
+    said = (*read.notes, *found, *averaged, *(count_hints(groups) if compute else ()))
+    said = (*said, *(target_hints(groups, asked) if measure.kind == "error" else ()))
     analysis = analyse(groups, asked, measure=measure, compute=compute)
     return ScalingResult(replace(analysis, notes=(*said, *analysis.notes)), name)
 

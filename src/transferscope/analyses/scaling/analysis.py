@@ -129,6 +129,9 @@ def analyse(
     if compute and question.costs is None:
         question = replace(question, costs=Formula())
     surfaces, notes = _surfaces(groups, question, compute=compute, free=free) if over_both else ((), ())
+    if over_both and question.at and not surfaces:
+        question = replace(question, at=())
+        notes = (*notes, "nothing was predicted at the sizes that were asked for, which takes laws over both sizes")
     if surfaces or compute:
         notes = tuple(dict.fromkeys((*hints(groups, question), *notes, *_on_data(groups, ()))))
         return Analysis(question, measure, (), "", (), surfaces, compute, notes)
@@ -153,7 +156,7 @@ def _not_falling(together: HierarchicalFit | None, curves: Mapping[str, Observat
     """A sentence for each curve that is compared with nothing, because its error does not fall."""
     left_out = () if together is None else together.left_out
     return [
-        f"{name}: no law that falls agrees with its points, so its rate and transfer gap are compared with nothing."
+        f"{name}: no law that gets better with n agrees with its points, so it is compared with nothing."
         for name in left_out
         if len(np.unique(curves[name].sizes[:, 0])) > 1
     ]

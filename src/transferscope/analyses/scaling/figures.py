@@ -1,4 +1,4 @@
-"""The figures of scaling laws: curves, surfaces over (n, s), and loss over parameters at equal compute."""
+"""The figures of scaling laws: curves, surfaces over (n, s), and parameters at equal compute."""
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from transferscope.report.figures.style import QUIET, MarkStyle
 from transferscope.scaling.advice.budget import splits
 from transferscope.scaling.extrapolation import extrapolate
 from transferscope.scaling.surface import Surface
+from transferscope.wording import capitalised
 
 FORECAST = "#d55e00"
 MOST_CURVES = 6
@@ -85,7 +86,7 @@ NEAR = 0.25
 
 
 def draw_isoflop(analysis: Analysis) -> Figure:
-    """Loss over parameters at equal compute, of the first group: measured budgets, and those that are answered."""
+    """Parameters at equal compute, of the first group: measured budgets, and those that are answered."""
     one, costs, measure = analysis.surfaces[0], analysis.question.costs, analysis.measure
     assert costs is not None
     surface = one.surface
@@ -100,16 +101,17 @@ def draw_isoflop(analysis: Analysis) -> Figure:
         colours = [to_hex(SHADES(place)) for place in np.linspace(0.1, 0.85, len(budgets))]
         for budget, colour in zip(budgets, colours, strict=True):
             path = splits(surface, costs, float(budget), count=80)
-            loss = surface.predict(path)
-            kept = loss < 1.25 * loss.min()
-            axes.plot(path[kept, 0], loss[kept], color=colour, linewidth=1.1)
+            errors = surface.predict(path)
+            kept, value = errors < 1.25 * errors.min(), np.array([measure.value(error) for error in errors])
+            axes.plot(path[kept, 0], value[kept], color=colour, linewidth=1.1)
             near = np.abs(np.log(cost / budget)) < NEAR
-            axes.plot(data.sizes[near, 0], data.errors[near], "o", color=colour, markersize=3)
-            drawn[float(budget)] = (float(loss[kept][-1]), colour, float(path[kept, 0][-1]))
-            rows.append(pd.DataFrame({"budget": budget, "n": path[:, 0], "tokens": path[:, 1], "loss": loss}))
+            seen = [measure.value(error) for error in data.errors[near]]
+            axes.plot(data.sizes[near, 0], seen, "o", color=colour, markersize=3)
+            drawn[float(budget)] = (float(value[kept][-1]), colour, float(path[kept, 0][-1]))
+            rows.append(pd.DataFrame({"budget": budget, "n": path[:, 0], "tokens": path[:, 1], "value": value}))
         for best in one.optima:
-            axes.plot(best.plan.pretrain_size, best.plan.error, "*", color=FORECAST, markersize=9)
-        log_axes(axes, x_title="Parameters N", y_title=measure.title)
+            axes.plot(best.plan.pretrain_size, measure.value(best.plan.error), "*", color=FORECAST, markersize=9)
+        log_axes(axes, x_title="Parameters N", y_title=measure.title, linear=measure.top > 0)
         for budget, (height, colour, x) in drawn.items():
             axes.annotate(
                 f"{budget:.1e}", (x, height), (4, 0), textcoords="offset points", fontsize=7, color=colour, va="center"
@@ -118,9 +120,9 @@ def draw_isoflop(analysis: Analysis) -> Figure:
 
     canvas, narrow, frame = in_panels(draw, 1, width=5.6, height=3.6)
     caption = (
-        "Loss over the number of parameters at equal compute (isoFLOP): each line is one budget, written at its end, "
-        "by the mean over the laws. Dots: measured near that budget. Stars: the best number of parameters of each "
-        "budget of the table."
+        f"{capitalised(measure.title)} over the number of parameters at equal compute (isoFLOP): each line is one "
+        "budget, written at its end, by the mean over the laws. Dots: measured near that budget. Stars: the best "
+        "number of parameters of each budget of the table."
     )
     return Figure(name="scaling-isoflop", canvas=canvas, narrow=narrow, data=frame, caption=caption)
 

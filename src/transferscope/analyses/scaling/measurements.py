@@ -255,7 +255,7 @@ R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[
 
 
 def as_errors(
-    frame: pd.DataFrame, columns: Columns, target: float | None, *, option: str = "--target-error"
+    frame: pd.DataFrame, columns: Columns, target: float | None, *, option: str = "--target-error", rises: bool = True
 ) -> tuple[pd.DataFrame, float | None, Measure]:
     """The table with a measure that falls as it gets better.
 
@@ -263,6 +263,7 @@ def as_errors(
 
     Args:
         target: The value that is wanted, in the unit of the column; None without one.
+        rises: Whether an error may rise with the sizes, as that of poor pre-training does and that of labels does not.
 
     Raises:
         UnknownNameError: A column does not exist.
@@ -280,7 +281,7 @@ def as_errors(
     if values.empty:
         return frame, target, itself
     check_units(values, sizes, frame.groupby(list(columns.by), dropna=False).ngroup() if columns.by else None)
-    if columns.better == "lower" or (columns.better is None and not _rises(name, values, sizes, target)):
+    if columns.better == "lower" or (columns.better is None and not _rises(name, values, sizes, target, rises)):
         if target is not None:
             check_error_target(values, target, option=option)
         return frame, target, itself
@@ -301,7 +302,7 @@ def as_errors(
     return frame, None if target is None else top - target, measure
 
 
-def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float | None) -> bool:
+def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float | None, rises: bool) -> bool:
     """Whether higher values are better, from the name of the column and the trend of its values over the sizes."""
     from scipy import stats  # here: it takes half a second to import
 
@@ -314,7 +315,7 @@ def _rises(name: str, values: pd.Series, sizes: list[pd.Series], target: float |
     ask = "say which with --better higher (a quality, such as an accuracy) or --better lower (an error or a loss)"
     if words & FALLING:
         reached = target is not None and float(values.min()) <= target
-        if trend > CLEAR_TREND and (reached or words & RISING):
+        if trend > CLEAR_TREND and (reached or not rises or words & RISING):
             raise SettingsError(f"column {name} rises with the sizes ({ends}), unlike an error; {ask}")
         return False
     if words & RISING:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
 
+import numpy as np
+
 from transferscope.errors import SettingsError, refuse_unused, unknown_name
 from transferscope.scaling.advice import Costs, Formula
 from transferscope.scaling.observations import LEAST, MOST, Observations
@@ -102,6 +104,21 @@ def target_hints(groups: Mapping[str, Observations], question: Question) -> list
             "as an accuracy, or in percent, give it as an error in the unit of the table"
         )
     return notes
+
+
+FEW_COUNTED = 1e6
+"""Where all parameters or all tokens are fewer, the table may be in millions or billions."""
+
+
+def count_hints(groups: Mapping[str, Observations]) -> list[str]:
+    """A hint where parameters or tokens do not seem to be plain numbers."""
+    n, tokens = np.max([data.sizes.max(axis=0) for data in groups.values()], axis=0)
+    if min(n, tokens) >= FEW_COUNTED:
+        return []
+    return [
+        f"up to {n:,.6g} parameters and {tokens:,.6g} tokens were read as plain numbers; if either is in millions or "
+        "billions, operations of training and tokens a parameter are wrong: write plain numbers, such as 70e6"
+    ]
 
 
 def hints(groups: Mapping[str, Observations], question: Question) -> list[str]:

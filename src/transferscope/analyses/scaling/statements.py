@@ -18,7 +18,8 @@ ENOUGH = 5
 """With fewer sizes numbers are called rough: the posterior is then mostly prior."""
 
 RISE = 1.1
-"""The last error over the least one, from which on a curve counts as rising when two sizes lie after the least one."""
+"""The last error over the least one, from which on a curve counts as rising when two sizes lie after the least one.
+Over both sizes: the mean of the larger half of the runs over that of the smaller."""
 
 LITTLE = 0.02
 """Below this share of the variance, a run tells next to nothing."""
@@ -91,12 +92,13 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
     without, data = data.take(~pretrained), data.take(pretrained)
     errors = _means(data)[1]
     named = curve.name if len(analysis.curves) > 1 else ""
+    few = forecast.status == "too_few"
     ahead = {
-        float(size): (float(error), (float(low), float(high)))
+        float(size): (float(error), None if few else (float(low), float(high)))
         for size, error, low, high in zip(forecast.sizes, forecast.predicted, forecast.low, forecast.high, strict=True)
     }
     far = state(
-        "too few" if forecast.status == "too_few" else "forecast",
+        "too few" if few else "forecast",
         curve=named,
         n=float(forecast.sizes[1]),
         error=float(forecast.predicted[1]),
@@ -115,6 +117,7 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         if run is not None and decision.falls and decision.scenario != "reached":
             yield _next_run(run, ahead, ("n",))
         yield far
+    yield from _asked(curve, named)
     yield from _rising(data)
     if (other := _variant(analysis)) is not None:
         yield other
@@ -122,6 +125,22 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         yield state("few sizes", sizes=data.n_distinct, enough=ENOUGH)
     for caution in analysis.cautions:
         yield state("caution", text=caution)
+
+
+def _asked(curve: CurveAnalysis, named: str) -> Iterator[Statement]:
+    asked = curve.asked
+    for place, n in enumerate([] if asked is None else asked.sizes):
+        assert asked is not None
+        low, high = float(asked.low[place]), float(asked.high[place])
+        yield state(
+            "forecast at",
+            group=named,
+            n=float(n),
+            s=None,
+            error=float(asked.predicted[place]),
+            interval=None if asked.status == "too_few" else (low, high),
+            beyond=bool(n > curve.observations.sizes.max()),
+        )
 
 
 def _decided(decision: Decision, curve: str) -> Statement:
@@ -143,7 +162,7 @@ def _ends(estimate: Estimate) -> tuple[float, float]:
 
 
 def _next_run(
-    run: NextRun, ahead: Mapping[float, tuple[float, tuple[float, float]]], symbols: tuple[str, ...]
+    run: NextRun, ahead: Mapping[float, tuple[float, tuple[float, float] | None]], symbols: tuple[str, ...]
 ) -> Statement:
     if run.information < LITTLE:
         return state("no next run")
@@ -173,6 +192,14 @@ def _rising(data: Observations) -> Iterator[Statement]:
     yield state(
         "rises", after=float(sizes[least]) if least else None, best=float(errors[least]), last=float(errors[-1])
     )
+
+
+def _rising_over_both(data: Observations) -> Iterator[Statement]:
+    """A warning, before any answer, when the error of the larger half of the runs is higher than of the smaller."""
+    errors = data.errors[np.argsort(data.sizes.prod(axis=1), kind="stable")]
+    first, last = (float(half.mean()) for half in (errors[: len(errors) // 2], errors[-(len(errors) // 2) :]))
+    if last >= RISE * first:
+        yield state("rises over both", first=first, last=last)
 
 
 def _means(data: Observations) -> tuple[np.ndarray, np.ndarray]:
@@ -216,6 +243,7 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
     """The budget or target that was asked about, else which of the two sizes to double; of the first group."""
     one, question = analysis.surfaces[0], analysis.question
     named = one.name if len(analysis.surfaces) > 1 else ""
+    yield from _rising_over_both(one.surface.observations)
     if one.split is not None:
         yield _plan("split", one.split, named, budget=question.budget)
         if question.target_error is not None:
@@ -289,6 +317,7 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
     one, question = analysis.surfaces[0], analysis.question
     named = one.name if len(analysis.surfaces) > 1 else ""
     largest = one.largest_cost
+    yield from _rising_over_both(one.surface.observations)
     if question.target_error is not None:
         if one.surface.least_error <= question.target_error:
             yield state("reached", curve=named, target=question.target_error)

@@ -36,6 +36,9 @@ def _curves(analysis: Analysis) -> Table:
         Column("Largest n", "The largest pre-training size that was measured, and what was measured there"),
         *(Column(f"At {times} n", f"Forecast at {times} times that size, with its 90 % interval") for times in (2, 4)),
     ]
+    columns += [
+        Column(f"At {number(n)}", "Forecast at this size, with its 90 % interval") for (n,) in analysis.question.at
+    ]
     if wanted is not None:
         columns.append(Column(f"Reaches {shown(wanted)}", "With the probability that the largest feasible size does"))
     rows = tuple(tuple(_curve_row(analysis, curve, len(columns))) for curve in analysis.curves)
@@ -52,14 +55,16 @@ def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator
         yield from (Cell("too few points") if place == 3 else Cell("") for place in range(3, width))
         return
     forecast, decision = curve.advice.forecast, curve.advice.decision
-    for place in (0, 1):
-        low, high = float(forecast.low[place]), float(forecast.high[place])
+    shown = [(forecast, 0), (forecast, 1)]
+    shown += [] if curve.asked is None else [(curve.asked, place) for place in range(len(curve.asked.sizes))]
+    for ahead, place in shown:
+        low, high = float(ahead.low[place]), float(ahead.high[place])
         within = measure.ends(low, high) if math.isfinite(low) else "no interval"
-        yield Cell(measure.shown(float(forecast.predicted[place])), within)
+        yield Cell(measure.shown(float(ahead.predicted[place])), within)
     if decision is not None:
         falls = decision.falls or decision.scenario == "reached"
         chance = "" if decision.scenario == "reached" else f"{100 * decision.feasible:.0f} %"
-        yield Cell(_STATUS[decision.scenario] if falls else "does not fall", chance if falls else "")
+        yield Cell(_STATUS[decision.scenario] if falls else "does not get better", chance if falls else "")
 
 
 def _plans(analysis: Analysis) -> Table:
@@ -119,9 +124,9 @@ def _budgets(analysis: Analysis) -> Table:
         Column("Parameters", "The best number N for that budget, with its 90 % interval"),
         Column("Tokens", "The training tokens D that the rest of the budget pays for"),
         Column("Tokens a parameter"),
-        Column("Loss", "Expected, with its 90 % interval"),
+        Column("Expected", "With its 90 % interval"),
     )
-    return Table(columns, tuple(rows), "What to train for each budget; the first is the largest that was measured")
+    return Table(columns, tuple(rows), "What to train for each budget")
 
 
 def parameters(analysis: Analysis) -> pd.DataFrame:

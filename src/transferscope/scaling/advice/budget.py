@@ -40,7 +40,7 @@ class Split:
         cost: What it costs; None without costs.
         error: Weighted mean (of logarithms) over the laws.
         interval: Where it lies (90 %): the spread of the laws, and what they miss elsewhere (`forecast_at`).
-        beyond: Whether n, s or their product lies beyond what was measured.
+        beyond: Whether n, s or their product lies above what was measured, or n or s below it.
     """
 
     pretrain_size: float
@@ -55,8 +55,8 @@ def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> Spl
     r"""The error at one (n, s), inside the measured sizes or beyond them.
 
     The interval is \exp(\log f \pm z \sqrt{u^2 + e^2}) with f, u the weighted mean and standard deviation of the log
-    error over the laws, and e the weighted root mean square of what each law misses where it was not fitted: beyond the
-    measured sizes its score there (`HeldOutScore.extrapolation`), within them that of points left out.
+    error over the laws, and e the weighted root mean square of what each law misses where it was not fitted: outside
+    the measured sizes its score there (`HeldOutScore.extrapolation`), within them that of points left out.
 
     Args:
         costs: What a run costs; None when unknown.
@@ -64,7 +64,8 @@ def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> Spl
         s: Fine-tuning size, or tokens.
     """
     at, sizes = np.array([[n, s]]), surface.observations.sizes
-    beyond = bool((at > sizes.max(axis=0)).any() or n * s > sizes.prod(axis=1).max() * (1 + 1e-9))
+    least = np.array(_smallest(surface)) * (1 - 1e-9)
+    beyond = bool((at > sizes.max(axis=0)).any() or n * s > sizes.prod(axis=1).max() * (1 + 1e-9) or (at < least).any())
     weights = list(surface.weights.values())
     logs = np.log([surface.fits[name].predict(at)[0] for name in surface.weights])
     scores = [surface.scores[name] for name in surface.weights if name in surface.scores]

@@ -228,7 +228,9 @@ def _coupled_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np
 
 def _coupled_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
     a, b, k, g, c, E = theta.T
-    return np.stack([a, b, k * unit[0] ** a * unit[1] ** -b, g, c * unit[0] ** (-a * g), E], axis=1)
+    with np.errstate(divide="ignore"):  # c is 0 of a level curve, where its power may be beyond any number
+        c = np.exp(np.log(c) - a * g * np.log(unit[0]))
+    return np.stack([a, b, k * unit[0] ** a * unit[1] ** -b, g, c, E], axis=1)
 
 
 COUPLED = Law(
