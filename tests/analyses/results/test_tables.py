@@ -186,6 +186,23 @@ def test_runs_that_failed_and_runs_that_are_to_be_made() -> None:
         assert (scratch.n_seeds, scratch.n_failed) == (4, 1)
 
 
+@pytest.mark.parametrize("n_seeds", [1, 3])
+def test_the_unit_of_a_loss_changes_nothing(n_seeds: int) -> None:
+    """Also with fewer than three arms, of which runs alone do not say how much they vary."""
+    values = 1 - drawn(5, gain=8.0, n_seeds=n_seeds)[[1, 2]] / 100
+    rows = [(arm, seed, values[at, seed]) for at, arm in enumerate(("ridge", "bert")) for seed in range(n_seeds)]
+    frame = pd.DataFrame(rows, columns=["arm", "seed", "loss"])
+    mean_share, *means = (
+        compare_results(change, without=["ridge"], margin=margin).summary.decided[0].chance
+        for change, margin in (
+            (frame.assign(accuracy=1 - frame["loss"]).drop(columns="loss"), 1.0),
+            *((frame.assign(loss=factor * frame["loss"]), factor * 0.01) for factor in (1e-3, 1.0, 1e3)),
+        )
+    )
+    assert means == pytest.approx([means[0]] * 3)
+    assert means[0] >= mean_share - 0.03  # of percent a point is a hundredth of 100, and of a loss of what there is
+
+
 def test_seeds_that_no_two_arms_share_are_no_pairs() -> None:
     rows = table(drawn(1))
     found = compare_results(rows.assign(seed=range(len(rows))), without=CONTROLS)
