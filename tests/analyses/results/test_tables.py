@@ -259,6 +259,18 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         DataError,
         ("differ in task",),
     ),
+    "epochs of runs without seeds": (
+        ROWS.rename(columns={"seed": "epoch"}),
+        {},
+        DataError,
+        ("arm = scratch and differ in epoch", '--where "epoch=0"', "--columns seed="),
+    ),
+    "learning rates of runs with a name each": (
+        ROWS.rename(columns={"seed": "lr"}).assign(run=[f"r{i}" for i in range(len(ROWS))]),
+        {},
+        DataError,
+        ("arm = scratch and differ in lr",),
+    ),
     "a score that is none": (
         ROWS.astype({"accuracy": object}).assign(
             accuracy=ROWS["accuracy"].astype(object).where(ROWS.index != 2, "??!")

@@ -327,14 +327,15 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     """Refuse two rows of one run: they are of several tasks, of several settings, or the same run twice."""
     keys = ["method", "source", "n_target"]
     seed = columns.get("seed")
-    marked = rows.assign(seed=0 if seed is None else table[seed].map(_text))
+    paired = seed is not None and _are_shared(table[seed].map(_text), rows)
+    marked = rows.assign(seed=table[seed].map(_text) if paired else 0)
     twice = marked[marked.duplicated([*keys, "seed"], keep=False)]
-    if twice.empty or (seed is None and not _differ_in_names(table, marked, columns)):
+    if twice.empty or (not paired and not _are_several(table, marked, columns)):
         return
     first = twice[(twice[[*keys, "seed"]] == twice.iloc[0][[*keys, "seed"]]).all(axis=1)]
     group = table.loc[first.index]
     apart = [c for c in _free(table, columns) if group[c].map(_text).nunique() > 1]
-    shown = ["arm", "source", "labels", "seed"]
+    shown = ["arm", "source", "labels", *(["seed"] if paired else [])]
     which = ", ".join(f"{columns[role]} = {_text(group.iloc[0][columns[role]])}" for role in shown if role in columns)
     if not apart:
         raise DataError(f"{len(group)} rows hold the same run, {which}; keep one row for each run")
@@ -350,22 +351,31 @@ def _free(table: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
     return [str(name) for name in table.columns if name not in columns.values()]
 
 
-def _differ_in_names(table: pd.DataFrame, marked: pd.DataFrame, columns: Mapping[str, str]) -> bool:
-    """Whether rows without seeds differ in a column of few names, such as that of tasks: then they are no repeats."""
+def _are_several(table: pd.DataFrame, marked: pd.DataFrame, columns: Mapping[str, str]) -> bool:
+    """Whether runs that no seed tells apart are no repeats: they differ in a column of few names, such as that of
+    tasks, or in one that has the same values in every arm, such as that of epochs or of a learning rate.
+    """
     for name in _free(table, columns):
         texts = table[name].map(_text)
         groups = texts.groupby([marked["method"], marked["source"], marked["n_target"]])
         is_name = table[name].map(lambda cell: isinstance(cell, str)).any()
-        if is_name and groups.nunique().max() > 1 and texts.duplicated().any():
+        in_arms = {tuple(sorted(values)) for _, values in groups}
+        crossed = len(in_arms) == 1 and len(groups) > 1
+        if groups.nunique().max() > 1 and ((is_name and texts.duplicated().any()) or crossed):
             return True
     return False
+
+
+def _are_shared(seeds: "pd.Series[str]", rows: pd.DataFrame) -> bool:
+    """Whether a seed tells runs of one arm apart: there is one arm, or two of them share a value."""
+    n_arms = len(rows[["method", "source", "n_target"]].drop_duplicates())
+    return n_arms == 1 or bool(seeds.groupby(rows["n_target"]).apply(lambda one: one.duplicated().any()).any())
 
 
 def _seeds(
     table: pd.DataFrame, rows: pd.DataFrame, column: str | None
 ) -> tuple["pd.Series[int]", dict[int, object], list[str]]:
     """Seeds as numbers, what the table calls them, and how they were read."""
-    arms = [rows["method"], rows["source"], rows["n_target"]]
     in_order = rows.groupby(["method", "source", "n_target"], sort=False).cumcount()
     if column is None:
         several = bool((in_order > 0).any())
@@ -375,8 +385,7 @@ def _seeds(
     if (texts == "").any():
         row = int(texts.index[texts == ""][0]) + 1
         raise DataError(f"row {row} has no seed in column {column}; expected one for every run")
-    n_arms = pd.concat(arms, axis=1).drop_duplicates().shape[0]
-    if n_arms > 1 and not texts.groupby(rows["n_target"]).apply(lambda one: one.duplicated().any()).any():
+    if not _are_shared(texts, rows):
         return in_order, {}, [f"no two arms share a value of {column}: runs of an arm are numbered in their order"]
     if texts.str.fullmatch(r"\d{1,9}").all():
         return texts.astype(int), {}, []
