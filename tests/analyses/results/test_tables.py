@@ -203,6 +203,12 @@ def test_the_unit_of_a_loss_changes_nothing(n_seeds: int) -> None:
     assert means[0] >= mean_share - 0.03  # of percent a point is a hundredth of 100, and of a loss of what there is
 
 
+def test_tasks_that_have_seeds_of_their_own_are_said() -> None:
+    rows = ROWS.assign(task=np.where(ROWS["seed"] < 2, "sst2", "mnli"), host=ROWS["arm"])
+    assert ["differ in task" in note for note in compare_results(rows, without=CONTROLS).runs.notes] == [True]
+    assert not compare_results(rows.assign(task="fold" + rows["seed"].astype(str)), without=CONTROLS).runs.notes
+
+
 def test_seeds_that_no_two_arms_share_are_no_pairs() -> None:
     rows = table(drawn(1))
     found = compare_results(rows.assign(seed=range(len(rows))), without=CONTROLS)
@@ -271,6 +277,22 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         DataError,
         ("arm = scratch and differ in lr",),
     ),
+    **{
+        f"a direction that {name} does not tell": (
+            ROWS.rename(columns={"accuracy": name}),
+            {},
+            SettingsError,
+            (name, "--better"),
+        )
+        for name in ("neg_mean_squared_error", "accuracy_drop")
+    },
+    "percent called shares": (
+        ROWS.assign(accuracy=100 * ROWS["accuracy"]),
+        {"columns": RunColumns(unit="share")},
+        DataError,
+        ("no shares of 1",),
+    ),
+    "shares called percent": (ROWS, {"columns": RunColumns(unit="%")}, DataError, ("no percent",)),
     "a score that is none": (
         ROWS.astype({"accuracy": object}).assign(
             accuracy=ROWS["accuracy"].astype(object).where(ROWS.index != 2, "??!")

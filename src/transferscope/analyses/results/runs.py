@@ -166,6 +166,7 @@ def read_runs(
     if not (rows["state"] == "done").any():
         raise DataError(f"no row has a score in column {score}; expected one of each run")
     _check_once(table.drop(columns=[score]), rows, columns)
+    left = (*left, *_of_seeds(table.drop(columns=[score]), rows, columns))
     seeds, names, of_seeds = _seeds(table, rows, columns.get("seed"))
     rows.insert(3, "seed", seeds)
     if planned := int((rows["state"] == "planned").sum()):
@@ -347,6 +348,20 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     )
 
 
+def _of_seeds(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
+    """What each seed has one value of, the same for all arms, such as a task with seeds of its own."""
+    seed = columns.get("seed")
+    if seed is None:
+        return []
+    seeds, notes = table[seed].map(_text), []
+    for name in _free(table, columns):
+        texts = table[name].map(_text)
+        several = 1 < texts.nunique() < seeds.nunique()
+        if several and texts.groupby(seeds).nunique().max() == 1 and seeds.groupby(seeds).size().min() > 1:
+            notes.append(f"runs that differ in {name} were read as repeats; --where {name}=VALUE keeps those of one")
+    return notes
+
+
 def _free(table: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
     return [str(name) for name in table.columns if name not in columns.values()]
 
@@ -420,6 +435,13 @@ def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> NamedM
     if unit is None:
         bounded = better == "higher" and not words_in(name) & _NO_SHARES and scores.min() >= 0
         unit = "" if not bounded or scores.max() > 100 else "share" if scores.max() <= 1 else "%"
+    least, most = float(scores.min()), float(scores.max())
+    if (unit == "share" and not 0 <= least <= most <= 1) or (unit == "%" and better == "higher" and 0 <= most <= 1):
+        given = "shares of 1" if unit == "share" else "percent"
+        raise DataError(
+            f"the scores are {least:g} to {most:g}, which are no {given}; leave --unit {unit} out, or write them as it "
+            "says"
+        )
     return NamedMeasure.of("score", name=name, unit=unit, higher=better == "higher")
 
 
