@@ -158,6 +158,7 @@ def test_arms_may_be_columns_and_numbers_of_labels_too() -> None:
     columns = RunColumns(wide="arms", metric="accuracy")
     found = compare_results(_wide(table(values)), without=CONTROLS, columns=columns)
     assert found.summary.decided[0].outcome == decide(scores(values)).outcome == "helps"
+    assert [all(arm in note for arm in (*CONTROLS, *WAYS)) for note in found.runs.notes] == [True]
     by_labels = table(values).rename(columns={"accuracy": "100"}).assign(**{"400": 0.9}).drop(columns="seconds")
     columns = RunColumns(wide="labels", metric="accuracy")
     found = compare_results(by_labels, without=CONTROLS, columns=columns)
@@ -323,6 +324,18 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         {"columns": RunColumns(wide="arms")},
         SettingsError,
         ("--metric",),
+    ),
+    "wide, with an arm that is called as the measure": (
+        _wide(ROWS).rename(columns={"bert": "accuracy"}),
+        {"columns": RunColumns(wide="arms", metric="accuracy")},
+        SettingsError,
+        ("column accuracy",),
+    ),
+    "wide, with a column of arms": (
+        _wide(ROWS).assign(arm="x"),
+        {"columns": RunColumns(wide="arms", metric="accuracy")},
+        SettingsError,
+        ("column arm",),
     ),
     "a margin of nothing": (ROWS, {"margin": 0.0}, SettingsError, ("margin",)),
     "no predictions": (

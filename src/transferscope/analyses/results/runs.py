@@ -132,7 +132,8 @@ def read_runs(
     """
     table, notes = _chosen(read.rows, asked.where), list(read.notes)
     if asked.wide is not None:
-        table, asked = _long(table, asked)
+        table, asked, said_wide = _long(table, asked)
+        notes.append(said_wide)
     score, measure_name, table = _score_column(table, asked)
     given = {role: getattr(asked, role) for role in ROLES}
     joined = (asked.arm or "").split("+")
@@ -209,8 +210,8 @@ def _text(cell: object) -> str:
     return str(cell).strip()
 
 
-def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns]:
-    """A table with a score in every row, of one with a column for each arm, or for each number of labels."""
+def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns, str]:
+    """A table with a score in every row, of one with a column for each arm or number of labels, and how it was read."""
     assert asked.wide is not None
     if asked.metric is None:
         raise SettingsError(
@@ -231,12 +232,19 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
             f"--wide {asked.wide} takes a column of scores for each of several {asked.wide}; the columns "
             f"{listed([str(one) for one in table.columns])} hold {counted(len(numeric), 'such column')}"
         )
-    long = table.melt([c for c in table.columns if c not in numeric], numeric, var_name=role, value_name=name)
+    others = [str(column) for column in table.columns if column not in numeric]
+    if taken := [one for one in (name, role) if one in table.columns]:
+        raise SettingsError(
+            f"a table with a column for each of several {asked.wide} has a column {taken[0]} too, which is what "
+            f"{'scores' if taken[0] == name else asked.wide} would be called; give it another name"
+        )
+    long = table.melt(others, numeric, var_name=role, value_name=name)
     if role == "labels":
         long = long.assign(labels=long["labels"].str.replace("_", "").astype(int))
         long = long[long["labels"] > 0]  # 0: before any training
     asked = replace(asked, metric=name, wide=None)
-    return long.reset_index(drop=True), replace(asked, arm=role) if role == "arm" else replace(asked, labels=role)
+    asked = replace(asked, arm=role) if role == "arm" else replace(asked, labels=role)
+    return long.reset_index(drop=True), asked, f"the columns {listed(numeric)} were read as {ROLES[role].what}"
 
 
 def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.DataFrame]:
