@@ -397,25 +397,46 @@ def test_predictions_of_another_run_are_noticed(tmp_path: Path) -> None:
         compare_results(tmp_path / "runs.csv", without=CONTROLS)
 
 
+def _own_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(seed=np.arange(1, 2 * len(rows), 2))
+
+
+def _in_parts(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(model=rows["arm"].str[:2], size=rows["arm"].str[2:]).drop(columns="arm")
+
+
+ASKED: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], RunColumns]] = {
+    "seeds": (lambda rows: rows, RunColumns()),
+    "seeds by name": (lambda rows: rows.assign(seed=[["2", "x"][seed] for seed in rows["seed"]]), RunColumns()),
+    "seeds of each arm": (_own_seeds, RunColumns()),
+    "no seeds": (lambda rows: rows.drop(columns="seed"), RunColumns()),
+    "arms of two columns": (_in_parts, RunColumns(arm="model+size")),
+}
+
+
+@pytest.mark.parametrize("form", ASKED)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_ask_and_tell_end_in_an_answer(seed: int) -> None:
+def test_ask_and_tell_end_in_an_answer(form: str, seed: int) -> None:
     """Rows are added as they are asked for, until no further run can change the answer; none is asked for twice."""
-    truth = drawn(seed, gain=6.0, n_seeds=14) / 100
+    change, columns = ASKED[form]
+    truth = drawn(seed, gain=6.0, n_seeds=16) / 100
     arms = (*CONTROLS, *WAYS)
-    rows = table(drawn(seed, gain=6.0, n_seeds=14)[:, :1])
-    found = compare_results(rows, without=CONTROLS)
+    rows = change(table(drawn(seed, gain=6.0, n_seeds=16)[:, : 1 + (form != "seeds")]))
+    without = [f"{arm[:2]} {arm[2:]}" for arm in CONTROLS] if form == "arms of two columns" else CONTROLS
+    found = compare_results(rows, without=without, columns=columns)
     while not (more := found.next(4)).empty:
         assert list(more.columns) == list(rows.columns)
         assert more["accuracy"].isna().all()
-        done = more.assign(
-            accuracy=[truth[arms.index(arm), seed] for arm, seed in zip(more["arm"], more["seed"], strict=True)],
-            seconds=20.0,
-        )
-        rows = pd.concat([rows, done], ignore_index=True)
-        assert not rows.duplicated(["arm", "seed"]).any()
-        found = compare_results(rows, without=CONTROLS)
+        for _, row in more.iterrows():
+            arm = row["arm"] if "arm" in row else row["model"] + row["size"]
+            own = rows["arm"] if "arm" in row else rows["model"] + rows["size"]
+            score = truth[arms.index(arm), int((own == arm).sum())]
+            rows = pd.concat([rows, row.to_frame().T.assign(accuracy=score, seconds=20.0)], ignore_index=True)
+        rows = rows.astype({"accuracy": float, "seconds": float})
+        assert "seed" not in rows or not rows.duplicated([*({"arm", "model", "size"} & {*rows}), "seed"]).any()
+        found = compare_results(rows, without=without, columns=columns)
     assert found.summary.decided[0].settled
-    assert found.summary.decided[0].recommended == "bert"
+    assert found.summary.decided[0].recommended == ("be rt" if "model" in rows else "bert")
     assert len(rows) < 5 * 12
 
 

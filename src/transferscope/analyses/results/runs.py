@@ -97,7 +97,8 @@ class Runs:
             state: "done", "failed", or "planned" for a row without a score.
         examples: What the test examples give to the score of a run, by position in `rows`; empty without predictions.
         with_source: The arms that have a source.
-        seeds: What the table calls each seed, by number.
+        seeds: What the table calls each seed, by number, where that is no number itself; None where runs of an arm are
+            numbered in their order.
         table: The rows as the table has them, in the same order.
         columns: The table's column of each role, where there is one; "score" is that of scores.
         notes: How the table was read.
@@ -107,10 +108,15 @@ class Runs:
     examples: Mapping[int, Float[np.ndarray, " N"]]
     measure: NamedMeasure
     with_source: frozenset[Arm]
-    seeds: Mapping[int, object]
+    seeds: Mapping[int, object] | None
     table: pd.DataFrame
     columns: Mapping[str, str]
     notes: tuple[str, ...]
+
+    def seed_of(self, place: int) -> str:
+        """What the table calls the seed of the run at a position; its number where it has no seeds."""
+        column = self.columns.get("seed")
+        return str(self.rows["seed"][place]) if column is None else _text(self.table[column][place])
 
 
 def read_runs(
@@ -397,19 +403,19 @@ def _are_shared(seeds: "pd.Series[str]", rows: pd.DataFrame) -> bool:
 
 def _seeds(
     table: pd.DataFrame, rows: pd.DataFrame, column: str | None
-) -> tuple["pd.Series[int]", dict[int, object], list[str]]:
+) -> tuple["pd.Series[int]", dict[int, object] | None, list[str]]:
     """Seeds as numbers, what the table calls them, and how they were read."""
     in_order = rows.groupby(["method", "source", "n_target"], sort=False).cumcount()
     if column is None:
         several = bool((in_order > 0).any())
         notes = ["no column says which seed a run has: runs of an arm are numbered in their order"] if several else []
-        return in_order, {}, notes
+        return in_order, None, notes
     texts = table[column].map(_text)
     if (texts == "").any():
         row = int(texts.index[texts == ""][0]) + 1
         raise DataError(f"row {row} has no seed in column {column}; expected one for every run")
     if not _are_shared(texts, rows):
-        return in_order, {}, [f"no two arms share a value of {column}: runs of an arm are numbered in their order"]
+        return in_order, None, [f"no two arms share a value of {column}: runs of an arm are numbered in their order"]
     if texts.str.fullmatch(r"\d{1,9}").all():
         return texts.astype(int), {}, []
     names = list(dict.fromkeys(sorted(texts)))
@@ -461,9 +467,8 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
     for at, row in rows[rows["state"] == "done"].iterrows():
         place = int(str(at))
         if predictions is not None:
-            seed = _text(runs.seeds.get(row["seed"], row["seed"]))
             arm = str(Arm(row["method"], row["source"]))
-            stem = predictions / (str(row["n_target"]) if several else "") / arm / seed
+            stem = predictions / (str(row["n_target"]) if several else "") / arm / runs.seed_of(place)
             paths = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".csv", ".npz")]
             path = next((one for one in paths if one.is_file()), None)
             if path is None:
@@ -477,7 +482,7 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
         if len(one) != len(other):
             arm = str(Arm(rows["method"][at], rows["source"][at]))
             raise DataError(
-                f"the predictions of {arm}, seed {rows['seed'][at]}, are of {len(other):,} test examples and those "
+                f"the predictions of {arm}, seed {runs.seed_of(at)}, are of {len(other):,} test examples and those "
                 f"before of {len(one):,}; expected the same examples in the same order for all runs"
             )
     return found
