@@ -367,12 +367,11 @@ def test_predictions_say_how_it_is_on_other_test_examples(form: str, tmp_path: P
     values = 100 * right.mean(axis=2)
     rows = table(values)
     expected = decide(scores(values, example_variance=example_variance(100 * right)))
-    paths = []
+    paths, label = [], rng.integers(0, 2, n)
     for arm, of_arm in zip((*CONTROLS, *WAYS), right, strict=True):
         for seed, one in enumerate(of_arm):
             path = tmp_path / arm / f"{seed}{'.npz' if form == 'npz' else '.csv'}"
             path.parent.mkdir(exist_ok=True)
-            label = rng.integers(0, 2, n)
             guess = np.where(one == 1, label, 1 - label)
             if form == "npz":
                 np.savez(path, prediction=guess, label=label)
@@ -393,8 +392,23 @@ def test_predictions_of_another_run_are_noticed(tmp_path: Path) -> None:
     pd.DataFrame({"score": [1, 0, 1, 0]}).to_csv(tmp_path / "p.csv", index=False)
     rows = ROWS.assign(predictions="p.csv")
     _written(rows, tmp_path / "runs.csv")
-    with pytest.raises(DataError, match=r"mean 0\.5 and the score of the run is 0\.7"):
+    with pytest.raises(DataError, match=r"mean 0\.5 and the score is 0\.7"):
         compare_results(tmp_path / "runs.csv", without=CONTROLS)
+
+
+def test_predictions_in_another_order_are_noticed(tmp_path: Path) -> None:
+    one = pd.DataFrame({"prediction": [0, 1, 2, 2], "label": [0, 1, 2, 0]})
+    one.to_csv(tmp_path / "one.csv", index=False)
+    one.astype(float).to_csv(tmp_path / "same.csv", index=False)
+    one[::-1].to_csv(tmp_path / "other.csv", index=False)
+    rows = pd.DataFrame({"arm": ["scratch", "bert"], "seed": 0, "accuracy": 0.75, "predictions": "one.csv"})
+    for file in ("one.csv", "same.csv", "other.csv"):
+        _written(rows.assign(predictions=["one.csv", file]), tmp_path / "runs.csv")
+        if file != "other.csv":
+            assert len(compare_results(tmp_path / "runs.csv", without=["scratch"]).runs.examples) == 2
+            continue
+        with pytest.raises(DataError, match=r"other\.csv .* from example 2 on"):
+            compare_results(tmp_path / "runs.csv", without=["scratch"])
 
 
 def _own_seeds(rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,6 +1,5 @@
 """What each test example gives to the score of a run, from a file of its predictions."""
 
-import math
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -13,11 +12,13 @@ from transferscope.analyses.scaling.checks import words_in
 from transferscope.data.frame import read_frame
 from transferscope.errors import DataError, MissingDataError
 from transferscope.files import require_regular
-from transferscope.wording import listed
+from transferscope.study.commands.score import example_scores
 
 
-def example_scores(path: Path, score: float, measure: str) -> Float[np.ndarray, " N"]:
-    """What each test example gives to a score, whose mean is the score.
+def scores_by_example(
+    path: Path, score: float, measure: str
+) -> tuple[Float[np.ndarray, " N"], "pd.Series[str] | None"]:
+    """What each test example gives to a score, whose mean is the score; and the labels, where the file has them.
 
     Args:
         path: A table, or a .npz file of arrays of shape (N,): "score", or "prediction" and "label". Of these the score
@@ -32,33 +33,16 @@ def example_scores(path: Path, score: float, measure: str) -> Float[np.ndarray, 
     if not path.is_file():
         raise MissingDataError(f"there is no file of predictions {path}; check the path in the table")
     columns = _arrays(path) if path.suffix == ".npz" else _table(path)
-    if "score" in columns:
-        found = pd.to_numeric(pd.Series(columns["score"]), errors="coerce").to_numpy(dtype=np.float64)
-    elif {"prediction", "label"} <= columns.keys():
-        prediction, label = pd.Series(columns["prediction"]), pd.Series(columns["label"])
-        if len(prediction) != len(label):
-            raise DataError(f"{path} has {len(prediction)} predictions and {len(label)} labels; expected as many")
-        words = words_in(measure)
-        if words & {"mse", "mae"}:
-            apart = pd.to_numeric(prediction, errors="coerce") - pd.to_numeric(label, errors="coerce")
-            found = (apart**2 if "mse" in words else apart.abs()).to_numpy(dtype=np.float64)
-        else:
-            found = (prediction.astype(str) == label.astype(str)).to_numpy(dtype=np.float64)
-    else:
-        raise DataError(
-            f"{path} holds {listed(list(columns))}; expected prediction and label, or score, which says what each test "
-            "example gives to the score"
-        )
-    if len(found) < 2 or not np.isfinite(found).all():
-        raise DataError(f"{path} has scores that are no numbers, or fewer than two; expected one for each test example")
-    mean = float(found.mean())
-    factor = next((one for one in (1.0, 100.0) if math.isclose(one * mean, score, rel_tol=2e-3, abs_tol=1e-6)), None)
-    if factor is None:
-        raise DataError(
-            f"the examples of {path} have the mean {mean:.6g} and the score of the run is {score:.6g}; give a column "
-            "score whose mean is the score, or leave predictions out"
-        )
-    return found * factor
+    label = None if "label" not in columns else pd.Series(columns["label"])
+    words = words_in(measure)
+    if label is not None and "prediction" in columns and "score" not in columns and words & {"mse", "mae"}:
+        numbers = (pd.to_numeric(pd.Series(columns[name]), errors="coerce") for name in ("prediction", "label"))
+        apart = next(numbers) - next(numbers)
+        columns["score"] = apart**2 if "mse" in words else apart.abs()
+    found = example_scores(columns, score, str(path), tolerance=2e-3)  # tables hold three digits
+    if len(found) < 2:
+        raise DataError(f"{path} has one row; expected one for each test example")
+    return found, None if label is None else label.astype(str)
 
 
 def _arrays(path: Path) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from transferscope.analyses.columns import ARM_NAMES, SEED_NAMES, Role, better_of, columns_by_role
 from transferscope.analyses.plan.measurements import MEASURE_COLUMNS, check_one_measure
-from transferscope.analyses.results.by_example import example_scores
+from transferscope.analyses.results.by_example import scores_by_example
 from transferscope.analyses.scaling.checks import REPEATS, words_in
 from transferscope.analyses.scaling.measurements import FALLING, RISING, Better
 from transferscope.data.arrays import check_spellings
@@ -57,7 +57,7 @@ class RunColumns:
         labels: The number of labelled target examples.
         cost: Seconds of a run.
         state: Whether a run has failed.
-        predictions: A file of each run with what it gave for every test example (`by_example.example_scores`).
+        predictions: A file of each run with what it gave for every test example (`by_example.scores_by_example`).
         metric: The column of scores, or, in a table with a column of measures, one of these.
         better: Which scores are better; None to tell by the name of the measure.
         unit: Of the scores: "share" for a share of 1, "%", or any other; None to tell by their size.
@@ -459,11 +459,18 @@ def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> NamedM
     return NamedMeasure.of("score", name=name, unit=unit, higher=better == "higher")
 
 
+def _same_labels(labels: "pd.Series[str]", others: "pd.Series[str]") -> Bool[np.ndarray, " N"]:
+    """Whether labels are the same text, or the same number, as rounded by those that wrote them."""
+    numbers, known = (pd.to_numeric(one, errors="coerce").to_numpy(dtype=np.float64) for one in (labels, others))
+    return (labels == others).to_numpy() | np.isclose(numbers, known, rtol=1e-4)
+
+
 def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, Float[np.ndarray, " N"]]:
     """What every test example gives to the score of each run of which it is known."""
     found: dict[int, Float[np.ndarray, " N"]] = {}
     column, rows = runs.columns.get("predictions"), runs.rows
     several = rows["n_target"].nunique() > 1
+    known: pd.Series[str] | None = None
     for at, row in rows[rows["state"] == "done"].iterrows():
         place = int(str(at))
         if predictions is not None:
@@ -477,7 +484,15 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
             path = folder / named
         else:
             continue
-        found[place] = example_scores(path, float(row["score"]), runs.measure.name)
+        found[place], labels = scores_by_example(path, float(row["score"]), runs.measure.name)
+        known = labels if known is None else known
+        if labels is not None and known is not None and len(labels) == len(known):
+            other = ~_same_labels(labels, known)
+            if other.any():
+                raise DataError(
+                    f"the labels in {path} are others than in the files before, from example {int(other.argmax()) + 1} "
+                    "on; expected the same test examples in the same order for all runs"
+                )
     for (_, one), (at, other) in pairwise(found.items()):
         if len(one) != len(other):
             arm = str(Arm(rows["method"][at], rows["source"][at]))

@@ -2,11 +2,12 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from transferscope.errors import DataError
@@ -101,30 +102,51 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
     Raises:
         RunFailed: There is no such file or column, or its mean is another number than the score.
     """
-    import pandas as pd
-
     try:
         require_regular(out / name, "a CSV file")
         table = pd.read_csv(out / name, dtype=str, keep_default_na=False)
+        return example_scores(table, score, name)
     except FileNotFoundError:
         raise RunFailed(f"it wrote no {name} into its folder {{out}}") from None
-    except (DataError, OSError, ValueError) as error:
+    except DataError as error:
+        raise RunFailed(str(error)) from error
+    except (OSError, ValueError) as error:
         raise RunFailed(f"{name} is no CSV file ({error})") from error
-    if "score" in table:
-        found = pd.to_numeric(table["score"], errors="coerce").to_numpy(dtype=np.float64)
-    elif {"prediction", "label"} <= set(table):
-        found = (table["prediction"] == table["label"]).to_numpy(dtype=np.float64)
+
+
+def example_scores(
+    columns: Mapping[Any, Any], score: float, where: str, *, tolerance: float = 1e-3
+) -> Float[np.ndarray, " N"]:
+    """What each test example adds to a score, in the unit of the score.
+
+    Args:
+        columns: Those of a table by name, shape (N,): "score", or "prediction" and "label", of which it is 1 where both
+            are the same text and 0 where not.
+        score: As a share, or in percent.
+        where: What holds them, for messages.
+        tolerance: How far the mean may be from the score, as a share of it.
+
+    Raises:
+        DataError: There are no such columns, or their mean is another number than the score.
+    """
+    if "score" in columns:
+        found = pd.to_numeric(pd.Series(columns["score"]), errors="coerce").to_numpy(dtype=np.float64)
+    elif "prediction" in columns and "label" in columns:
+        prediction, label = (pd.Series(columns[name]).astype(str) for name in ("prediction", "label"))
+        if len(prediction) != len(label):
+            raise DataError(f"{where} has {len(prediction)} predictions and {len(label)} labels; expected as many")
+        found = (prediction == label).to_numpy(dtype=np.float64)
     else:
-        raise RunFailed(
-            f"{name} has the columns {', '.join(map(str, table.columns))}; expected prediction and label, or score, "
-            "which says what each test example adds to the score"
+        raise DataError(
+            f"{where} has the columns {', '.join(map(str, columns))}; expected prediction and label, or score, which "
+            "says what each test example adds to the score"
         )
     if not len(found) or not np.isfinite(found).all():
-        raise RunFailed(f"{name} has {'no row' if not len(found) else 'scores that are no numbers'}")
+        raise DataError(f"{where} has {'no row' if not len(found) else 'scores that are no numbers'}")
     mean = float(found.mean())
-    if not any(math.isclose(factor * mean, score, rel_tol=1e-3, abs_tol=1e-6) for factor in (1.0, 100.0)):
-        raise RunFailed(
-            f"the examples of {name} have the mean {mean:.6g} and the score is {score:.6g}; give a column score whose "
+    if not any(math.isclose(factor * mean, score, rel_tol=tolerance, abs_tol=1e-6) for factor in (1.0, 100.0)):
+        raise DataError(
+            f"the examples of {where} have the mean {mean:.6g} and the score is {score:.6g}; give a column score whose "
             "mean is the score, or leave predictions out"
         )
     return found * (score / mean if mean else 1.0)
