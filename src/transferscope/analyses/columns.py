@@ -92,7 +92,7 @@ def columns_by_role(
             )
         found[role] = known[0]
         taken.add(known[0])
-        if known[0] not in (role, about.names.split()[0]):
+        if known[0] != about.names.split()[0]:
             notes.append(f"{known[0]} was read as the {about.what}")
     return found, notes
 

@@ -204,6 +204,11 @@ def test_the_unit_of_a_loss_changes_nothing(n_seeds: int) -> None:
     assert means[0] >= mean_share - 0.03  # of percent a point is a hundredth of 100, and of a loss of what there is
 
 
+def test_a_column_of_costs_is_said_to_be_read_as_seconds() -> None:
+    notes = compare_results(ROWS.rename(columns={"seconds": "cost"}), without=CONTROLS).runs.notes
+    assert [("cost" in note, "seconds" in note) for note in notes] == [(True, True)]
+
+
 def test_tasks_that_have_seeds_of_their_own_are_said() -> None:
     rows = ROWS.assign(task=np.where(ROWS["seed"] < 2, "sst2", "mnli"), host=ROWS["arm"])
     assert ["differ in task" in note for note in compare_results(rows, without=CONTROLS).runs.notes] == [True]
