@@ -174,6 +174,13 @@ def test_sources_in_a_column_say_which_arms_need_none() -> None:
 
 
 def test_runs_that_failed_and_runs_that_are_to_be_made() -> None:
+    for status, expected in (("finished", (4, 0)), ("running", (3, 0)), ("PRUNED", (3, 1)), ("cancelled", (3, 1))):
+        rows = ROWS[ROWS["seed"] < 4].assign(status="finished")
+        rows.loc[0, "status"] = status
+        (scratch,) = (
+            arm for arm in compare_results(rows, without=CONTROLS).summary.decided[0].arms if arm.name == "scratch"
+        )
+        assert (scratch.n_seeds, scratch.n_failed) == expected
     rows = table(drawn(1)).assign(status="finished")
     rows.loc[0, "status"] = "crashed"
     rows.loc[1, "accuracy"] = np.nan
@@ -299,6 +306,7 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         ("no shares of 1",),
     ),
     "shares called percent": (ROWS, {"columns": RunColumns(unit="%")}, DataError, ("no percent",)),
+    "a state that is none": (ROWS.assign(status=0), {}, DataError, ("column status holds '0' in row 1",)),
     "a score that is none": (
         ROWS.astype({"accuracy": object}).assign(
             accuracy=ROWS["accuracy"].astype(object).where(ROWS.index != 2, "??!")

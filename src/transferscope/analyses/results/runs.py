@@ -37,7 +37,25 @@ ROLES = {
 }
 """What the columns of a table of runs hold beside the score."""
 
-_FAILED = frozenset(("failed", "crashed", "killed", "error", "diverged", "oom", "timeout"))
+_FAILED = frozenset(
+    [
+        "failed",
+        "fail",
+        "crashed",
+        "killed",
+        "cancelled",
+        "canceled",
+        "pruned",
+        "error",
+        "diverged",
+        "oom",
+        "out_of_memory",
+        "timeout",
+    ]
+)
+_UNDER_WAY = frozenset(
+    ["running", "scheduled", "waiting", "pending", "queued", "planned", "paused", "preempted", "preempting"]
+)
 _DONE = frozenset(("", "finished", "done", "complete", "completed", "success", "succeeded", "ok"))
 _VALUES = ("value", "metric_value", "score")
 _NO_SHARES = frozenset(("r2", "mcc", "kappa", "reward", "psnr", "quality"))
@@ -177,7 +195,9 @@ def read_runs(
     seeds, names, of_seeds = _seeds(table, rows, columns.get("seed"))
     rows.insert(3, "seed", seeds)
     if planned := int((rows["state"] == "planned").sum()):
-        of_seeds.append(f"{counted(planned, 'row')} without a score {'is' if planned == 1 else 'are'} still to be run")
+        of_seeds.append(
+            f"{counted(planned, 'row')} without a final score {'is' if planned == 1 else 'are'} still to be run"
+        )
     with_source = _with_source(rows, without, has_column="source" in columns)
     runs = Runs(
         rows.reset_index(drop=True),
@@ -333,7 +353,14 @@ def _states(table: pd.DataFrame, values: "pd.Series[float]", column: str | None)
     """What became of every run: an infinite score is of one that diverged, and no score of one that is to be made."""
     states = pd.Series("done", index=table.index)
     said = pd.Series("", index=table.index) if column is None else table[column].map(_text).str.lower()
-    states[values.isna() | ~said.isin(_DONE)] = "planned"
+    unknown = ~said.isin(_DONE | _FAILED | _UNDER_WAY)
+    if column is not None and unknown.any():
+        row = int(unknown.idxmax())
+        raise DataError(
+            f"column {column} holds {_text(table[column][row])!r} in row {row + 1}; expected what became of a run, "
+            "such as finished, failed or running, or another name of the column"
+        )
+    states[values.isna() | said.isin(_UNDER_WAY)] = "planned"
     states[np.isinf(values) | said.isin(_FAILED)] = "failed"
     return states
 
