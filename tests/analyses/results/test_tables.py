@@ -484,9 +484,13 @@ def _outcome(rows: pd.DataFrame) -> str:
 
 
 def test_the_page_says_what_the_runs_are(tmp_path: Path) -> None:
-    found: ResultsComparison = compare_results(ROWS, without=CONTROLS, name="mine")
+    rows = ROWS.assign(status=np.where(ROWS.index == 0, "failed", "finished"))
+    rows.loc[0, "accuracy"] = 97.0
+    found: ResultsComparison = compare_results(rows, without=CONTROLS, name="mine")
     page = found.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
     assert found.verdict.headline.split(" (")[0] in page.replace("\u00a0", " ")
-    assert (tmp_path / "page.files" / "runs.csv").exists()
+    assert pd.read_csv(tmp_path / "page.files" / "runs.csv")["score"].max() < 1
+    assert not [words for words in (">0 labels", " 0 labels", "study file", "STUDY.toml") if words in page]
+    assert "1 of 25 runs failed" in page.replace("\u00a0", " ")
     assert found.to_dict()["decisions"]["0"]["outcome"] == found.summary.decided[0].outcome
     assert "&" in found.to_latex()

@@ -173,8 +173,10 @@ def read_runs(
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
     values = _numbers(table, score, "a score")
+    states = _states(table, values, columns.get("state"))
+    values = values.where(states == "done")
     check_one_measure(
-        table.assign(**{score: values.where(np.isfinite(values))}).rename(columns={score: measure_name}),
+        table.assign(**{score: values}).rename(columns={score: measure_name}),
         measure_name,
         *(name for name in naming if name != measure_name),
     )
@@ -183,12 +185,12 @@ def read_runs(
             "method": _names(table, columns["arm"], "arms"),
             "source": _names(table, columns["source"], "sources", may_lack=True) if "source" in columns else "",
             "n_target": _labels(table, columns.get("labels")),
-            "score": values.where(np.isfinite(values)),
+            "score": values,
             "seconds": _numbers(table, columns["cost"], "a number of seconds") if "cost" in columns else np.nan,
-            "state": _states(table, values, columns.get("state")),
+            "state": states,
         }
     )
-    if not (rows["state"] == "done").any():
+    if values.isna().all():
         raise DataError(f"no row has a score in column {score}; expected one of each run")
     _check_once(table.drop(columns=[score]), rows, columns)
     left = (*left, *_of_seeds(table.drop(columns=[score]), rows, columns))
