@@ -216,6 +216,13 @@ def test_a_column_of_costs_is_said_to_be_read_as_seconds() -> None:
     assert [("cost" in note, "seconds" in note) for note in notes] == [(True, True)]
 
 
+def test_an_arm_that_is_called_as_a_method_of_ours_is_said_to_be_shown_as_it() -> None:
+    rows = ROWS.assign(arm=ROWS["arm"].replace({"ridge": "raw", "gpt": "knn"}))
+    (knn, raw) = compare_results(rows, without=["scratch", "raw"]).runs.notes
+    assert "nearest neighbours" in knn
+    assert "raw inputs" in raw
+
+
 def test_tasks_that_have_seeds_of_their_own_are_said() -> None:
     rows = ROWS.assign(task=np.where(ROWS["seed"] < 2, "sst2", "mnli"), host=ROWS["arm"])
     assert ["differ in task" in note for note in compare_results(rows, without=CONTROLS).runs.notes] == [True]

@@ -21,7 +21,7 @@ from transferscope.data.frame import Frame
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.study.decisions import Arm
 from transferscope.study.named_measure import NamedMeasure
-from transferscope.wording import ALL_LABELS, counted, listed
+from transferscope.wording import ALL_LABELS, counted, listed, method_words
 
 Wide = Literal["arms", "labels"]
 """What the columns of scores are of, in a table with several scores in a row."""
@@ -200,6 +200,8 @@ def read_runs(
         of_seeds.append(
             f"{counted(planned, 'row')} without a final score {'is' if planned == 1 else 'are'} still to be run"
         )
+    for arm in sorted({name for name in rows["method"] if name != "scratch" and method_words(name) != name}):
+        of_seeds.append(f"{arm} is shown as {method_words(arm)}, which it is here; give it another name if it is none")
     with_source = _with_source(rows, without, has_column="source" in columns)
     runs = Runs(
         rows.reset_index(drop=True),
