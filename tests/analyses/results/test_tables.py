@@ -216,6 +216,16 @@ def test_a_column_of_costs_is_said_to_be_read_as_seconds() -> None:
     assert [("cost" in note, "seconds" in note) for note in notes] == [(True, True)]
 
 
+def test_an_error_above_1_beside_others_below_is_said() -> None:
+    """Percent beside shares, or all percent, as of digits: nothing in the table tells."""
+    for measure, notes in (("error", ["bert alone"]), ("loss", [])):
+        rows = ROWS.rename(columns={"accuracy": measure})
+        rows[measure] = rows[measure].where(rows["arm"] != "bert", 100 * rows[measure])
+        found = compare_results(rows, without=CONTROLS).runs.notes
+        assert len(found) == len(notes)
+        assert all(words in note for words, note in zip(notes, found, strict=True))
+
+
 def test_an_arm_that_is_called_as_a_method_of_ours_is_said_to_be_shown_as_it() -> None:
     rows = ROWS.assign(arm=ROWS["arm"].replace({"ridge": "raw", "gpt": "knn"}))
     (knn, raw) = compare_results(rows, without=["scratch", "raw"]).runs.notes
@@ -323,6 +333,7 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         ("row 3", "'??!'"),
     ),
     "no score at all": (ROWS.assign(accuracy=np.nan), {}, DataError, ("no row has a score",)),
+    "labels in words": (ROWS.assign(labels="1k"), {}, DataError, ("'1k' in row 1", "a number of labels, such as 1000")),
     "labels that are none": (ROWS.assign(labels=0), {}, DataError, ("row 1", "at least 1")),
     "a seed that is missing": (ROWS.assign(seed=ROWS["seed"].where(ROWS.index != 4)), {}, DataError, ("row 5",)),
     "an arm in two spellings": (

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from transferscope.analyses.columns import ARM_NAMES, SEED_NAMES, Role, better_of, columns_by_role
 from transferscope.analyses.plan.measurements import MEASURE_COLUMNS, check_one_measure
 from transferscope.analyses.results.by_example import scores_by_example
-from transferscope.analyses.scaling.checks import REPEATS, words_in
+from transferscope.analyses.scaling.checks import LOSSES, REPEATS, words_in
 from transferscope.analyses.scaling.measurements import FALLING, RISING, Better
 from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import without_summaries
@@ -172,7 +172,7 @@ def read_runs(
     columns = {role: column for role, column in found.items() if column is not None}
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
-    values = _numbers(table, score, "a score")
+    values = _numbers(table, score, "a score, such as 0.91")
     states = _states(table, values, columns.get("state"))
     values = values.where(states == "done")
     check_one_measure(
@@ -186,7 +186,9 @@ def read_runs(
             "source": _names(table, columns["source"], "sources", may_lack=True) if "source" in columns else "",
             "n_target": _labels(table, columns.get("labels")),
             "score": values,
-            "seconds": _numbers(table, columns["cost"], "a number of seconds") if "cost" in columns else np.nan,
+            "seconds": _numbers(table, columns["cost"], "a number of seconds, such as 48.5")
+            if "cost" in columns
+            else np.nan,
             "state": states,
         }
     )
@@ -194,6 +196,10 @@ def read_runs(
         raise DataError(f"no row has a score in column {score}; expected one of each run")
     _check_once(table.drop(columns=[score]), rows, columns)
     left = (*left, *_of_seeds(table.drop(columns=[score]), rows, columns))
+    tops = values.groupby(rows["method"]).max().dropna()
+    if words_in(measure_name) & (FALLING - LOSSES) and tops.min() <= 1 < tops.max():
+        above = [str(name) for name in tops.index[tops > 1]]
+        left = (*left, f"{measure_name} is above 1 for {listed(above)} alone: all of it was read in one unit")
     seeds, names, of_seeds = _seeds(table, rows, columns.get("seed"))
     rows.insert(3, "seed", seeds)
     if planned := int((rows["state"] == "planned").sum()):
@@ -324,8 +330,7 @@ def _numbers(table: pd.DataFrame, column: str, what: str) -> "pd.Series[float]":
     strange = table[column][numbers.isna() & table[column].notna()]
     if len(strange):
         raise DataError(
-            f"column {column} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected {what}, such as "
-            "0.91"
+            f"column {column} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected {what}"
         )
     return numbers
 
@@ -342,7 +347,7 @@ def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = Fals
 def _labels(table: pd.DataFrame, column: str | None) -> "pd.Series[int]":
     if column is None:
         return pd.Series(ALL_LABELS, index=table.index)
-    numbers = _numbers(table, column, "a number of labels")
+    numbers = _numbers(table, column, "a number of labels, such as 1000")
     wrong = ~((numbers >= 1) & (numbers == np.floor(numbers)))
     if wrong.any():
         row = int(numbers.index[wrong][0])
