@@ -364,7 +364,7 @@ def _states(table: pd.DataFrame, values: "pd.Series[float]", column: str | None)
     said = pd.Series("", index=table.index) if column is None else table[column].map(_text).str.lower()
     unknown = ~said.isin(_DONE | _FAILED | _UNDER_WAY)
     if column is not None and unknown.any():
-        row = int(unknown.idxmax())
+        row = int(unknown.index[unknown][0])
         raise DataError(
             f"column {column} holds {_text(table[column][row])!r} in row {row + 1}; expected what became of a run, "
             "such as finished, failed or running, or another name of the column"
@@ -498,7 +498,7 @@ def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> NamedM
 def _same_labels(labels: "pd.Series[str]", others: "pd.Series[str]") -> Bool[np.ndarray, " N"]:
     """Whether labels are the same text, or the same number, as rounded by those that wrote them."""
     numbers, known = (pd.to_numeric(one, errors="coerce").to_numpy(dtype=np.float64) for one in (labels, others))
-    return (labels == others).to_numpy() | np.isclose(numbers, known, rtol=1e-4)
+    return np.asarray((labels == others).to_numpy() | np.isclose(numbers, known, rtol=1e-4))
 
 
 def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, Float[np.ndarray, " N"]]:

@@ -105,7 +105,7 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
     try:
         require_regular(out / name, "a CSV file")
         table = pd.read_csv(out / name, dtype=str, keep_default_na=False)
-        return example_scores(table, score, name)
+        return example_scores(dict(table), score, name)
     except FileNotFoundError:
         raise RunFailed(f"it wrote no {name} into its folder {{out}}") from None
     except DataError as error:
