@@ -173,6 +173,19 @@ def test_sources_in_a_column_say_which_arms_need_none() -> None:
     }
 
 
+def test_an_arm_that_is_said_to_need_no_source_needs_none_whatever_its_source_is_called() -> None:
+    rows = _sourced(table(drawn(0)[:, :2]))
+    rows["source"] = rows["source"].fillna("none")
+    found = compare_results(rows, without=["none", "gpt"])
+    without = {arm.name for arm in found.summary.decided[0].arms if not arm.with_source}
+    assert without == {*(f"{arm} from none" for arm in CONTROLS), "fine-tune from gpt"}
+    more = found.next(3, question="whether")
+    assert set(zip(more["method"], more["source"], strict=True)) <= set(
+        zip(rows["method"], rows["source"], strict=True)
+    )
+    assert len(more)
+
+
 def test_runs_that_failed_and_runs_that_are_to_be_made() -> None:
     for status, expected in (("finished", (4, 0)), ("running", (3, 0)), ("PRUNED", (3, 1)), ("cancelled", (3, 1))):
         rows = ROWS[ROWS["seed"] < 4].assign(status="finished")

@@ -75,10 +75,11 @@ class ResultsComparison(ComparisonResult):
             row: dict[str, Any] = {str(name): one for name in table if (one := _only_value(table[name])) is not None}
             for role in ("score", "cost", "state", "predictions"):
                 row.pop(columns.get(role, ""), None)
-            row |= dict(table.loc[self.runs.rows["method"] == arm.method, parts].iloc[0])
+            is_arm = (self.runs.rows["method"] == arm.method) & (self.runs.rows["source"] == arm.source)
+            named = [*parts, *([columns["source"]] if "source" in columns else [])]
+            row |= dict(table.loc[is_arm, named].iloc[0])
             if "seed" in columns:
                 row[columns["seed"]] = next(unused) if names is None else names.get(seed, seed)
-            row |= {columns["source"]: arm.source} if "source" in columns else {}
             row |= {columns.get("labels", "labels"): n_target} if n_target != ALL_LABELS else {}
             rows.append(row)
         return pd.DataFrame(rows, columns=[name for name in table if name != columns["arm"] or name in parts])

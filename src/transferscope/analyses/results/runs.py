@@ -110,9 +110,10 @@ class Runs:
     """The runs of one question.
 
     Attributes:
-        rows: A row each: method, source ("" for none, or for one without a name), n_target (ALL_LABELS where nothing
-            says it), seed (numbered), score (as the table has it; NaN unless done), seconds (NaN where unknown) and
-            state: "done", "failed", or "planned" for a row without a score.
+        rows: A row each: method, source ("" for one without a name, or for none, also where the table calls that by a
+            name: it is then part of the method), n_target (ALL_LABELS where nothing says it), seed (numbered), score
+            (as the table has it; NaN unless done), seconds (NaN where unknown) and state: "done", "failed", or
+            "planned" for a row without a score.
         examples: What the test examples give to the score of a run, by position in `rows`; empty without predictions.
         with_source: The arms that have a source.
         seeds: What the table calls each seed, by number, where that is no number itself; None where runs of an arm are
@@ -209,6 +210,10 @@ def read_runs(
     for arm in sorted({name for name in rows["method"] if name != "scratch" and method_words(name) != name}):
         of_seeds.append(f"{arm} is shown as {method_words(arm)}, which it is here; give it another name if it is none")
     with_source = _with_source(rows, without, has_column="source" in columns)
+    arms = [Arm(method, source) for method, source in zip(rows["method"], rows["source"], strict=True)]
+    free = [bool(arm.source) and arm not in with_source for arm in arms]  # such as scratch, whose source is "none"
+    rows["method"] = [str(arm) if is_free else arm.method for arm, is_free in zip(arms, free, strict=True)]
+    rows["source"] = rows["source"].mask(free, "")
     runs = Runs(
         rows.reset_index(drop=True),
         {},
