@@ -110,6 +110,16 @@ FORMS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], RunColumns, str]]
         RunColumns(metric="accuracy"),
         ".csv",
     ),
+    "a measure in every row, and a column of its name": (
+        lambda frame: frame.rename(columns={"accuracy": "value"}).assign(metric="f1", f1=0.5),
+        RunColumns(metric=None),
+        ".csv",
+    ),
+    "arms of two columns, one with gaps": (
+        lambda frame: frame.assign(size=np.where(frame["arm"] == "bert", None, "")),
+        RunColumns(arm="arm+size"),
+        ".csv",
+    ),
     "two measures": (lambda frame: frame.assign(eval_loss=0.5), RunColumns(metric="accuracy"), ".csv"),
     "two data sets": (
         lambda frame: pd.concat([frame.assign(data="sst2"), frame.assign(data="mnli", accuracy=0.5)]),

@@ -165,7 +165,9 @@ def read_runs(
     if len(joined) > 1 and asked.arm not in table:
         if unknown := [name for name in joined if name not in table]:
             raise unknown_name("column", unknown[0], map(str, table.columns))
-        table = table.assign(**{str(asked.arm): table[joined].astype(str).agg(" ".join, axis=1)})
+        table = table.assign(
+            **{str(asked.arm): table[joined].map(_text).agg(lambda row: " ".join(filter(None, row)), axis=1)}
+        )
     others = table.drop(columns=[score]).rename(columns=str)
     found, said = columns_by_role(
         others, ROLES, given, optional=[role for role in ROLES if role != "arm"], option=_option
@@ -177,7 +179,7 @@ def read_runs(
     states = _states(table, values, columns.get("state"))
     values = values.where(states == "done")
     check_one_measure(
-        table.assign(**{score: values}).rename(columns={score: measure_name}),
+        table.drop(columns={score, measure_name} & {*table}).assign(**{measure_name: values}),
         measure_name,
         *(name for name in naming if name != measure_name),
     )
