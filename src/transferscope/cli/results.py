@@ -68,7 +68,8 @@ def show_results(
         if rows.empty:
             open_ = question == "which" and "open" in result.verdict.outcomes.values()
             more = "; --question whether goes on until it is known whether a source helps" if open_ else ""
-            typer.echo(f"no further run is needed to say which arm to use{more}", err=True)
+            listed = " than those without a score" if (result.runs.rows["state"] == "planned").any() else ""
+            typer.echo(f"no further run{listed} is needed to say which arm to use{more}", err=True)
         else:
             typer.echo(csv_text(rows), nl=False)
         return

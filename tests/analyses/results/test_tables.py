@@ -508,6 +508,15 @@ def test_ask_and_tell_end_in_an_answer(form: str, seed: int) -> None:
     assert len(rows) < 5 * 12
 
 
+def test_runs_that_the_table_has_without_a_score_are_not_asked_for_again() -> None:
+    rows = table(drawn(0, gain=1.0)[:, :2])
+    asked = [compare_results(rows, without=CONTROLS).next(4, question="whether")]
+    asked.append(compare_results(pd.concat([rows, *asked]), without=CONTROLS).next(4, question="whether"))
+    assert len(asked[0])
+    assert len(asked[1])
+    assert not pd.concat([rows, *asked]).duplicated(["arm", "seed"]).any()
+
+
 @pytest.mark.long
 def test_a_false_gain_is_rarely_called() -> None:
     """Of tables in which no arm is better than another, at most 5 % say that a source helps (200 draws: 2.5 sd)."""

@@ -18,7 +18,7 @@ from transferscope.analyses.study_page import SHORT, TONES
 from transferscope.decision import Question, next_runs
 from transferscope.report.blocks import Answer, Block, Cell, Column, Overview, Points, Section, Table, Text
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
-from transferscope.study.decisions import MOST_SEEDS, arms_of, margin_of, scores_of
+from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, margin_of, scores_of
 from transferscope.wording import ALL_LABELS, capitalised
 
 _MOST_ROWS = 500
@@ -47,14 +47,14 @@ class ResultsComparison(ComparisonResult):
             question: "which" arm to use, or "whether" a source helps, which takes more runs.
 
         Returns:
-            At most n rows; none where no run can change the answer. A seed that the table has not is the next number,
-            and each run has its own where no two arms share one.
+            At most n rows, beside those that the table has without a score; none where no run can change the answer. A
+            seed that the table has not is the next number, and each run has its own where no two arms share one.
 
         Raises:
             SettingsError: n is below 1.
         """
         frames, columns, table = self.summary.frames, self.runs.columns, self.runs.table
-        names = self.runs.seeds
+        names, planned = self.runs.seeds, self.runs.rows[self.runs.rows["state"] == "planned"]
         used = {self.runs.seed_of(at) for at in range(len(table))}
         unused = (number for number in itertools.count() if str(number) not in used)
         wanted = []
@@ -66,7 +66,10 @@ class ResultsComparison(ComparisonResult):
             )
             seeds += [next(spare) for _ in range(MOST_SEEDS - len(seeds))]
             scores = scores_of(frames, n_target, seeds=seeds)
-            chosen = next_runs(scores, margin=margin_of(frames), question=question, at_once=n)
+            listed = np.zeros(scores.values.shape, dtype=bool)
+            for run in planned[planned["n_target"] == n_target].itertuples():
+                listed[arms.index(Arm(str(run.method), str(run.source))), seeds.index(run.seed)] = True
+            chosen = next_runs(scores, margin=margin_of(frames), question=question, at_once=n, under_way=listed)
             wanted.append([(arms[arm], n_target, seeds[seed]) for arm, seed in chosen])
         turns = [run for turn in range(n) for runs in wanted for run in runs[turn : turn + 1]]
         parts = [name for name in columns["arm"].split("+") if name in table] or [columns["arm"]]
