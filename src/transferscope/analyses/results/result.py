@@ -67,8 +67,8 @@ class ResultsComparison(ComparisonResult):
             seeds += [next(spare) for _ in range(MOST_SEEDS - len(seeds))]
             scores = scores_of(frames, n_target, seeds=seeds)
             listed = np.zeros(scores.values.shape, dtype=bool)
-            for run in planned[planned["n_target"] == n_target].itertuples():
-                listed[arms.index(Arm(str(run.method), str(run.source))), seeds.index(run.seed)] = True
+            for run in planned[planned["n_target"] == n_target].to_dict("records"):
+                listed[arms.index(Arm(run["method"], run["source"])), seeds.index(run["seed"])] = True
             chosen = next_runs(scores, margin=margin_of(frames), question=question, at_once=n, under_way=listed)
             wanted.append([(arms[arm], n_target, seeds[seed]) for arm, seed in chosen])
         turns = [run for turn in range(n) for runs in wanted for run in runs[turn : turn + 1]]

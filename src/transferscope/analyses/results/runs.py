@@ -165,9 +165,8 @@ def read_runs(
     if len(joined) > 1 and asked.arm not in table:
         if unknown := [name for name in joined if name not in table]:
             raise unknown_name("column", unknown[0], map(str, table.columns))
-        table = table.assign(
-            **{str(asked.arm): table[joined].map(_text).agg(lambda row: " ".join(filter(None, row)), axis=1)}
-        )
+        named = [" ".join(filter(None, map(_text, row))) for row in table[joined].itertuples(index=False)]
+        table = table.assign(**{str(asked.arm): named})
     others = table.drop(columns=[score]).rename(columns=str)
     found, said = columns_by_role(
         others, ROLES, given, optional=[role for role in ROLES if role != "arm"], option=_option
@@ -215,7 +214,7 @@ def read_runs(
     arms = [Arm(method, source) for method, source in zip(rows["method"], rows["source"], strict=True)]
     free = [bool(arm.source) and arm not in with_source for arm in arms]  # such as scratch, whose source is "none"
     rows["method"] = [str(arm) if is_free else arm.method for arm, is_free in zip(arms, free, strict=True)]
-    rows["source"] = rows["source"].mask(free, "")
+    rows["source"] = ["" if is_free else arm.source for arm, is_free in zip(arms, free, strict=True)]
     runs = Runs(
         rows.reset_index(drop=True),
         {},
