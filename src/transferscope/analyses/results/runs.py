@@ -209,7 +209,9 @@ def read_runs(
             f"{counted(planned, 'row')} without a final score {'is' if planned == 1 else 'are'} still to be run"
         )
     for arm in sorted({name for name in rows["method"] if name != "scratch" and method_words(name) != name}):
-        of_seeds.append(f"{arm} is shown as {method_words(arm)}, which it is here; give it another name if it is none")
+        of_seeds.append(
+            f"{arm} is shown as {method_words(arm)}, the method of that name; call it otherwise if it is another"
+        )
     with_source = _with_source(rows, without, has_column="source" in columns)
     arms = [Arm(method, source) for method, source in zip(rows["method"], rows["source"], strict=True)]
     free = [bool(arm.source) and arm not in with_source for arm in arms]  # such as scratch, whose source is "none"
