@@ -10,8 +10,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from transferscope.data.load import load
-from transferscope.errors import DataError
-from transferscope.files import network_file_system, require_regular, written_whole
+from transferscope.errors import CorruptDataError, DataError
+from transferscope.files import json_object, network_file_system, require_regular, written_whole
 
 
 @pytest.fixture
@@ -115,3 +115,19 @@ def test_a_network_file_system_is_known_by_the_mount_that_a_path_is_below(
     )
     assert network_file_system(Path(path), mounts=mounts) == kind
     assert network_file_system(Path(path), mounts=tmp_path / "absent") is None
+
+
+@pytest.mark.parametrize("holds", [b"{", b"[1]", b"\xff\xfe", b"[" * 200_000, b"1" * 100_000], ids=range(5))
+def test_a_file_that_is_no_object_of_json_is_refused_in_a_sentence(holds: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(holds)
+    with pytest.raises(CorruptDataError, match=r"a\.json .*; write it again") as refused:
+        json_object(path, "settings", "write it again")
+    assert len(str(refused.value)) < 500
+    path.write_text('{"a": [1]}')
+    assert json_object(path, "settings", "write it again") == {"a": [1]}
+
+
+def test_a_pipe_is_no_object_of_json(strange: dict[str, Path]) -> None:
+    with pytest.raises(DataError, match="is a pipe; expected settings"):
+        json_object(strange["a pipe"], "settings", "write it again")

@@ -1,13 +1,15 @@
 """Files: which may be read, and how to write one that appears whole or not at all, whatever happens meanwhile."""
 
+import json
 import os
 import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from transferscope.errors import DataError
+from transferscope.errors import CorruptDataError, DataError
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -39,6 +41,27 @@ def require_regular(path: Path, expected: str) -> None:
         raise DataError(f"{path} is {kind}; expected {expected}")
     if any(folder.is_mount() and folder.stat().st_dev == found.st_dev for folder in (Path("/proc"), Path("/sys"))):
         raise DataError(f"{path} is a file of the operating system, which may never end; expected {expected}")
+
+
+def json_object(path: Path, expected: str, advice: str) -> dict[str, Any]:
+    """The object in a JSON file.
+
+    Args:
+        expected: What should be there, as in "what a Trainer writes".
+        advice: What to do where something else is, as in "write it again".
+
+    Raises:
+        DataError: It is no regular file.
+        CorruptDataError: It is no JSON, or no object.
+    """
+    require_regular(path, expected)
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CorruptDataError(f"{path} cannot be read as JSON ({error}); {advice}") from error
+    if not isinstance(found, dict):
+        raise CorruptDataError(f"{path} is no object of JSON; expected {expected}; {advice}")
+    return found
 
 
 _NETWORK_FILE_SYSTEMS = frozenset(

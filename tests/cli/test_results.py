@@ -67,6 +67,11 @@ def test_the_next_runs_are_rows_of_the_table(call: Callable[..., int], capsys: p
         (["runs.csv", "--without", "none", "--wide", "seeds"], "--wide"),
         (["runs.csv", "--without", "none", "--metric", "auc"], "'auc'"),
         (["runs.csv", "--from", "digits", "--without", "none"], "--without was given too"),
+        (["runs.csv", "--without", "none", "--where", "arm=bert", "arm=gpt"], "'arm' is given twice"),
+        (
+            ["runs.csv", "--without", "none", "--metric", "f1", "--columns", "metric=accuracy"],
+            "'metric' is given twice",
+        ),
         (["rnus.csv"], "no file or folder of results"),
         (["."], "holds no runs that are known"),
     ],

@@ -29,6 +29,17 @@ ASKED = {
     "--at",
 }
 OF_PLAN = {"--labels-column", "--arm-column", "--score-column", "--seed-column", "--better"}
+OF_RESULTS = {
+    "--without",
+    "--columns",
+    "--where",
+    "--wide",
+    "--better",
+    "--unit",
+    "--predictions",
+    "--next",
+    "--report",
+}
 JOB = {"--slurm", "--local", "--time", "--gpus", "--workers", "--threads", "--device", "--backend", "--logs"}
 
 USED: dict[str, set[str]] = {
@@ -43,12 +54,17 @@ USED: dict[str, set[str]] = {
     "diagnose --map s.toml": {"--map", "--seed", "--study"},
     "submit s.toml --slurm 1": JOB | {"--cpus", "--memory", "--partition", "--account", "--sbatch"},
     "submit s.toml --local 1": JOB,
+    "compare n.csv": {*OF_RESULTS, "--metric", "--margin", "--from"},
+    "compare n.csv --next 2": {*OF_RESULTS, "--metric", "--margin", "--question", "--from"} - {"--report"},
+    "compare s.toml": {"--from"},
     "history add labels.csv": OF_PLAN | {"--task", "--task-column"},
     "history add s.toml": {"--task", "--study"},
 }
 """What a command uses of its options, by how it is called."""
 
 VALUES = {
+    "--question": "whether",
+    "--wide": "arms",
     "--network": "mlp",
     "--input": "mean=0,std=1",
     "--widths": "2 3 5",

@@ -14,6 +14,10 @@ ARM_NAMES = "arm method approach model init initialisation initialization start 
 SEED_NAMES = "seed seeds run rep repeat repetition trial fold"
 
 
+_REVERSING = frozenset(("neg", "negative", "negated", "minus", "drop", "gap", "reduction", "improvement"))
+"""Words with which the name of a measure means the opposite: neg_log_loss of scikit-learn rises as it gets better."""
+
+
 @dataclass(frozen=True, slots=True)
 class Role:
     """What a column may hold.
@@ -88,7 +92,7 @@ def columns_by_role(
             )
         found[role] = known[0]
         taken.add(known[0])
-        if known[0] not in (role, about.names.split()[0]):
+        if known[0] != about.names.split()[0]:
             notes.append(f"{known[0]} was read as the {about.what}")
     return found, notes
 
@@ -101,6 +105,6 @@ def better_of(measure: str, named: Better | None, *, option: str = "--better hig
     """
     words = words_in(measure)
     told: Better | None = named or ("lower" if words & FALLING else "higher" if words & RISING else None)
-    if told is None:
+    if told is None or (named is None and words & _REVERSING):
         raise SettingsError(f"the name {measure} does not tell which scores are better; say it with {option}")
     return told

@@ -1,6 +1,7 @@
 """`transferscope compare`: write a study file for a target and sources, run it, the cheapest runs first, and report."""
 
 import re
+from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,7 +48,12 @@ class Question(StrEnum):
     WHETHER = "whether"
 
 
+_OF_RESULTS = {"without", "columns", "where", "wide", "better", "unit", "predictions", "next_runs", "report"}
+_OF_BOTH = {"metric", "margin", "out"}
+
+
 def compare(
+    context: typer.Context,
     target: Annotated[
         str,
         typer.Argument(
@@ -172,6 +178,13 @@ def compare(
     if not rest and not source and not target.endswith(".toml") and Path(target).exists():  # data need --from
         from transferscope.cli.results import show_results
 
+        _refuse_others(
+            context, {*_OF_RESULTS, *_OF_BOTH, "as_json", "question"}, "results are given, and nothing is run"
+        )
+        if next_runs is None:
+            refuse_unused({"--question": _is_given(context, "question")}, "no runs are asked for with --next")
+        else:
+            refuse_unused({"--json": as_json, "--report": report is not None}, "--next prints runs alone")
         show_results(
             target,
             without=without,
@@ -196,6 +209,7 @@ def compare(
     if target.endswith(".toml") and not rest and not source:
         from transferscope.cli.execute import run_and_report
 
+        _refuse_others(context, {"as_json"}, f"{target} is a study file, which says what is run")
         run_and_report(Path(target), json_of="compare" if as_json else None)
         return
     if rest or not source:
@@ -208,18 +222,9 @@ def compare(
             f"from behind --from, as in: transferscope compare {given[-1]} --from {' '.join(given[:-1]) or 'SOURCE'}"
             f"{no_results}"
         )
-    refuse_unused(
-        {
-            "--without": without is not None,
-            "--columns": columns is not None,
-            "--where": where is not None,
-            "--wide": wide is not None,
-            "--better": better is not None,
-            "--unit": unit is not None,
-            "--predictions": predictions is not None,
-            "--next": next_runs is not None,
-            "--report": report is not None,
-        },
+    _refuse_others(
+        context,
+        {one.name for one in context.command.params} - _OF_RESULTS,
         "results that you have are compared without --from, and are a file or folder that exists",
     )
     minutes = None if budget is None else minutes_of(budget)
@@ -260,6 +265,17 @@ def compare(
     page = asked.path.with_suffix(".html")
     status = answer(asked, lambda spec: execute(spec, page=page if watch else None), typer.echo)
     report_on(asked.path, status, json_of="compare" if as_json else None)
+
+
+def _refuse_others(context: typer.Context, used: Collection[str | None], why: str) -> None:
+    """Refuse options that were given and are not among those that are used."""
+    options = [one for one in context.command.params if one.param_type_name == "option" and one.name not in used]
+    refuse_unused({one.opts[0]: _is_given(context, str(one.name)) for one in options}, why)
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _given(**options: int | float | str | None) -> dict[str, int | float | str]:

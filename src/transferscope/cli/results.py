@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import typer
 
 from transferscope.cli.as_json import print_analysis
-from transferscope.errors import SettingsError, unknown_name
+from transferscope.errors import SettingsError, each_once, unknown_name
 
 if TYPE_CHECKING:
     from transferscope.analyses.results.runs import Wide
@@ -68,7 +68,8 @@ def show_results(
         if rows.empty:
             open_ = question == "which" and "open" in result.verdict.outcomes.values()
             more = "; --question whether goes on until it is known whether a source helps" if open_ else ""
-            typer.echo(f"no further run is needed to say which arm to use{more}", err=True)
+            listed = " than those without a score" if (result.runs.rows["state"] == "planned").any() else ""
+            typer.echo(f"no further run{listed} is needed to say which arm to use{more}", err=True)
         else:
             typer.echo(csv_text(rows), nl=False)
         return
@@ -85,10 +86,8 @@ def show_results(
 
 
 def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for one in given:
-        name, sign, value = one.partition("=")
+    pairs = [one.partition("=") for one in given]
+    for name, sign, value in pairs:
         if not (name and sign and value):
-            raise SettingsError(f"{option} {one} was given; write it as NAME=VALUE")
-        found[name] = value
-    return found
+            raise SettingsError(f"{option} {name}{sign}{value} was given; write it as NAME=VALUE")
+    return each_once(((name, value) for name, _, value in pairs), f"name of {option}")

@@ -1,6 +1,5 @@
 """A folder that `datasets` saved with `save_to_disk`: its Arrow files are read without that package."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from transferscope.data.label_sets import label_matrix, named_labels
 from transferscope.data.splits import split_off_test
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
-from transferscope.files import require_regular
+from transferscope.files import json_object, require_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -273,14 +272,7 @@ def _open(folder: Path) -> SavedSplit:
 
 
 def _json(file: Path) -> Mapping[str, Any]:
-    require_regular(file, "a file of a saved data set")
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CorruptDataError(f"{file} cannot be read as JSON; save the data set again") from error
-    if not isinstance(found, dict):
-        raise CorruptDataError(f"{file} is no object of JSON; save the data set again")
-    return found
+    return json_object(file, "a file of a saved data set", "save the data set again")
 
 
 def _type(feature: object) -> str:

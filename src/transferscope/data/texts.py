@@ -39,7 +39,7 @@ from transferscope.errors import (
     missing_extra,
     unknown_name,
 )
-from transferscope.files import expanded
+from transferscope.files import expanded, json_object
 
 MAX_LENGTH = 128
 """Tokens at which texts are cut where nothing else is said."""
@@ -379,13 +379,7 @@ def _settings(file: Path, name: str) -> dict[str, Any]:
     place = file.with_name(name)
     if not place.is_file():
         return {}
-    try:
-        found = json.loads(place.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
-        raise CorruptDataError(f"{place} cannot be read as JSON; fetch the folder again") from error
-    if not isinstance(found, dict):
-        raise CorruptDataError(f"{place} holds no settings by name; fetch the folder again")
-    return found
+    return json_object(place, "settings of a tokenizer", "fetch the folder again")
 
 
 def _opened(file: Path) -> tuple[Any, str, int]:

@@ -43,6 +43,8 @@ class Scores:
         failed: Runs that were made and gave nothing. Shape (A, S).
         resolution: What one test example is worth, in points; 0 where scores are continuous.
         bounds: The least and the most that a score can be, in points; intervals end there.
+        scale: What is taken for a point where runs alone cannot say how much they vary: a hundredth of what scores are
+            like; 1 where they are percent. Above 0.
 
     Raises:
         DataError: Shapes do not fit, names repeat, or a number is out of range.
@@ -58,6 +60,7 @@ class Scores:
     failed: Bool[np.ndarray, "arms seeds"]
     resolution: float = 0.0
     bounds: tuple[float, float] = (-np.inf, np.inf)
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         k = len(self.arms)
@@ -74,6 +77,8 @@ class Scores:
             raise DataError("costs and the resolution are numbers of at least 0, or NaN for a cost that is not known")
         if not self.bounds[0] < self.bounds[1]:
             raise DataError(f"bounds = {self.bounds} was given; expected the least that a score can be, then the most")
+        if not 0 < self.scale < np.inf:
+            raise DataError(f"scale = {self.scale} was given; expected a number of points above 0")
         extra = self.example_variance
         if extra is not None and (extra.shape != (k, k) or not (np.isnan(extra) | (extra >= 0)).all()):
             raise DataError(f"example_variance of shape {extra.shape} was given; expected ({k}, {k}), at least 0")

@@ -76,7 +76,7 @@ def stand(scores: Scores, *, margin: float, level: float, draws: int = DRAWS) ->
             outcome = "no"
         else:
             why = "unfinished" if blocked.any() else _why(found, ways, controls, beside, examples, margin, level)
-    drawn = draw_means(found, examples, margin, draws)
+    drawn = draw_means(found, examples, margin, draws, scale=scores.scale)
     allowed = ~shown_worse(found, examples, margin, (1 - level) / max(len(ways), 1))
     allowed[ways[worse]] = False
     if not allowed.any():

@@ -12,7 +12,7 @@ from transferscope.decision.whether import LEAST_SEEDS, looks, pairs
 SETTLED = 0.95
 DRAWS = 2000
 _PRIOR_SD, _PRIOR_DF = 1.5, 2.0
-"""Noise of a run, in points, and what it weighs where fewer than three arms have two runs."""
+"""Noise of a run, in `Scores.scale`, and what it weighs where fewer than three arms have two runs."""
 _SPREAD, _NEAR = 2.0, 5.0
 """Half of the prior of the spread of true means lies below _SPREAD typical standard errors. Arms below the best by more
 than the margin and _NEAR standard errors are not of one population with it."""
@@ -58,7 +58,12 @@ class Selection:
 
 
 def draw_means(
-    found: Noise, examples: Float[np.ndarray, "arms arms"] | None, margin: float, count: int = DRAWS
+    found: Noise,
+    examples: Float[np.ndarray, "arms arms"] | None,
+    margin: float,
+    count: int = DRAWS,
+    *,
+    scale: float = 1.0,
 ) -> Draws:
     """What the true means may be, given the runs.
 
@@ -71,6 +76,7 @@ def draw_means(
     Args:
         examples: E, the variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
         count: Number of draws; the same numbers give the same draws.
+        scale: See `Scores`.
     """
     k = len(found.mean)
     variance, df = found.variance, found.df
@@ -79,7 +85,7 @@ def draw_means(
         own = np.where(found.n >= 2, found.n - 1, 0.0)
         d = np.where(found.n >= 2, own, own[several].sum())
         squares = np.where(found.n >= 2, own * found.raw, (own * found.raw)[several].sum())
-        variance, df = (squares + _PRIOR_DF * _PRIOR_SD**2) / (d + _PRIOR_DF), d + _PRIOR_DF
+        variance, df = (squares + _PRIOR_DF * (_PRIOR_SD * scale) ** 2) / (d + _PRIOR_DF), d + _PRIOR_DF
     of_seeds = variance / found.n
     between = np.zeros((k, k)) if examples is None else np.nan_to_num(examples)
     between = between + (found.loss - 1) * (of_seeds[:, None] + of_seeds)  # what arms add to each other's error

@@ -92,6 +92,7 @@ def scores_of(
         failed=failed,
         resolution=_resolution(metric, frames.test_labels),
         bounds=metric.points_bounds,
+        scale=metric.noise_scale(values),
     )
 
 

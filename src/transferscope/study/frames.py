@@ -110,6 +110,11 @@ class StudyFrames:
         return frozenset(map(str, self.study.facts.get("source_unnamed", ())))
 
     @property
+    def is_of_others(self) -> bool:
+        """Whether the runs are somebody else's, so that no study file says what was run (`analyses.results`)."""
+        return bool(self.study.facts.get("of_others"))
+
+    @property
     def classes(self) -> list[str] | None:
         """Names of the target's classes or labels of whole inputs; None for others, or when the facts do not say."""
         target = self.study.facts.get("target", {})

@@ -71,6 +71,10 @@ class Metric:
         """Differences of no interest where a study names none, in points."""
         return 1.0
 
+    def noise_scale(self, points: Float[np.ndarray, "arms seeds"]) -> float:
+        """What decisions take for a point before runs tell how much they vary (`decision.Scores.scale`)."""
+        return 1.0
+
     @property
     def points_name(self) -> str:
         """What a point is called, for axes."""

@@ -59,6 +59,11 @@ class NamedMeasure(Metric):
         """Differences of no interest where none are named: a point of percent, a hundredth of any other unit."""
         return 1.0 if self.unit in ("share", "%") else 0.01
 
+    def noise_scale(self, points: Float[np.ndarray, "arms seeds"]) -> float:
+        """A point of percent; of any other unit a hundredth of the largest score, whatever the unit is."""
+        largest = np.nanmax(np.abs(points), initial=0.0)
+        return 1.0 if self.unit in ("share", "%") or largest == 0 else float(largest) / 100
+
     @property
     def bounds(self) -> tuple[float, float]:
         """The least and the most that a value can be."""

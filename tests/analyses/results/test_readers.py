@@ -8,6 +8,7 @@ import pytest
 
 from analyses.results.simulated import CONTROLS, WAYS, drawn, scores
 from transferscope.analyses.results import RunColumns, compare_results
+from transferscope.analyses.results.readers import tensorboard
 from transferscope.decision import decide
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError
 
@@ -108,6 +109,15 @@ def test_scalars_that_tensorboard_saved(tmp_path: Path) -> None:
     found = compare_results(tmp_path, without=CONTROLS)
     assert found.summary.decided[0].difference == EXPECTED.difference
     assert set(found.runs.rows["seconds"]) == {20.0}
+
+
+def test_a_number_in_the_name_of_an_arm_is_no_seed(tmp_path: Path) -> None:
+    names = ["resnet18", "resnet50", "bert_3", "bert-seed4", "bertseed5"]
+    for name in names:
+        rows = pd.DataFrame({"Wall time": [1e9], "Step": [0], "Value": [0.5]})
+        rows.to_csv(tmp_path / f"run-{name}-tag-accuracy.csv", index=False)
+    rows = tensorboard.read(tmp_path).rows.set_index("arm")
+    assert list(rows.sort_values("seed").index) == ["bert", "bert", "bert", "resnet18", "resnet50"]
 
 
 def test_trials_that_optuna_kept(tmp_path: Path) -> None:

@@ -110,6 +110,16 @@ FORMS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], RunColumns, str]]
         RunColumns(metric="accuracy"),
         ".csv",
     ),
+    "a measure in every row, and a column of its name": (
+        lambda frame: frame.rename(columns={"accuracy": "value"}).assign(metric="f1", f1=0.5),
+        RunColumns(metric=None),
+        ".csv",
+    ),
+    "arms of two columns, one of gaps": (
+        lambda frame: frame.assign(size=""),
+        RunColumns(arm="arm+size"),
+        ".csv",
+    ),
     "two measures": (lambda frame: frame.assign(eval_loss=0.5), RunColumns(metric="accuracy"), ".csv"),
     "two data sets": (
         lambda frame: pd.concat([frame.assign(data="sst2"), frame.assign(data="mnli", accuracy=0.5)]),
@@ -158,6 +168,7 @@ def test_arms_may_be_columns_and_numbers_of_labels_too() -> None:
     columns = RunColumns(wide="arms", metric="accuracy")
     found = compare_results(_wide(table(values)), without=CONTROLS, columns=columns)
     assert found.summary.decided[0].outcome == decide(scores(values)).outcome == "helps"
+    assert [all(arm in note for arm in (*CONTROLS, *WAYS)) for note in found.runs.notes] == [True]
     by_labels = table(values).rename(columns={"accuracy": "100"}).assign(**{"400": 0.9}).drop(columns="seconds")
     columns = RunColumns(wide="labels", metric="accuracy")
     found = compare_results(by_labels, without=CONTROLS, columns=columns)
@@ -172,7 +183,27 @@ def test_sources_in_a_column_say_which_arms_need_none() -> None:
     }
 
 
+def test_an_arm_that_is_said_to_need_no_source_needs_none_whatever_its_source_is_called() -> None:
+    rows = _sourced(table(drawn(0)[:, :2]))
+    rows["source"] = rows["source"].fillna("none")
+    found = compare_results(rows, without=["none", "gpt"])
+    without = {arm.name for arm in found.summary.decided[0].arms if not arm.with_source}
+    assert without == {*(f"{arm} from none" for arm in CONTROLS), "fine-tune from gpt"}
+    more = found.next(3, question="whether")
+    assert set(zip(more["method"], more["source"], strict=True)) <= set(
+        zip(rows["method"], rows["source"], strict=True)
+    )
+    assert len(more)
+
+
 def test_runs_that_failed_and_runs_that_are_to_be_made() -> None:
+    for status, expected in (("finished", (4, 0)), ("running", (3, 0)), ("PRUNED", (3, 1)), ("cancelled", (3, 1))):
+        rows = ROWS[ROWS["seed"] < 4].assign(status="finished")
+        rows.loc[0, "status"] = status
+        (scratch,) = (
+            arm for arm in compare_results(rows, without=CONTROLS).summary.decided[0].arms if arm.name == "scratch"
+        )
+        assert (scratch.n_seeds, scratch.n_failed) == expected
     rows = table(drawn(1)).assign(status="finished")
     rows.loc[0, "status"] = "crashed"
     rows.loc[1, "accuracy"] = np.nan
@@ -184,6 +215,51 @@ def test_runs_that_failed_and_runs_that_are_to_be_made() -> None:
         diverged.loc[0, measure] = np.inf
         (scratch, *_) = compare_results(diverged, without=CONTROLS).summary.decided[0].arms
         assert (scratch.n_seeds, scratch.n_failed) == (4, 1)
+
+
+@pytest.mark.parametrize("n_seeds", [1, 3])
+def test_the_unit_of_a_loss_changes_nothing(n_seeds: int) -> None:
+    """Also with fewer than three arms, of which runs alone do not say how much they vary."""
+    values = 1 - drawn(5, gain=8.0, n_seeds=n_seeds)[[1, 2]] / 100
+    rows = [(arm, seed, values[at, seed]) for at, arm in enumerate(("ridge", "bert")) for seed in range(n_seeds)]
+    frame = pd.DataFrame(rows, columns=["arm", "seed", "loss"])
+    mean_share, *means = (
+        compare_results(change, without=["ridge"], margin=margin).summary.decided[0].chance
+        for change, margin in (
+            (frame.assign(accuracy=1 - frame["loss"]).drop(columns="loss"), 1.0),
+            *((frame.assign(loss=factor * frame["loss"]), factor * 0.01) for factor in (1e-3, 1.0, 1e3)),
+        )
+    )
+    assert means == pytest.approx([means[0]] * 3)
+    assert means[0] >= mean_share - 0.03  # of percent a point is a hundredth of 100, and of a loss of what there is
+
+
+def test_a_column_of_costs_is_said_to_be_read_as_seconds() -> None:
+    notes = compare_results(ROWS.rename(columns={"seconds": "cost"}), without=CONTROLS).runs.notes
+    assert [("cost" in note, "seconds" in note) for note in notes] == [(True, True)]
+
+
+def test_an_error_above_1_beside_others_below_is_said() -> None:
+    """Percent beside shares, or all percent, as of digits: nothing in the table tells."""
+    for measure, notes in (("error", ["bert alone"]), ("loss", [])):
+        rows = ROWS.rename(columns={"accuracy": measure})
+        rows[measure] = rows[measure].where(rows["arm"] != "bert", 100 * rows[measure])
+        found = compare_results(rows, without=CONTROLS).runs.notes
+        assert len(found) == len(notes)
+        assert all(words in note for words, note in zip(notes, found, strict=True))
+
+
+def test_an_arm_that_is_called_as_a_method_of_ours_is_said_to_be_shown_as_it() -> None:
+    rows = ROWS.assign(arm=ROWS["arm"].replace({"ridge": "raw", "gpt": "knn"}))
+    (knn, raw) = compare_results(rows, without=["scratch", "raw"]).runs.notes
+    assert "nearest neighbours" in knn
+    assert "raw inputs" in raw
+
+
+def test_tasks_that_have_seeds_of_their_own_are_said() -> None:
+    rows = ROWS.assign(task=np.where(ROWS["seed"] < 2, "sst2", "mnli"), host=ROWS["arm"])
+    assert ["differ in task" in note for note in compare_results(rows, without=CONTROLS).runs.notes] == [True]
+    assert not compare_results(rows.assign(task="fold" + rows["seed"].astype(str)), without=CONTROLS).runs.notes
 
 
 def test_seeds_that_no_two_arms_share_are_no_pairs() -> None:
@@ -242,6 +318,35 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         DataError,
         ("differ in task",),
     ),
+    "epochs of runs without seeds": (
+        ROWS.rename(columns={"seed": "epoch"}),
+        {},
+        DataError,
+        ("arm = scratch and differ in epoch", '--where "epoch=0"', "--columns seed="),
+    ),
+    "learning rates of runs with a name each": (
+        ROWS.rename(columns={"seed": "lr"}).assign(run=[f"r{i}" for i in range(len(ROWS))]),
+        {},
+        DataError,
+        ("arm = scratch and differ in lr",),
+    ),
+    **{
+        f"a direction that {name} does not tell": (
+            ROWS.rename(columns={"accuracy": name}),
+            {},
+            SettingsError,
+            (name, "--better"),
+        )
+        for name in ("neg_mean_squared_error", "accuracy_drop")
+    },
+    "percent called shares": (
+        ROWS.assign(accuracy=100 * ROWS["accuracy"]),
+        {"columns": RunColumns(unit="share")},
+        DataError,
+        ("no shares of 1",),
+    ),
+    "shares called percent": (ROWS, {"columns": RunColumns(unit="%")}, DataError, ("no percent",)),
+    "a state that is none": (ROWS.assign(status=0), {}, DataError, ("column status holds '0' in row 1",)),
     "a score that is none": (
         ROWS.astype({"accuracy": object}).assign(
             accuracy=ROWS["accuracy"].astype(object).where(ROWS.index != 2, "??!")
@@ -251,6 +356,7 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         ("row 3", "'??!'"),
     ),
     "no score at all": (ROWS.assign(accuracy=np.nan), {}, DataError, ("no row has a score",)),
+    "labels in words": (ROWS.assign(labels="1k"), {}, DataError, ("'1k' in row 1", "a number of labels, such as 1000")),
     "labels that are none": (ROWS.assign(labels=0), {}, DataError, ("row 1", "at least 1")),
     "a seed that is missing": (ROWS.assign(seed=ROWS["seed"].where(ROWS.index != 4)), {}, DataError, ("row 5",)),
     "an arm in two spellings": (
@@ -272,6 +378,18 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         {"columns": RunColumns(wide="arms")},
         SettingsError,
         ("--metric",),
+    ),
+    "wide, with an arm that is called as the measure": (
+        _wide(ROWS).rename(columns={"bert": "accuracy"}),
+        {"columns": RunColumns(wide="arms", metric="accuracy")},
+        SettingsError,
+        ("column accuracy",),
+    ),
+    "wide, with a column of arms": (
+        _wide(ROWS).assign(arm="x"),
+        {"columns": RunColumns(wide="arms", metric="accuracy")},
+        SettingsError,
+        ("column arm",),
     ),
     "a margin of nothing": (ROWS, {"margin": 0.0}, SettingsError, ("margin",)),
     "no predictions": (
@@ -303,12 +421,11 @@ def test_predictions_say_how_it_is_on_other_test_examples(form: str, tmp_path: P
     values = 100 * right.mean(axis=2)
     rows = table(values)
     expected = decide(scores(values, example_variance=example_variance(100 * right)))
-    paths = []
+    paths, label = [], rng.integers(0, 2, n)
     for arm, of_arm in zip((*CONTROLS, *WAYS), right, strict=True):
         for seed, one in enumerate(of_arm):
             path = tmp_path / arm / f"{seed}{'.npz' if form == 'npz' else '.csv'}"
             path.parent.mkdir(exist_ok=True)
-            label = rng.integers(0, 2, n)
             guess = np.where(one == 1, label, 1 - label)
             if form == "npz":
                 np.savez(path, prediction=guess, label=label)
@@ -329,30 +446,75 @@ def test_predictions_of_another_run_are_noticed(tmp_path: Path) -> None:
     pd.DataFrame({"score": [1, 0, 1, 0]}).to_csv(tmp_path / "p.csv", index=False)
     rows = ROWS.assign(predictions="p.csv")
     _written(rows, tmp_path / "runs.csv")
-    with pytest.raises(DataError, match=r"mean 0\.5 and the score of the run is 0\.7"):
+    with pytest.raises(DataError, match=r"mean 0\.5 and the score is 0\.7"):
         compare_results(tmp_path / "runs.csv", without=CONTROLS)
 
 
+def test_predictions_in_another_order_are_noticed(tmp_path: Path) -> None:
+    one = pd.DataFrame({"prediction": [0, 1, 2, 2], "label": [0, 1, 2, 0]})
+    one.to_csv(tmp_path / "one.csv", index=False)
+    one.astype(float).to_csv(tmp_path / "same.csv", index=False)
+    one[::-1].to_csv(tmp_path / "other.csv", index=False)
+    rows = pd.DataFrame({"arm": ["scratch", "bert"], "seed": 0, "accuracy": 0.75, "predictions": "one.csv"})
+    for file in ("one.csv", "same.csv", "other.csv"):
+        _written(rows.assign(predictions=["one.csv", file]), tmp_path / "runs.csv")
+        if file != "other.csv":
+            assert len(compare_results(tmp_path / "runs.csv", without=["scratch"]).runs.examples) == 2
+            continue
+        with pytest.raises(DataError, match=r"other\.csv .* from example 2 on"):
+            compare_results(tmp_path / "runs.csv", without=["scratch"])
+
+
+def _own_seeds(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(seed=np.arange(1, 2 * len(rows), 2))
+
+
+def _in_parts(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.assign(model=rows["arm"].str[:2], size=rows["arm"].str[2:]).drop(columns="arm")
+
+
+ASKED: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], RunColumns]] = {
+    "seeds": (lambda rows: rows, RunColumns()),
+    "seeds by name": (lambda rows: rows.assign(seed=[["2", "x"][seed] for seed in rows["seed"]]), RunColumns()),
+    "seeds of each arm": (_own_seeds, RunColumns()),
+    "no seeds": (lambda rows: rows.drop(columns="seed"), RunColumns()),
+    "arms of two columns": (_in_parts, RunColumns(arm="model+size")),
+}
+
+
+@pytest.mark.parametrize("form", ASKED)
 @pytest.mark.parametrize("seed", [0, 1])
-def test_ask_and_tell_end_in_an_answer(seed: int) -> None:
+def test_ask_and_tell_end_in_an_answer(form: str, seed: int) -> None:
     """Rows are added as they are asked for, until no further run can change the answer; none is asked for twice."""
-    truth = drawn(seed, gain=6.0, n_seeds=14) / 100
+    change, columns = ASKED[form]
+    truth = drawn(seed, gain=6.0, n_seeds=16) / 100
     arms = (*CONTROLS, *WAYS)
-    rows = table(drawn(seed, gain=6.0, n_seeds=14)[:, :1])
-    found = compare_results(rows, without=CONTROLS)
+    rows = change(table(drawn(seed, gain=6.0, n_seeds=16)[:, : 1 + (form != "seeds")]))
+    without = [f"{arm[:2]} {arm[2:]}" for arm in CONTROLS] if form == "arms of two columns" else CONTROLS
+    found = compare_results(rows, without=without, columns=columns)
     while not (more := found.next(4)).empty:
         assert list(more.columns) == list(rows.columns)
         assert more["accuracy"].isna().all()
-        done = more.assign(
-            accuracy=[truth[arms.index(arm), seed] for arm, seed in zip(more["arm"], more["seed"], strict=True)],
-            seconds=20.0,
-        )
-        rows = pd.concat([rows, done], ignore_index=True)
-        assert not rows.duplicated(["arm", "seed"]).any()
-        found = compare_results(rows, without=CONTROLS)
+        for _, row in more.iterrows():
+            arm = row["arm"] if "arm" in row else row["model"] + row["size"]
+            own = rows["arm"] if "arm" in row else rows["model"] + rows["size"]
+            score = truth[arms.index(arm), int((own == arm).sum())]
+            rows = pd.concat([rows, row.to_frame().T.assign(accuracy=score, seconds=20.0)], ignore_index=True)
+        rows = rows.astype({"accuracy": float, "seconds": float})
+        assert "seed" not in rows or not rows.duplicated([*({"arm", "model", "size"} & {*rows}), "seed"]).any()
+        found = compare_results(rows, without=without, columns=columns)
     assert found.summary.decided[0].settled
-    assert found.summary.decided[0].recommended == "bert"
+    assert found.summary.decided[0].recommended == ("be rt" if "model" in rows else "bert")
     assert len(rows) < 5 * 12
+
+
+def test_runs_that_the_table_has_without_a_score_are_not_asked_for_again() -> None:
+    rows = table(drawn(0, gain=1.0)[:, :2])
+    asked = [compare_results(rows, without=CONTROLS).next(4, question="whether")]
+    asked.append(compare_results(pd.concat([rows, *asked]), without=CONTROLS).next(4, question="whether"))
+    assert len(asked[0])
+    assert len(asked[1])
+    assert not pd.concat([rows, *asked]).duplicated(["arm", "seed"]).any()
 
 
 @pytest.mark.long
@@ -372,9 +534,13 @@ def _outcome(rows: pd.DataFrame) -> str:
 
 
 def test_the_page_says_what_the_runs_are(tmp_path: Path) -> None:
-    found: ResultsComparison = compare_results(ROWS, without=CONTROLS, name="mine")
+    rows = ROWS.assign(status=np.where(ROWS.index == 0, "failed", "finished"))
+    rows.loc[0, "accuracy"] = 97.0
+    found: ResultsComparison = compare_results(rows, without=CONTROLS, name="mine")
     page = found.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
     assert found.verdict.headline.split(" (")[0] in page.replace("\u00a0", " ")
-    assert (tmp_path / "page.files" / "runs.csv").exists()
+    assert pd.read_csv(tmp_path / "page.files" / "runs.csv")["score"].max() < 1
+    assert not [words for words in (">0 labels", " 0 labels", "study file", "STUDY.toml") if words in page]
+    assert "1 of 25 runs failed" in page.replace("\u00a0", " ")
     assert found.to_dict()["decisions"]["0"]["outcome"] == found.summary.decided[0].outcome
     assert "&" in found.to_latex()

@@ -13,7 +13,7 @@ from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SIZES, beside_axis, evenly_chosen, shown_of
 from transferscope.report.figures.style import INK, NARROW, PAPER, QUIET, drawing, new_figure, tip
-from transferscope.wording import duration
+from transferscope.wording import duration, sizes_in_words
 
 WITH_SOURCE, WITHOUT = "#0072b2", "#6b7079"
 """Colours of arms with and without a source."""
@@ -145,7 +145,7 @@ def _panel(
     axes.grid(axis="y", visible=False)
     axes.tick_params(labelbottom=True, left=False)
     axes.spines["left"].set_color(QUIET)
-    axes.set_title(f"{size:,} {'label' if size == 1 else 'labels'}")
+    axes.set_title(sizes_in_words([size]))
 
 
 def _beside(c: Comparison, summary: Summary) -> tuple[float, float | None, float | None]:

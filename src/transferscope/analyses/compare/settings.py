@@ -115,7 +115,7 @@ def _ascending(values: Iterable[Any]) -> tuple[Any, ...]:
 def searches(frames: StudyFrames) -> Iterator[Statement]:
     """How settings were chosen, where the best was at an end of what was tried, and where there were too few labels."""
     arms, notes = chosen_settings(frames), frames.method_cells["tuning"]
-    if not any(notes):
+    if not any(notes) and not frames.is_of_others:
         yield state("not searched")
     if arms:
         yield state(

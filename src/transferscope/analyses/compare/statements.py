@@ -185,6 +185,8 @@ def completeness(frames: StudyFrames) -> tuple[Statement, ...]:
     states = frames.cells["state"].value_counts()
     total, failed = len(frames.cells), int(states.get("failed", 0))
     missing = total - int(states.get("done", 0)) - failed
+    if frames.is_of_others:
+        return (state("some runs", missing=missing, total=total, failed=failed),) if missing or failed else ()
     if missing:
         return (state("incomplete", missing=missing, total=total, failed=failed),)
     return (state("failed", failed=failed, total=total),) if failed else ()

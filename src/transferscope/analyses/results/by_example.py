@@ -5,6 +5,7 @@ from typing import Any, Literal
 from zipfile import BadZipFile
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from transferscope.analyses.scaling.checks import words_in
@@ -14,8 +15,10 @@ from transferscope.files import require_regular
 from transferscope.study.example_scores import example_scores
 
 
-def read_example_scores(path: Path, score: float, measure: str) -> Float[np.ndarray, " N"]:
-    """What each test example gives to a score, whose mean is the score.
+def scores_by_example(
+    path: Path, score: float, measure: str
+) -> tuple[Float[np.ndarray, " N"], "pd.Series[str] | None"]:
+    """What each test example gives to a score, whose mean is the score; and the labels, where the file has them.
 
     Args:
         path: A table, or a .npz file of arrays of shape (N,): "score", or "prediction" and "label". Of these the score
@@ -30,11 +33,12 @@ def read_example_scores(path: Path, score: float, measure: str) -> Float[np.ndar
     if not path.is_file():
         raise MissingDataError(f"there is no file of predictions {path}; check the path in the table")
     columns = _arrays(path) if path.suffix == ".npz" else _table(path)
+    label = None if "label" not in columns else pd.Series(columns["label"]).astype(str)
     words = words_in(measure)
     error: Literal["squared", "absolute"] | None = (
         "squared" if "mse" in words else "absolute" if "mae" in words else None
     )
-    return example_scores(columns, score, place=str(path), tolerance=2e-3, error=error)
+    return example_scores(columns, score, place=str(path), tolerance=2e-3, error=error), label  # three digits
 
 
 def _arrays(path: Path) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def frames_of(runs: Runs, name: str, *, margin: float | None = None) -> StudyFra
     cells = cells_frame(stored)
     cells[["peak_memory", "trained_parameters", "examples_seen"]] = np.nan  # nothing says them
     unnamed = sorted(arm.method for arm in runs.with_source if not arm.source)
-    facts = {"measure": runs.measure.as_json(), "source_unnamed": unnamed, "target": {"name": name}}
+    facts = {"of_others": True, "measure": runs.measure.as_json(), "source_unnamed": unnamed, "target": {"name": name}}
     return StudyFrames(
         study=StudyRow(name, {} if margin is None else {"race": {"margin": margin}}, facts, ""),
         cells=cells,

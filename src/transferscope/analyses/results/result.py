@@ -1,5 +1,6 @@
 """What a comparison of somebody else's runs returns."""
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from transferscope.analyses.study_page import SHORT, TONES
 from transferscope.decision import Question, next_runs
 from transferscope.report.blocks import Answer, Block, Cell, Column, Overview, Points, Section, Table, Text
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
-from transferscope.study.decisions import MOST_SEEDS, arms_of, margin_of, scores_of
+from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, margin_of, scores_of
 from transferscope.wording import ALL_LABELS, capitalised
 
 _MOST_ROWS = 500
@@ -46,34 +47,45 @@ class ResultsComparison(ComparisonResult):
             question: "which" arm to use, or "whether" a source helps, which takes more runs.
 
         Returns:
-            At most n rows; none where no run can change the answer. A seed that the table has not is the next number.
+            At most n rows, beside those that the table has without a score; none where no run can change the answer. A
+            seed that the table has not is the next number, and each run has its own where no two arms share one.
 
         Raises:
             SettingsError: n is below 1.
         """
-        frames = self.summary.frames
+        frames, columns, table = self.summary.frames, self.runs.columns, self.runs.table
+        names, planned = self.runs.seeds, self.runs.rows[self.runs.rows["state"] == "planned"]
+        used = {self.runs.seed_of(at) for at in range(len(table))}
+        unused = (number for number in itertools.count() if str(number) not in used)
         wanted = []
         for n_target in frames.sizes:
             arms = arms_of(frames, n_target)
             seeds = list(frames.seeds)
-            spare = (seed for seed in range(max(seeds) + 1 + MOST_SEEDS) if seed not in seeds)
+            spare = (
+                seed for seed in itertools.count() if seed not in seeds and (names is None or str(seed) not in used)
+            )
             seeds += [next(spare) for _ in range(MOST_SEEDS - len(seeds))]
             scores = scores_of(frames, n_target, seeds=seeds)
-            chosen = next_runs(scores, margin=margin_of(frames), question=question, at_once=n)
+            listed = np.zeros(scores.values.shape, dtype=bool)
+            for run in planned[planned["n_target"] == n_target].to_dict("records"):
+                listed[arms.index(Arm(run["method"], run["source"])), seeds.index(run["seed"])] = True
+            chosen = next_runs(scores, margin=margin_of(frames), question=question, at_once=n, under_way=listed)
             wanted.append([(arms[arm], n_target, seeds[seed]) for arm, seed in chosen])
         turns = [run for turn in range(n) for runs in wanted for run in runs[turn : turn + 1]]
-        columns, table = self.runs.columns, self.runs.table
+        parts = [name for name in columns["arm"].split("+") if name in table] or [columns["arm"]]
         rows = []
         for arm, n_target, seed in turns[:n]:
             row: dict[str, Any] = {str(name): one for name in table if (one := _only_value(table[name])) is not None}
             for role in ("score", "cost", "state", "predictions"):
                 row.pop(columns.get(role, ""), None)
-            row |= {columns["arm"]: arm.method, columns.get("seed", "seed"): self.runs.seeds.get(seed, seed)}
-            row |= {columns["source"]: arm.source} if "source" in columns else {}
+            is_arm = (self.runs.rows["method"] == arm.method) & (self.runs.rows["source"] == arm.source)
+            named = [*parts, *([columns["source"]] if "source" in columns else [])]
+            row |= dict(table.loc[is_arm, named].iloc[0])
+            if "seed" in columns:
+                row[columns["seed"]] = next(unused) if names is None else names.get(seed, seed)
             row |= {columns.get("labels", "labels"): n_target} if n_target != ALL_LABELS else {}
             rows.append(row)
-        named = [*table, *({columns.get("seed", "seed")} - set(table))]
-        return pd.DataFrame(rows, columns=named)
+        return pd.DataFrame(rows, columns=[name for name in table if name != columns["arm"] or name in parts])
 
     def sections(self) -> list[Section]:
         """The page: the answer and a picture, the questions that the runs answer, and how they were read."""
@@ -107,11 +119,11 @@ class ResultsComparison(ComparisonResult):
                 Cell(row["method"]),
                 Cell(row["source"] or "–"),
                 Cell("all" if row["n_target"] == ALL_LABELS else f"{row['n_target']:,}"),
-                Cell(str(self.runs.seeds.get(row["seed"], row["seed"]))),
+                Cell(self.runs.seed_of(at)),
                 Cell("–" if np.isnan(row["score"]) else measure.shown(row["score"])),
                 Cell(row["state"]),
             )
-            for row in rows.head(_MOST_ROWS).to_dict("records")
+            for at, row in enumerate(rows.head(_MOST_ROWS).to_dict("records"))
         ]
         left_out = f" The first {_MOST_ROWS} of {len(rows):,}." if len(rows) > _MOST_ROWS else ""
         table = Table(

@@ -8,12 +8,12 @@ from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from transferscope.analyses.columns import ARM_NAMES, SEED_NAMES, Role, better_of, columns_by_role
 from transferscope.analyses.plan.measurements import MEASURE_COLUMNS, check_one_measure
-from transferscope.analyses.results.by_example import read_example_scores
-from transferscope.analyses.scaling.checks import REPEATS, words_in
+from transferscope.analyses.results.by_example import scores_by_example
+from transferscope.analyses.scaling.checks import LOSSES, REPEATS, words_in
 from transferscope.analyses.scaling.measurements import FALLING, RISING, Better
 from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import without_summaries
@@ -21,7 +21,7 @@ from transferscope.data.frame import Frame
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.study.decisions import Arm
 from transferscope.study.named_measure import NamedMeasure
-from transferscope.wording import ALL_LABELS, counted, listed
+from transferscope.wording import ALL_LABELS, counted, listed, method_words
 
 Wide = Literal["arms", "labels"]
 """What the columns of scores are of, in a table with several scores in a row."""
@@ -37,7 +37,25 @@ ROLES = {
 }
 """What the columns of a table of runs hold beside the score."""
 
-_FAILED = frozenset(("failed", "crashed", "killed", "error", "diverged", "oom", "timeout"))
+_FAILED = frozenset(
+    [
+        "failed",
+        "fail",
+        "crashed",
+        "killed",
+        "cancelled",
+        "canceled",
+        "pruned",
+        "error",
+        "diverged",
+        "oom",
+        "out_of_memory",
+        "timeout",
+    ]
+)
+_UNDER_WAY = frozenset(
+    ["running", "scheduled", "waiting", "pending", "queued", "planned", "paused", "preempted", "preempting"]
+)
 _DONE = frozenset(("", "finished", "done", "complete", "completed", "success", "succeeded", "ok"))
 _VALUES = ("value", "metric_value", "score")
 _NO_SHARES = frozenset(("r2", "mcc", "kappa", "reward", "psnr", "quality"))
@@ -57,7 +75,7 @@ class RunColumns:
         labels: The number of labelled target examples.
         cost: Seconds of a run.
         state: Whether a run has failed.
-        predictions: A file of each run with what it gave for every test example (`by_example.read_example_scores`).
+        predictions: A file of each run with what it gave for every test example (`by_example.scores_by_example`).
         metric: The column of scores, or, in a table with a column of measures, one of these.
         better: Which scores are better; None to tell by the name of the measure.
         unit: Of the scores: "share" for a share of 1, "%", or any other; None to tell by their size.
@@ -92,12 +110,14 @@ class Runs:
     """The runs of one question.
 
     Attributes:
-        rows: A row each: method, source ("" for none, or for one without a name), n_target (ALL_LABELS where nothing
-            says it), seed (numbered), score (as the table has it; NaN unless done), seconds (NaN where unknown) and
-            state: "done", "failed", or "planned" for a row without a score.
+        rows: A row each: method, source ("" for one without a name, or for none, also where the table calls that by a
+            name: it is then part of the method), n_target (ALL_LABELS where nothing says it), seed (numbered), score
+            (as the table has it; NaN unless done), seconds (NaN where unknown) and state: "done", "failed", or
+            "planned" for a row without a score.
         examples: What the test examples give to the score of a run, by position in `rows`; empty without predictions.
         with_source: The arms that have a source.
-        seeds: What the table calls each seed, by number.
+        seeds: What the table calls each seed, by number, where that is no number itself; None where runs of an arm are
+            numbered in their order.
         table: The rows as the table has them, in the same order.
         columns: The table's column of each role, where there is one; "score" is that of scores.
         notes: How the table was read.
@@ -107,10 +127,15 @@ class Runs:
     examples: Mapping[int, Float[np.ndarray, " N"]]
     measure: NamedMeasure
     with_source: frozenset[Arm]
-    seeds: Mapping[int, object]
+    seeds: Mapping[int, object] | None
     table: pd.DataFrame
     columns: Mapping[str, str]
     notes: tuple[str, ...]
+
+    def seed_of(self, place: int) -> str:
+        """What the table calls the seed of the run at a position; its number where it has no seeds."""
+        column = self.columns.get("seed")
+        return str(self.rows["seed"][place]) if column is None else _text(self.table[column][place])
 
 
 def read_runs(
@@ -132,14 +157,16 @@ def read_runs(
     """
     table, notes = _chosen(read.rows, asked.where), list(read.notes)
     if asked.wide is not None:
-        table, asked = _long(table, asked)
+        table, asked, said_wide = _long(table, asked)
+        notes.append(said_wide)
     score, measure_name, table = _score_column(table, asked)
     given = {role: getattr(asked, role) for role in ROLES}
     joined = (asked.arm or "").split("+")
     if len(joined) > 1 and asked.arm not in table:
         if unknown := [name for name in joined if name not in table]:
             raise unknown_name("column", unknown[0], map(str, table.columns))
-        table = table.assign(**{str(asked.arm): table[joined].astype(str).agg(" ".join, axis=1)})
+        named = [" ".join(filter(None, map(_text, row))) for row in table[joined].itertuples(index=False)]
+        table = table.assign(**{str(asked.arm): named})
     others = table.drop(columns=[score]).rename(columns=str)
     found, said = columns_by_role(
         others, ROLES, given, optional=[role for role in ROLES if role != "arm"], option=_option
@@ -147,9 +174,11 @@ def read_runs(
     columns = {role: column for role, column in found.items() if column is not None}
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
-    values = _numbers(table, score, "a score")
+    values = _numbers(table, score, "a score, such as 0.91")
+    states = _states(table, values, columns.get("state"))
+    values = values.where(states == "done")
     check_one_measure(
-        table.assign(**{score: values.where(np.isfinite(values))}).rename(columns={score: measure_name}),
+        table.drop(columns={score, measure_name} & {*table}).assign(**{measure_name: values}),
         measure_name,
         *(name for name in naming if name != measure_name),
     )
@@ -158,19 +187,36 @@ def read_runs(
             "method": _names(table, columns["arm"], "arms"),
             "source": _names(table, columns["source"], "sources", may_lack=True) if "source" in columns else "",
             "n_target": _labels(table, columns.get("labels")),
-            "score": values.where(np.isfinite(values)),
-            "seconds": _numbers(table, columns["cost"], "a number of seconds") if "cost" in columns else np.nan,
-            "state": _states(table, values, columns.get("state")),
+            "score": values,
+            "seconds": _numbers(table, columns["cost"], "a number of seconds, such as 48.5")
+            if "cost" in columns
+            else np.nan,
+            "state": states,
         }
     )
-    if not (rows["state"] == "done").any():
+    if values.isna().all():
         raise DataError(f"no row has a score in column {score}; expected one of each run")
     _check_once(table.drop(columns=[score]), rows, columns)
+    left = (*left, *_of_seeds(table.drop(columns=[score]), rows, columns))
+    tops = values.groupby(rows["method"]).max().dropna()
+    if words_in(measure_name) & (FALLING - LOSSES) and tops.min() <= 1 < tops.max():
+        above = [str(name) for name in tops.index[tops > 1]]
+        left = (*left, f"{measure_name} is above 1 for {listed(above)} alone: all of it was read in one unit")
     seeds, names, of_seeds = _seeds(table, rows, columns.get("seed"))
     rows.insert(3, "seed", seeds)
     if planned := int((rows["state"] == "planned").sum()):
-        of_seeds.append(f"{counted(planned, 'row')} without a score {'is' if planned == 1 else 'are'} still to be run")
+        of_seeds.append(
+            f"{counted(planned, 'row')} without a final score {'is' if planned == 1 else 'are'} still to be run"
+        )
+    for arm in sorted({name for name in rows["method"] if name != "scratch" and method_words(name) != name}):
+        of_seeds.append(
+            f"{arm} is shown as {method_words(arm)}, the method of that name; call it otherwise if it is another"
+        )
     with_source = _with_source(rows, without, has_column="source" in columns)
+    arms = [Arm(method, source) for method, source in zip(rows["method"], rows["source"], strict=True)]
+    free = [bool(arm.source) and arm not in with_source for arm in arms]  # such as scratch, whose source is "none"
+    rows["method"] = [str(arm) if is_free else arm.method for arm, is_free in zip(arms, free, strict=True)]
+    rows["source"] = ["" if is_free else arm.source for arm, is_free in zip(arms, free, strict=True)]
     runs = Runs(
         rows.reset_index(drop=True),
         {},
@@ -208,8 +254,8 @@ def _text(cell: object) -> str:
     return str(cell).strip()
 
 
-def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns]:
-    """A table with a score in every row, of one with a column for each arm, or for each number of labels."""
+def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns, str]:
+    """A table with a score in every row, of one with a column for each arm or number of labels, and how it was read."""
     assert asked.wide is not None
     if asked.metric is None:
         raise SettingsError(
@@ -230,12 +276,19 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
             f"--wide {asked.wide} takes a column of scores for each of several {asked.wide}; the columns "
             f"{listed([str(one) for one in table.columns])} hold {counted(len(numeric), 'such column')}"
         )
-    long = table.melt([c for c in table.columns if c not in numeric], numeric, var_name=role, value_name=name)
+    others = [str(column) for column in table.columns if column not in numeric]
+    if taken := [one for one in (name, role) if one in table.columns]:
+        raise SettingsError(
+            f"a table with a column for each of several {asked.wide} has a column {taken[0]} too, which is what "
+            f"{'scores' if taken[0] == name else asked.wide} would be called; give it another name"
+        )
+    long = table.melt(others, numeric, var_name=role, value_name=name)
     if role == "labels":
         long = long.assign(labels=long["labels"].str.replace("_", "").astype(int))
         long = long[long["labels"] > 0]  # 0: before any training
     asked = replace(asked, metric=name, wide=None)
-    return long.reset_index(drop=True), replace(asked, arm=role) if role == "arm" else replace(asked, labels=role)
+    asked = replace(asked, arm=role) if role == "arm" else replace(asked, labels=role)
+    return long.reset_index(drop=True), asked, f"the columns {listed(numeric)} were read as {ROLES[role].what}"
 
 
 def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.DataFrame]:
@@ -285,8 +338,7 @@ def _numbers(table: pd.DataFrame, column: str, what: str) -> "pd.Series[float]":
     strange = table[column][numbers.isna() & table[column].notna()]
     if len(strange):
         raise DataError(
-            f"column {column} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected {what}, such as "
-            "0.91"
+            f"column {column} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected {what}"
         )
     return numbers
 
@@ -303,7 +355,7 @@ def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = Fals
 def _labels(table: pd.DataFrame, column: str | None) -> "pd.Series[int]":
     if column is None:
         return pd.Series(ALL_LABELS, index=table.index)
-    numbers = _numbers(table, column, "a number of labels")
+    numbers = _numbers(table, column, "a number of labels, such as 1000")
     wrong = ~((numbers >= 1) & (numbers == np.floor(numbers)))
     if wrong.any():
         row = int(numbers.index[wrong][0])
@@ -318,7 +370,14 @@ def _states(table: pd.DataFrame, values: "pd.Series[float]", column: str | None)
     """What became of every run: an infinite score is of one that diverged, and no score of one that is to be made."""
     states = pd.Series("done", index=table.index)
     said = pd.Series("", index=table.index) if column is None else table[column].map(_text).str.lower()
-    states[values.isna() | ~said.isin(_DONE)] = "planned"
+    unknown = ~said.isin(_DONE | _FAILED | _UNDER_WAY)
+    if column is not None and unknown.any():
+        row = int(unknown.index[unknown][0])
+        raise DataError(
+            f"column {column} holds {_text(table[column][row])!r} in row {row + 1}; expected what became of a run, "
+            "such as finished, failed or running, or another name of the column"
+        )
+    states[values.isna() | said.isin(_UNDER_WAY)] = "planned"
     states[np.isinf(values) | said.isin(_FAILED)] = "failed"
     return states
 
@@ -327,14 +386,15 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     """Refuse two rows of one run: they are of several tasks, of several settings, or the same run twice."""
     keys = ["method", "source", "n_target"]
     seed = columns.get("seed")
-    marked = rows.assign(seed=0 if seed is None else table[seed].map(_text))
+    paired = seed is not None and _are_shared(table[seed].map(_text), rows)
+    marked = rows.assign(seed=table[seed].map(_text) if paired else 0)
     twice = marked[marked.duplicated([*keys, "seed"], keep=False)]
-    if twice.empty or (seed is None and not _differ_in_names(table, marked, columns)):
+    if twice.empty or (not paired and not _are_several(table, marked, columns)):
         return
     first = twice[(twice[[*keys, "seed"]] == twice.iloc[0][[*keys, "seed"]]).all(axis=1)]
     group = table.loc[first.index]
     apart = [c for c in _free(table, columns) if group[c].map(_text).nunique() > 1]
-    shown = ["arm", "source", "labels", "seed"]
+    shown = ["arm", "source", "labels", *(["seed"] if paired else [])]
     which = ", ".join(f"{columns[role]} = {_text(group.iloc[0][columns[role]])}" for role in shown if role in columns)
     if not apart:
         raise DataError(f"{len(group)} rows hold the same run, {which}; keep one row for each run")
@@ -346,38 +406,60 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     )
 
 
+def _of_seeds(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
+    """What each seed has one value of, the same for all arms, such as a task with seeds of its own."""
+    seed = columns.get("seed")
+    if seed is None:
+        return []
+    seeds, notes = table[seed].map(_text), []
+    for name in _free(table, columns):
+        texts = table[name].map(_text)
+        several = 1 < texts.nunique() < seeds.nunique()
+        if several and texts.groupby(seeds).nunique().max() == 1 and seeds.groupby(seeds).size().min() > 1:
+            notes.append(f"runs that differ in {name} were read as repeats; --where {name}=VALUE keeps those of one")
+    return notes
+
+
 def _free(table: pd.DataFrame, columns: Mapping[str, str]) -> list[str]:
     return [str(name) for name in table.columns if name not in columns.values()]
 
 
-def _differ_in_names(table: pd.DataFrame, marked: pd.DataFrame, columns: Mapping[str, str]) -> bool:
-    """Whether rows without seeds differ in a column of few names, such as that of tasks: then they are no repeats."""
+def _are_several(table: pd.DataFrame, marked: pd.DataFrame, columns: Mapping[str, str]) -> bool:
+    """Whether runs that no seed tells apart are no repeats: they differ in a column of few names, such as that of
+    tasks, or in one that has the same values in every arm, such as that of epochs or of a learning rate.
+    """
     for name in _free(table, columns):
         texts = table[name].map(_text)
         groups = texts.groupby([marked["method"], marked["source"], marked["n_target"]])
         is_name = table[name].map(lambda cell: isinstance(cell, str)).any()
-        if is_name and groups.nunique().max() > 1 and texts.duplicated().any():
+        in_arms = {tuple(sorted(values)) for _, values in groups}
+        crossed = len(in_arms) == 1 and len(groups) > 1
+        if groups.nunique().max() > 1 and ((is_name and texts.duplicated().any()) or crossed):
             return True
     return False
 
 
+def _are_shared(seeds: "pd.Series[str]", rows: pd.DataFrame) -> bool:
+    """Whether a seed tells runs of one arm apart: there is one arm, or two of them share a value."""
+    n_arms = len(rows[["method", "source", "n_target"]].drop_duplicates())
+    return n_arms == 1 or bool(seeds.groupby(rows["n_target"]).apply(lambda one: one.duplicated().any()).any())
+
+
 def _seeds(
     table: pd.DataFrame, rows: pd.DataFrame, column: str | None
-) -> tuple["pd.Series[int]", dict[int, object], list[str]]:
+) -> tuple["pd.Series[int]", dict[int, object] | None, list[str]]:
     """Seeds as numbers, what the table calls them, and how they were read."""
-    arms = [rows["method"], rows["source"], rows["n_target"]]
     in_order = rows.groupby(["method", "source", "n_target"], sort=False).cumcount()
     if column is None:
         several = bool((in_order > 0).any())
         notes = ["no column says which seed a run has: runs of an arm are numbered in their order"] if several else []
-        return in_order, {}, notes
+        return in_order, None, notes
     texts = table[column].map(_text)
     if (texts == "").any():
         row = int(texts.index[texts == ""][0]) + 1
         raise DataError(f"row {row} has no seed in column {column}; expected one for every run")
-    n_arms = pd.concat(arms, axis=1).drop_duplicates().shape[0]
-    if n_arms > 1 and not texts.groupby(rows["n_target"]).apply(lambda one: one.duplicated().any()).any():
-        return in_order, {}, [f"no two arms share a value of {column}: runs of an arm are numbered in their order"]
+    if not _are_shared(texts, rows):
+        return in_order, None, [f"no two arms share a value of {column}: runs of an arm are numbered in their order"]
     if texts.str.fullmatch(r"\d{1,9}").all():
         return texts.astype(int), {}, []
     names = list(dict.fromkeys(sorted(texts)))
@@ -411,7 +493,20 @@ def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> NamedM
     if unit is None:
         bounded = better == "higher" and not words_in(name) & _NO_SHARES and scores.min() >= 0
         unit = "" if not bounded or scores.max() > 100 else "share" if scores.max() <= 1 else "%"
+    least, most = float(scores.min()), float(scores.max())
+    if (unit == "share" and not 0 <= least <= most <= 1) or (unit == "%" and better == "higher" and 0 <= most <= 1):
+        given = "shares of 1" if unit == "share" else "percent"
+        raise DataError(
+            f"the scores are {least:g} to {most:g}, which are no {given}; leave --unit {unit} out, or write them as it "
+            "says"
+        )
     return NamedMeasure.of("score", name=name, unit=unit, higher=better == "higher")
+
+
+def _same_labels(labels: "pd.Series[str]", others: "pd.Series[str]") -> Bool[np.ndarray, " N"]:
+    """Whether labels are the same text, or the same number, as rounded by those that wrote them."""
+    numbers, known = (pd.to_numeric(one, errors="coerce").to_numpy(dtype=np.float64) for one in (labels, others))
+    return np.asarray((labels == others).to_numpy() | np.isclose(numbers, known, rtol=1e-4))
 
 
 def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, Float[np.ndarray, " N"]]:
@@ -419,12 +514,12 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
     found: dict[int, Float[np.ndarray, " N"]] = {}
     column, rows = runs.columns.get("predictions"), runs.rows
     several = rows["n_target"].nunique() > 1
+    known: pd.Series[str] | None = None
     for at, row in rows[rows["state"] == "done"].iterrows():
         place = int(str(at))
         if predictions is not None:
-            seed = _text(runs.seeds.get(row["seed"], row["seed"]))
             arm = str(Arm(row["method"], row["source"]))
-            stem = predictions / (str(row["n_target"]) if several else "") / arm / seed
+            stem = predictions / (str(row["n_target"]) if several else "") / arm / runs.seed_of(place)
             paths = [stem.with_name(f"{stem.name}{suffix}") for suffix in (".csv", ".npz")]
             path = next((one for one in paths if one.is_file()), None)
             if path is None:
@@ -433,12 +528,20 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
             path = folder / named
         else:
             continue
-        found[place] = read_example_scores(path, float(row["score"]), runs.measure.name)
+        found[place], labels = scores_by_example(path, float(row["score"]), runs.measure.name)
+        known = labels if known is None else known
+        if labels is not None and known is not None and len(labels) == len(known):
+            other = ~_same_labels(labels, known)
+            if other.any():
+                raise DataError(
+                    f"the labels in {path} are others than in the files before, from example {int(other.argmax()) + 1} "
+                    "on; expected the same test examples in the same order for all runs"
+                )
     for (_, one), (at, other) in pairwise(found.items()):
         if len(one) != len(other):
             arm = str(Arm(rows["method"][at], rows["source"][at]))
             raise DataError(
-                f"the predictions of {arm}, seed {rows['seed'][at]}, are of {len(other):,} test examples and those "
+                f"the predictions of {arm}, seed {runs.seed_of(at)}, are of {len(other):,} test examples and those "
                 f"before of {len(one):,}; expected the same examples in the same order for all runs"
             )
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from transferscope.errors import DataError
@@ -100,8 +101,6 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
     Raises:
         RunFailed: There is no such file or column, or its mean is another number than the score.
     """
-    import pandas as pd
-
     try:
         require_regular(out / name, "a CSV file")
         table = pd.read_csv(out / name, dtype=str, keep_default_na=False)

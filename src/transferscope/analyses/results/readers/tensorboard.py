@@ -1,7 +1,7 @@
 """Scalars of runs as TensorBoard saves them: a folder of CSV files with the columns Wall time, Step and Value.
 
 A file is called run-RUN-tag-TAG.csv. The last value of a tag is that of the run, whose name ends in its seed, as in
-bert_3 or bert-seed3.
+bert_3 or bert-seed3; the number in resnet50 is none.
 """
 
 import re
@@ -13,7 +13,7 @@ from transferscope.data.frame import Frame, read_frame
 
 _COLUMNS = "Wall time,Step,Value"
 _FILE = re.compile(r"run-(?P<run>.+)-tag-(?P<tag>.+)")
-_RUN = re.compile(r"(?P<arm>.+?)[-_.]?(?:seed)?[-_=]?(?P<seed>\d+)")
+_RUN = re.compile(r"(?P<arm>.+?)(?:[-_.]?seed[-_=]?|[-_.])(?P<seed>\d+)")
 
 
 def holds(place: Path) -> bool:

@@ -4,7 +4,6 @@ The path below the folder names the run: its last part is the seed where it is a
 bert/seed-3 or bert-seed3, and what is left is the arm. Where it names no seed, that in the model card is read.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from transferscope.data.frame import Frame
-from transferscope.errors import CorruptDataError
+from transferscope.files import json_object
 
 _RESULTS, _STATE = "all_results.json", "trainer_state.json"
 _SCORE = re.compile(r"(eval|test|predict)_(?!runtime$|samples|steps_per|jit_|model_prep|num_input)\w+")
@@ -61,10 +60,4 @@ def _last(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError, RecursionError) as error:
-        raise CorruptDataError(f"{path} cannot be read as JSON ({error}); write it again, or leave it out") from error
-    if not isinstance(found, dict):
-        raise CorruptDataError(f"{path} holds no table of numbers; expected what a Trainer writes")
-    return found
+    return json_object(path, "what a Trainer writes", "write it again, or leave it out")
