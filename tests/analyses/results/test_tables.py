@@ -446,7 +446,7 @@ def test_predictions_of_another_run_are_noticed(tmp_path: Path) -> None:
     pd.DataFrame({"score": [1, 0, 1, 0]}).to_csv(tmp_path / "p.csv", index=False)
     rows = ROWS.assign(predictions="p.csv")
     _written(rows, tmp_path / "runs.csv")
-    with pytest.raises(DataError, match=r"mean 0\.5 and the score is 0\.7"):
+    with pytest.raises(DataError, match=r"mean 0\.5 and the score of the run is 0\.7"):
         compare_results(tmp_path / "runs.csv", without=CONTROLS)
 
 
