@@ -2,14 +2,19 @@
 
 import importlib.util
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
 from transferscope.cli.main import app
+from transferscope.methods import METHODS
+from transferscope.models.fields import FIELDS
 from transferscope.study.commands.settings import RunSettings
+from transferscope.study.settings import EngineSettings, RaceSettings, SourceSettings, TargetSettings, TuningSettings
 from transferscope.study.tables import setting_names
+from transferscope.training import TrainingSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -40,13 +45,20 @@ def test_every_page_is_in_the_navigation() -> None:
     assert lacking == []
 
 
-def test_the_page_of_commands_has_every_command_and_option() -> None:
-    spec = importlib.util.spec_from_file_location("hook", ROOT / "docs/_hooks/commands.py")
+def _filled(hook: str, page: str) -> str:
+    """A page as the build fills it in."""
+    spec = importlib.util.spec_from_file_location("hook", ROOT / f"docs/_hooks/{hook}.py")
     assert spec is not None
     assert spec.loader is not None
-    hook = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(hook)
-    page = hook.on_page_markdown((ROOT / "docs/commands.md").read_text(encoding="utf-8"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    filled = module.on_page_markdown((ROOT / "docs" / page).read_text(encoding="utf-8"))
+    assert f"<!-- {hook}" not in filled
+    return str(filled)
+
+
+def test_the_page_of_commands_has_every_command_and_option() -> None:
+    page = _filled("commands", "commands.md")
     group = get_command(app)
     for name, command in group.commands.items():  # type: ignore[attr-defined]
         for path, inner in getattr(command, "commands", {"": command}).items():
@@ -56,13 +68,26 @@ def test_the_page_of_commands_has_every_command_and_option() -> None:
                 assert f"`{shown}" in section
 
 
-def test_tables_of_settings_have_every_setting() -> None:
-    spec = importlib.util.spec_from_file_location("settings_hook", ROOT / "docs/_hooks/settings.py")
-    assert spec is not None
-    assert spec.loader is not None
-    hook = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(hook)
-    page = hook.on_page_markdown((ROOT / "docs/studies.md").read_text(encoding="utf-8"))
-    assert "<!-- settings" not in page
-    for name in setting_names(RunSettings):
-        assert re.search(rf"^\| `{name}` \| \w.+ \|$", page, flags=re.MULTILINE), name
+@pytest.mark.parametrize(
+    "kind",
+    [RunSettings, TargetSettings, SourceSettings, TrainingSettings, TuningSettings, RaceSettings, EngineSettings],
+)
+def test_tables_of_settings_have_every_setting(kind: type) -> None:
+    page = _filled("settings", "studies.md")
+    for name in setting_names(kind):
+        assert re.search(rf"^\| `{name}` \| [\w"].+ \|$", page, flags=re.MULTILINE), name
+
+
+def test_the_page_of_methods_has_every_method_with_its_settings() -> None:
+    page = _filled("members", "methods.md")
+    for name in METHODS.own:
+        section = page.split(f"### {name}\n")[1].split("\n##")[0]
+        for setting in fields(METHODS[name]):
+            assert f"| `{setting.name}` | " in section, (name, setting.name)
+
+
+def test_the_page_of_networks_has_every_field_that_is_read() -> None:
+    page = _filled("fields", "networks.md")
+    for field in FIELDS:
+        names = ", ".join("all others" if name == "*" else f"`{name}`" for name in field.names)
+        assert f"| `{field.file}` | {names} | {field.treatment} | {field.what} |" in page

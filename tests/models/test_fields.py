@@ -350,13 +350,6 @@ def test_the_walk_leaves_no_field_out() -> None:
             ), (field.file, name)  # fmt: skip
 
 
-def test_every_field_is_in_the_docs() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "networks.md").read_text(encoding="utf-8")
-    for field in FIELDS:
-        names = ", ".join("all others" if name == "*" else f"`{name}`" for name in field.names)
-        assert f"| `{field.file}` | {names} | {field.treatment} | {field.what} |" in page
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("base", ["texts", "images"])
 def test_weights_of_any_precision_are_computed_with_in_float32(

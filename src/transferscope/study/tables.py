@@ -112,7 +112,9 @@ def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
     for name, inner in schema.pop("$defs", {}).items():
         definitions[name] = {"additionalProperties": False, **inner}
     documents = [inspect.cleandoc(one.__doc__ or "") for one in reversed(kind.__mro__)]
-    said = dict(pair for text in documents for pair in _ATTRIBUTE.findall(text.partition("Attributes:\n")[2]))
+    said: dict[str, str] = {}
+    for name, one in (pair for text in documents for pair in _ATTRIBUTE.findall(text.partition("Attributes:\n")[2])):
+        said[name] = said[name] if name in said and one.startswith("As in") else one
     for name, one in schema["properties"].items():
         one.pop("title", None)
         if name in said:
