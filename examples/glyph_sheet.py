@@ -1,4 +1,4 @@
-"""The picture of docs/glyphs.md: the same ten scenes under each of the 16 complexity settings.
+"""The picture of docs/synthetic.md: the same ten scenes under each of the 16 complexity settings.
 
 python examples/glyph_sheet.py docs/img/glyphs.png
 """

@@ -1,4 +1,4 @@
-"""The picture of docs/scenes.md: the kinds of solids, and the same scenes under each attribute and under all.
+"""The picture of docs/synthetic.md: the kinds of solids, and the same scenes under each attribute and under all.
 
 python examples/scene_sheet.py docs/img/scenes.png
 """
