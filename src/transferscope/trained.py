@@ -20,10 +20,11 @@ from scipy.special import expit, softmax
 
 from transferscope.consent import reads_code
 from transferscope.data.arrays import to_inputs
+from transferscope.data.input_form import NETWORK_NOTE, InputForm
 from transferscope.data.load import parse_name
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.data.transforms import check_transforms
-from transferscope.data.unlabelled import NETWORK_NOTE, InputForm, as_in_study
+from transferscope.data.unlabelled import as_in_study
 from transferscope.errors import (
     CorruptDataError,
     DataError,

@@ -14,8 +14,9 @@ from PIL import Image
 from transferscope.data import image_files
 from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.image_folder import read_images_below
+from transferscope.data.input_form import InputForm
 from transferscope.data.load import load, parse_name, seen_from
-from transferscope.data.unlabelled import InputForm, input_form, read_unlabelled
+from transferscope.data.unlabelled import input_form, read_unlabelled
 from transferscope.errors import CorruptDataError, DataError, SettingsError, UnknownNameError
 from transferscope.training import pixel_scale, to_tensors
 

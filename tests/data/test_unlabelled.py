@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from transferscope.data.input_form import InputForm
 from transferscope.data.load import load
-from transferscope.data.unlabelled import InputForm, input_form, read_unlabelled
+from transferscope.data.unlabelled import input_form, read_unlabelled
 from transferscope.errors import DataError, MissingDataError, UnknownNameError
 
 

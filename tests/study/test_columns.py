@@ -11,9 +11,9 @@ import torch
 from transferscope import rank
 from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.data import load
+from transferscope.data.input_form import table_of_network
 from transferscope.data.load import files_of, parse_name, seen_from
-from transferscope.data.readers import table_encoding
-from transferscope.data.unlabelled import table_of_network
+from transferscope.data.readers.tables import table_encoding
 from transferscope.errors import CorruptDataError, DataError, SettingsError
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store

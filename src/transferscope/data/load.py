@@ -16,8 +16,8 @@ from transferscope.data.catalogue import CATALOGUE, CatalogueEntry, read_entry
 from transferscope.data.catalogue.entry import places
 from transferscope.data.half_images import half_images
 from transferscope.data.places import data_folder, find_path
-from transferscope.data.readers import NETWORK_FILE, READERS, Reader
-from transferscope.data.spec import DataSpec, parse_spec
+from transferscope.data.readers import READERS, Reader
+from transferscope.data.spec import NETWORK_FILE, DataSpec, parse_spec
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms

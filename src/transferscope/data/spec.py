@@ -9,6 +9,12 @@ from transferscope.errors import SettingsError, unknown_name
 
 Word = TypeVar("Word", bound=str)
 
+NETWORK_FILE = ".safetensors"
+"""How the file of an exported network ends, which may stand in the place of a table whose encoding is shared."""
+
+TABLES = ("csv", "parquet", "table")
+"""Kinds of names of tables; of "table", the suffix says which."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataSpec:

@@ -1,6 +1,5 @@
 """Inputs to predict for: images, arrays and tables without labels, read as the data of a study were."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,66 +8,23 @@ import numpy as np
 from jaxtyping import Num
 
 from transferscope.data.arrays import ChannelAxis, to_inputs
-from transferscope.data.column_encoding import TableEncoding
 from transferscope.data.image_folder import is_image_file, read_images_below
+from transferscope.data.input_form import InputForm
 from transferscope.data.load import load, parse_name
 from transferscope.data.npz import read_array
 from transferscope.data.places import find_path
-from transferscope.data.readers import NETWORK_FILE, TABLES, image_form, table_encoding, table_form
-from transferscope.data.spec import DataSpec, parse_spec
+from transferscope.data.readers.images import image_form
+from transferscope.data.readers.tables import table_encoding, table_form
+from transferscope.data.spec import TABLES, DataSpec, parse_spec
+from transferscope.data.tables import read_features
 from transferscope.data.task import Dataset, LabelledSet
+from transferscope.data.texts import read_texts, text_settings, tokenizer_of
 from transferscope.data.transforms import TRANSFORMS, apply_transforms
-from transferscope.errors import CorruptDataError, DataError
+from transferscope.errors import DataError
 
 _AXES: tuple[ChannelAxis, ...] = ("first", "last")
 _OF_IMAGES = ("folder", "hf-dataset")
 """Kinds of names whose images may be brought to a size."""
-
-
-@dataclass(frozen=True, slots=True)
-class InputForm:
-    """How the inputs of a study came about, so that others can be read in the same way.
-
-    Attributes:
-        data: The name of the study's data, as in "folder:photos?resize=64"; with "size=", where images of mixed sizes
-            were given one by themselves.
-        raw_shape: Shape of one input before them.
-        input_shape: Shape of one input after them.
-        columns: Names of the features of a table, in order; empty for anything else.
-        encoding: What the columns of a table become; None for anything else.
-    """
-
-    data: str
-    transforms: tuple[str, ...]
-    raw_shape: tuple[int, ...]
-    input_shape: tuple[int, ...]
-    columns: tuple[str, ...] = ()
-    encoding: TableEncoding | None = None
-
-
-NETWORK_NOTE = "transferscope.card"
-"""Key of what an exported network is, in the metadata of its file."""
-
-
-def table_of_network(path: Path) -> TableEncoding | None:
-    """What the columns of a table become for an exported network; None for a file that says nothing of a table."""
-    if path.suffix != NETWORK_FILE or not path.is_file():
-        return None
-    from pydantic import TypeAdapter, ValidationError
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="np") as file:
-            notes = dict(file.metadata() or {})
-    except (SafetensorError, OSError):
-        return None  # what opens the network says so
-    try:
-        if NETWORK_NOTE not in notes:
-            return None
-        form = TypeAdapter(InputForm).validate_python(json.loads(notes[NETWORK_NOTE])["inputs"])
-    except (KeyError, ValueError, TypeError, ValidationError, RecursionError) as error:
-        raise CorruptDataError(f"{path} does not say how its inputs are read; export the network again") from error
-    return form.encoding
 
 
 @dataclass(frozen=True)
@@ -121,8 +77,6 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         named = parsed.choice("channels", _AXES) or (own.choice("channels", _AXES) if own.kind == "npz" else None)
         raw = to_inputs(read_array(find_path(parsed.path), ("x", "x_test")), name=spec, channels=named)
     elif parsed.kind in TABLES:
-        from transferscope.data.tables import read_features  # here, because pandas takes a while to import
-
         parsed.allow(())
         raw, names, remarks = read_features(find_path(parsed.path), form.encoding, form=table_form(parsed))
     elif parsed.kind == "text":
@@ -147,8 +101,6 @@ def _with_kind(spec: str, form: InputForm) -> str:
 
 def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:
     """Texts by the study's tokenizer and length; columns of other names are named as in the study."""
-    from transferscope.data.texts import read_texts, text_settings, tokenizer_of
-
     spec.allow(("text", "pair", "header"))
     own = parse_spec(form.data)
     if own.kind != "text" and not (own.kind == "hf-dataset" and "text" in own.options):

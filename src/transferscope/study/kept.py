@@ -28,7 +28,7 @@ from transferscope.study.settings import DataSettings, Keep
 from transferscope.study.status import keep_of
 
 if TYPE_CHECKING:
-    from transferscope.data.unlabelled import InputForm  # with pandas, which a run with nothing to do does not need
+    from transferscope.data.input_form import InputForm  # with pandas, which a run with nothing to do does not need
     from transferscope.trained import ModelCard
 
 ABANDONED = 3600.0

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from transferscope.data.input_form import table_of_network
 from transferscope.data.load import load
-from transferscope.data.readers import TABLES, table_encoding
-from transferscope.data.spec import parse_spec
+from transferscope.data.readers.tables import table_encoding
+from transferscope.data.spec import TABLES, parse_spec
 from transferscope.data.task import Dataset
-from transferscope.data.unlabelled import table_of_network
 from transferscope.errors import DataError
 from transferscope.models import NetworkSettings, Pretrained
 from transferscope.models.hubs.huggingface import HuggingFace

@@ -4,16 +4,15 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from transferscope.errors import UnknownNameError, missing_extra
 from transferscope.store import Store, StoredCell
 from transferscope.study.settings import TrackSettings
+from transferscope.study.track.tracker import Tracked, Tracker
 from transferscope.wording import cell_words
 
 _LOG = logging.getLogger(__name__)
@@ -25,39 +24,6 @@ _END_SECONDS = 60.0
 """How long the end of a study waits for its trackers."""
 _CANCEL_SECONDS = 5.0
 """How long a study that was stopped waits for them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tracked:
-    """A cell as trackers show it.
-
-    Attributes:
-        id: Its key, with "-failed" where it has failed, so that another try is another run.
-        name: In words, as in "fine-tune from glyphs, 50 labels, seed 0".
-        settings: What is the same for all of it: role, method, source, numbers of examples, seed, digits of its key.
-        numbers: (name, step, value) of every finite number; step None is the end.
-        failure: Why it failed; None when it is done.
-    """
-
-    id: str
-    name: str
-    study: str
-    settings: Mapping[str, str | int | float]
-    numbers: Sequence[tuple[str, int | None, float]]
-    failure: str | None = None
-
-
-@runtime_checkable
-class Tracker(Protocol):
-    """Shows runs elsewhere. Whatever it raises is said once, and it is left out from then on."""
-
-    def has(self, run_id: str) -> bool:
-        """Whether a run was added before, in an earlier process too."""
-        ...
-
-    def add(self, run: Tracked) -> None:
-        """Add a run; one that is interrupted on the way is not there."""
-        ...
 
 
 def _mlflow(place: str, study: str, store: Store) -> Tracker:

@@ -8,7 +8,7 @@ from pathlib import Path
 from mlflow.entities import Metric, Param, ViewType
 from mlflow.tracking import MlflowClient
 
-from transferscope.study.track.follow import Tracked
+from transferscope.study.track.tracker import Tracked
 
 _ID = "transferscope.cell"
 _AT_ONCE = 500

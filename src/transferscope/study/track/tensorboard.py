@@ -6,7 +6,7 @@ from pathlib import Path
 
 from torch.utils.tensorboard import SummaryWriter
 
-from transferscope.study.track.follow import Tracked
+from transferscope.study.track.tracker import Tracked
 
 _LONGEST = 80
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import wandb
 
-from transferscope.study.track.follow import Tracked
+from transferscope.study.track.tracker import Tracked
 
 
 class WandbTracker:

@@ -1,0 +1,55 @@
+"""How the inputs of a study came about, as an exported network keeps it."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+from safetensors import SafetensorError, safe_open
+
+from transferscope.data.column_encoding import TableEncoding
+from transferscope.data.spec import NETWORK_FILE
+from transferscope.errors import CorruptDataError
+
+
+@dataclass(frozen=True, slots=True)
+class InputForm:
+    """How the inputs of a study came about, so that others can be read in the same way.
+
+    Attributes:
+        data: The name of the study's data, as in "folder:photos?resize=64"; with "size=", where images of mixed sizes
+            were given one by themselves.
+        raw_shape: Shape of one input before them.
+        input_shape: Shape of one input after them.
+        columns: Names of the features of a table, in order; empty for anything else.
+        encoding: What the columns of a table become; None for anything else.
+    """
+
+    data: str
+    transforms: tuple[str, ...]
+    raw_shape: tuple[int, ...]
+    input_shape: tuple[int, ...]
+    columns: tuple[str, ...] = ()
+    encoding: TableEncoding | None = None
+
+
+NETWORK_NOTE = "transferscope.card"
+"""Key of what an exported network is, in the metadata of its file."""
+
+
+def table_of_network(path: Path) -> TableEncoding | None:
+    """What the columns of a table become for an exported network; None for a file that says nothing of a table."""
+    if path.suffix != NETWORK_FILE or not path.is_file():
+        return None
+    try:
+        with safe_open(path, framework="np") as file:
+            notes = dict(file.metadata() or {})
+    except (SafetensorError, OSError):
+        return None  # what opens the network says so
+    try:
+        if NETWORK_NOTE not in notes:
+            return None
+        form = TypeAdapter(InputForm).validate_python(json.loads(notes[NETWORK_NOTE])["inputs"])
+    except (KeyError, ValueError, TypeError, ValidationError, RecursionError) as error:
+        raise CorruptDataError(f"{path} does not say how its inputs are read; export the network again") from error
+    return form.encoding

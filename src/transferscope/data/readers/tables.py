@@ -1,0 +1,114 @@
+"""Names of tables, and what their columns become beside those of other tables and of exported networks."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from transferscope.data.column_encoding import TableEncoding
+from transferscope.data.frame import SUFFIXES, Format, form_of
+from transferscope.data.input_form import table_of_network
+from transferscope.data.places import find_path
+from transferscope.data.readers.understood import KINDS, of_file
+from transferscope.data.spec import NETWORK_FILE, TABLES, DataSpec, parse_spec
+from transferscope.data.tables import SharedEncoding, TableParts, TableSettings, load_table, training_rows
+from transferscope.data.task import Dataset
+from transferscope.errors import SettingsError
+
+_DAY_ORDERS: tuple[Literal["day-first", "month-first"], ...] = ("day-first", "month-first")
+_TABLE_OPTIONS = (
+    *("label", "drop", "kind", "separator", "category", "dates", "encoding", "together"),
+    *("test", "split", "test_share"),
+)
+
+
+def read_table(spec: DataSpec, seed: int) -> Dataset:
+    """A table, with what its columns became."""
+    shared = spec.one("encoding")
+    path = find_path(spec.path)
+    parts = _table_parts(spec, path, seed)
+    dataset = of_file(spec, path, parts)
+    where = "test rows" if shared is None else "its rows"
+    new = "".join(f"; {note}" for note in parts.notes)
+    new += "".join(f"; of {where}, {remark}" for remark in parts.remarks)
+    if not new and parts.encoding.is_plain and len(parts.encoding.features) == len(parts.encoding.columns):
+        return dataset
+    said = [[one.name, one.words, len(one.features)] for one in parts.encoding.columns]
+    about = {
+        "understood": f"{dataset.provenance['understood']}; {parts.encoding.words}{new}",
+        "columns": json.dumps(said, ensure_ascii=False),
+    }
+    return replace(dataset, provenance={**dataset.provenance, **about})
+
+
+def table_form(spec: DataSpec) -> Format:
+    """How the table of a name is written; a SettingsError if the name does not tell."""
+    if spec.kind in ("csv", "parquet"):
+        return "csv" if spec.kind == "csv" else "parquet"
+
+    if not SUFFIXES.keys() & {suffix.lower() for suffix in Path(spec.path).suffixes}:
+        raise SettingsError(
+            f"{spec.text!r} does not end in {', '.join(SUFFIXES)}; write csv:{spec.path} or parquet:{spec.path}"
+        )
+    return form_of(Path(spec.path))
+
+
+def table_encoding(spec: DataSpec, seed: int) -> TableEncoding:
+    """What the columns of a table become."""
+    shared = _shared_encoding(spec, seed)
+    return _table_parts(spec, find_path(spec.path), seed).encoding if shared is None else shared.encoding
+
+
+def _shared_encoding(spec: DataSpec, seed: int) -> SharedEncoding | None:
+    """The encoding that a name says: that of another table, or of an exported network."""
+    shared = spec.one("encoding")
+    if shared is None:
+        return None
+    if shared.endswith(NETWORK_FILE):
+        file = find_path(shared)
+        found = table_of_network(file)
+        if found is None:
+            raise SettingsError(
+                f"{spec.text!r} shares the encoding of {shared}, which does not say that it reads tables"
+            )
+        return SharedEncoding(found, file)
+    like = parse_spec(shared)
+    if like.kind not in TABLES:
+        raise SettingsError(f"{spec.text!r} shares the encoding of {like.text!r}, which is no table; name a table")
+    if "encoding" in like.options:
+        raise SettingsError(f"{spec.text!r} shares the encoding of a table that shares one itself; name that one")
+    return SharedEncoding(table_encoding(like, seed), find_path(like.path))
+
+
+def _table_parts(spec: DataSpec, path: Path, seed: int) -> TableParts:
+
+    spec.allow(_TABLE_OPTIONS)
+    shared = _shared_encoding(spec, seed)
+    others = [parse_spec(name) for name in spec.options.get("together", ())]
+    for other in others:
+        if other.kind not in TABLES or shared is not None:
+            raise SettingsError(
+                f"{spec.text!r} is encoded together with {other.text!r}, which takes two tables and no encoding= "
+                "of another"
+            )
+    beside = [
+        training_rows(find_path(other.path), _table_settings(other), form=table_form(other), seed=seed)
+        for other in others
+    ]
+    return load_table(path, _table_settings(spec), form=table_form(spec), seed=seed, shared=shared, beside=beside)
+
+
+def _table_settings(spec: DataSpec) -> TableSettings:
+
+    test_file = spec.one("test")
+    return TableSettings(
+        labels=spec.options.get("label", ()),
+        drop=spec.options.get("drop", ()),
+        kind=spec.choice("kind", KINDS),
+        separator=spec.one("separator"),
+        categories=spec.options.get("category", ()),
+        dates=spec.choice("dates", _DAY_ORDERS),
+        test_file=None if test_file is None else find_path(test_file),
+        split=spec.one("split"),
+        test_share=spec.share("test_share"),
+    )

@@ -1,0 +1,69 @@
+"""Names of texts, and of folders that the package datasets saved."""
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+from transferscope.data.hf_dataset import load_saved_images, open_splits
+from transferscope.data.places import find_path
+from transferscope.data.readers.images import image_form
+from transferscope.data.readers.understood import KINDS, label_units_note, of_file, understood
+from transferscope.data.spec import DataSpec
+from transferscope.data.task import Dataset
+from transferscope.data.texts import TextSettings, load_texts, text_settings, tokenizer_of
+
+
+def read_texts(spec: DataSpec, seed: int) -> Dataset:
+    """Texts of a table, in tokens."""
+
+    settings, test_file = TextSettings.of(spec), spec.one("test")
+    path, tokenizer = find_path(spec.path), tokenizer_of(spec)
+    found = load_texts(
+        path,
+        settings,
+        tokenizer,
+        test_file=None if test_file is None else find_path(test_file),
+        test_share=spec.share("test_share"),
+        seed=seed,
+    )
+    dataset = of_file(spec, path, found.parts)
+    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {found.parts.train.inputs.shape[-1]} tokens"
+    about = {"understood": dataset.provenance["understood"] + cut, "tokenizer": f"sha256:{tokenizer.digest}"}
+    return replace(dataset, provenance={**dataset.provenance, **about})
+
+
+def read_hf_dataset(spec: DataSpec, seed: int) -> Dataset:
+    """A folder that `datasets` saved: texts where a column of them is named, else images."""
+
+    path = find_path(spec.path)
+    splits = open_splits(path, train=spec.one("train"), test=spec.one("test"))
+    stamp = hashlib.sha256(repr([split.stamp for split in splits if split is not None]).encode()).hexdigest()
+    about = {"spec": spec.text, "address": str(path), "files": f"sha256 of their sizes and times: {stamp[:16]}"}
+    if "text" in spec.options:
+        return _saved_texts(spec, splits[0].path, None if splits[1] is None else splits[1].path, about, seed)
+    spec.allow(("image", "label", "kind", "train", "test", "test_share", "size", "resize", "broken"))
+    parts = load_saved_images(
+        splits,
+        image=spec.one("image"),
+        label=spec.one("label") or "label",
+        kind=spec.choice("kind", KINDS),
+        form=image_form(spec),
+        test_share=spec.share("test_share"),
+        seed=seed,
+    )
+    about |= {"understood": "; ".join(filter(None, (understood(parts), parts.words))), **label_units_note(parts)}
+    if parts.chosen_size is not None:
+        about["size"] = str(parts.chosen_size)
+    return Dataset(path.resolve().name, parts.train, parts.test, about)
+
+
+def _saved_texts(spec: DataSpec, path: Path, test: Path | None, about: dict[str, str], seed: int) -> Dataset:
+
+    spec.allow(("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "train", "test", "test_share"))
+    settings, tokenizer = text_settings(spec), tokenizer_of(spec)
+    share = spec.share("test_share")
+    found = load_texts(path, settings, tokenizer, test_file=test, test_share=share, seed=seed)
+    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {found.parts.train.inputs.shape[-1]} tokens"
+    about |= {"understood": f"{understood(found.parts)}{cut}", **label_units_note(found.parts)}
+    about["tokenizer"] = f"sha256:{tokenizer.digest}"
+    return Dataset(find_path(spec.path).resolve().name, found.parts.train, found.parts.test, about)

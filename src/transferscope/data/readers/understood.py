@@ -1,0 +1,93 @@
+"""What a user's own data were taken for, in words, and where they came from."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from transferscope.data.arrays import Parts
+from transferscope.data.spec import DataSpec
+from transferscope.data.task import UNLABELLED, Dataset, Kind, LabelledSet, pieces
+
+KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
+"""What labels of whole inputs may be said to be."""
+
+_ROWS_COMPARED = 256
+_BYTES_COMPARED = 2**20
+_USUAL_CHANNELS = 4
+
+
+def label_units_note(parts: Parts) -> dict[str, str]:
+    """The units of numeric labels as provenance, by which predictions become numbers as they were given."""
+    return {"label_units": json.dumps(parts.label_units)} if parts.label_units else {}
+
+
+def understood(parts: Parts) -> str:
+    """What the labels and inputs of a user's own data were taken for, in words."""
+    found = _taken_for(parts.train)
+    shown = ", ".join(
+        f"in units of {unit:g}{f' from {offset:g}' if offset else ''}" for offset, unit in parts.label_units
+    )
+    return f"{found}; labels are counted {shown}, and so are errors" if shown else found
+
+
+def _taken_for(train: LabelledSet) -> str:
+    """The same without the units of numeric labels."""
+    rows = train.inputs.reshape(len(train), -1)
+    same = np.ones(rows.shape[1], dtype=np.bool_)
+    for start in range(0, len(rows), _ROWS_COMPARED):
+        same &= (rows[start : start + _ROWS_COMPARED] == rows[0]).all(axis=0)
+        if not same.any():
+            break
+    constant = int(same.sum())
+    if train.classes is None:
+        labels = f"regression of {train.n_outputs} {'number' if train.n_outputs == 1 else 'numbers'}{_on_grid(train)}"
+    elif train.kind == "multi-label":
+        counts = [f"{name} ({n})" for name, n in zip(train.classes[:10], train.class_counts(), strict=False)]
+        none = int((~train.labels.any(axis=1)).sum())
+        labels = (
+            f"multi-label, {len(train.classes)} labels with their training examples: {', '.join(counts)}"
+            f"{', ...' if len(train.classes) > 10 else ''}; {train.labels.sum() / len(train):.1f} labels an input on "
+            f"average, {none} of {len(train)} without any"
+        )
+    else:
+        shown = ", ".join(train.classes[:10]) + (", ..." if len(train.classes) > 10 else "")
+        what = "classification" if train.grid is None else f"segmentation{_on_grid(train)}"
+        labels = f"{what}, {len(train.classes)} {'class' if len(train.classes) == 1 else 'classes'}: {shown}"
+        if train.grid is not None and train.labels.min() == UNLABELLED:
+            labels += f"; {(train.labels == UNLABELLED).mean():.1%} of the cells are unlabelled"
+    if train.is_image and train.input_shape[0] > _USUAL_CHANNELS:
+        channels, height, width = train.input_shape
+        labels = f"{labels}; images of {channels} channels, {height} x {width}"
+    if train.inputs.dtype == np.uint8 and all((part <= 1).all() for part in pieces(train.inputs, _BYTES_COMPARED)):
+        labels += (
+            "; pixels are whole numbers 0 and 1 of 255, nearly black to a network that is not scaled by these images "
+            "(truth values are black and white)"
+        )
+    if constant == rows.shape[1]:
+        return f"{labels}; all {len(train)} training inputs are the same, so that nothing can be learnt"
+    if train.is_tokens:
+        pairs = train.input_shape[0] == 4 or bool((train.inputs[:, 1] > 0).any())
+        return f"{labels}; {'pairs of texts' if pairs else 'texts'} in tokens"
+    if train.is_image or not constant:
+        return labels
+    return f"{labels}; {constant} of {rows.shape[1]} features never change"
+
+
+def _on_grid(train: LabelledSet) -> str:
+    return "" if train.grid is None else f" on a grid of {train.grid[0]} x {train.grid[1]} over each image"
+
+
+def of_file(spec: DataSpec, path: Path, parts: Parts) -> Dataset:
+    """Data of one file with what they were taken for."""
+    with path.open("rb") as stream:
+        checksum = hashlib.file_digest(stream, "sha256").hexdigest()
+    provenance = {
+        "spec": spec.text,
+        "address": str(path),
+        "checksum": f"sha256:{checksum}",
+        "understood": understood(parts),
+        **label_units_note(parts),
+    }
+    return Dataset(path.stem, parts.train, parts.test, provenance)
