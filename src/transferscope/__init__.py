@@ -84,8 +84,8 @@ def __getattr__(name: str) -> Any:
         return import_module("importlib.metadata").version("transferscope")
     if name not in _PUBLIC:
         raise AttributeError(f"module 'transferscope' has no attribute {name!r}; it offers {', '.join(__all__)}")
-    found = getattr(import_module(_PUBLIC[name]), name)
-    return globals().get(name, found)  # the import may have bound the module of this name, which is callable too
+    value = getattr(import_module(_PUBLIC[name]), name)
+    return globals().get(name, value)  # the import may have bound the module of this name, which is callable too
 
 
 def __dir__() -> list[str]:

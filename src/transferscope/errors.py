@@ -82,12 +82,12 @@ def each_once(pairs: Iterable[tuple[str, T]], kind: str) -> dict[str, T]:
     Raises:
         SettingsError: A name stands for two of them, of which one would be lost.
     """
-    found: dict[str, T] = {}
+    once: dict[str, T] = {}
     for name, value in pairs:
-        if name in found:
+        if name in once:
             raise SettingsError(f"the {kind} {name!r} is given twice; give each once")
-        found[name] = value
-    return found
+        once[name] = value
+    return once
 
 
 def refuse_unused(given: Mapping[str, bool], why: str) -> None:

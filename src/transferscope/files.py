@@ -31,15 +31,15 @@ def require_regular(path: Path, expected: str) -> None:
         DataError: It is a folder, pipe, socket or device, lies in /proc or /sys, or cannot be looked at.
     """
     try:
-        found = path.stat()
+        status = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return
     except (OSError, ValueError) as error:
         raise DataError(f"{str(path)!r} cannot be opened ({error}); expected {expected}") from error
-    if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
         raise DataError(f"{path} is {kind}; expected {expected}")
-    if any(folder.is_mount() and folder.stat().st_dev == found.st_dev for folder in (Path("/proc"), Path("/sys"))):
+    if any(folder.is_mount() and folder.stat().st_dev == status.st_dev for folder in (Path("/proc"), Path("/sys"))):
         raise DataError(f"{path} is a file of the operating system, which may never end; expected {expected}")
 
 
@@ -56,12 +56,12 @@ def json_object(path: Path, expected: str, advice: str) -> dict[str, Any]:
     """
     require_regular(path, expected)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise CorruptDataError(f"{path} cannot be read as JSON ({error}); {advice}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise CorruptDataError(f"{path} is no object of JSON; expected {expected}; {advice}")
-    return found
+    return value
 
 
 _NETWORK_FILE_SYSTEMS = frozenset(
@@ -89,15 +89,15 @@ def network_file_system(path: Path, *, mounts: Path = Path("/proc/self/mounts"))
     except OSError:
         return None
     place = path.resolve()
-    found, longest = None, -1
+    system, longest = None, -1
     for line in lines:
         words = line.split(" ")
         if len(words) < 3:
             continue
         mounted = Path(words[1].replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\"))
         if place.is_relative_to(mounted) and len(mounted.parts) >= longest:  # of two at one place, the later one
-            found, longest = words[2], len(mounted.parts)
-    return found if found in _NETWORK_FILE_SYSTEMS else None
+            system, longest = words[2], len(mounted.parts)
+    return system if system in _NETWORK_FILE_SYSTEMS else None
 
 
 @contextmanager

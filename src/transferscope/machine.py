@@ -33,7 +33,7 @@ def _left_in_groups() -> list[int]:
             own = top / path.lstrip("/")
             # in a container the path is that of the machine, and its own group is mounted at the top
             groups = [own, *(above for above in own.parents if above.is_relative_to(top))]
-            left += [found for group in groups if (found := _left_in(group, *names)) is not None]
+            left += [free for group in groups if (free := _left_in(group, *names)) is not None]
     return left
 
 

@@ -57,7 +57,7 @@ _Bound = tuple[str, Callable[[float], bool]]
 @lru_cache
 def _declared(kind: type[Any]) -> Mapping[str, tuple[tuple[str, ...], tuple[_Bound, ...]]]:
     """The texts that each field of a dataclass may be, where it has any, and the bounds of its numbers."""
-    hints, found = get_type_hints(kind, include_extras=True), {}
+    hints, declared = get_type_hints(kind, include_extras=True), {}
     for name in (item.name for item in fields(kind)):
         choices: list[str] = []
         bounds: list[_Bound] = []
@@ -69,8 +69,8 @@ def _declared(kind: type[Any]) -> Mapping[str, tuple[tuple[str, ...], tuple[_Bou
                 continue
             bounds += [bound for one in getattr(hint, "__metadata__", ()) if (bound := _bound(one)) is not None]
             waiting += get_args(hint)
-        found[name] = tuple(choices), tuple(bounds)
-    return found
+        declared[name] = tuple(choices), tuple(bounds)
+    return declared
 
 
 def _bound(declared: object) -> _Bound | None:

@@ -106,15 +106,15 @@ class Registry(Mapping[str, T], Generic[T]):
         planned = None if asked is None else asked.code.get(f"{self.kind} {name}")
         if planned in known:
             return known[planned].entry
-        found = self._load(name)
-        known.pop(found.digest, None)
-        known[found.digest] = found
-        if asked is not None and planned not in (None, found.digest):
+        loaded = self._load(name)
+        known.pop(loaded.digest, None)
+        known[loaded.digest] = loaded
+        if asked is not None and planned not in (None, loaded.digest):
             raise CorruptDataError(
                 f"the code of the {self.kind} {name} has changed since {asked.since}; put the earlier code back, or "
                 f"{asked.remedy}"
             )
-        return found.entry
+        return loaded.entry
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys((*self._own, *self._offered)))
@@ -139,14 +139,14 @@ class Registry(Mapping[str, T], Generic[T]):
         for name, known in self._own.items():
             if known is entry:
                 return name
-        found = next(
+        reference = next(
             (name for name, of in self._loaded.items() if any(one.entry is entry for one in of.values())), None
         )
-        if found is None:
+        if reference is None:
             kind = defined(entry)
-            found = f"{kind.__module__}:{kind.__qualname__}"
-        consent.give(found)
-        return found
+            reference = f"{kind.__module__}:{kind.__qualname__}"
+        consent.give(reference)
+        return reference
 
     def identity(self, entry: object) -> dict[str, str]:
         """What of an entry's origin can change an answer: nothing for transferscope's own, whose versions tell.
@@ -160,14 +160,14 @@ class Registry(Mapping[str, T], Generic[T]):
         if any(known is entry for known in self._own.values()):
             return {}
         loaded = (one for known in self._loaded.values() for one in reversed(known.values()) if one.entry is entry)
-        if (found := next(loaded, None)) is None:
-            found = _Loaded(cast(T, entry), defined(entry).__qualname__, digest_of(entry))
-        if not found.digest:
+        if (own := next(loaded, None)) is None:
+            own = _Loaded(cast(T, entry), defined(entry).__qualname__, digest_of(entry))
+        if not own.digest:
             raise SettingsError(
-                f"the {self.kind} {found.path} has no source file, so a change of it could not be seen; define it in a "
+                f"the {self.kind} {own.path} has no source file, so a change of it could not be seen; define it in a "
                 "module or a .py file"
             )
-        return {"class": found.path, "source": found.digest}
+        return {"class": own.path, "source": own.digest}
 
     def code(self, entry: object) -> dict[str, str]:
         """The digest of an entry's code by kind and name, for `planned_code`; empty for transferscope's own."""
@@ -183,8 +183,8 @@ class Registry(Mapping[str, T], Generic[T]):
             raise unknown_name(self.kind, name, self)
         where, _, path = what.rpartition(":")
         try:
-            found, digest = load(where, path)
-            return _Loaded(self._check(found), path, digest)
+            target, digest = load(where, path)
+            return _Loaded(self._check(target), path, digest)
         except ChangedCodeError:
             raise
         except TypeError as error:
@@ -213,8 +213,8 @@ def seen_from(name: str, folder: Path) -> str:
     return f"{folder.absolute() / Path(where).expanduser()}:{what}"
 
 
-def _is_module(found: object, where: str) -> bool:
+def _is_module(target: object, where: str) -> bool:
     if not where.endswith(".py"):
-        return found is sys.modules.get(where)
+        return target is sys.modules.get(where)
     own = file_module(Path(where).expanduser().resolve())
-    return any(found is module for name, module in sys.modules.items() if name.startswith(own))
+    return any(target is module for name, module in sys.modules.items() if name.startswith(own))

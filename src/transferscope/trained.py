@@ -148,8 +148,8 @@ class TrainedModel:
         """
         raw = to_inputs(np.asarray(inputs), name="the inputs")
         read = as_in_study(raw, self.card.inputs, name="the inputs")
-        found: np.ndarray = outputs_of(self.network.features, self._tensors(read)).cpu().numpy()
-        return found
+        features: np.ndarray = outputs_of(self.network.features, self._tensors(read)).cpu().numpy()
+        return features
 
     def predict(self, inputs: Shaped[np.ndarray, "N ..."]) -> Shaped[np.ndarray, "N ..."]:
         """The name of the most probable class of each input, shape (N,); or the predicted numbers (N, n_outputs).
@@ -364,8 +364,8 @@ def _not_read(given: object, read: object, place: str = "") -> str | None:
         unknown = next((key for key in given if key not in read), None)
         if unknown is not None:
             return f"{place}{unknown}"
-        found = (_not_read(given[key], read[key], f"{place}{key}.") for key in given)
-        return next((one for one in found if one is not None), None)
+        inner = (_not_read(given[key], read[key], f"{place}{key}.") for key in given)
+        return next((one for one in inner if one is not None), None)
     if isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
         pairs = zip(given, read, strict=True)
         return next((one for one in (_not_read(a, b, place) for a, b in pairs) if one is not None), None)
@@ -381,9 +381,9 @@ def _check_head(file: Path, network: Network, card: ModelCard) -> None:
 
 
 def _refuse_any(file: Path, wrong: Iterable[str]) -> None:
-    found = "; ".join(wrong)
-    if found:
-        raise CorruptDataError(f"{file} contradicts itself: {found}; export the network again")
+    listed = "; ".join(wrong)
+    if listed:
+        raise CorruptDataError(f"{file} contradicts itself: {listed}; export the network again")
 
 
 def _no_export(file: Path) -> CorruptDataError:

@@ -97,16 +97,16 @@ def files_of(path: Path, folder: Path, further: Iterable[Path] = ()) -> dict[Pat
         folder: Where Python finds the file or its package, and looks first.
         further: Other folders that Python imports from.
     """
-    found: dict[Path, str] = {}
+    files: dict[Path, str] = {}
     places = [place for place in (folder, *further) if not _is_installed(place.resolve())]
     own = path.relative_to(folder).parts[0].removesuffix(".py")
     waiting = [path, *(above / "__init__.py" for above in path.parents if above.is_relative_to(folder / own))]
     while waiting:
         file = waiting.pop()
-        if file in found or not file.is_file():
+        if file in files or not file.is_file():
             continue
         content = file.read_bytes()
-        found[file] = _sha256(content)
+        files[file] = _sha256(content)
         for level, names in _imports(content) if file.suffix == ".py" and own not in _RELEASED else ():
             if level:
                 waiting += _modules(file.parents[min(level, len(file.parents)) - 1], names)
@@ -114,7 +114,7 @@ def files_of(path: Path, folder: Path, further: Iterable[Path] = ()) -> dict[Pat
                 waiting += _modules(folder, names)
             elif names[0] not in _RELEASED:
                 waiting += next(filter(None, (_modules(place, names) for place in places)), [])
-    return found
+    return files
 
 
 def file_module(path: Path) -> str:
@@ -141,7 +141,7 @@ def _run(path: Path) -> ModuleType:
 
 
 def _digest_of(*modules: object) -> str:
-    found: dict[Path, str] = {}
+    digests: dict[Path, str] = {}
     for module in modules:
         if (path := _file_of(module)) is None:
             continue
@@ -150,8 +150,8 @@ def _digest_of(*modules: object) -> str:
         depth = 0 if is_reference or name == "__main__" else name.count(".") + (path.stem == "__init__")
         files = files_of(path, path.parents[depth], map(Path, sys.path))
         _check(files, but=path if is_reference else None)
-        found |= files
-    return _joined(found.values()) if found else ""
+        digests |= files
+    return _joined(digests.values()) if digests else ""
 
 
 def _file_of(module: object) -> Path | None:
@@ -179,13 +179,13 @@ def _imports(content: bytes) -> list[tuple[int, tuple[str, ...]]]:
             tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError):  # nothing that Python could import
         return []
-    found = []
+    imports = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(0, alias.name) for alias in node.names]
+            imports += [(0, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            found += [(node.level, f"{node.module or ''}.{alias.name}".lstrip(".")) for alias in node.names]
-    return [(level, tuple(name.split("."))) for level, name in found]
+            imports += [(node.level, f"{node.module or ''}.{alias.name}".lstrip(".")) for alias in node.names]
+    return [(level, tuple(name.split("."))) for level, name in imports]
 
 
 def _modules(place: Path, names: tuple[str, ...]) -> list[Path]:

@@ -81,11 +81,11 @@ def candidate_words(method: str, source: str | None) -> str:
 
 def distinct(names: Sequence[str]) -> list[str]:
     """The names, with a number after each that was there before: "digits", "digits-2"."""
-    found: list[str] = []
+    kept: list[str] = []
     for name in names:
         others = (f"{name}-{i}" for i in itertools.count(2))
-        found.append(name if name not in found else next(one for one in others if one not in {*names, *found}))
-    return found
+        kept.append(name if name not in kept else next(one for one in others if one not in {*names, *kept}))
+    return kept
 
 
 def capitalised(text: str) -> str:

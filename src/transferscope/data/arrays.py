@@ -93,8 +93,8 @@ def to_parts(
         masks = [_to_masks(part.labels, name=name) for part in (train, test)]
         known = np.unique(masks[0][masks[0] != UNLABELLED])
         values = known if label_names is None else np.arange(len(label_names))
-        found = [to_class_labels(mask[mask != UNLABELLED], values, name=name) for mask in masks]
-        for mask, places in zip(masks, found, strict=True):
+        codes = [to_class_labels(mask[mask != UNLABELLED], values, name=name) for mask in masks]
+        for mask, places in zip(masks, codes, strict=True):
             mask[mask != UNLABELLED] = places
         labels, classes = masks, tuple(map(str, values if label_names is None else label_names))
     elif kind == "multi-label":

@@ -99,14 +99,14 @@ def typed(column: pd.Series, *, gaps: Collection[str] = _GAPS_AMONG_NUMBERS) -> 
                 raw: (int(text) if whole else float(text)) if text not in gaps else None
                 for raw, text in distinct.items()
             }
-            found = column.map(read)
-            return found.astype(np.int64) if whole and found.notna().all() else found.astype(np.float64)
+            read_as = column.map(read)
+            return read_as.astype(np.int64) if whole and read_as.notna().all() else read_as.astype(np.float64)
     if all(one.lower() in ("true", "false") for one in known):
         read_truth = {raw: text.lower() == "true" if text not in gaps else None for raw, text in distinct.items()}
-        found = column.map(read_truth)
-        return found.astype(bool) if found.notna().all() else found.where(found.notna(), None)
+        read_as = column.map(read_truth)
+        return read_as.astype(bool) if read_as.notna().all() else read_as.where(read_as.notna(), None)
     named = {raw: None if text in GAPS else raw for raw, text in distinct.items()}
-    return column.map(named).astype(object).where(lambda found: found.notna(), None)
+    return column.map(named).astype(object).where(lambda read_as: read_as.notna(), None)
 
 
 def with_plain_numbers(table: pd.DataFrame, separator: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -151,12 +151,12 @@ def with_plain_numbers(table: pd.DataFrame, separator: str) -> tuple[pd.DataFram
         gap = table[name].str.strip().isin(_GAPS_AMONG_NUMBERS)
         changed[name] = table[name].where(gap, plain)
         commas += [name] if decimal_comma and has_comma else []
-    said = [
+    notes = [
         f"{words} in {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
         for words, names in (("numbers with a decimal comma", commas), ("points read before decimals", points))
         if names
     ]
-    return table.assign(**changed), tuple(said)
+    return table.assign(**changed), tuple(notes)
 
 
 def is_date(text: str) -> bool:
@@ -166,8 +166,8 @@ def is_date(text: str) -> bool:
 
 def has_no_order(text: str) -> bool:
     """Whether text has the form of a date as 3/4/2021, which does not say what is the day."""
-    found = _DATE.fullmatch(text)
-    return found is not None and found["first"] is not None
+    match = _DATE.fullmatch(text)
+    return match is not None and match["first"] is not None
 
 
 def days_of(value: object, order: DayOrder | None) -> float | None:
@@ -190,17 +190,17 @@ def days_of(value: object, order: DayOrder | None) -> float | None:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _days_of_text(text: str, order: DayOrder | None) -> float | None:
-    found = _DATE.fullmatch(text)
-    part = (found or _TIME_OF_DAY.fullmatch(text) or re.compile("").match("")).groupdict()  # type: ignore[union-attr]
+    match = _DATE.fullmatch(text)
+    part = (match or _TIME_OF_DAY.fullmatch(text) or re.compile("").match("")).groupdict()  # type: ignore[union-attr]
     if not part:
         return None
     year, month, day = "1970", "1", "1"
-    if found is not None and part["first"] is not None:
+    if match is not None and part["first"] is not None:
         if order is None:
             return None
         pair = (part["first"], part["second_number"])
         year, (day, month) = part["y4"], (pair if order == "day-first" else pair[::-1])
-    elif found is not None:
+    elif match is not None:
         year, month, day = next(
             (part[f"y{k}"], part[f"m{k}"], part[f"d{k}"]) for k in (1, 2, 3) if part[f"y{k}"] is not None
         )

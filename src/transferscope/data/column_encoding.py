@@ -101,7 +101,7 @@ class ColumnEncoding:
         """What was done to it, for a reader."""
         if self.kind == "left out":
             return f"left out: {self.why}"
-        said = {
+        words = {
             "number": f"number{f', counted from {self.offset:.15g}' if self.offset else ''}",
             "truth": "truth value, 0 or 1",
             "category": f"category of {counted(len(self.values), 'value')}"
@@ -114,7 +114,7 @@ class ColumnEncoding:
         if self.kind == "date":
             filled = f", filled with the median ({_day(self.middle)})"
         gaps = f"; gaps have a feature of their own{filled}" if self.has_gaps else ""
-        return f"{said}{gaps}{f'; {self.why}' if self.why else ''}"
+        return f"{words}{gaps}{f'; {self.why}' if self.why else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +172,8 @@ class TableEncoding:
 
     def apply(self, table: pd.DataFrame, path: Path) -> Float64[np.ndarray, "N D"]:
         """The features of rows with these columns, in any order; a DataError for another kind of column."""
-        found = [_features(table[one.name], one, path) for one in self.columns if one.kind != "left out"]
-        return np.column_stack(found) if found else np.empty((len(table), 0))
+        features = [_features(table[one.name], one, path) for one in self.columns if one.kind != "left out"]
+        return np.column_stack(features) if features else np.empty((len(table), 0))
 
     def remarks(self, table: pd.DataFrame, train: pd.DataFrame | None = None) -> tuple[str, ...]:
         """What rows have that no training row had, in a sentence for each column.
@@ -182,7 +182,7 @@ class TableEncoding:
             train: The training rows; None where they are not at hand, so that values that few of them have, which share
                 a feature with all others, are counted too.
         """
-        said = []
+        remarks = []
         for one in self.columns:
             if one.kind == "category":
                 rare = () if train is None else _as_category(train[one.name]).dropna().unique().tolist()
@@ -192,12 +192,14 @@ class TableEncoding:
                 few = "few or no training rows have" if one.has_others and train is None else "no training row has"
                 new = f"column {one.name!r}: {counted(n, 'row')} with a value that {few}"
                 taken = f"taken as '{one.name}: other'" if one.has_others else "for which there is no feature"
-                said += [f"{new}, {taken}"] if n else []
+                remarks += [f"{new}, {taken}"] if n else []
             n_gaps = int(_without_blanks(table[one.name]).isna().sum()) if one.kind != "left out" else 0
             if n_gaps and not one.has_gaps:
                 filled = "no feature says so" if one.kind == "category" else "the median of these stands there"
-                said.append(f"column {one.name!r}: {counted(n_gaps, 'gap')}, where no training row has one; {filled}")
-        return tuple(said)
+                remarks.append(
+                    f"column {one.name!r}: {counted(n_gaps, 'gap')}, where no training row has one; {filled}"
+                )
+        return tuple(remarks)
 
 
 def fit_encoding(
@@ -346,36 +348,36 @@ def _kind_of_text(values: pd.Series, path: Path) -> ColumnKind:
     units = distinct.map(_unit)
     usual = units.isin(units.value_counts().head(1).index)
     first = {which: next(iter(distinct[mask]), "") for which, mask in (("no number", ~numbers), ("no date", ~dates))}
-    said = ""
+    doubt = ""
     if numbers.mean() > 0.5:
         word = "; leave gaps empty" if (~numbers).sum() == 1 else ""
-        said = f"{first['no number']!r} among numbers{word}"
+        doubt = f"{first['no number']!r} among numbers{word}"
         if numbers.all():
-            said = f"{distinct[~plain].iloc[0]!r}, whose marks could be of decimals or thousands; write 1234.5"
+            doubt = f"{distinct[~plain].iloc[0]!r}, whose marks could be of decimals or thousands; write 1234.5"
     elif dates.sum() > 2 and dates.mean() >= _NEARLY_ALL:
-        said = f"{first['no date']!r} among dates; leave gaps empty"
+        doubt = f"{first['no date']!r} among dates; leave gaps empty"
         if dates.all():
             two = (distinct[no_order].iloc[0], distinct[~no_order].iloc[0])
-            said = f"{two[0]!r} and {two[1]!r}, dates of two forms; write all as one"
+            doubt = f"{two[0]!r} and {two[1]!r}, dates of two forms; write all as one"
     elif usual.sum() > 2 and usual.mean() >= _NEARLY_ALL:
-        said = f"{distinct[usual].iloc[0]!r}, a number with a sign or a unit; write numbers plainly, as in 1234.5"
-    if said:
-        raise DataError(f"{path}: column {name!r} holds {said}, or say category={name} if they stand for names")
+        doubt = f"{distinct[usual].iloc[0]!r}, a number with a sign or a unit; write numbers plainly, as in 1234.5"
+    if doubt:
+        raise DataError(f"{path}: column {name!r} holds {doubt}, or say category={name} if they stand for names")
     return "category"
 
 
 def _unit(text: str) -> str | None:
     """The sign or unit beside a number, as in $5.20, 12.3% and 3 mg; None for other text."""
-    found = _WITH_UNIT.fullmatch(text)
-    return None if found is None else found["sign"] or found["unit"]
+    match = _WITH_UNIT.fullmatch(text)
+    return None if match is None else match["sign"] or match["unit"]
 
 
 def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.ndarray, "N K"]:
     if one.kind == "category":
         text = _as_category(column)
-        found: list[np.ndarray] = [(text == value).to_numpy(dtype=np.float64) for value in one.values]
+        features: list[np.ndarray] = [(text == value).to_numpy(dtype=np.float64) for value in one.values]
         if one.has_others:
-            found.append((~text.isin(one.values) & text.notna()).to_numpy(dtype=np.float64))
+            features.append((~text.isin(one.values) & text.notna()).to_numpy(dtype=np.float64))
         missing = text.isna().to_numpy()
     else:
         numbers = _as_numbers(column, one.kind, one.order, path)
@@ -387,11 +389,11 @@ def _features(column: pd.Series, one: ColumnEncoding, path: Path) -> Float64[np.
                 f"{one.epoch} in the training rows; write all of them in one unit"
             )
         filled = np.where(missing, one.middle, numbers)
-        found = [filled - one.offset]
+        features = [filled - one.offset]
         for cycle in one.cycles:
             angle = 2 * np.pi * filled / _CYCLES[cycle]
-            found += [np.sin(angle), np.cos(angle)]
-    return np.column_stack([*found, missing] if one.has_gaps else found).astype(np.float64)
+            features += [np.sin(angle), np.cos(angle)]
+    return np.column_stack([*features, missing] if one.has_gaps else features).astype(np.float64)
 
 
 def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, path: Path) -> Float64[np.ndarray, " N"]:
@@ -424,12 +426,12 @@ def _as_numbers(column: pd.Series, kind: ColumnKind, order: DayOrder | None, pat
     return np.asarray(values)
 
 
-def _day_order(column: pd.Series, said: DayOrder | None, path: Path) -> DayOrder | None:
+def _day_order(column: pd.Series, asked: DayOrder | None, path: Path) -> DayOrder | None:
     """The order that was said, or the one in which all dates of a column exist; None where they say it themselves."""
     values = [value.strip() for value in _without_blanks(column).dropna().unique() if isinstance(value, str)]
     values = [value for value in values if has_no_order(value)]
-    if said is not None or not values:
-        return said if values else None
+    if asked is not None or not values:
+        return asked if values else None
     orders: tuple[DayOrder, ...] = ("day-first", "month-first")
     possible = [order for order in orders if all(days_of(value, order) is not None for value in values)]
     if len(possible) == 1:
@@ -481,7 +483,7 @@ def _without_blanks(column: pd.Series) -> pd.Series:
                 ) from error
         return None if isinstance(value, str) and value.strip() in GAPS else value
 
-    return column.map(plain).where(lambda found: found.notna(), None)
+    return column.map(plain).where(lambda read: read.notna(), None)
 
 
 def _day(days: float) -> str:
@@ -493,8 +495,11 @@ def check_same_columns(own: Sequence[str], other: Mapping[str, object] | Sequenc
     lacking = [name for name in other if name not in own]
     more = [name for name in own if name not in other]
     if lacking or more:
-        said = [f"lacks {', '.join(lacking[:5])}" if lacking else "", f"has also {', '.join(more[:5])}" if more else ""]
+        unlike = [
+            f"lacks {', '.join(lacking[:5])}" if lacking else "",
+            f"has also {', '.join(more[:5])}" if more else "",
+        ]
         raise DataError(
-            f"{path} {' and '.join(filter(None, said))}, and shares the features of {of}; give both the same columns, "
-            "or leave columns out with drop="
+            f"{path} {' and '.join(filter(None, unlike))}, and shares the features of {of}; give both the same "
+            "columns, or leave columns out with drop="
         )

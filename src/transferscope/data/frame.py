@@ -192,10 +192,10 @@ def _separated(
     path: Path, form: Format, *, as_it_is: bool, quoted: bool, has_header: bool
 ) -> tuple[pd.DataFrame, str, tuple[str, ...]]:
     text, notes = _decoded(path)
-    said = re.match(r'"?sep=(.)"?\r?\n', text)  # a line for spreadsheets
-    if said:
-        text = text[said.end() :]
-    separator = said[1] if said else "\t" if form == "tsv" else _separator(text, quoted)
+    declared = re.match(r'"?sep=(.)"?\r?\n', text)  # a line for spreadsheets
+    if declared:
+        text = text[declared.end() :]
+    separator = declared[1] if declared else "\t" if form == "tsv" else _separator(text, quoted)
     if not text.strip():
         return pd.DataFrame(), separator, ()
     try:
@@ -208,11 +208,11 @@ def _separated(
             quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         )
     except pd.errors.ParserError as error:
-        found = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-        if found is None:
+        match = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
+        if match is None:
             raise
         raise DataError(
-            f"{path} has {found[3]} values in line {found[2]}, more than the {found[1]} names in its first line; name "
+            f"{path} has {match[3]} values in line {match[2]}, more than the {match[1]} names in its first line; name "
             "every column, put quotation marks around values with a separator in them, and end no row with one"
         ) from error
     names = [str(position + 1) for position in range(cells.shape[1])]
@@ -245,8 +245,8 @@ def _separator(text: str, quoted: bool) -> str:
     for separator in _SEPARATORS:
         quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
         rows = [row for row in csv.reader(io.StringIO(lines), delimiter=separator, quoting=quoting) if row]
-        found = {len(row) for row in rows[:-1] or rows}  # the last may be cut off
-        counts[separator] = len(rows[0]) if rows and len(found) == 1 else 0
+        widths = {len(row) for row in rows[:-1] or rows}  # the last may be cut off
+        counts[separator] = len(rows[0]) if rows and len(widths) == 1 else 0
     best = max(counts, key=lambda one: counts[one])
     return best if counts[best] > 1 else ","
 

@@ -139,15 +139,15 @@ def load_saved_images(
     train, test = splits
     if test is not None and test_share is not None:
         raise SettingsError(f"{train.path.parent} has a test split, and test_share was given; leave one out")
-    found = train.image_columns
-    if image is None and len(found) != 1:
+    columns = train.image_columns
+    if image is None and len(columns) != 1:
         raise DataError(
-            f"{train.path} has {len(found)} columns of images among {', '.join(train.features)}; name one with "
+            f"{train.path} has {len(columns)} columns of images among {', '.join(train.features)}; name one with "
             "image=COLUMN, or for texts text=COLUMN"
         )
     parts = [train] if test is None else [train, test]
     labels, names = _labels(parts, label, kind)
-    name = image or found[0]
+    name = image or columns[0]
     packed = [one for split in parts for one in _packed(split, name)]
     root = train.path if test is None else train.path.parent
     images = read_images(packed, root, form)

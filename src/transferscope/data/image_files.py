@@ -143,9 +143,9 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
         files.append((str(path.relative_to(root)), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns))
     about = repr((_VERSION, PIL.__version__, astuple(form), str(root.resolve()), files))
     kept = cache_folder() / "images" / f"{hashlib.sha256(os.fsencode(about)).hexdigest()[:32]}.npy"
-    found = _kept(kept)
-    if found is not None:
-        return found
+    images = _kept(kept)
+    if images is not None:
+        return images
     everything, broken = list(paths), _Broken(root, form.skip_broken, len(paths))
     shape, chosen, words = _plan(paths, form, broken)
     paths = broken.checked(everything)
@@ -170,11 +170,11 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
         with written_whole(kept.with_suffix(".json")) as unfinished:
             unfinished.write_text(json.dumps(facts), encoding="utf-8")
     except OSError:  # no room, or no folder to write to
-        found = None
+        images = None
     else:
-        found = _kept(kept)
-    if found is not None:
-        return found
+        images = _kept(kept)
+    if images is not None:
+        return images
     while True:
         known = len(broken.found)
         pixels = _in_memory(paths, root, (len(paths), *shape[1:]), form, side, broken)
@@ -364,12 +364,12 @@ def _decode(
         keep, grey, stacked = begin((n, channels, height, width)), True, False
         for i, path in enumerate(paths):
             with broken.noted(path):
-                found, is_converted = _read_image(path, form, side)
+                decoded, is_converted = _read_image(path, form, side)
                 if is_converted:
                     broken.converted.add(path)
-                grey, stacked = grey and found[0].mode == "L", stacked or len(found) > 1
-                mode = "RGB" if channels == _COLOURS and len(found) == 1 else "L"
-                pixels = np.concatenate([np.atleast_3d(np.asarray(image.convert(mode))) for image in found], axis=2)
+                grey, stacked = grey and decoded[0].mode == "L", stacked or len(decoded) > 1
+                mode = "RGB" if channels == _COLOURS and len(decoded) == 1 else "L"
+                pixels = np.concatenate([np.atleast_3d(np.asarray(image.convert(mode))) for image in decoded], axis=2)
                 if pixels.shape != (height, width, channels):  # a file that says another size at its beginning
                     raise CorruptDataError(
                         f"{path} cannot be read as an image (it has not the size it declares); mend or remove it"

@@ -113,16 +113,16 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
             transparent pixels.
     """
     if path.is_file() and is_image_file(path):
-        found, root = [path], path.parent
+        files, root = [path], path.parent
     elif path.is_dir():
-        found, root = image_files_below(path), path
+        files, root = image_files_below(path), path
     else:
         raise DataError(f"{path} is no folder; expected one with images")
-    if not found:
+    if not files:
         raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
     _check_form(form, path)
-    images = read_images(found, root, form)
-    return images.pixels, tuple(str(found[place].relative_to(root)) for place in images.kept)
+    images = read_images(files, root, form)
+    return images.pixels, tuple(str(files[place].relative_to(root)) for place in images.kept)
 
 
 def image_files_below(path: Path) -> list[Path]:
@@ -140,10 +140,10 @@ def size_at_most(path: Path, side: int) -> str:
     Returns:
         "size=SIDE" for images of mixed sizes and for square ones, "resize=SIDE" for others of one size.
     """
-    found = image_files_below(path) if path.is_dir() else []
-    if not found:
+    files = image_files_below(path) if path.is_dir() else []
+    if not files:
         return ""  # what reads the folder says what is wrong
-    height, width, mixed = planned_size(found, path)
+    height, width, mixed = planned_size(files, path)
     if max(height, width) <= side:
         return ""
     return f"size={side}" if mixed or height == width else f"resize={side}"

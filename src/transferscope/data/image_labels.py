@@ -43,8 +43,8 @@ def load_labelled_images(
     if settings.split is not None:
         parts = [table.index.get_indexer(rows.index) for rows in split_rows(table, settings.split, table_path)]
     else:
-        found, names = read_labels(table, settings, kind, table_path)
-        places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], found)  # in place of images
+        held, names = read_labels(table, settings, kind, table_path)
+        places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], held)  # in place of images
         whole = to_parts(places, places, name=str(table_path), kind=kind, label_names=names).train
         both = split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
         parts = [part.inputs[:, 0].astype(np.int64) for part in (both.train, both.test)]
@@ -61,12 +61,12 @@ def load_labelled_images(
     raw = [RawPart(np.zeros((len(labels), 1)), labels) for labels in (own, others)]
     done = to_parts(raw[0], raw[1], name=str(table_path), kind=kind, label_names=names)
     beside = len(image_files_below(folder)) - len(files)
-    said = f"{beside} images of the folder have no row in {table_path.name} and are left out" if beside > 0 else ""
+    note = f"{beside} images of the folder have no row in {table_path.name} and are left out" if beside > 0 else ""
     return FolderParts(
         _with(done.train, images.pixels[:n_train]),
         _with(done.test, images.pixels[n_train:]),
         chosen_size=images.chosen,
-        words="; ".join(filter(None, (images.words, images.skipped, said, *frame.notes))),
+        words="; ".join(filter(None, (images.words, images.skipped, note, *frame.notes))),
         label_units=done.label_units,
     )
 
@@ -81,13 +81,13 @@ def _file_column(table: pd.DataFrame, given: str | None, path: Path) -> str:
         if given not in names:
             raise unknown_name(f"column of {path.name}", given, names)
         return given
-    found = [name for name in names if name.lower() in _FILE_COLUMNS]
-    if len(found) != 1:
+    columns = [name for name in names if name.lower() in _FILE_COLUMNS]
+    if len(columns) != 1:
         raise DataError(
-            f"{path} has {len(found)} columns called {', '.join(_FILE_COLUMNS[:-1])} or {_FILE_COLUMNS[-1]} among "
+            f"{path} has {len(columns)} columns called {', '.join(_FILE_COLUMNS[:-1])} or {_FILE_COLUMNS[-1]} among "
             f"{', '.join(names[:10])}; name the one with the files of the images with file=COLUMN"
         )
-    return found[0]
+    return columns[0]
 
 
 def _files(table: pd.DataFrame, column: str, folder: Path, path: Path) -> Sequence[Path]:

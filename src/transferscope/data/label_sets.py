@@ -38,19 +38,19 @@ def named_labels(column: pd.Series, separator: str | None, path: Path) -> list[t
 
     def names(value: object) -> tuple[str, ...]:
         if isinstance(value, Sequence | Set | np.ndarray) and not isinstance(value, str | bytes):
-            found = [str(one).strip() for one in value]
+            names_here = [str(one).strip() for one in value]
         elif value is None or value is pd.NA or value != value:
             return ()
         elif isinstance(value, str) and separator is not None:
-            found = [one.strip() for one in value.split(separator)]
+            names_here = [one.strip() for one in value.split(separator)]
         elif separator is not None:
-            found = [f"{value:g}" if isinstance(value, float) else str(value)]
+            names_here = [f"{value:g}" if isinstance(value, float) else str(value)]
         else:
             raise DataError(
                 f"{path}: label column {str(column.name)!r} holds {str(value)[:40]!r}; expected lists of labels, or "
                 "say what stands between their names, as in separator=|"
             )
-        return tuple(dict.fromkeys(one for one in found if one))
+        return tuple(dict.fromkeys(one for one in names_here if one))
 
     held = [names(value) for value in column]
     sets = [value for value in column if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)]
@@ -67,7 +67,7 @@ def label_matrix(rows: Sequence[Sequence[str]], names: Sequence[str], path: Path
     """Whether each row has each of the labels; a DataError for a label that is none of them."""
     check_spellings(names, f"{path}: the labels", "labels")
     place = {name: k for k, name in enumerate(names)}
-    found = np.zeros((len(rows), len(names)), dtype=np.bool_)
+    matrix = np.zeros((len(rows), len(names)), dtype=np.bool_)
     for i, row in enumerate(rows):
         for name in row:
             if name not in place:
@@ -75,5 +75,5 @@ def label_matrix(rows: Sequence[Sequence[str]], names: Sequence[str], path: Path
                     f"{path}: the test rows have the label {name!r}, which no training row has; the training labels "
                     f"are {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
                 )
-            found[i, place[name]] = True
-    return found
+            matrix[i, place[name]] = True
+    return matrix

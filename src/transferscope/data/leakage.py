@@ -52,12 +52,12 @@ def check_leakage(task: TransferTask) -> LeakageReport:
     sets = [task.target.test, task.target.train, *([] if task.source is None else [task.source.train])]
     as_bytes = all(examples.inputs.dtype == np.uint8 for examples in sets)
     test, *training = (_digests(examples, as_bytes=as_bytes) for examples in sets)
-    found = [np.isin(test, one) for one in training]
+    repeated = [np.isin(test, one) for one in training]
     return LeakageReport(
         n_test=len(test),
-        in_target_train=int(found[0].sum()),
-        in_source_train=int(found[1].sum()) if len(found) > 1 else 0,
-        in_any=int(np.logical_or.reduce(found).sum()),
+        in_target_train=int(repeated[0].sum()),
+        in_source_train=int(repeated[1].sum()) if len(repeated) > 1 else 0,
+        in_any=int(np.logical_or.reduce(repeated).sum()),
     )
 
 

@@ -40,13 +40,13 @@ _PATHS: dict[str, tuple[str, ...]] = {
 """Kinds of names with a path, and their options that are paths."""
 
 
-def _as_data(found: object) -> Reader | CatalogueEntry:
+def _as_data(target: object) -> Reader | CatalogueEntry:
     """What a reference leads to: an entry as the catalogue has, or a function of a `DataSpec` and a seed."""
-    if isinstance(found, CatalogueEntry):
-        return found
-    if not callable(found):
+    if isinstance(target, CatalogueEntry):
+        return target
+    if not callable(target):
         raise TypeError("is neither a CatalogueEntry nor a function of a DataSpec and a seed")
-    return found
+    return target
 
 
 DATA_SETS: registry.Registry[Reader | CatalogueEntry] = registry.Registry(
@@ -226,14 +226,14 @@ def files_of(spec: str) -> list[Path] | None:
         return places(CATALOGUE[parsed.kind])
     if parsed.kind not in READERS or (parsed.kind == "folder" and "labels" in parsed.options):  # a table names files
         return None
-    found = [Path(parsed.path)] if parsed.path else []
+    files = [Path(parsed.path)] if parsed.path else []
     for option in _PATHS.get(parsed.kind, ()):
         for value in parsed.options.get(option, ()):
             inside = files_of(value) if option in ("encoding", "together") else [Path(value)]
             if inside is None:
                 return None
-            found += inside
-    return found if all(path.is_absolute() for path in found) else None
+            files += inside
+    return files if all(path.is_absolute() for path in files) else None
 
 
 def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet:
@@ -253,11 +253,11 @@ def _read(spec: DataSpec, seed: int) -> Dataset:
         return read_entry(CATALOGUE[spec.kind], seed=seed)
     if spec.kind in READERS:
         return READERS[spec.kind](spec, seed)
-    found = _plugin(spec)
-    if isinstance(found, CatalogueEntry):
+    plugin = _plugin(spec)
+    if isinstance(plugin, CatalogueEntry):
         spec.allow(())
-        return read_entry(found, seed=seed)
-    return _made_by(found, spec, seed)
+        return read_entry(plugin, seed=seed)
+    return _made_by(plugin, spec, seed)
 
 
 def _plugin(spec: DataSpec) -> Reader | CatalogueEntry:

@@ -148,8 +148,8 @@ def load_table(
             train[features], path, categories=set(settings.categories), order=settings.dates, beside=beside
         )
     if not encoding.features:
-        said = "; ".join(f"{one.name} {one.words}" for one in encoding.columns[:5])
-        raise DataError(f"{path} has no column left to learn from ({said}); add some")
+        examples = "; ".join(f"{one.name} {one.words}" for one in encoding.columns[:5])
+        raise DataError(f"{path} has no column left to learn from ({examples}); add some")
     own, names = read_labels(train, settings, kind, path)
     others, _ = read_labels(test, settings, kind, test_path, names=names)
     if kind == "multi-label":
@@ -197,8 +197,8 @@ def _parts(
     if settings.split is not None:
         train, test = split_rows(table, settings.split, path)
         return settings, kind, train, test, notes
-    found, names = read_labels(table, settings, kind, path)
-    places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], found)  # in place of inputs
+    labels, names = read_labels(table, settings, kind, path)
+    places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], labels)  # in place of inputs
     whole = to_parts(places, places, name=str(path), kind=kind, label_names=names).train
     both = split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
     train, test = (table.iloc[part.inputs[:, 0].astype(np.int64)] for part in (both.train, both.test))
@@ -294,11 +294,11 @@ def _typed_labels(column: pd.Series) -> pd.Series:
     """Numbers and truth values where all labels are, and else the text: a word such as None or NA is a class then."""
     if column.dtype != object or not is_text(column):  # text of a parquet file is meant to be text
         return column
-    found = typed(column)
+    values = typed(column)
     distinct = {one: one.strip() for one in column.dropna().unique()}
     too_long = any(re.fullmatch(r"[+-]?\d{19,}", one) for one in distinct.values())
-    if pd.api.types.is_numeric_dtype(found) and not too_long:
-        return found
+    if pd.api.types.is_numeric_dtype(values) and not too_long:
+        return values
     if all(one.lower() in ("true", "false", "none", "na", "nan", "null") for one in distinct.values()):
         truths = {raw: one.capitalize() for raw, one in distinct.items() if one.lower() in ("true", "false")}
         return column.map(lambda one: truths.get(one, one), na_action="ignore")
@@ -323,8 +323,8 @@ def read_labels(
     if labels.shape[1] > 1:
         return flags(labels, path), tuple(map(str, labels.columns))
     held = named_labels(labels.iloc[:, 0], settings.separator, path)
-    found = tuple(names if names is not None else sorted({name for row in held for name in row}))
-    return label_matrix(held, found, path), found
+    all_names = tuple(names if names is not None else sorted({name for row in held for name in row}))
+    return label_matrix(held, all_names, path), all_names
 
 
 def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:

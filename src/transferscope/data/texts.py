@@ -212,12 +212,12 @@ def load_texts(
         raise SettingsError("texts take one of test and test_share; both were given")
     files = [path] if test_file is None else [path, test_file]
     tables = [_read_file(file, settings) for file in files]
-    found = [_tokens(table, settings, tokenizer, file) for table, file in zip(tables, files, strict=True)]
-    n_cut = sum(n for _, n in found)
+    read = [_tokens(table, settings, tokenizer, file) for table, file in zip(tables, files, strict=True)]
+    n_cut = sum(n for _, n in read)
     if settings.several:
-        inputs = [tokens for tokens, _ in found]
+        inputs = [tokens for tokens, _ in read]
         return TextParts(_with_several(inputs, tables, files, settings, test_share, seed), n_cut)
-    raw = [RawPart(tokens, _labels(table, settings, file)) for (tokens, _), table, file in zip(found, tables, files)]  # noqa: B905
+    raw = [RawPart(tokens, _labels(table, settings, file)) for (tokens, _), table, file in zip(read, tables, files)]  # noqa: B905
     last = raw[-1]
     if settings.kind == "regression":
         sets = [LabelledSet(part.inputs, to_targets(part.labels, name=str(path))) for part in raw]
@@ -269,8 +269,8 @@ def _with_several(
 
 def _numbers(column: pd.Series) -> pd.Series:
     """A column with its numbers as numbers, which a csv file has as text."""
-    found = pd.to_numeric(column, errors="coerce")
-    return column.where(found.isna(), found)
+    numbers = pd.to_numeric(column, errors="coerce")
+    return column.where(numbers.isna(), numbers)
 
 
 def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int32[np.ndarray, "N K L"]:
@@ -288,8 +288,8 @@ def first_texts(path: Path, settings: TextSettings, n: int) -> list[tuple[str, s
     if len(settings.labels) == 1:
         return list(zip(rows[settings.labels[0]].astype(str), texts, strict=True))
     given = rows[list(settings.labels)].apply(_numbers) == 1
-    said = [", ".join(name for name in settings.labels if row[name]) or "none" for _, row in given.iterrows()]
-    return list(zip(said, texts, strict=True))
+    labels = [", ".join(name for name in settings.labels if row[name]) or "none" for _, row in given.iterrows()]
+    return list(zip(labels, texts, strict=True))
 
 
 def open_tokenizer(name: str) -> Tokenizer:
@@ -330,7 +330,7 @@ class _FastTokenizer:
     def __init__(self, file: Path) -> None:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # its threads do not survive in worker processes
         self.file = file
-        sentences = next((found for name in SENTENCE_SETTINGS if (found := _settings(file, name))), {})
+        sentences = next((settings for name in SENTENCE_SETTINGS if (settings := _settings(file, name))), {})
         of_encoder, of_tokenizer = _settings(file, "config_sentence_transformers.json"), _settings(file, _BESIDE)
         try:
             self._fast, self._side, self.longest = _opened(file)
@@ -390,10 +390,10 @@ def _opened(file: Path) -> tuple[Any, str, int]:
         return Fast.from_file(str(file)), "right", _MOST_TOKENS
     from transformers import AutoTokenizer
 
-    found = AutoTokenizer.from_pretrained(str(file.parent), local_files_only=True, trust_remote_code=False)
-    fast = found.backend_tokenizer
-    fast.encode_special_tokens = bool(found.split_special_tokens)
-    return fast, found.truncation_side, max(1, min(int(found.model_max_length), _MOST_TOKENS))
+    tokenizer = AutoTokenizer.from_pretrained(str(file.parent), local_files_only=True, trust_remote_code=False)
+    fast = tokenizer.backend_tokenizer
+    fast.encode_special_tokens = bool(tokenizer.split_special_tokens)
+    return fast, tokenizer.truncation_side, max(1, min(int(tokenizer.model_max_length), _MOST_TOKENS))
 
 
 def _in_lower_case(fast: Any) -> Any:
@@ -515,13 +515,17 @@ def _labels(table: pd.DataFrame, settings: TextSettings, path: Path) -> np.ndarr
                 "regression"
             )
         return numbers
-    found = typed(pd.Series(texts, dtype=object), gaps=())
-    if settings.kind is None and pd.api.types.is_numeric_dtype(found) and not pd.api.types.is_bool_dtype(found):
+    typed_ones = typed(pd.Series(texts, dtype=object), gaps=())
+    if (
+        settings.kind is None
+        and pd.api.types.is_numeric_dtype(typed_ones)
+        and not pd.api.types.is_bool_dtype(typed_ones)
+    ):
         how = "say kind=classification or kind=regression"
-        if pd.api.types.is_float_dtype(found):
+        if pd.api.types.is_float_dtype(typed_ones):
             raise DataError(
                 f"{path}: label column {settings.label!r} holds numbers such as {str(texts[0])!r}, which could be "
                 f"classes or numbers to predict; {how}"
             )
-        kind_of_numbers(found.to_numpy(), what=f"{path}: label column {settings.label!r}", how=how)
+        kind_of_numbers(typed_ones.to_numpy(), what=f"{path}: label column {settings.label!r}", how=how)
     return texts

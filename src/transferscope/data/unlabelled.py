@@ -136,13 +136,13 @@ def as_in_study(raw: Num[np.ndarray, "N ..."], form: InputForm, *, name: str) ->
     given = LabelledSet(raw, np.zeros(len(raw), dtype=np.int64), ("",))
     changes = [one for one in form.transforms if not TRANSFORMS[one.partition(":")[0]].of_labels]
     # the training part has one example: what a transformation learns from it would be learnt anew, and none does
-    found = apply_transforms(Dataset(name, given.take(np.array([0])), given), changes, seed=0).test.inputs
-    if found.shape[1:] != form.input_shape:
+    inputs = apply_transforms(Dataset(name, given.take(np.array([0])), given), changes, seed=0).test.inputs
+    if inputs.shape[1:] != form.input_shape:
         raise DataError(
-            f"{name}: inputs have the shape {found.shape[1:]} after {', '.join(changes)} and the network reads "
+            f"{name}: inputs have the shape {inputs.shape[1:]} after {', '.join(changes)} and the network reads "
             f"{form.input_shape}; give data as those of the study were"
         )
-    return found
+    return inputs
 
 
 def _differs_in_size_alone(shape: tuple[int, ...], form: InputForm) -> bool:

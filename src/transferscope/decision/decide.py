@@ -43,12 +43,12 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
             difference=None, helping=(), harmful=(), arms=empty, unstable=(), unfinished=rising, missing=(),
             settles=None, covers="nothing", why_open="", margin=margin, level=level,
         )  # fmt: skip
-    found, chosen = now.found, now.selection
-    best_with, best_without = _best(found, now.ways, now.better), _best(found, now.controls)
+    noise, chosen = now.noise, now.selection
+    best_with, best_without = _best(noise, now.ways, now.better), _best(noise, now.controls)
     difference = None
     if now.gains is not None and best_with is not None:
         difference = _difference(scores, now, int(np.flatnonzero(now.ways == best_with)[0]))
-    by_gain = np.argsort(-found.mean[now.ways], kind="stable")
+    by_gain = np.argsort(-noise.mean[now.ways], kind="stable")
     chance = float(chosen.chance[chosen.arm])
 
     def name(arm: int | None) -> str | None:
@@ -68,7 +68,7 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
         helping=listed(by_gain[now.better[by_gain]]),
         harmful=listed(by_gain[::-1][now.worse[by_gain[::-1]]]),
         arms=tuple(_facts(scores, now, arm) for arm in range(len(names))),
-        unstable=tuple(names[now.at[found.unstable]]),
+        unstable=tuple(names[now.at[noise.unstable]]),
         unfinished=tuple(names[scores.unfinished]),
         missing=tuple(names[n < n.max()]),
         settles=what_settles(now, scores),
@@ -79,14 +79,14 @@ def decide(scores: Scores, *, margin: float = 1.0, level: float = 0.95) -> Decis
     )
 
 
-def _best(found: Noise, arms: Int[np.ndarray, " _"], first: Bool[np.ndarray, " _"] | None = None) -> int | None:
+def _best(noise: Noise, arms: Int[np.ndarray, " _"], first: Bool[np.ndarray, " _"] | None = None) -> int | None:
     """The highest mean among the first, those that could be called, or all."""
     if not len(arms):
         return None
     if first is not None:
-        able = (found.n[arms] >= LEAST_SEEDS) & ~found.unstable[arms]
+        able = (noise.n[arms] >= LEAST_SEEDS) & ~noise.unstable[arms]
         arms = next(arms[chosen] for chosen in (first, able, np.ones(len(arms), dtype=bool)) if chosen.any())
-    return int(arms[np.argmax(found.mean[arms])])
+    return int(arms[np.argmax(noise.mean[arms])])
 
 
 def _difference(scores: Scores, now: Standing, way: int) -> Difference:
@@ -117,11 +117,11 @@ def _facts(scores: Scores, now: Standing | None, arm: int) -> ArmFacts:
     why: Reason = ""
     if now is not None and n:
         at = int(np.searchsorted(now.at, arm))
-        mean, unstable = float(now.found.mean[at]), bool(now.found.unstable[at])
+        mean, unstable = float(now.noise.mean[at]), bool(now.noise.unstable[at])
         chance, shortfall = float(now.selection.chance[at]), float(now.selection.shortfall[at])
-        if now.found.df[at] > 0:
-            stderr = float(np.sqrt(now.found.variance[at] / now.found.n[at]))
-            half = float(special.stdtrit(now.found.df[at], (1 + now.level) / 2)) * stderr
+        if now.noise.df[at] > 0:
+            stderr = float(np.sqrt(now.noise.variance[at] / now.noise.n[at]))
+            half = float(special.stdtrit(now.noise.df[at], (1 + now.level) / 2)) * stderr
             low, high = _possible(mean - half, mean, mean + half, *scores.bounds)
     if scores.with_source[arm]:
         call = "not called"

@@ -51,6 +51,6 @@ def example_variance(
     unit = np.sqrt(np.maximum(count * (count - 1), 1))
     kept = (profiles @ profiles.T - rest @ rest.T / np.outer(unit, unit)) * n_groups / (n_groups - 1)
     diagonal = np.diag(kept)
-    found = np.maximum(diagonal[:, None] + diagonal - 2 * kept, 0.0)
-    found[count == 0] = found[:, count == 0] = np.nan
-    return np.asarray(found, dtype=np.float64)
+    variance = np.maximum(diagonal[:, None] + diagonal - 2 * kept, 0.0)
+    variance[count == 0] = variance[:, count == 0] = np.nan
+    return np.asarray(variance, dtype=np.float64)

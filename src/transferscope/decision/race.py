@@ -120,12 +120,12 @@ def _racing(
 
 def _in_the_way(now: Standing) -> tuple[int, int]:
     """The best arm with a source and what it is least sure to beat; not ahead by half a margin, what forbids "no"."""
-    found, controls, stable = now.found, now.controls, ~now.found.unstable[now.ways]
+    noise, controls, stable = now.noise, now.controls, ~now.noise.unstable[now.ways]
     ways = now.ways[stable] if stable.any() else now.ways
-    beside = pairs(found, ways, controls, now.examples)
-    way, control = int(found.mean[ways].argmax()), int(found.mean[controls].argmax())
-    if beside.value[way, control] > now.margin / 2 or found.n[ways[way]] < LEAST_SEEDS:
-        control = int(np.lexsort((found.mean[controls], beside.below(0.0)[way]))[-1])
+    beside = pairs(noise, ways, controls, now.examples)
+    way, control = int(noise.mean[ways].argmax()), int(noise.mean[controls].argmax())
+    if beside.value[way, control] > now.margin / 2 or noise.n[ways[way]] < LEAST_SEEDS:
+        control = int(np.lexsort((noise.mean[controls], beside.below(0.0)[way]))[-1])
     else:
-        way = int(np.lexsort((found.mean[ways], beside.above(now.margin)[:, control]))[-1])
+        way = int(np.lexsort((noise.mean[ways], beside.above(now.margin)[:, control]))[-1])
     return int(ways[way]), int(controls[control])

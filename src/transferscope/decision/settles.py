@@ -24,9 +24,9 @@ def what_settles(now: Standing, scores: Scores) -> Settles | None:
     Seeds are for the arms that may still matter. None where nothing is open, where no arm has two seeds, or where more
     seeds do not help: an arm that could still rise or an unstable one is in the way.
     """
-    found = now.found
+    noise = now.noise
     whether = now.outcome == "open"
-    if not (found.df > 0).all() or (whether and now.why_open in ("unfinished", "unstable")):
+    if not (noise.df > 0).all() or (whether and now.why_open in ("unfinished", "unstable")):
         return None
     if not whether and now.selection.chance[now.selection.arm] >= SETTLED:
         return None
@@ -35,12 +35,12 @@ def what_settles(now: Standing, scores: Scores) -> Settles | None:
     variance = draws.variance[:_FUTURES]
     prior = draws.prior[:_FUTURES].copy()
     prior[::2] = APART  # arms of two kinds need not be alike: half of the futures do without a common centre
-    truth = shrunk(found.mean, variance / found.n, prior, draws.centre, rng)  # on these test examples
+    truth = shrunk(noise.mean, variance / noise.n, prior, draws.centre, rng)  # on these test examples
     takes = _in_play(now, truth) if whether else (truth >= truth.max(1, keepdims=True) - now.margin).mean(0) > _IN_PLAY
     takes[now.selection.arm] |= not whether
     best = (0, 0.0)
     for more in _MORE:
-        future = _after(found, truth, variance, np.where(takes, float(more), 0.0), rng)
+        future = _after(noise, truth, variance, np.where(takes, float(more), 0.0), rng)
         done = _whether(now, future, takes) if whether else _which(now, future, takes, scores.cost[now.at], rng)
         chance = float(done.mean())
         if chance > best[1]:
@@ -61,19 +61,19 @@ def _in_play(now: Standing, truth: Float[np.ndarray, "futures arms"]) -> Bool[np
 
 
 def _after(
-    found: Noise,
+    noise: Noise,
     truth: Float[np.ndarray, "futures arms"],
     variance: Float[np.ndarray, "futures arms"],
     more: Float[np.ndarray, " arms"],
     rng: np.random.Generator,
 ) -> Noise:
-    n = found.n + more
+    n = noise.n + more
     added = truth + rng.standard_normal(truth.shape) * np.sqrt(variance / np.maximum(more, 1))
-    mean = (found.n * found.mean + more * added) / n
-    squares = (found.n - 1) * found.raw + np.where(more > 0, found.n * more / n * (added - found.mean) ** 2, 0.0)
+    mean = (noise.n * noise.mean + more * added) / n
+    squares = (noise.n - 1) * noise.raw + np.where(more > 0, noise.n * more / n * (added - noise.mean) ** 2, 0.0)
     squares = squares + variance * rng.chisquare(np.maximum(more - 1, 1e-9), truth.shape)
     raw = squares / np.maximum(n - 1, 1)
-    lost = np.sqrt((found.n - 1)[~found.unstable].sum() / np.maximum(found.pool, 1e-9)).clip(1.0, 2.0)
+    lost = np.sqrt((noise.n - 1)[~noise.unstable].sum() / np.maximum(noise.pool, 1e-9)).clip(1.0, 2.0)
     return moderated(mean, np.broadcast_to(n, truth.shape), raw, lost, np.ones((truth.shape[1],) * 2))
 
 

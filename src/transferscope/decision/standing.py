@@ -26,7 +26,7 @@ class Standing:
     """
 
     at: Int[np.ndarray, " arms"]
-    found: Noise
+    noise: Noise
     examples: Float[np.ndarray, "arms arms"] | None
     covers: Covers
     ways: Int[np.ndarray, " ways"]
@@ -48,11 +48,11 @@ def stand(scores: Scores, *, margin: float, level: float, draws: int = DRAWS) ->
     at = np.flatnonzero((~np.isnan(scores.values)).any(axis=1))
     if not len(at):
         return None
-    found = noise(scores.values[at], scores.clusters[at], resolution=scores.resolution)
+    estimated = noise(scores.values[at], scores.clusters[at], resolution=scores.resolution)
     examples = None if scores.example_variance is None else scores.example_variance[np.ix_(at, at)]
     all_known = examples is not None and not np.isnan(examples).any()
     covers: Covers = "seeds and test examples" if all_known else "seeds"
-    if not (found.df > 0).any():
+    if not (estimated.df > 0).any():
         covers = "test examples" if all_known and len(at) > 1 else "nothing"
     ways, controls = np.flatnonzero(scores.with_source[at]), np.flatnonzero(~scores.with_source[at])
     better, worse, blocked = np.zeros((3, len(ways)), dtype=bool)
@@ -62,9 +62,9 @@ def stand(scores: Scores, *, margin: float, level: float, draws: int = DRAWS) ->
     if not len(ways) or not len(controls):
         outcome = "no control" if len(ways) else "no source"
     else:
-        read = found
+        read = estimated
         if covers == "test examples":
-            read = replace(found, variance=np.zeros(len(at)), df=np.full(len(at), 1e6))
+            read = replace(estimated, variance=np.zeros(len(at)), df=np.full(len(at), 1e6))
         beside = gains(read, ways, controls, examples=examples, level=level)
         rising = scores.unfinished[at][controls]
         would = beside.callable & (beside.low > 0)
@@ -75,12 +75,12 @@ def stand(scores: Scores, *, margin: float, level: float, draws: int = DRAWS) ->
         elif beside.callable.any() and beside.most < margin and not would.any():
             outcome = "no"
         else:
-            why = "unfinished" if blocked.any() else _why(found, ways, controls, beside, examples, margin, level)
-    drawn = draw_means(found, examples, margin, draws, scale=scores.scale)
-    allowed = ~shown_worse(found, examples, margin, (1 - level) / max(len(ways), 1))
+            why = "unfinished" if blocked.any() else _why(estimated, ways, controls, beside, examples, margin, level)
+    drawn = draw_means(estimated, examples, margin, draws, scale=scores.scale)
+    allowed = ~shown_worse(estimated, examples, margin, (1 - level) / max(len(ways), 1))
     allowed[ways[worse]] = False
     if not allowed.any():
-        allowed = found.mean == found.mean.max()
+        allowed = estimated.mean == estimated.mean.max()
     chosen = select(drawn.means, scores.cost[at], margin, allowed)
     if better.any():
         helping = np.isin(np.arange(len(at)), ways[better])
@@ -91,7 +91,7 @@ def stand(scores: Scores, *, margin: float, level: float, draws: int = DRAWS) ->
             outcome = "helps, within the margin"
     return Standing(
         at,
-        found,
+        estimated,
         examples,
         covers,
         ways,
@@ -110,7 +110,7 @@ def stand(scores: Scores, *, margin: float, level: float, draws: int = DRAWS) ->
 
 
 def _why(
-    found: Noise,
+    estimated: Noise,
     ways: Int[np.ndarray, " ways"],
     controls: Int[np.ndarray, " controls"],
     beside: Gains,
@@ -119,16 +119,16 @@ def _why(
     level: float,
 ) -> Reason:
     """What stands in the way of an outcome, but for arms that could still rise."""
-    if found.n.max() < 2:
+    if estimated.n.max() < 2:
         return "one seed"
-    unstable = found.unstable[ways]
-    stable = ways[~unstable], controls[~found.unstable[controls]]
+    unstable = estimated.unstable[ways]
+    stable = ways[~unstable], controls[~estimated.unstable[controls]]
     if not len(stable[0]) or not len(stable[1]):
         return "unstable"
     if not beside.callable.any():
         return "too few seeds"
-    without = gains(found, *stable, examples=examples, level=level)
+    without = gains(estimated, *stable, examples=examples, level=level)
     settled = without.most < margin or (without.callable & (without.low > 0)).any()
-    if found.unstable.any() and (settled or (unstable & (beside.low > 0)).any()):
+    if estimated.unstable.any() and (settled or (unstable & (beside.low > 0)).any()):
         return "unstable"
     return "noise"

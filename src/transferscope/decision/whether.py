@@ -57,7 +57,7 @@ class Pairs:
 
 
 def pairs(
-    found: Noise,
+    noise: Noise,
     first: Int[np.ndarray, " first"],
     second: Int[np.ndarray, " second"],
     examples: Float[np.ndarray, "arms arms"] | None,
@@ -67,28 +67,28 @@ def pairs(
     Args:
         examples: Variance that the draw of the test examples adds, by pair of all arms; NaN where it is not known.
     """
-    of_seeds = np.where(found.df > 0, found.variance, 0.0) / np.maximum(found.n, 1)
-    spread = of_seeds**2 / np.maximum(found.df, 1e-300)
+    of_seeds = np.where(noise.df > 0, noise.variance, 0.0) / np.maximum(noise.n, 1)
+    spread = of_seeds**2 / np.maximum(noise.df, 1e-300)
     one, other = (..., first[:, None]), (..., second[None])
-    squared = (of_seeds[one] + of_seeds[other]) * found.loss[..., first[:, None], second[None]]
+    squared = (of_seeds[one] + of_seeds[other]) * noise.loss[..., first[:, None], second[None]]
     if examples is not None:
         squared = squared + np.nan_to_num(examples[np.ix_(first, second)])
-    known = (found.df[one] > 0) & (found.df[other] > 0)
+    known = (noise.df[one] > 0) & (noise.df[other] > 0)
     least = np.maximum(1e-6 * squared**2, 1e-300)  # a million degrees of freedom
     df = squared**2 / np.maximum(
-        (spread[one] + spread[other]) * found.loss[..., first[:, None], second[None]] ** 2, least
+        (spread[one] + spread[other]) * noise.loss[..., first[:, None], second[None]] ** 2, least
     )
-    most = np.maximum(found.pool[..., None], np.maximum(found.df[one], found.df[other]))
+    most = np.maximum(noise.pool[..., None], np.maximum(noise.df[one], noise.df[other]))
     df = np.where(known, np.minimum(df, most), 0.0)
-    return Pairs(found.mean[one] - found.mean[other], np.where(known, np.sqrt(squared), np.inf), df)
+    return Pairs(noise.mean[one] - noise.mean[other], np.where(known, np.sqrt(squared), np.inf), df)
 
 
 def can_be_called(
-    found: Noise, ways: Int[np.ndarray, " ways"], controls: Int[np.ndarray, " controls"]
+    noise: Noise, ways: Int[np.ndarray, " ways"], controls: Int[np.ndarray, " controls"]
 ) -> Bool[np.ndarray, "*studies ways"]:
     """Which arms with a source have three seeds and are not unstable, where all arms without have two seeds."""
-    known = (found.n[..., controls] >= 2).all(-1, keepdims=True)
-    return np.asarray((found.n[..., ways] >= LEAST_SEEDS) & ~found.unstable[..., ways] & known)
+    known = (noise.n[..., controls] >= 2).all(-1, keepdims=True)
+    return np.asarray((noise.n[..., ways] >= LEAST_SEEDS) & ~noise.unstable[..., ways] & known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Gains:
 
 
 def gains(
-    found: Noise,
+    noise: Noise,
     ways: Int[np.ndarray, " ways"],
     controls: Int[np.ndarray, " controls"],
     *,
@@ -139,10 +139,10 @@ def gains(
         examples: Variance that the draw of the test examples adds, by pair of arms; NaN where it is not known.
         level: Coverage of the intervals, together and over all looks.
     """
-    divided = looks(found.n[..., ways])[..., None]
+    divided = looks(noise.n[..., ways])[..., None]
     share = (1 - level) / divided
     n_ways, n_controls = len(ways), len(controls)
-    beside = pairs(found, ways, controls, examples)
+    beside = pairs(noise, ways, controls, examples)
     lowest = beside.value - beside.half_width(share / n_ways)
     high = (beside.value + beside.half_width(share / n_ways / n_controls)).min(-1)
     most = (beside.value + beside.half_width(share / n_controls)).max(-2).min(-1)
@@ -154,6 +154,6 @@ def gains(
         low=lowest.min(-1),
         high=np.minimum(high, most[..., None]),
         p=np.minimum(np.where(value > 0, (beside.below(0.0) * divided).max(-1) * n_ways, worse), 1.0),
-        callable=can_be_called(found, ways, controls),
+        callable=can_be_called(noise, ways, controls),
         most=np.asarray(most),
     )

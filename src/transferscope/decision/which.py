@@ -58,7 +58,7 @@ class Selection:
 
 
 def draw_means(
-    found: Noise,
+    noise: Noise,
     examples: Float[np.ndarray, "arms arms"] | None,
     margin: float,
     count: int = DRAWS,
@@ -78,25 +78,25 @@ def draw_means(
         count: Number of draws; the same numbers give the same draws.
         scale: See `Scores`.
     """
-    k = len(found.mean)
-    variance, df = found.variance, found.df
-    several = (found.n >= 2) & ~found.unstable
+    k = len(noise.mean)
+    variance, df = noise.variance, noise.df
+    several = (noise.n >= 2) & ~noise.unstable
     if several.sum() < 3:  # the arms lend each other nothing
-        own = np.where(found.n >= 2, found.n - 1, 0.0)
-        d = np.where(found.n >= 2, own, own[several].sum())
-        squares = np.where(found.n >= 2, own * found.raw, (own * found.raw)[several].sum())
+        own = np.where(noise.n >= 2, noise.n - 1, 0.0)
+        d = np.where(noise.n >= 2, own, own[several].sum())
+        squares = np.where(noise.n >= 2, own * noise.raw, (own * noise.raw)[several].sum())
         variance, df = (squares + _PRIOR_DF * (_PRIOR_SD * scale) ** 2) / (d + _PRIOR_DF), d + _PRIOR_DF
-    of_seeds = variance / found.n
+    of_seeds = variance / noise.n
     between = np.zeros((k, k)) if examples is None else np.nan_to_num(examples)
-    between = between + (found.loss - 1) * (of_seeds[:, None] + of_seeds)  # what arms add to each other's error
-    added = _by_arm(found.mean, np.sqrt(of_seeds), between) if between.any() else np.zeros(k)
+    between = between + (noise.loss - 1) * (of_seeds[:, None] + of_seeds)  # what arms add to each other's error
+    added = _by_arm(noise.mean, np.sqrt(of_seeds), between) if between.any() else np.zeros(k)
     stderr = np.sqrt(of_seeds + added)
     rng = np.random.default_rng(5)
     drawn = variance * df / rng.chisquare(df, (count, k))
-    best = int(found.mean.argmax())
-    near = found.mean >= found.mean[best] - margin - _NEAR * np.hypot(stderr, stderr[best])
-    centre = float(np.median(found.mean[near]))
-    off = found.mean - centre
+    best = int(noise.mean.argmax())
+    near = noise.mean >= noise.mean[best] - margin - _NEAR * np.hypot(stderr, stderr[best])
+    centre = float(np.median(noise.mean[near]))
+    off = noise.mean - centre
     tau = _SPREAD * np.median(stderr) * np.tan(np.pi / 2 * (np.arange(_SPREADS) + 0.5) / _SPREADS)
     spread = tau[:, None] ** 2 * _TAILS
     marginal = spread[:, None] + (of_seeds * df / np.maximum(df - 2, 1) + added)[:, None]
@@ -108,7 +108,7 @@ def draw_means(
     shares = (shares / shares[:, :, -1:])[at]
     tail = (shares[:, :, :-1] < rng.random((count, k, 1))).sum(axis=2)
     prior = np.where(near, spread[at[:, None], tail], APART)
-    means = shrunk(found.mean, drawn / found.n + added, prior, centre, rng)
+    means = shrunk(noise.mean, drawn / noise.n + added, prior, centre, rng)
     return Draws(means, drawn, prior, centre, added)
 
 
@@ -122,8 +122,8 @@ def _by_arm(
     best = int(mean.argmax())
     weight = special.ndtr((mean - mean[best]) / np.sqrt(stderr**2 + stderr[best] ** 2))
     weight = 0.9 * weight / weight.sum() + 0.1 / k
-    found = np.linalg.solve(np.diag(1 - 2 * weight) + weight, between @ weight)
-    return np.asarray(np.maximum(found, 0.0), dtype=np.float64)
+    solved = np.linalg.solve(np.diag(1 - 2 * weight) + weight, between @ weight)
+    return np.asarray(np.maximum(solved, 0.0), dtype=np.float64)
 
 
 def shrunk(
@@ -161,14 +161,14 @@ def select(
 
 
 def shown_worse(
-    found: Noise, examples: Float[np.ndarray, "arms arms"] | None, margin: float, share: float
+    noise: Noise, examples: Float[np.ndarray, "arms arms"] | None, margin: float, share: float
 ) -> Bool[np.ndarray, " arms"]:
     """Which arms some stable arm is shown to exceed by more than the margin.
 
     Args:
         share: One-sided error of each comparison, over all looks.
     """
-    every = np.arange(len(found.mean))
-    shown = pairs(found, every, every, examples).below(margin) * looks(found.n)[:, None] < share
-    able = (found.n >= LEAST_SEEDS) & ~found.unstable
+    every = np.arange(len(noise.mean))
+    shown = pairs(noise, every, every, examples).below(margin) * looks(noise.n)[:, None] < share
+    able = (noise.n >= LEAST_SEEDS) & ~noise.unstable
     return np.asarray((shown & able[:, None]).any(axis=0))

@@ -31,8 +31,8 @@ def macro_average_precision(scores: Float[np.ndarray, "N K"], labels: Shaped[np.
     Returns:
         A number in (0, 1]; NaN where no example has any label, or a score is not finite.
     """
-    found = _parts(scores, labels)
-    return float(np.mean([value for value, _ in found])) if found else math.nan
+    parts = _parts(scores, labels)
+    return float(np.mean([value for value, _ in parts])) if parts else math.nan
 
 
 def example_contributions(
@@ -48,11 +48,11 @@ def example_contributions(
     Returns:
         Shape (N,); NaN where there is no average precision.
     """
-    n, found = len(scores), _parts(scores, labels)
-    if not found:
+    n, parts = len(scores), _parts(scores, labels)
+    if not parts:
         return np.full(n, math.nan)
-    whole = np.mean([value for value, _ in found])
-    pseudo = n * whole - (n - 1) * np.mean([without for _, without in found], axis=0)
+    whole = np.mean([value for value, _ in parts])
+    pseudo = n * whole - (n - 1) * np.mean([without for _, without in parts], axis=0)
     return np.asarray(pseudo - pseudo.mean() + whole)
 
 

@@ -45,5 +45,5 @@ def fit_temperature(
             return -float((share * log_expit(scaled) + (1 - share) * log_expit(-scaled)).mean())
         return -float((share * log_softmax(scaled, axis=1)).sum(axis=1).mean())
 
-    found = minimize_scalar(risk, bounds=_LOG_RANGE, method="bounded", options={"xatol": 1e-6})
-    return float(size * np.exp(-found.x))
+    minimum = minimize_scalar(risk, bounds=_LOG_RANGE, method="bounded", options={"xatol": 1e-6})
+    return float(size * np.exp(-minimum.x))

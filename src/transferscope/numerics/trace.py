@@ -123,7 +123,7 @@ class SpectralDensity:
             whole = torch.full((len(self.nodes),), float(point > 0), dtype=torch.float64)
             return whole, whole
         rounding = _ROUNDING * float(self.nodes.abs().max())
-        found = []
+        masses = []
         for at, counts_itself in ((point - rounding, False), (point + rounding, True)):
             arrowhead = torch.diag_embed(torch.cat([self.nodes, torch.zeros_like(self.nodes[:, :1])], dim=1))
             arrowhead[:, size, :size] = arrowhead[:, :size, size] = self.borders
@@ -133,8 +133,8 @@ class SpectralDensity:
             weights = torch.einsum("pm,pmk->pk", self.weights.sqrt(), vectors[:, :size]).square()
             own = (nodes - at).abs().argmin(dim=1, keepdim=True)
             sums = torch.cumsum(weights, dim=1).gather(1, own)[:, 0]
-            found.append(sums if counts_itself else sums - weights.gather(1, own)[:, 0])
-        return found[0], found[1]
+            masses.append(sums if counts_itself else sums - weights.gather(1, own)[:, 0])
+        return masses[0], masses[1]
 
 
 def spectral_density(matvec: Matvec, probe: Probe, *, n_probes: int = 10, steps: int = 80) -> SpectralDensity:

@@ -21,13 +21,13 @@ from transferscope.scores.score import Score, TargetView, leave_groups_out, with
 from transferscope.scores.transrate import TransRate
 
 
-def _as_score(found: object) -> Score:
+def _as_score(kind: object) -> Score:
     """What a reference leads to, if it is a class of scores that can be made without settings."""
-    if not isinstance(found, type):
+    if not isinstance(kind, type):
         raise TypeError("is no class")
-    if lacking := [name for name in ("name", "title", "source", "needs", "kinds", "value") if not hasattr(found, name)]:
+    if lacking := [name for name in ("name", "title", "source", "needs", "kinds", "value") if not hasattr(kind, name)]:
         raise TypeError(f"lacks {', '.join(lacking)}")
-    score: Score = found()
+    score: Score = kind()
     return score
 
 

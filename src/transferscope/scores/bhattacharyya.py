@@ -55,8 +55,8 @@ class Bhattacharyya:
         sizes = classes.sum(axis=0)[:, None]
         if sizes.min() < 2:
             return Estimate.missing("too_few", n)
-        found = spectrum(centred(view.features))
-        x = (found.left() * np.sqrt(found.squares))[:, -self.components :]  # (n, k): principal components
+        principal = spectrum(centred(view.features))
+        x = (principal.left() * np.sqrt(principal.squares))[:, -self.components :]  # (n, k): principal components
         means = classes.T @ x / sizes  # (C, k)
         variances = classes.T @ (x - classes @ means) ** 2 / sizes  # (C, k)
         if self.covariance == "spherical":

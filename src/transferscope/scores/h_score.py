@@ -50,10 +50,10 @@ class HScore:
             return refusal
         n, d = view.features.shape
         features, classes = centred(view.features), indicators(view)
-        found = spectrum(features)
-        variances = found.squares / n  # (r,)
-        between = (found.coordinates(classes) ** 2 / classes.sum(axis=0)).sum(axis=1)  # (r,): sum_c u_ci^2 / n_c
-        a = ledoit_wolf(features, found.squares) if self.shrinkage else 0.0
+        principal = spectrum(features)
+        variances = principal.squares / n  # (r,)
+        between = (principal.coordinates(classes) ** 2 / classes.sum(axis=0)).sum(axis=1)  # (r,): sum_c u_ci^2 / n_c
+        a = ledoit_wolf(features, principal.squares) if self.shrinkage else 0.0
         shrunk = (1 - a) * variances + a * variances.sum() / d
         return Estimate(float((1 - a) * (variances / shrunk * between).sum()), None, n)
 

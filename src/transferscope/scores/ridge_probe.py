@@ -71,16 +71,16 @@ def best_predictions(
     Returns:
         Predictions; of two lambdas with the same error the larger.
     """
-    n, found = len(codes), spectrum(features)
-    left, coordinates = found.left(), found.coordinates(codes)
+    n, principal = len(codes), spectrum(features)
+    left, coordinates = principal.left(), principal.coordinates(codes)
     # what no lambda reaches, exactly 0 where the features span all centred codes: differences of near equals otherwise
-    spans = len(found.squares) == n - 1
+    spans = len(principal.squares) == n - 1
     outside = 0.0 if spans else codes - left @ coordinates
     free = 0.0 if spans else 1 - 1 / n - (left**2).sum(axis=1)
     best, least = codes, np.inf
     for scale in RELATIVE_LAMBDAS[::-1]:
-        ridge = scale * found.squares.mean()
-        shrunk = ridge / (found.squares + ridge)  # (r,)
+        ridge = scale * principal.squares.mean()
+        shrunk = ridge / (principal.squares + ridge)  # (r,)
         residual = (outside + left @ (shrunk[:, None] * coordinates)) / (free + left**2 @ shrunk)[:, None]
         residual = residual - codes / (n - 1)
         error = float((residual**2).sum())

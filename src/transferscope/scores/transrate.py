@@ -61,13 +61,13 @@ class TransRate:
     def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
         """See `Contributing`: the derivative of both rates to the weight of each example, with that of the mean."""
         n, classes, features = len(view), class_indices(view), centred(view.features)
-        found = coding_rate(features, self.epsilon) + _pull(features, self.epsilon)[0]
+        contribution = coding_rate(features, self.epsilon) + _pull(features, self.epsilon)[0]
         for c in range(classes.max() + 1):
             own = classes == c
             pull, towards = _pull(features[own], self.epsilon)
-            found[own] -= coding_rate(features[own], self.epsilon) + pull
-            found += own.sum() / n * (features @ towards)
-        return np.asarray(found)
+            contribution[own] -= coding_rate(features[own], self.epsilon) + pull
+            contribution += own.sum() / n * (features @ towards)
+        return np.asarray(contribution)
 
 
 def coding_rate(features: Float64[np.ndarray, "n d"], epsilon: float) -> float:

@@ -174,10 +174,10 @@ def take(
             .limit(at_most - len(taken))
             .with_for_update(of=_cells, skip_locked=True)
         )
-        found = list(connection.scalars(free))
-        taken += found
+        keys = list(connection.scalars(free))
+        taken += keys
         if len(taken) == at_most:
-            candidates.extendleft(reversed(some[numbers.index(found[-1]) + 1 :]))
+            candidates.extendleft(reversed(some[numbers.index(keys[-1]) + 1 :]))
     if taken:
         claim = update(_cells).where(_cells.c.id.in_(taken), _cells.c.state == "planned")
         values = {"state": "running", "owner": str(owner), "heartbeat": now, "attempt": _cells.c.attempt + 1}

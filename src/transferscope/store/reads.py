@@ -98,12 +98,12 @@ def read_cells(connection: Connection, study: int, *, only: CellState | None = N
     outcome_of = _outcomes(*rest[:6])
     failure_of = _failures(*rest[6:], there=[state is None for state in rest[0]])
     known = {state: _state(state) for state in set(states)}
-    found = []
+    stored = []
     for i, planned in enumerate(_all_planned(numbers, keys, roles, texts, payload_ids, payloads, needs)):
         state = "blocked" if states[i] == "planned" and numbers[i] in blocked else known[states[i]]
         cost, notes = outcome_of[i]
-        found.append(StoredCell(planned, state, cost, notes, failure_of.get(i)))
-    return found
+        stored.append(StoredCell(planned, state, cost, notes, failure_of.get(i)))
+    return stored
 
 
 def _all_planned(
@@ -133,8 +133,8 @@ def _outcomes(*columns: Sequence[Any]) -> list[tuple[Cost | None, dict[str, Any]
     for column in whole:
         _require_all(column, int)
     noted = tables_from_json(list(compress(notes, done)))
-    found = iter(zip(map(Cost, seconds, *whole), noted, strict=True))
-    return [next(found) if is_done else (None, {}) for is_done in done]
+    outcomes = iter(zip(map(Cost, seconds, *whole), noted, strict=True))
+    return [next(outcomes) if is_done else (None, {}) for is_done in done]
 
 
 def _failures(
@@ -249,8 +249,8 @@ def _blocked() -> CTE:
     """Cells that need a failed cell, directly or through others."""
     needs, cells = schema.needs, schema.cells
     direct = select(needs.c.cell_id).join(cells, cells.c.id == needs.c.need_id).where(cells.c.state == "failed")
-    found = direct.cte("blocked", recursive=True)
-    return found.union(select(needs.c.cell_id).join(found, found.c.cell_id == needs.c.need_id))
+    blocked = direct.cte("blocked", recursive=True)
+    return blocked.union(select(needs.c.cell_id).join(blocked, blocked.c.cell_id == needs.c.need_id))
 
 
 def _payloads(connection: Connection, study: int) -> dict[int, dict[str, Any]]:
@@ -278,10 +278,10 @@ def _study(row: Row[Any]) -> StudyRow:
     return StudyRow(row.name, table_from_json(row.spec), table_from_json(row.facts), str(row.created))
 
 
-def _state(found: object) -> CellState:
-    if found not in get_args(CellState) or found == "blocked":
+def _state(state: object) -> CellState:
+    if state not in get_args(CellState) or state == "blocked":
         raise StoreError(DAMAGED)
-    return cast(CellState, found)
+    return cast(CellState, state)
 
 
 def _labels(texts: Sequence[object]) -> list[dict[str, Label]]:

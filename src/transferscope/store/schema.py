@@ -157,8 +157,8 @@ def check(connection: Connection, place: str) -> None:
         raise StoreError(
             f"{place} is a database of something else; give the path of a transferscope store or a new file"
         )
-    found = connection.execute(select(meta.c.value).where(meta.c.name == _VERSION_ROW)).scalar()
-    if found != str(SCHEMA_VERSION):
+    version = connection.execute(select(meta.c.value).where(meta.c.name == _VERSION_ROW)).scalar()
+    if version != str(SCHEMA_VERSION):
         raise StoreError(
             f"{place} is a store of another format than {SCHEMA_VERSION}, which this version of transferscope reads; "
             "write its numbers with `transferscope table --format csv` of the version that made it, or give another "

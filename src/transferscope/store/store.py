@@ -126,8 +126,8 @@ class Store:
             if known is None:
                 if not own.exists():
                     own.write_text(secrets.token_hex(16), encoding="ascii")
-                found = _KnownFiles(own.read_text(encoding="ascii"), str(self.files.absolute()), platform.node())
-                row = {"name": _FILES, "value": json.dumps(asdict(found))}
+                recorded = _KnownFiles(own.read_text(encoding="ascii"), str(self.files.absolute()), platform.node())
+                row = {"name": _FILES, "value": json.dumps(asdict(recorded))}
                 connection.execute(insert(schema.meta).values(row))
                 return
         if not own.is_file() or own.read_text(encoding="ascii") != known.mark:
@@ -285,8 +285,8 @@ class Store:
             return {}
         query = select(cells.key, outcomes.notes).join(schema.outcomes, outcomes.cell_id == cells.id)
         with self._database.read() as connection:
-            found = list(connection.execute(query.where(cells.key.in_(wanted))))
-        return dict(zip([key for key, _ in found], tables_from_json([text for _, text in found]), strict=True))
+            rows = list(connection.execute(query.where(cells.key.in_(wanted))))
+        return dict(zip([key for key, _ in rows], tables_from_json([text for _, text in rows]), strict=True))
 
     def cells(self, study: str) -> list[StoredCell]:
         """The cells of a study in the order of its plan."""
@@ -347,11 +347,11 @@ class Store:
             study_id = reads.study_id(connection, study)
             kept = table.c.name.startswith(_DOCUMENT)
             names = connection.scalars(select(table.c.name).where(table.c.study_id == study_id, kept)).all()
-        found = {
+        documents = {
             str(name).removeprefix(_DOCUMENT): self.study_document(study, str(name).removeprefix(_DOCUMENT))
             for name in sorted(map(str, names))
         }
-        return {name: document for name, document in found.items() if document is not None}
+        return {name: document for name, document in documents.items() if document is not None}
 
     def _put_content(self, study: str, name: str, content: bytes) -> None:
         table = schema.study_arrays
@@ -392,10 +392,10 @@ def _known_files(database: Database) -> _KnownFiles | None:
 
 
 def _read_known_files(connection: Connection) -> _KnownFiles | None:
-    found = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.name == _FILES))
-    if found is None:
+    text = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.name == _FILES))
+    if text is None:
         return None
-    known = table_from_json(found)
+    known = table_from_json(text)
     return _KnownFiles(str(known.get("mark")), str(known.get("path")), str(known.get("host")))
 
 

@@ -58,10 +58,10 @@ def _knows_no_names(score: Score) -> None:
 
 def _says_undefined(score: Score) -> None:
     view = classes_view()
-    found = [score.value(replace(view, labels=np.full(len(view), 4)))]
+    values = [score.value(replace(view, labels=np.full(len(view), 4)))]
     if score.needs == "features":
-        found += [score.value(replace(view, features=np.full_like(view.features, c))) for c in (0.0, 0.1)]
-    for one in found:
+        values += [score.value(replace(view, features=np.full_like(view.features, c))) for c in (0.0, 0.1)]
+    for one in values:
         require(
             one.status == "undefined" and np.isnan(one.value),
             f'one class, or features that never vary, give {one.value} with status "{one.status}"; expected NaN and '

@@ -169,8 +169,8 @@ def locate(entry: CatalogueEntry) -> Location:
         return Location("npz", {archive.name: archive})
     if not entry.files:
         return Location("bundled")
-    found = {file.name: path for file in entry.files if (path := _find_original(entry, file)) is not None}
-    return Location("original" if len(found) == len(entry.files) else "absent", found)
+    files = {file.name: path for file in entry.files if (path := _find_original(entry, file)) is not None}
+    return Location("original" if len(files) == len(entry.files) else "absent", files)
 
 
 def places(entry: CatalogueEntry) -> list[Path]:

@@ -15,8 +15,8 @@ Reader = Callable[[DataSpec, int], Dataset]
 
 def _reader(module: str, name: str) -> Reader:
     def read(spec: DataSpec, seed: int) -> Dataset:
-        found: Dataset = getattr(import_module(f"{__name__}.{module}"), name)(spec, seed)
-        return found
+        dataset: Dataset = getattr(import_module(f"{__name__}.{module}"), name)(spec, seed)
+        return dataset
 
     return read
 

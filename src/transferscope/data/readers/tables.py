@@ -33,10 +33,10 @@ def read_table(spec: DataSpec, seed: int) -> Dataset:
     new += "".join(f"; of {where}, {remark}" for remark in parts.remarks)
     if not new and parts.encoding.is_plain and len(parts.encoding.features) == len(parts.encoding.columns):
         return dataset
-    said = [[one.name, one.words, len(one.features)] for one in parts.encoding.columns]
+    columns = [[one.name, one.words, len(one.features)] for one in parts.encoding.columns]
     about = {
         "understood": f"{dataset.provenance['understood']}; {parts.encoding.words}{new}",
-        "columns": json.dumps(said, ensure_ascii=False),
+        "columns": json.dumps(columns, ensure_ascii=False),
     }
     return replace(dataset, provenance={**dataset.provenance, **about})
 
@@ -66,12 +66,12 @@ def _shared_encoding(spec: DataSpec, seed: int) -> SharedEncoding | None:
         return None
     if shared.endswith(NETWORK_FILE):
         file = find_path(shared)
-        found = table_of_network(file)
-        if found is None:
+        encoding = table_of_network(file)
+        if encoding is None:
             raise SettingsError(
                 f"{spec.text!r} shares the encoding of {shared}, which does not say that it reads tables"
             )
-        return SharedEncoding(found, file)
+        return SharedEncoding(encoding, file)
     like = parse_spec(shared)
     if like.kind not in TABLES:
         raise SettingsError(f"{spec.text!r} shares the encoding of {like.text!r}, which is no table; name a table")

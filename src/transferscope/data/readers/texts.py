@@ -18,7 +18,7 @@ def read_texts(spec: DataSpec, seed: int) -> Dataset:
 
     settings, test_file = TextSettings.of(spec), spec.one("test")
     path, tokenizer = find_path(spec.path), tokenizer_of(spec)
-    found = load_texts(
+    loaded = load_texts(
         path,
         settings,
         tokenizer,
@@ -26,8 +26,8 @@ def read_texts(spec: DataSpec, seed: int) -> Dataset:
         test_share=spec.share("test_share"),
         seed=seed,
     )
-    dataset = of_file(spec, path, found.parts)
-    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {found.parts.train.inputs.shape[-1]} tokens"
+    dataset = of_file(spec, path, loaded.parts)
+    cut = "" if not loaded.n_cut else f"; {loaded.n_cut} texts were cut to {loaded.parts.train.inputs.shape[-1]} tokens"
     about = {"understood": dataset.provenance["understood"] + cut, "tokenizer": f"sha256:{tokenizer.digest}"}
     return replace(dataset, provenance={**dataset.provenance, **about})
 
@@ -62,8 +62,8 @@ def _saved_texts(spec: DataSpec, path: Path, test: Path | None, about: dict[str,
     spec.allow(("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "train", "test", "test_share"))
     settings, tokenizer = text_settings(spec), tokenizer_of(spec)
     share = spec.share("test_share")
-    found = load_texts(path, settings, tokenizer, test_file=test, test_share=share, seed=seed)
-    cut = "" if not found.n_cut else f"; {found.n_cut} texts were cut to {found.parts.train.inputs.shape[-1]} tokens"
-    about |= {"understood": f"{understood(found.parts)}{cut}", **label_units_note(found.parts)}
+    loaded = load_texts(path, settings, tokenizer, test_file=test, test_share=share, seed=seed)
+    cut = "" if not loaded.n_cut else f"; {loaded.n_cut} texts were cut to {loaded.parts.train.inputs.shape[-1]} tokens"
+    about |= {"understood": f"{understood(loaded.parts)}{cut}", **label_units_note(loaded.parts)}
     about["tokenizer"] = f"sha256:{tokenizer.digest}"
-    return Dataset(find_path(spec.path).resolve().name, found.parts.train, found.parts.test, about)
+    return Dataset(find_path(spec.path).resolve().name, loaded.parts.train, loaded.parts.test, about)

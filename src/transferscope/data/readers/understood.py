@@ -25,11 +25,11 @@ def label_units_note(parts: Parts) -> dict[str, str]:
 
 def understood(parts: Parts) -> str:
     """What the labels and inputs of a user's own data were taken for, in words."""
-    found = _taken_for(parts.train)
+    taken_for = _taken_for(parts.train)
     shown = ", ".join(
         f"in units of {unit:g}{f' from {offset:g}' if offset else ''}" for offset, unit in parts.label_units
     )
-    return f"{found}; labels are counted {shown}, and so are errors" if shown else found
+    return f"{taken_for}; labels are counted {shown}, and so are errors" if shown else taken_for
 
 
 def _taken_for(train: LabelledSet) -> str:

@@ -145,7 +145,7 @@ class _Solids:
         """
         o = self.objects
         own_shadow = np.array([kind in CASTS_ON_ITSELF for kind in self.kinds])
-        found: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
+        hits: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = []
         for slot in range(o.kind.shape[1]):
             radius, centre = o.radius[:, slot, None], o.centre[:, slot]
             away: Vectors = tuple(centre[:, axis, None] - begin[axis] for axis in range(3))
@@ -157,8 +157,8 @@ class _Solids:
             if owner is not None and wanted is not None:
                 inside &= wanted & ((owner != slot) | own_shadow[o.kind[:, slot]][:, None])
             scene, ray = np.nonzero(inside)
-            found.append((scene, ray, np.full(len(scene), slot), first[scene, ray], last[scene, ray]))
-        scene, ray, which, first, last = (np.concatenate(parts) for parts in zip(*found, strict=True))
+            hits.append((scene, ray, np.full(len(scene), slot), first[scene, ray], last[scene, ray]))
+        scene, ray, which, first, last = (np.concatenate(parts) for parts in zip(*hits, strict=True))
         first = np.maximum(first, _BIAS)
         met = np.full(len(scene), np.inf, np.float32)
         kind = o.kind[scene, which]

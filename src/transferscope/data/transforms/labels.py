@@ -122,12 +122,12 @@ def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
         SettingsError: The argument is no such range.
         DataError: There are fewer training examples than END.
     """
-    found = re.fullmatch(r"(\d+)-(\d+)", argument)
-    if found is None or int(found[1]) >= int(found[2]):
+    match = re.fullmatch(r"(\d+)-(\d+)", argument)
+    if match is None or int(match[1]) >= int(match[2]):
         raise SettingsError(
             f"transform 'train-rows' was given {argument!r}; expected FIRST-END, as in 'train-rows:0-500'"
         )
-    first, end = int(found[1]), int(found[2])
+    first, end = int(match[1]), int(match[2])
     if end > len(dataset.train):
         raise DataError(f"train-rows:{argument} was asked of {dataset.name}, which has {len(dataset.train)} examples")
     return replace(dataset, train=dataset.train.take(np.arange(first, end)))
@@ -145,10 +145,10 @@ def only_classes(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """
     _n_classes(dataset, "classes")
     classes = dataset.train.classes or ()
-    found = None if argument in classes else re.fullmatch(r"(\d+)-(\d+)", argument)
-    names = classes[int(found[1]) : int(found[2])] if found else tuple(dict.fromkeys(argument.split("+")))
+    match = None if argument in classes else re.fullmatch(r"(\d+)-(\d+)", argument)
+    names = classes[int(match[1]) : int(match[2])] if match else tuple(dict.fromkeys(argument.split("+")))
     missing = [name for name in names if name not in classes]
-    if missing or len(names) < 2 or (found and int(found[2]) > len(classes)):
+    if missing or len(names) < 2 or (match and int(match[2]) > len(classes)):
         raise DataError(
             f"transform 'classes' was given {argument!r}; expected two or more of the {len(classes)} classes of "
             f"{dataset.name}, as in 'classes:0-{max(2, len(classes) // 2)}' or 'classes:{classes[0]}+{classes[1]}'"
