@@ -55,8 +55,8 @@ def compare(
         typer.Argument(
             metavar="TARGET|STUDY|RESULTS",
             autocompletion=among(DATA),
-            help="Data, as in usps or npz:PATH; or without --from a study file, or results that you have: a table with a "
-            "row for each run, or a folder of runs.",
+            help="Data, as in usps or npz:PATH; or without --from a study file, or results that you have: a table "
+            "with a row for each run, or a folder of runs.",
         ),
     ],
     rest: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,

@@ -12,7 +12,7 @@ import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Collection, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -34,11 +34,8 @@ from transferscope.cli import (
     show,
     status,
 )
-from transferscope.cli.plugins import TRUST_CODE, Command, CommandsWithPlugins
+from transferscope.cli.plugins import TRUST_CODE, Command, CommandsWithPlugins, one_option_per_value
 from transferscope.errors import TransferscopeError
-
-_OPTIONS_OF_NAMES = ("--methods", "--diagnostics", "--scores")
-"""Options of names, which hold no comma and may be given with commas between them."""
 
 _LONGEST_PATH = 200
 _LONGEST_WORD = 400
@@ -119,34 +116,6 @@ def show_log(*, verbose: bool) -> None:
     log.setLevel(logging.INFO if verbose else logging.NOTSET)
 
 
-def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:
-    """Repeat an option before each of its values: `--labels 100 600` becomes `--labels 100 --labels 600`.
-
-    So does `--methods scratch,fine-tune`. Numbers are not parted at commas, since 1,000 is one of them.
-    Values are all words up to the next that begins with "-".
-    """
-    spread: list[str] = []
-    current: str | None = None
-    for argument in arguments:
-        if argument.startswith("-"):
-            current = argument if argument in options else None
-            if current is None:
-                spread.append(argument)
-        elif current is not None:
-            names = argument.split(",") if current in _OPTIONS_OF_NAMES else []
-            values = [name for name in names if name] or [argument]
-            spread += [word for value in values for word in (current, value)]
-        else:
-            spread.append(argument)
-    return spread
-
-
-def _several_valued(words: Sequence[str]) -> set[str]:
-    commands = get_command(app)
-    assert isinstance(commands, CommandsWithPlugins)
-    return commands.several_valued(words)
-
-
 def complete_several_values(environment: MutableMapping[str, str]) -> None:
     """Let the shell complete every value of an option that takes several, and not the first alone.
 
@@ -161,7 +130,9 @@ def complete_several_values(environment: MutableMapping[str, str]) -> None:
     except (ValueError, KeyError):  # a quote that is still open
         return
     words, incomplete = typed[1:at], typed[at] if at < len(typed) else ""
-    lists = _several_valued(words)
+    commands = get_command(app)
+    assert isinstance(commands, CommandsWithPlugins)
+    lists = commands.several_valued(words)
     last = next((word for word in reversed(words) if word.startswith("-")), "")
     if last not in lists or incomplete.startswith("-"):
         return
@@ -216,7 +187,7 @@ def main() -> None:
         complete_several_values(os.environ)
     try:
         code = app(
-            one_option_per_value(arguments, _several_valued(arguments)),
+            arguments,
             prog_name="transferscope",
             standalone_mode=False,
         )

@@ -8,7 +8,7 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -31,6 +31,9 @@ RENAMED = {
     "schema": "doctor --schema study",
 }
 """What earlier commands are now, with what was typed behind them, or the first word of it."""
+
+_OPTIONS_OF_NAMES = ("--methods", "--diagnostics", "--scores")
+"""Options of names, which hold no comma and may be given with commas between them."""
 
 SCREEN = 45
 """Lines that the help of a command may have; longer, groups of options are shown by their names alone."""
@@ -118,7 +121,7 @@ class CommandsWithPlugins(TyperGroup):
         words = list(sys.argv[1:] if args is None else args)
         typed = [word for word in words if word != TRUST_CODE]
         with consent.typed(typed, trust_code=len(typed) < len(words)):
-            return super().main(typed, *further, **options)
+            return super().main(one_option_per_value(typed, self.several_valued(typed)), *further, **options)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names, in the order of the help."""
@@ -176,6 +179,28 @@ class CommandsWithPlugins(TyperGroup):
         command = get_command(found)
         command.name = cmd_name
         return command
+
+
+def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:
+    """Repeat an option before each of its values: `--labels 100 600` becomes `--labels 100 --labels 600`.
+
+    So does `--methods scratch,fine-tune`. Numbers are not parted at commas, since 1,000 is one of them.
+    Values are all words up to the next that begins with "-".
+    """
+    spread: list[str] = []
+    current: str | None = None
+    for argument in arguments:
+        if argument.startswith("-"):
+            current = argument if argument in options else None
+            if current is None:
+                spread.append(argument)
+        elif current is not None:
+            names = argument.split(",") if current in _OPTIONS_OF_NAMES else []
+            values = [name for name in names if name] or [argument]
+            spread += [word for value in values for word in (current, value)]
+        else:
+            spread.append(argument)
+    return spread
 
 
 def _short(name: str) -> str:
