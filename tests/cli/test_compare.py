@@ -72,7 +72,7 @@ def test_a_comparison_says_what_it_searches(
             {"runs": 5, "question": "whether", "margin": 2.0},
             12,
         ),
-        (("--budget", "3m", "--seeds", "3"), {"minutes": 3.0}, 3),
+        (("--minutes", "3", "--seeds", "3"), {"minutes": 3.0}, 3),
     ],
 )
 def test_without_seeds_it_is_run_until_it_is_settled(
@@ -98,7 +98,6 @@ def test_without_seeds_it_is_run_until_it_is_settled(
         (["npz:target.npz"], "compare was given 'npz:target.npz' and no source; the target comes first"),
         (["a", "b", "--from", "c"], "compare was given 'a b' and more than one target"),
         (["net.py:Net", "--from", "npz:source.npz"], "net.py:Net"),
-        (["npz:target.npz", "--from", "npz:source.npz", "--budget", "soon"], "write it as in 90s, 20m or 2h"),
         (["npz:target.npz", "--from", "npz:source.npz", "--lr", "0"], "[training] lr = 0.0 is out of range"),
         (["npz:target.npz", "--from", "a", "b", "--head", "fc"], "--from names 2 sources; give one"),
         (["npz:target.npz", "--from", "npz:source.npz", "--seeds", "1", "--until-settled"], "takes at least 2"),
@@ -157,7 +156,7 @@ def test_steps_are_found_by_training_from_scratch_after_what_takes_none(
     monkeypatch.setattr("transferscope.analyses.compare.study_file.MOST_STEPS", 16)
     given = ["npz:target.npz", "--from", "npz:source.npz", "--labels", "24", "--methods", "scratch", "linear-probe"]
     given += ["--pretraining-steps", "3", "--no-tuning", "--seeds", "2", "--workers", "0"]
-    for limit, steps in (([], 16), (["--budget", "1m"], 4)):
+    for limit, steps in (([], 16), (["--minutes", "1"], 4)):
         assert call("compare", *given, *limit) == 0
         study = tomllib.loads(Path("runs/source-to-target.toml").read_text(encoding="utf-8"))
         assert study["training"]["steps"] == steps

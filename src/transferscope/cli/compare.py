@@ -179,8 +179,8 @@ def compare(
 ) -> None:
     """Compare arms, methods with a source and without, on a target: which to use, and whether a source helps.
 
-    The cheapest runs come first, then those that can still change the answer, until it is settled; after Ctrl-C the
-    same command goes on. It writes a study file, which `transferscope run` takes too.
+    Runs that can still change the answer are made until it is settled, the cheapest first. After Ctrl-C the same
+    command goes on; so does `transferscope run` with the study file that it writes.
     """
     if not rest and not source and not target.endswith(".toml") and Path(target).exists():  # data need --from
         from transferscope.cli.results import show_results

@@ -1,6 +1,7 @@
 """`transferscope run`: do what is missing of a study, alone, beside other runners, or as jobs of a batch system."""
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -149,10 +150,8 @@ def _conclude(status: "StudyStatus", place: str, *, as_json: bool) -> None:
         typer.echo(summary(status))
         for line in failures(status.failed):
             typer.echo(line)
-        try:
+        with suppress(TransferscopeError):  # nothing was measured
             typer.echo(f"\n{open_result(place, study=status.name).verdict.shown}\n")
-        except TransferscopeError as error:  # nothing was measured
-            typer.echo(f"no answer yet: {error}")
         typer.echo(f"results: {status.store}\nreport:  transferscope report {without_password(place)}")
     if status.counts.failed:
         raise typer.Exit(1)
