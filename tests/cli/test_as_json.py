@@ -200,7 +200,7 @@ def test_failed_cells_are_exit_code_1_after_the_document(tmp_path: Path, monkeyp
     assert ask("run", "small.toml", code=1)["cells"]["failed"] > 0
 
 
-@pytest.mark.parametrize("words", ["status absent.toml", "rank", "run s.toml --workers -1", "show nowhere:x"])
+@pytest.mark.parametrize("words", ["status absent.toml", "rank usps", "run s.toml --workers -1", "show nowhere:x"])
 def test_a_mistake_is_one_sentence_and_no_document(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -115,11 +115,8 @@ def test_what_cannot_be_asked_is_one_sentence(
     assert not Path("runs").exists()
 
 
-def test_the_earlier_name_says_the_new_line_and_does_it(
-    call: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("decide", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--no-tuning", "--runs", "2") == 0
-    assert "decide is now: transferscope compare npz:target.npz --from npz:source.npz" in capsys.readouterr().err
+def test_most_runs_end_it_and_its_status_says_so(call: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("compare", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--no-tuning", "--runs", "2") == 0
     assert Path("runs/source-to-target.html").exists()
     assert call("status", "runs/source-to-target.toml") == 0
     assert "  race: as many runs as it may make, 0 arms not begun" in capsys.readouterr().out

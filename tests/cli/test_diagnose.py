@@ -184,7 +184,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
         ("--network", "mpl"),
         "unknown network 'mpl': did you mean 'mlp'? known are ",
     ),
-    "an unknown part": (("--part", "test"), "Invalid value for '--part': 'test' is not one of 'target_train', "),
+    "an unknown part": (("--part", "test"), "Invalid value for '--part': "),
     "an unknown device": (("--device", "quantum"), "device 'quantum' is unknown; expected auto, cpu, cuda or mps\n"),
     "more labels than there are": (
         ("--labels", "61"),

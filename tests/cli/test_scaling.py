@@ -42,7 +42,9 @@ def table(tmp_path: Path) -> Path:
 @pytest.mark.long
 def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
-    printed = run(str(table), "--columns", "pretrain=images", "--by", "task", "--target-score", "0.93", "--out", str(out))
+    printed = run(
+        str(table), "--columns", "pretrain=images", "--by", "task", "--target-score", "0.93", "--out", str(out)
+    )
     assert "Curve a: at n = 256,000, four times the largest size, expect" in printed
     assert "Different data: b ends better than a with probability" in printed
     page = out.read_text()

@@ -73,7 +73,7 @@ VALUES = {
     "--labels": "7",
     "--seeds": "7",
     "--source-transforms": "grey",
-    "--columns": "labels=n",
+    "--columns": "labels=m",
     "--without": "a",
 }
 
