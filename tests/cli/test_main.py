@@ -346,7 +346,8 @@ def test_an_option_is_of_one_kind_in_every_command() -> None:
     commands: Any = get_command(main.app)
     for name in commands.list_commands(typer.Context(commands)):
         command = commands.get_command(typer.Context(commands), name)
-        for one in command.params if isinstance(command, Command) else ():
+        params: list[Any] = command.params if isinstance(command, Command) else []
+        for one in params:
             for option in one.opts if one.param_type_name == "option" else ():
                 kinds.setdefault(option, set()).add((one.multiple, one.is_flag))
     several = {option for option, found in kinds.items() if len(found) > 1}

@@ -57,7 +57,7 @@ def plan(
     from transferscope.report.save import file_name
 
     named = named_columns(columns, [one.name for one in fields(LabelColumns) if one.name not in ("scratch", "better")])
-    read = LabelColumns(**named, scratch=without, better=better and better.value)
+    read = LabelColumns(**named, scratch=without, better=None if better is None else better.value)
     question = PlanQuestion(target_score, cost_label, cost_run, margin, classes)
     result = make_plan(place, question, columns=read, study=study)
     name = f"{file_name(result.name)}-plan.html"

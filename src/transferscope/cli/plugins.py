@@ -81,8 +81,8 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, and options by group."""
-        records = [one.get_help_record(ctx) for one in self.get_params(ctx) if one.param_type_name == "argument"]
-        arguments = [(_short(record[0]), record[1]) for record in records if record is not None]
+        given = [one.get_help_record(ctx) for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        arguments = [(_short(record[0]), record[1]) for record in given if record is not None]
         if arguments:
             with formatter.section("Arguments"):
                 formatter.write_dl(arguments)

@@ -87,7 +87,7 @@ def scaling(
         tuple(_sizes(text) for text in at or ()),
     )
     named = {_ROLES[role]: column for role, column in named_columns(columns, _ROLES).items()}
-    read = Columns(by=tuple(by or ()), repeats=repeats, better=better and better.value, **named)
+    read = Columns(by=tuple(by or ()), repeats=repeats, better=None if better is None else better.value, **named)
     result = analyse(place, question, columns=read, study=study)
     name = f"{file_name(result.name)}-scaling.html"
     if as_json:  # only --out writes a page
