@@ -13,7 +13,7 @@ from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.scaling import Question
 from transferscope.analyses.scaling.study import StudyErrors, study_part
 from transferscope.cli.main import app
-from transferscope.errors import DataError, SettingsError, StoreError
+from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, FinishedRuns, Record
 from transferscope.report.blocks import Table, Text
@@ -169,14 +169,6 @@ def test_a_limit_below_what_was_measured_is_a_sentence(
         run(str(table), *columns, *options, "--out", str(tmp_path / "page.html"))
 
 
-def test_the_figures_of_the_paper_have_a_command_of_their_own(table: Path) -> None:
-    with pytest.raises(SettingsError) as caught:
-        run(str(table), "--figure", "5")
-    assert str(caught.value) == (
-        f"scaling draws no figures of papers; `transferscope papers draw mikami2021 fig5 --table {table}` does"
-    )
-
-
 def stored_study(path: Path, sizes: list[int], controls: Sequence[str] = ()) -> None:
     """Errors of fine-tuning from every size, and from an earlier step of it; 0 is training from scratch."""
     cells = []
@@ -245,12 +237,6 @@ def test_methods_that_a_study_averages_are_said() -> None:
     apart = StudyErrors(Question(), (), rows, FinishedRuns(6, "")).analyse()
     assert len(apart.curves) == 2
     assert not any("averaged" in note for note in apart.notes)
-
-
-@pytest.mark.long
-def test_a_page_without_a_name_is_refused(table: Path) -> None:
-    with pytest.raises(StoreError, match=r"'\.' is a folder and no file to write the report to"):
-        run(str(table), "--columns", "pretrain=images", "--by", "task", "--out", "")
 
 
 @pytest.mark.long

@@ -56,16 +56,10 @@ def scaling(
     at: Annotated[list[str] | None, typer.Option(metavar="N[,D] ...", help="Sizes to predict at.")] = None,
     loss: Annotated[Loss, typer.Option(help="Residual of the fits; a few bad rows do not move huber.")] = Loss.LOG,
     study: StudyName = None,
-    figure: Annotated[str | None, typer.Option(hidden=True)] = None,
     out: OutOption = None,
     as_json: AsJson = False,
 ) -> None:
     """How much pre-training, and more data or different data? Prints the verdict and writes a page."""
-    if figure is not None:
-        raise SettingsError(
-            f"scaling draws no figures of papers; `transferscope papers draw mikami2021 fig{figure} --table {place}` "
-            "does"
-        )
     # the command line starts faster without the numerics of a command that is not used
     from transferscope.analyses.scaling import Columns, Question
     from transferscope.analyses.scaling import scaling as analyse
