@@ -1,6 +1,6 @@
 """A score of your own, on one page: the share of nearest class means that are right, as a template to copy.
 
-    transferscope rank --checkpoint net.safetensors --data usps --scores logme examples/score.py:NearestMean
+    transferscope rank usps --from net.safetensors --scores logme examples/score.py:NearestMean
 
 Higher must be better, on the same target examples.
 """

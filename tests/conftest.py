@@ -9,6 +9,8 @@ hands out tests starts at once.
 import logging
 import os
 
+os.environ.pop("COLUMNS", None)  # which pytest-xdist sets: sentences would be wrapped to it
+
 if not os.environ.get("TRANSFERSCOPE_UNCHECKED"):
     from jaxtyping import install_import_hook
 

@@ -191,12 +191,12 @@ def readers_of_code(path: Path, out: Path) -> dict[str, Callable[[], object]]:
 
     def on_command() -> None:
         undone(path)
-        command("work", path, "--workers", "0")()
+        command("run", path, "--join", "--workers", "0")()
 
     return {
         "rank": command("rank", path),
         "theory place": command("theory", "place", path, "--out", out),
-        "diagnose --map": command("diagnose", "--map", path, "--out", out),
+        "diagnose --map": command("diagnose", path, "--map", "--out", out),
         "export": command("export", path, "--out", out / "net", "--method", "linear-probe"),
         "rank()": lambda: rank(path),
         "place()": lambda: place(path, examples=100),
@@ -211,7 +211,7 @@ def readers_of_numbers(path: Path, out: Path) -> dict[str, Callable[[], object]]
     """What answers without them."""
     return {
         "status": command("status", path),
-        "table": command("table", path),
+        "table": command("report", path, "--table", "csv"),
         "report": command("report", path, "--out", out / "r.html"),
         "scaling": command("scaling", path, "--out", out / "s"),
         "plan": command("plan", path, "--out", out / "p"),
@@ -269,9 +269,9 @@ def test_an_exported_network_runs_nothing(way: str, exported: Path, trap: Trap) 
     labelled, file = f"npz:{exported.parent / 'target.npz'}", out / "model.safetensors"
     architecture = ("--network", "mlp", "--widths", "8")
     for outlet in (
-        command("rank", "--checkpoint", file, "--data", labelled, *architecture, "--labels", "9"),
-        command("diagnose", "--checkpoint", file, "--data", labelled, *architecture, "--diagnostics", "weights"),
-        command("show", "network", "mlp", "--widths", "8", "--weights", file, "--shape", "4"),
+        command("rank", labelled, "--from", file, *architecture, "--labels", "9"),
+        command("diagnose", file, "--data", labelled, *architecture, "--diagnostics", "weights"),
+        command("show", "mlp", "--widths", "8", "--weights", file, "--shape", "4"),
         lambda: NetworkSettings("mlp", (8,)).module,
     ):
         assert not trap.refuses(outlet)  # the architecture is what was typed; the card is not asked
@@ -290,7 +290,9 @@ def test_a_table_runs_nothing(way: str, trap: Trap, monkeypatch: pytest.MonkeyPa
         command("history", "list"),
         command("history", "propose", "a", "--tried", f"{arms[0]}=0.5"),
         command("plan", table, "--out", trap.folder / "p"),
-        command("scaling", table, "--error", "score", "--pretrain-size", "labels", "--out", trap.folder / "s"),
+        command(
+            "scaling", table, "--columns", "score=score", "--columns", "pretrain=labels", "--out", trap.folder / "s"
+        ),
     ):
         trap.refuses(outlet)
 
@@ -315,10 +317,10 @@ def test_a_folder_of_transformers_runs_nothing(way: str, trap: Trap) -> None:
     (trap.folder / "texts.csv").write_text("text,label\na b,x\nb c,y\n", encoding="utf-8")
     texts = f"text:{trap.folder}/texts.csv?text=text&label=label"
     for outlet in (
-        command("show", "network", f"hf:{trap.folder}"),
-        command("show", "network", f"hf:{trap.folder}", "--trust-code"),  # such code is never run
-        command("rank", "--network", f"hf:{trap.folder}", "--data", texts),
-        command("data", "--show", f"{texts}&tokenizer={trap.folder}"),
+        command("show", f"hf:{trap.folder}"),
+        command("show", f"hf:{trap.folder}", "--trust-code"),  # such code is never run
+        command("rank", texts, "--from", f"hf:{trap.folder}"),
+        command("show", f"{texts}&tokenizer={trap.folder}"),
         lambda: build_network(NetworkSettings(f"hf:{trap.folder}"), (2, 4), 2, seed=0),
         lambda: load(f"{texts}&tokenizer={trap.folder}"),
     ):

@@ -114,7 +114,7 @@ def test_what_is_given_twice_is_refused(what: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["submit", "s.toml", "--slurm", "1", "--sbatch", "mem=1", "--sbatch", "mem=2"],
+        ["run", "s.toml", "--slurm", "1", "--sbatch", "mem=1", "--sbatch", "mem=2"],
         ["history", "propose", "t", "--tried", "a=0.1", "--tried", "a=0.2"],
     ],
 )

@@ -33,21 +33,26 @@ def _commands(group: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 def _section(path: str, command: Any) -> str:
     shown = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
-    arguments = [p.name for p in shown if p.param_type_name == "argument"]
-    usage = " ".join([path, *(name.upper() for name in arguments), "[OPTIONS]"])
+    arguments = [_argument(p) for p in shown if p.param_type_name == "argument"]
+    usage = "\n".join([" ".join([path, *arguments, "[OPTIONS]"]), *(command.epilog or "").splitlines()])
     rows = "\n".join(_row(parameter) for parameter in shown)
     table = f"\n\n| | what it says |\n|---|---|\n{rows}" if rows else ""
     return f"## {path.removeprefix('transferscope ')}\n\n{_text(command.help)}\n\n```text\n{usage}\n```{table}"
 
 
+def _argument(parameter: Any) -> str:
+    return str(parameter.metavar or parameter.name.upper()).strip("[]")
+
+
 def _row(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
-        name = parameter.name.upper()
+        name = _argument(parameter)
     else:
         name = ", ".join([*parameter.opts, *parameter.secondary_opts])
     said = _text(getattr(parameter, "help", None))
     default = parameter.default
     plain = isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
+    name = name.replace("|", "\\|")
     return f"| `{name}` | {said}{f' Default: `{default}`.' if plain else ''} |"
 
 

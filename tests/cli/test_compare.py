@@ -72,7 +72,7 @@ def test_a_comparison_says_what_it_searches(
             {"runs": 5, "question": "whether", "margin": 2.0},
             12,
         ),
-        (("--budget", "3m", "--seeds", "3"), {"minutes": 3.0}, 3),
+        (("--minutes", "3", "--seeds", "3"), {"minutes": 3.0}, 3),
     ],
 )
 def test_without_seeds_it_is_run_until_it_is_settled(
@@ -98,7 +98,6 @@ def test_without_seeds_it_is_run_until_it_is_settled(
         (["npz:target.npz"], "compare was given 'npz:target.npz' and no source; the target comes first"),
         (["a", "b", "--from", "c"], "compare was given 'a b' and more than one target"),
         (["net.py:Net", "--from", "npz:source.npz"], "net.py:Net"),
-        (["npz:target.npz", "--from", "npz:source.npz", "--budget", "soon"], "write it as in 90s, 20m or 2h"),
         (["npz:target.npz", "--from", "npz:source.npz", "--lr", "0"], "[training] lr = 0.0 is out of range"),
         (["npz:target.npz", "--from", "a", "b", "--head", "fc"], "--from names 2 sources; give one"),
         (["npz:target.npz", "--from", "npz:source.npz", "--seeds", "1", "--until-settled"], "takes at least 2"),
@@ -116,11 +115,8 @@ def test_what_cannot_be_asked_is_one_sentence(
     assert not Path("runs").exists()
 
 
-def test_the_earlier_name_says_the_new_line_and_does_it(
-    call: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("decide", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--no-tuning", "--runs", "2") == 0
-    assert "decide is now: transferscope compare npz:target.npz --from npz:source.npz" in capsys.readouterr().err
+def test_most_runs_end_it_and_its_status_says_so(call: Callable[..., int], capsys: pytest.CaptureFixture[str]) -> None:
+    assert call("compare", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--no-tuning", "--runs", "2") == 0
     assert Path("runs/source-to-target.html").exists()
     assert call("status", "runs/source-to-target.toml") == 0
     assert "  race: as many runs as it may make, 0 arms not begun" in capsys.readouterr().out
@@ -157,7 +153,7 @@ def test_steps_are_found_by_training_from_scratch_after_what_takes_none(
     monkeypatch.setattr("transferscope.analyses.compare.study_file.MOST_STEPS", 16)
     given = ["npz:target.npz", "--from", "npz:source.npz", "--labels", "24", "--methods", "scratch", "linear-probe"]
     given += ["--pretraining-steps", "3", "--no-tuning", "--seeds", "2", "--workers", "0"]
-    for limit, steps in (([], 16), (["--budget", "1m"], 4)):
+    for limit, steps in (([], 16), (["--minutes", "1"], 4)):
         assert call("compare", *given, *limit) == 0
         study = tomllib.loads(Path("runs/source-to-target.toml").read_text(encoding="utf-8"))
         assert study["training"]["steps"] == steps

@@ -444,9 +444,9 @@ def test_weights_with_flipped_bits_are_refused_wherever_they_are_opened(
             continue
         for command in (
             ("predict", str(file), data, "--out", str(tmp_path / "p.csv")),
-            ("rank", "--checkpoint", str(file), "--data", data, "--labels", "20", *network),
-            ("diagnose", "--checkpoint", str(file), "--data", data, *network),
-            ("show", "network", "mlp", "--widths", "5", "--shape", "3", "--weights", str(file)),
+            ("rank", data, "--from", str(file), "--labels", "20", *network),
+            ("diagnose", str(file), "--data", data, *network),
+            ("show", "mlp", "--widths", "5", "--shape", "3", "--weights", str(file)),
         ):
             with pytest.raises(CorruptDataError, match="is damaged"):
                 call(*command)

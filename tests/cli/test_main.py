@@ -1,6 +1,7 @@
 import json
 import logging
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -13,6 +14,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from transferscope.cli import main
+from transferscope.cli.plugins import SCREEN, Command, one_option_per_value
 from transferscope.errors import DataError
 
 RELEASED = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["version"]
@@ -125,12 +127,12 @@ def test_the_file_of_a_bug_holds_no_password(
         raise ZeroDivisionError(f"cannot reach {url}; nor 'postgresql://bob:s3cr3t@elsewhere/db'")
 
     monkeypatch.setattr(main, "app", break_down)
-    monkeypatch.setattr(sys, "argv", ["transferscope", "work", place.format(url)])
+    monkeypatch.setattr(sys, "argv", ["transferscope", "run", place.format(url)])
     with pytest.raises(SystemExit):
         main.main()
     (log,) = broken.iterdir()
     assert "s3cr3t" not in log.read_text()
-    assert "transferscope work " in log.read_text()
+    assert "transferscope run " in log.read_text()
 
 
 def test_a_bug_whose_traceback_cannot_be_written_is_one_sentence(
@@ -213,7 +215,7 @@ def test_the_package_is_a_command() -> None:
         (["ruin"], 2, "No such command 'ruin'"),
         (["run"], 2, "Missing argument"),
         (["run", "s.toml", "--workers", "9" * 5000], 2, "Invalid value for '--workers'"),
-        (["work", "s.toml", "--cells", "0"], 2, "transferscope: Invalid value for '--cells'"),
+        (["run", "s.toml", "--runs", "0"], 2, "transferscope: Invalid value for '--runs'"),
         (["run", "s.toml", "--workres", "1"], 2, "`transferscope run --help` says what it takes"),
         ([], 2, "Usage"),
     ],
@@ -247,7 +249,7 @@ def test_the_command_line_answers(
     ],
 )
 def test_every_value_gets_its_option(typed: str, read: str) -> None:
-    assert main.one_option_per_value(typed.split(), ("--labels", "--methods")) == read.split()
+    assert one_option_per_value(typed.split(), ("--labels", "--methods")) == read.split()
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
@@ -287,14 +289,67 @@ def all_commands() -> list[str]:
 
 
 @pytest.mark.parametrize("words", all_commands())
-def test_a_help_text_is_shown_whole(words: str) -> None:
+def test_a_help_text_is_shown_whole_and_on_a_screen(words: str) -> None:
     """Words in square brackets, such as defaults, would be lost where they are read as markup."""
     command: Any = get_command(main.app)
     for word in words.split():
         command = command.get_command(typer.Context(command), word)
-    result = CliRunner().invoke(main.app, [*words.split(), "--help"], env={"COLUMNS": "100"})
+    whole = "--help-all" if isinstance(command, Command) else "--help"
+    result = CliRunner().invoke(main.app, [*words.split(), whole], env={"COLUMNS": "100"})
     assert result.exit_code == 0
     shown = " ".join(result.output.split())
     texts = [command.help, *(parameter.help for parameter in command.params if not getattr(parameter, "hidden", False))]
     for text in filter(None, texts):
         assert " ".join(text.split()) in shown
+    if isinstance(command, Command):
+        screen = CliRunner().invoke(main.app, [*words.split(), "--help"], env={"COLUMNS": "80"}).output
+        assert len(screen.splitlines()) <= SCREEN
+        names = {name for one in command.params if not getattr(one, "hidden", False) for name in one.opts}
+        assert all(name in screen for name in names if name.startswith("--"))
+
+
+def test_every_example_of_the_help_is_read() -> None:
+    """What an example holds are options of its command, and an option of several values takes them."""
+    commands: Any = get_command(main.app)
+    for name in commands.list_commands(typer.Context(commands)):
+        command = commands.get_command(typer.Context(commands), name)
+        for line in (command.epilog or "").splitlines():
+            words = line.partition(" > ")[0].split()[1:]
+            typed = one_option_per_value(words, commands.several_valued(words))[1:]
+            command.make_context(name, typed)  # raises a usage error
+
+
+@pytest.mark.parametrize(
+    ("typed", "now"),
+    [
+        ("decide a --from 'b c' --labels 10", "compare a --from 'b c' --labels 10"),
+        ("work s.toml --minutes 3", "run s.toml --minutes 3 --join"),
+        ("submit s.toml --slurm 4", "run s.toml --slurm 4"),
+        ("table s.toml --format latex", "report s.toml --table csv"),
+        ("data", "show"),
+        ("schema answer", "doctor --schema study"),
+    ],
+)
+def test_an_earlier_name_is_answered_with_the_new_one(
+    typed: str, now: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["transferscope", *shlex.split(typed)])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 2
+    assert capsys.readouterr().err == f"transferscope: `{typed.split()[0]}` is now: transferscope {now}\n"
+
+
+def test_an_option_is_of_one_kind_in_every_command() -> None:
+    """A flag is one everywhere; three name one thing or several of it, by what a command can use."""
+    kinds: dict[str, set[tuple[bool, bool]]] = {}
+    commands: Any = get_command(main.app)
+    for name in commands.list_commands(typer.Context(commands)):
+        command = commands.get_command(typer.Context(commands), name)
+        params: list[Any] = command.params if isinstance(command, Command) else []
+        for one in params:
+            for option in one.opts if one.param_type_name == "option" else ():
+                kinds.setdefault(option, set()).add((one.multiple, one.is_flag))
+    several = {option for option, found in kinds.items() if len(found) > 1}
+    assert several == {"--labels", "--from", "--without"}
+    assert all(not is_flag for option in several for _, is_flag in kinds[option])

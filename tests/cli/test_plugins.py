@@ -71,7 +71,7 @@ def test_a_broken_one_is_one_sentence_whatever_it_is_given(name: str, reason: st
 
 
 def test_a_name_of_transferscope_means_its_own_command() -> None:
-    assert "not transferscope's" not in run("data")
+    assert "not transferscope's" not in run("show")
 
 
 def test_a_reference_is_no_command() -> None:

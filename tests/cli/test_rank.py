@@ -46,7 +46,7 @@ def test_files_are_ranked_with_words_figure_and_table(
 ) -> None:
     first, second = files(tmp_path)
     out, target = tmp_path / "out", f"npz:{tmp_path}/target.npz"
-    typed = f"rank --data {target} --checkpoint {first} {second} --network mlp --widths 8 --labels 30 --seeds 2 "
+    typed = f"rank {target} --from {first} {second} --network mlp --widths 8 --labels 30 --seeds 2 "
     monkeypatch.setattr(sys, "argv", ["transferscope", *typed.split(), "--scores", "knn", "leep", "--out", str(out)])
     with pytest.raises(SystemExit) as ended:
         main.main()
@@ -93,15 +93,14 @@ def _with_another(place: str) -> None:
         store.plan(type(first)("other", first.spec, first.facts, first.created), [])
 
 
-def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"^rank needs pretrained networks and a target; give them as in `transfer"):
-        run("--data", "usps")
-    with pytest.raises(SettingsError, match=r"^a target was given to rank on, and against was given too; leave it out"):
-        run("--data", "usps", "--checkpoint", "a.pt", "--against", "fine-tune")
-    with pytest.raises(SettingsError, match=r"^--labels was given 2 numbers; rank with one at a time$"):
-        run("--data", "usps", "--checkpoint", "a.pt", "--labels", "5", "--labels", "6")
+def test_mistakes_are_one_sentence() -> None:
     with pytest.raises(
-        SettingsError,
-        match=r"^x\.toml says which networks, labels and seeds to use, and --data was given too; leave it out$",
+        SettingsError, match=r"^rank was given 'usps' and no networks.*transferscope rank usps --from a"
     ):
-        run("x.toml", "--data", "usps")
+        run("usps")
+    with pytest.raises(SettingsError, match=r"^networks are rated without a study, and --method was given too; leave"):
+        run("usps", "--from", "a.pt", "--method", "fine-tune")
+    with pytest.raises(
+        SettingsError, match=r"^a study says which networks, labels and seeds to use, and --network was"
+    ):
+        run("x.toml", "--network", "mlp")

@@ -35,7 +35,7 @@ def test_lines_page_and_json(call: Callable[..., int], capsys: pytest.CaptureFix
     assert len(printed) <= 11
     assert "on this test set" in " ".join(printed)
     assert Path("runs/runs.html").is_file()
-    assert call("compare", "runs.csv", "--without", *CONTROLS, "--report", "mine.html", "--json") == 0
+    assert call("compare", "runs.csv", "--without", *CONTROLS, "--out", "mine.html", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert Path("mine.html").is_file()
     expected = compare_results("runs.csv", without=CONTROLS)

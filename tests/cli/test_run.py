@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
+from transferscope.analyses.stored import open_result
 from transferscope.cli import main
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
@@ -48,9 +49,10 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 
 def test_a_study_is_run_and_its_status_shown(call: Call, capsys: pytest.CaptureFixture[str]) -> None:
     assert call("run", "digits.toml", "--workers", "0", "--quiet") == 0
-    assert capsys.readouterr().out == (
-        "digits: 1 of 1 cells done\nresults: runs/digits.sqlite\nreport:  transferscope report digits.toml\n"
-    )
+    shown = capsys.readouterr().out
+    assert shown.startswith("digits: 1 of 1 cells done\n")
+    assert open_result("digits.toml").verdict.shown in shown
+    assert shown.endswith("results: runs/digits.sqlite\nreport:  transferscope report digits.toml\n")
     for place in ("digits.toml", "runs/digits.sqlite"):
         assert call("status", place) == 0
         said = capsys.readouterr().out.splitlines()
@@ -105,7 +107,7 @@ def test_failed_cells_are_exit_code_1_and_said_why(
     assert call("run", "digits.toml", "--workers", "0", "--quiet") == 1
     output = capsys.readouterr()
     assert output.err == "scratch, 20 labels, seed 0 failed: ValueError: the number is odd\n"
-    assert "why cells failed: transferscope status digits.toml" in output.out
+    assert "\nscratch, 20 labels, seed 0: ValueError: the number is odd\n" in output.out
     assert call("status", "digits.toml") == 0
     assert capsys.readouterr().out == (
         "digits: 0 of 1 cells done, 1 failed\n  scratch, 20 labels, seed 0: ValueError: the number is odd\n"
@@ -176,12 +178,23 @@ def test_a_finished_study_needs_no_torch() -> None:
         asked = (
             f"import sys\nsys.argv = ['transferscope', *{command}]\n"
             "from transferscope.cli import main\ntry:\n    main.main()\n"
-            "finally:\n    print(sorted({'torch', 'pandas', 'scipy'} & set(sys.modules)))"
+            "finally:\n    print('torch' in sys.modules)"
         )
         ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
         loaded.append(ran.stdout.splitlines()[-1])
-    assert "torch" in loaded[0]
-    assert loaded[1:] == ["[]", "[]"]
+    assert loaded == ["True", "False", "False"]
+
+
+def test_seeds_and_labels_are_asked_for_in_place_of_those_of_the_file(
+    call: Call, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("run", "digits.toml", "--workers", "0", "--quiet", "--seeds", "2", "--labels", "10", "30") == 0
+    assert capsys.readouterr().out.startswith("digits: 4 of 4 cells done\n")
+    with Store.open("runs/digits.sqlite", create=False) as store:
+        found = {(cell.cell.labels["n_target"], cell.cell.labels["seed"]) for cell in store.cells("digits")}
+    assert found == {(10, 0), (10, 1), (30, 0), (30, 1)}
+    assert call("run", "digits.toml", "--labels", "10", "10") == 2
+    assert "labels" in capsys.readouterr().err
 
 
 def test_an_interruption_before_the_first_cell_is_exit_code_130(
@@ -342,11 +355,11 @@ def test_a_file_of_weights_is_refused_by_every_command_alike_and_its_share_is_sh
     lacks = (
         "it gives 16 of the 20 numbers of the backbone and lacks features.hidden1.0.bias; all are needed. It was read"
     )
-    options = ("--data", f"npz:{tmp_path}/study/data/target.npz", "--network", "mlp", "--widths", "4")
+    target, options = f"npz:{tmp_path}/study/data/target.npz", ("--network", "mlp", "--widths", "4")
     for words in (
         ("run", "study/paths.toml", "--workers", "0"),
-        ("rank", "--checkpoint", str(file), *options, "--labels", "20"),
-        ("diagnose", "--checkpoint", str(file), *options, "--diagnostics", "class-separation"),
+        ("rank", target, "--from", str(file), *options, "--labels", "20"),
+        ("diagnose", str(file), "--data", target, *options, "--diagnostics", "class-separation"),
     ):
         assert call(*words) == 2
         assert lacks in capsys.readouterr().err

@@ -13,7 +13,7 @@ from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.scaling import Question
 from transferscope.analyses.scaling.study import StudyErrors, study_part
 from transferscope.cli.main import app
-from transferscope.errors import DataError, SettingsError, StoreError
+from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, FinishedRuns, Record
 from transferscope.report.blocks import Table, Text
@@ -42,7 +42,9 @@ def table(tmp_path: Path) -> Path:
 @pytest.mark.long
 def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "page.html"
-    printed = run(str(table), "--pretrain-size", "images", "--by", "task", "--target-error", "0.93", "--out", str(out))
+    printed = run(
+        str(table), "--columns", "pretrain=images", "--by", "task", "--target-score", "0.93", "--out", str(out)
+    )
     assert "Curve a: at n = 256,000, four times the largest size, expect" in printed
     assert "Different data: b ends better than a with probability" in printed
     page = out.read_text()
@@ -61,7 +63,7 @@ def test_a_table_over_both_sizes_names_the_next_pair(tmp_path: Path) -> None:
         for s in (500, 1000, 2000)
     ]
     table.write_text("n,s,error\n" + "\n".join(rows) + "\n")
-    options = ("--finetune-size", "s", "--target-error", "0.08", "--out", str(out))
+    options = ("--columns", "labels=s", "--target-score", "0.08", "--out", str(out))
     printed = run(str(table), *options, "--cost-pretrain", "0.01", "--cost-label", "1", "--cost-run", "10")
     cheapest = re.search(r"The cheapest way to the target 0\.08: n = ([\d,]+) and s = ([\d,]+) for", printed)
     assert cheapest is not None
@@ -88,7 +90,7 @@ def test_a_bad_table_gets_a_sentence_and_a_page(name: str, tmp_path: Path) -> No
     rows, sentence = BAD_TABLES[name]
     table, out = tmp_path / "bad.csv", tmp_path / "page.html"
     table.write_text(f"n,error\n{rows}\n")
-    assert sentence in run(str(table), "--target-error", "0.1", "--out", str(out))
+    assert sentence in run(str(table), "--target-score", "0.1", "--out", str(out))
     assert "<h1>bad</h1>" in out.read_text()
 
 
@@ -118,7 +120,7 @@ def test_a_table_that_cannot_be_read_is_a_sentence(text: str, message: str, tmp_
 
 @pytest.mark.long
 def test_a_budget_needs_costs_and_limits_what_is_feasible(table: Path, tmp_path: Path) -> None:
-    options = ("--pretrain-size", "images", "--by", "task", "--out", str(tmp_path / "page.html"), "--budget")
+    options = ("--columns", "pretrain=images", "--by", "task", "--out", str(tmp_path / "page.html"), "--budget")
     with pytest.raises(SettingsError) as without:
         run(str(table), *options, "300")
     assert str(without.value) == (
@@ -130,7 +132,7 @@ def test_a_budget_needs_costs_and_limits_what_is_feasible(table: Path, tmp_path:
     assert str(poor.value) == (
         "the budget 3 does not pay for a run on one pre-training example, which costs 10; give a larger one"
     )
-    printed = run(str(table), *options, "1280000", "--cost-pretrain", "10", "--target-error", "0.93")
+    printed = run(str(table), *options, "1280000", "--cost-pretrain", "10", "--target-score", "0.93")
     assert "within n = 128,000" in printed
 
 
@@ -141,7 +143,7 @@ def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path:
     rows = [f"{n},{s},{0.05 + 0.4 * (s + 3 * n**0.7) ** -0.25:.4f}" for n in (1000, 4000, 16000) for s in (500, 2000)]
     rows += [f"{n},1000,{0.05 + 0.4 * (1000 + 3 * n**0.7) ** -0.25:.4f}" for n in (1000, 4000, 16000)]
     table.write_text("n,s,error\n" + "\n".join(rows) + "\n")
-    options = ("--finetune-size", "s", "--target-error", "0.08", "--cost-pretrain", "1", "--cost-label", "1")
+    options = ("--columns", "labels=s", "--target-score", "0.08", "--cost-pretrain", "1", "--cost-label", "1")
     printed = run(str(table), *options, "--budget", str(budget), "--out", str(out))
     assert printed.startswith(f"Spend the budget of {budget:,} on n = ")
     n, s = (float(found.replace(",", "")) for found in re.findall(r"n = ([\d,]+) and s = ([\d,]+) \(", printed)[0])
@@ -162,17 +164,9 @@ def test_the_headline_over_both_sizes_keeps_to_the_budget(budget: int, tmp_path:
 def test_a_limit_below_what_was_measured_is_a_sentence(
     options: tuple[str, ...], sentence: str, table: Path, tmp_path: Path
 ) -> None:
-    columns = ("--pretrain-size", "images", "--by", "task", "--target-error", "0.93")
+    columns = ("--columns", "pretrain=images", "--by", "task", "--target-score", "0.93")
     with pytest.raises(SettingsError, match=re.escape(sentence)):
         run(str(table), *columns, *options, "--out", str(tmp_path / "page.html"))
-
-
-def test_the_figures_of_the_paper_have_a_command_of_their_own(table: Path) -> None:
-    with pytest.raises(SettingsError) as caught:
-        run(str(table), "--figure", "5")
-    assert str(caught.value) == (
-        f"scaling draws no figures of papers; `transferscope papers draw mikami2021 fig5 --table {table}` does"
-    )
 
 
 def stored_study(path: Path, sizes: list[int], controls: Sequence[str] = ()) -> None:
@@ -208,7 +202,7 @@ def stored_study(path: Path, sizes: list[int], controls: Sequence[str] = ()) -> 
 def test_a_store_is_read_by_source_and_method(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [1000, 2000, 4000, 8000, 16000])
-    printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
+    printed = run(str(store), "--target-score", "0.12", "--out", str(tmp_path / "page.html"))
     assert re.search(r"synthetic, fine-tune +5 +16,000 \(0\.142\)", printed)
 
 
@@ -225,8 +219,8 @@ def test_controls_that_read_no_source_are_not_training_without_pretraining(tmp_p
 def test_a_target_of_a_study_in_percent_is_refused(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [1000, 2000, 4000, 8000])
-    with pytest.raises(SettingsError, match=r"the column holds shares .*; if 15 % is meant, give --target-error 0\.15"):
-        run(str(store), "--target-error", "15", "--out", str(tmp_path / "page.html"))
+    with pytest.raises(SettingsError, match=r"the column holds shares .*; if 15 % is meant, give --target-score 0\.15"):
+        run(str(store), "--target-score", "15", "--out", str(tmp_path / "page.html"))
 
 
 def test_methods_that_a_study_averages_are_said() -> None:
@@ -246,17 +240,11 @@ def test_methods_that_a_study_averages_are_said() -> None:
 
 
 @pytest.mark.long
-def test_a_page_without_a_name_is_refused(table: Path) -> None:
-    with pytest.raises(StoreError, match=r"'\.' is a folder and no file to write the report to"):
-        run(str(table), "--pretrain-size", "images", "--by", "task", "--out", "")
-
-
-@pytest.mark.long
 def test_the_report_of_the_study_shows_the_law_from_then_on(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [1000, 2000, 4000, 8000])
     assert part_of(store) is None
-    printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
+    printed = run(str(store), "--target-score", "0.12", "--out", str(tmp_path / "page.html"))
     assert f"The report shows this now: transferscope report {store}" in printed
     part = part_of(store)
     assert part is not None
@@ -321,7 +309,7 @@ def part_of(place: Path) -> Part | None:
 def test_training_from_scratch_is_no_pretraining(tmp_path: Path) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [0, 1000, 2000, 4000, 8000, 16000])
-    printed = run(str(store), "--target-error", "0.12", "--out", str(tmp_path / "page.html"))
+    printed = run(str(store), "--target-score", "0.12", "--out", str(tmp_path / "page.html"))
     assert re.search(r"synthetic, fine-tune +5 +16,000 \(0\.142\)", printed)
     assert "synthetic, scratch" not in printed
     assert "nan" not in printed

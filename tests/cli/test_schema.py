@@ -1,4 +1,4 @@
-"""`transferscope schema`: what it says of a study file agrees with what reads one."""
+"""`transferscope doctor --schema`: what it says of a study file agrees with what reads one."""
 
 import json
 import shlex
@@ -72,7 +72,7 @@ def _study(changes: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def validator() -> Any:
     jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads(CliRunner().invoke(app, ["schema"]).stdout)
+    schema = json.loads(CliRunner().invoke(app, ["doctor", "--schema", "study"]).stdout)
     jsonschema.Draft7Validator.check_schema(schema)
     return jsonschema.Draft7Validator(schema)
 
@@ -154,11 +154,11 @@ def test_every_setting_has_its_type_and_what_it_means() -> None:
 
 def test_answers_are_right_by_their_schema() -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads(CliRunner().invoke(app, ["schema", "answer"]).stdout)
-    answer = json.loads(CliRunner().invoke(app, ["show", "network", "mlp", "--shape", "4", "--json"]).stdout)
+    schema = json.loads(CliRunner().invoke(app, ["doctor", "--schema", "answers"]).stdout)
+    answer = json.loads(CliRunner().invoke(app, ["show", "mlp", "--shape", "4", "--json"]).stdout)
     validator = jsonschema.Draft7Validator(schema)
     assert [error.message for error in validator.iter_errors(answer)] == []
-    assert not validator.is_valid(answer | {"version": 2})
+    assert not validator.is_valid(answer | {"version": 1})
     assert not validator.is_valid(answer | {"result": {"analysis": "plan"}})
 
 
@@ -175,7 +175,7 @@ def test_names_that_the_shell_completes_are_those_there_are() -> None:
     [
         ("transferscope compare a b --methods lora mer", ["merlin-target-only", "merlin", "merlin-ft"]),
         ("transferscope compare a b --methods lora bitfit knn joi", ["joint"]),
-        ("transferscope rank --checkpoint 'a file' b --scores h-score log", ["logme"]),
+        ("transferscope rank x --from 'a file' b --scores h-score log", ["logme"]),
         ("transferscope compare a b --methods lora --lab", ["--labels"]),
         ("transferscope compare a b --methods lora --seeds 3 --from dig", ["digits"]),
         ("transferscope compare dig", ["digits"]),
@@ -202,8 +202,8 @@ def test_every_value_of_a_list_is_completed(
         ("transferscope comp", ["compare"]),
         ("transferscope compare dig", ["digits"]),
         ("transferscope compare a b --methods mer", ["merlin-target-only", "merlin", "merlin-ft"]),
-        ("transferscope rank --scores h", ["h-score"]),
-        ("transferscope schema a", ["answer"]),
+        ("transferscope rank x --scores h", ["h-score"]),
+        ("transferscope doctor --schema a", ["answers"]),
         ("transferscope run stud", []),  # the shell itself completes files
     ],
 )

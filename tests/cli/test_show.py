@@ -1,4 +1,4 @@
-"""`transferscope show network` as a reader meets it."""
+"""`transferscope show` of a network as a reader meets it."""
 
 from pathlib import Path
 
@@ -7,8 +7,9 @@ import torch
 from torch import nn
 from typer.testing import CliRunner
 
-from transferscope.cli.show import app
+from transferscope.cli.main import app
 from transferscope.errors import NetworkError, SettingsError
+from transferscope.models import NetworkSettings, build_network, save_weights
 
 NETS = """
 from torch import nn
@@ -20,7 +21,7 @@ def net():
 
 
 def run(*arguments: str) -> list[str]:
-    result = CliRunner().invoke(app, ["network", *arguments], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["show", *arguments], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout.splitlines()
 
@@ -40,6 +41,9 @@ def test_a_network_is_shown_with_blocks_inputs_head_and_what_weights_give(tmp_pa
         "its place",
         f"weights:   {tmp_path}/net.pt gives 385 of 385 numbers; its head has 3 outputs",
     ]
+    save_weights(build_network(NetworkSettings("mlp", (5,)), (4,), 3, seed=0), tmp_path / "mlp.safetensors")
+    of_file = run(f"{tmp_path}/mlp.safetensors", "--network", "mlp", "--widths", "5", "--shape", "4")
+    assert of_file[-1] == f"weights:   {tmp_path}/mlp.safetensors gives 25 of 25 numbers; its head has 3 outputs"
     assert run("lenet", "--shape", "1,28,28")[1] == "inputs:    standardised by the training examples"
 
 
@@ -54,5 +58,5 @@ def test_a_network_is_shown_with_blocks_inputs_head_and_what_weights_give(tmp_pa
 )
 def test_what_cannot_be_shown_is_one_sentence(arguments: list[str], error: Exception) -> None:
     with pytest.raises(type(error), match=str(error)) as caught:
-        CliRunner().invoke(app, ["network", *arguments], catch_exceptions=False)
+        CliRunner().invoke(app, ["show", *arguments], catch_exceptions=False)
     assert "\n" not in str(caught.value)

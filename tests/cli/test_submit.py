@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from transferscope.cli import main
-from transferscope.cli.submit import Runner
+from transferscope.cli.batch import Runner
 from transferscope.store import Store
 
 STUDY = """
@@ -41,20 +41,18 @@ def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return int(ended.value.code or 0)
 
 
-def test_the_number_of_runners_is_asked_for(
+def test_the_number_of_runners_is_given_once(
     study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call(monkeypatch, "submit", str(study)) == 2
-    assert capsys.readouterr().err == (
-        "transferscope: give the number of runners: --slurm N for an array job, or --local N to try it here\n"
-    )
+    assert call(monkeypatch, "run", str(study), "--slurm", "2", "--local", "2") == 2
+    assert "give the number of runners once" in capsys.readouterr().err
 
 
 def test_without_submitit_its_install_line_is_given(
     study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "submitit", None)
-    assert call(monkeypatch, "submit", str(study), "--slurm", "2") == 2
+    assert call(monkeypatch, "run", str(study), "--slurm", "2") == 2
     assert capsys.readouterr().err == (
         "transferscope: submitting jobs needs the package submitit: pip install 'transferscope[slurm]'\n"
     )
@@ -65,7 +63,7 @@ def test_where_there_is_no_slurm_that_is_said(
 ) -> None:
     pytest.importorskip("submitit")
     monkeypatch.setenv("PATH", "/nowhere")
-    assert call(monkeypatch, "submit", str(study), "--slurm", "2") == 2
+    assert call(monkeypatch, "run", str(study), "--slurm", "2") == 2
     assert capsys.readouterr().err.startswith(
         "transferscope: there is no SLURM here (no srun on the path); submit from"
     )
@@ -89,10 +87,10 @@ def test_the_batch_script_asks_for_what_was_given_and_nothing_is_submitted_twice
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stand_in(monkeypatch, tmp_path, f"cp $1 {tmp_path}/script; echo Submitted batch job 4711")
-    asked = ["--time", "90", "--gpus", "1", "--memory", "8", "--partition", "long", "--account", "me"]
+    asked = ["--job-minutes", "90", "--gpus", "1", "--memory", "8", "--partition", "long", "--account", "me"]
     further = ["--sbatch", "constraint=a100", "--sbatch", "exclusive"]
     options = ["--slurm", "3", *asked, *further, "--workers", "2"]
-    assert call(monkeypatch, "submit", str(study), *options) == 0
+    assert call(monkeypatch, "run", str(study), *options) == 0
     said = capsys.readouterr()
     assert said.out.startswith(
         "job 4711: 3 runners for 4 cells\n"
@@ -131,7 +129,7 @@ def test_what_sbatch_refuses_is_said_in_its_words(
     )
     (tmp_path / "said").write_text(said)
     stand_in(monkeypatch, tmp_path, f"cat {tmp_path}/said >&2; exit 1")
-    assert call(monkeypatch, "submit", str(study), "--slurm", "2", "--partition", "nope") == 2
+    assert call(monkeypatch, "run", str(study), "--slurm", "2", "--partition", "nope") == 2
     assert capsys.readouterr().err == (
         "transferscope: SLURM refuses the job: invalid partition specified: nope; Batch job submission failed: Invalid "
         "partition name specified; change the options and submit again: the study is planned, and nothing was queued\n"
@@ -142,7 +140,7 @@ def test_a_folder_of_logs_that_cannot_be_written_is_named(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stand_in(monkeypatch, tmp_path, "echo Submitted batch job 4711")
-    assert call(monkeypatch, "submit", str(study), "--slurm", "2", "--logs", "digits.toml/logs") == 2
+    assert call(monkeypatch, "run", str(study), "--slurm", "2", "--logs", "digits.toml/logs") == 2
     assert capsys.readouterr().err == (
         "transferscope: the folder of the logs, digits.toml/logs, cannot be written (Not a directory); give another "
         "one, which the nodes see too, with --logs\n"
@@ -153,7 +151,7 @@ def test_jobs_too_short_for_a_cell_are_refused(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stand_in(monkeypatch, tmp_path, "echo Submitted batch job 4711")
-    assert call(monkeypatch, "submit", str(study), "--slurm", "2", "--time", "2") == 2
+    assert call(monkeypatch, "run", str(study), "--slurm", "2", "--job-minutes", "2") == 2
     assert capsys.readouterr().err.startswith("transferscope: jobs of 2 minutes would end before they have done a cell")
     assert not Path("runs").exists()
 
@@ -174,7 +172,7 @@ def test_processors_that_do_not_fit_the_workers_are_noted(
     note: str,
 ) -> None:
     stand_in(monkeypatch, tmp_path, "echo Submitted batch job 4711")
-    assert call(monkeypatch, "submit", str(study), "--slurm", "2", *options) == 0
+    assert call(monkeypatch, "run", str(study), "--slurm", "2", *options) == 0
     assert capsys.readouterr().err.endswith(f"note: a runner {note}\n")
 
 
@@ -182,7 +180,7 @@ def test_processors_that_do_not_fit_the_workers_are_noted(
 def test_what_is_no_option_of_sbatch_is_refused(
     study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
-    assert call(monkeypatch, "submit", str(study), "--slurm", "2", "--sbatch", option) == 2
+    assert call(monkeypatch, "run", str(study), "--slurm", "2", "--sbatch", option) == 2
     assert capsys.readouterr().err.startswith(f"transferscope: --sbatch {option!r} is no option; expected NAME=VALUE")
 
 
@@ -194,7 +192,7 @@ def test_a_job_is_a_runner_of_the_command_line_and_says_on_which_machine_what_is
         Runner("/nowhere/digits.toml", {"workers": 0})()
     assert ended.value.code == 2
     assert capsys.readouterr().err == (
-        f"on {platform.node()}: transferscope work /nowhere/digits.toml --workers=0\n"
+        f"on {platform.node()}: transferscope run /nowhere/digits.toml --join --workers=0\n"
         "transferscope: there is no study file /nowhere/digits.toml; give the path of a TOML file\n"
     )
 
@@ -205,12 +203,12 @@ def test_runners_in_the_background_do_the_study_and_nothing_is_left_for_more(
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("submitit")
-    assert call(monkeypatch, "submit", str(study), "--local", "2", "--workers", "0") == 0
+    assert call(monkeypatch, "run", str(study), "--local", "2", "--workers", "0") == 0
     assert ": 2 runners for 4 cells\n" in capsys.readouterr().out
     until = time.monotonic() + 120
     with Store.open("runs/digits.sqlite", create=False) as store:
         while store.counts("digits").done < 4 and time.monotonic() < until:
             time.sleep(0.1)
         assert store.counts("digits").done == 4
-    assert call(monkeypatch, "submit", str(study), "--local", "2") == 0
+    assert call(monkeypatch, "run", str(study), "--local", "2") == 0
     assert capsys.readouterr().out == "digits: nothing is left to do, and nothing was submitted\n"

@@ -1,4 +1,4 @@
-"""`transferscope table`: the same numbers in every format, and what a paper prints."""
+"""`transferscope report --table`: the same numbers in every format, and what a paper prints."""
 
 import io
 import json
@@ -33,7 +33,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def ask(*arguments: str) -> str:
-    answer = CliRunner().invoke(app, ["table", *arguments], catch_exceptions=False)
+    answer = CliRunner().invoke(app, ["report", *arguments], catch_exceptions=False)
     assert answer.exit_code == 0
     return answer.stdout
 
@@ -41,21 +41,21 @@ def ask(*arguments: str) -> str:
 @pytest.mark.long
 def test_every_format_holds_the_numbers_of_the_table(place: str, tmp_path: Path) -> None:
     frame = transferscope.open_result(place).table()
-    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(ask(place)), keep_default_na=False, na_values={
+    printed = io.StringIO(ask(place, "--table", "csv"))
+    pd.testing.assert_frame_equal(pd.read_csv(printed, keep_default_na=False, na_values={
         name: [""] for name in frame.columns if frame[name].dtype == float
     }), frame, check_dtype=False)  # fmt: skip
-    rows = json.loads(ask(place, "--format", "json"))["result"]["rows"]
+    rows = json.loads(ask(place, "--json"))["result"]["rows"]
     assert [row["mean"] for row in rows] == list(frame["mean"])
-    assert ask(place, "--format", "parquet", "--out", str(tmp_path / "t.parquet")) == f"written: {tmp_path}/t.parquet\n"
+    assert ask(place, "--table", "parquet", "--out", str(tmp_path / "t.parquet")) == f"written: {tmp_path}/t.parquet\n"
     pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "t.parquet"), frame, check_dtype=False)
-    ask(place, "--format", "json", "--out", str(tmp_path / "t.json"))
-    assert json.loads((tmp_path / "t.json").read_text())["result"]["written"] == [str(tmp_path / "t.json")]
+    assert ask(place, "--table", "latex", "--out", str(tmp_path)) == f"written: {tmp_path}/usps.tex\n"
 
 
 @pytest.mark.long
 def test_a_paper_prints_means_with_their_intervals_and_the_best_in_bold(place: str) -> None:
     frame = transferscope.open_result(place).table()
-    text = ask(place, "--format", "latex")
+    text = ask(place, "--table", "latex")
     body = text.split("\\midrule\n")[1].split("\\bottomrule")[0]
     printed = {line.split(" & ")[0]: line.removesuffix(" \\\\").split(" & ")[1:] for line in body.splitlines()}
     assert len(printed) == frame.groupby(["source", "method"]).ngroups
@@ -96,7 +96,7 @@ def rendered(text: str) -> list[list[ElementTree.Element]]:
 
 def test_markdown_shows_the_same_cells(place: str) -> None:
     frame = transferscope.open_result(place).table()
-    header, *rows = rendered(ask(place, "--format", "markdown"))
+    header, *rows = rendered(ask(place, "--table", "markdown"))
     shown = {"".join(row[0].itertext()): row[1:] for row in rows}
     assert ["".join(cell.itertext()) for cell in header] == ["Method", "50 labels", "200 labels"]
     assert len(shown) == frame.groupby(["source", "method"]).ngroups
@@ -104,7 +104,7 @@ def test_markdown_shows_the_same_cells(place: str) -> None:
     for cell, (_, row) in zip(shown["From scratch"], scratch.iterrows(), strict=True):
         assert cell.text == f"{100 * row['mean']:.1f} ± {50 * (row['high'] - row['low']):.1f}"
     assert [name for name, cells in shown.items() if cells[0].find("strong") is not None] == ["MeRLin"]
-    assert transferscope.open_result(place).to_markdown() == ask(place, "--format", "markdown")
+    assert transferscope.open_result(place).to_markdown() == ask(place, "--table", "markdown")
 
 
 def test_names_cannot_steer_markdown() -> None:
@@ -116,16 +116,16 @@ def test_names_cannot_steer_markdown() -> None:
 
 
 def test_what_cannot_be_written_is_said(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run: Any = lambda *words: CliRunner().invoke(app, ["table", *words], catch_exceptions=False)  # noqa: E731
+    run: Any = lambda *words: CliRunner().invoke(app, ["report", *words], catch_exceptions=False)  # noqa: E731
     with pytest.raises(SettingsError, match=r"^parquet is no text to print; say where it goes, as in --out table"):
-        run(place, "--format", "parquet")
-    with pytest.raises(SettingsError, match=r"^--json and --format latex were both given; leave one out$"):
-        run(place, "--format", "latex", "--json")
+        run(place, "--table", "parquet")
+    with pytest.raises(SettingsError, match=r"^--table asks for the table alone, and --json was given"):
+        run(place, "--table", "latex", "--json")
     for name in ("usps", "other"):
         fabricate(tmp_path / "two.sqlite", Fabrication(name=name, sizes=(50,), n_seeds=2, gains=GAINS)).close()
     with pytest.raises(StoreError, match="choose one with --study"):
-        run(str(tmp_path / "two.sqlite"))
-    assert ask(str(tmp_path / "two.sqlite"), "--study", "other").startswith("source,method,")
+        run(str(tmp_path / "two.sqlite"), "--table", "csv")
+    assert ask(str(tmp_path / "two.sqlite"), "--study", "other", "--table", "csv").startswith("source,method,")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'transferscope\[parquet\]'$"):
         write_parquet(pd.DataFrame({"a": [1]}), tmp_path / "t.parquet")

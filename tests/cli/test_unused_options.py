@@ -13,14 +13,13 @@ from scaling.examples import OBJDET, SIZES, language_models
 from transferscope.cli.main import app
 from transferscope.errors import SettingsError, TransferscopeError
 
-ALWAYS = {"--json", "--out", "--quiet", "--yes", "--help"}
+ALWAYS = {"--json", "--out", "--quiet", "--help"}
 
 ARCHITECTURE = {"--network", "--widths"}
-FILES = {"--checkpoint", "--data", "--transforms", "--input", "--head", "--labels", "--seeds", "--scores", "--device"}
-COLUMNS = {"--error", "--pretrain-size", "--finetune-size", "--by", "--stderr", "--repeats", "--better"}
+FILES = {"--from", "--transforms", "--input", "--head", "--labels", "--seeds", "--scores", "--device"}
 ASKED = {
     "--loss",
-    "--target-error",
+    "--target-score",
     "--largest-size",
     "--cost-pretrain",
     "--cost-label",
@@ -28,36 +27,34 @@ ASKED = {
     "--budget",
     "--at",
 }
-OF_PLAN = {"--labels-column", "--arm-column", "--score-column", "--seed-column", "--better"}
-OF_RESULTS = {
-    "--without",
-    "--columns",
-    "--where",
-    "--wide",
-    "--better",
-    "--unit",
-    "--predictions",
-    "--next",
-    "--report",
-}
-JOB = {"--slurm", "--local", "--time", "--gpus", "--workers", "--threads", "--device", "--backend", "--logs"}
+OF_PLAN = {"--target-score", "--cost-label", "--cost-run", "--margin"}
+HISTORY = {"--labels-column", "--arm-column", "--score-column", "--seed-column", "--better"}
+OF_RESULTS = {"--without", "--columns", "--where", "--wide", "--better", "--unit", "--predictions", "--next"}
+RUNNER = {"--workers", "--threads", "--device", "--backend"}
+JOB = {*RUNNER, "--slurm", "--local", "--job-minutes", "--gpus", "--logs", "--seeds", "--labels"}
 
 USED: dict[str, set[str]] = {
-    "rank --data x --checkpoint a.safetensors": FILES | ARCHITECTURE,
-    "rank --data x --checkpoint hf:folder": FILES,
-    "rank s.toml": {"--scores", "--against", "--study", "--device"},
-    "scaling n.csv": COLUMNS | ASKED | {"--cost"},
+    "rank x --from a.safetensors": FILES | ARCHITECTURE,
+    "rank x --from hf:folder": FILES,
+    "rank s.toml": {"--scores", "--method", "--study", "--device", "--from"},
+    "scaling n.csv": {"--columns", "--by", "--repeats", "--better", "--cost"} | ASKED,
     "scaling s.toml": {"--by", "--study"} | ASKED,
-    "plan labels.csv": OF_PLAN
-    | {"--stderr-column", "--scratch", "--target-score", "--cost-label", "--cost-run", "--margin", "--classes"},
-    "plan s.toml": {"--target-score", "--cost-label", "--cost-run", "--margin", "--study"},
-    "diagnose --map s.toml": {"--map", "--seed", "--study"},
-    "submit s.toml --slurm 1": JOB | {"--cpus", "--memory", "--partition", "--account", "--sbatch"},
-    "submit s.toml --local 1": JOB,
+    "plan labels.csv": OF_PLAN | {"--columns", "--better", "--without", "--classes"},
+    "plan s.toml": OF_PLAN | {"--study"},
+    "diagnose s.toml --map": {"--seed", "--study"},
+    "show": set(),
+    "show digits": {"--fetch"},
+    "show lenet": {"--widths", "--shape", "--weights", "--input", "--head"},
+    "run s.toml": {*RUNNER, "--seeds", "--labels", "--keep", "--store", "--address", "--retry-failed"}
+    | {"--network-disk", "--join", "--slurm", "--local"},
+    "run s.toml --join": {*RUNNER, "--study", "--runs", "--minutes", "--store", "--address", "--network-disk"},
+    "run s.toml --slurm 1": JOB | {"--cpus", "--memory", "--partition", "--account", "--sbatch", "--join"},
+    "run s.toml --local 1": JOB | {"--join"},
+    "report s.toml --table csv": {"--study"},
     "compare n.csv": {*OF_RESULTS, "--metric", "--margin", "--from"},
-    "compare n.csv --next 2": {*OF_RESULTS, "--metric", "--margin", "--question", "--from"} - {"--report"},
+    "compare n.csv --next 2": {*OF_RESULTS, "--metric", "--margin", "--question", "--from"},
     "compare s.toml": {"--from"},
-    "history add labels.csv": OF_PLAN | {"--task", "--task-column"},
+    "history add labels.csv": HISTORY | {"--task", "--task-column"},
     "history add s.toml": {"--task", "--study"},
 }
 """What a command uses of its options, by how it is called."""
@@ -76,6 +73,8 @@ VALUES = {
     "--labels": "7",
     "--seeds": "7",
     "--source-transforms": "grey",
+    "--columns": "labels=m",
+    "--without": "a",
 }
 
 
@@ -117,24 +116,24 @@ def test_an_option_of_one_value_is_given_once() -> None:
     """Of two values the first would be lost, as in `compare x --steps 50 100`."""
     for arguments in (
         ["compare", "x", "--from", "y", "--steps", "50", "--steps", "100"],
-        ["show", "network", "mlp", "--shape", "1", "--shape=2"],
+        ["show", "mlp", "--shape", "1", "--shape=2"],
     ):
         found = CliRunner().invoke(app, arguments).exception
         assert isinstance(found, SettingsError)
         assert "is given twice and takes one value" in str(found)
 
 
-OVER_N = {"--cost-pretrain": "1", "--cost-run": "1e6", "--target-error": "0.8"}
-OVER_BOTH = {"--cost-pretrain": "1", "--cost-label": "1", "--target-error": "2.1"}
+OVER_N = {"--cost-pretrain": "1", "--cost-run": "1e6", "--target-score": "0.8"}
+OVER_BOTH = {"--cost-pretrain": "1", "--cost-label": "1", "--target-score": "2.1"}
 CHANGES = [
-    *((OVER_N, one) for one in [("--target-error", "0.7"), ("--largest-size", "7e4"), ("--cost-pretrain", "1e3")]),
+    *((OVER_N, one) for one in [("--target-score", "0.7"), ("--largest-size", "7e4"), ("--cost-pretrain", "1e3")]),
     *(
         (OVER_N, one)
         for one in [("--cost-run", "1"), ("--budget", "1.07e6"), ("--loss", "huber"), ("--cost-label", "1")]
     ),
     *((OVER_BOTH, one) for one in [("--largest-size", "1.7e10"), ("--cost-pretrain", "90"), ("--cost-label", "90")]),
-    *((OVER_BOTH, one) for one in [("--cost-run", "1e9"), ("--budget", "1e12"), ("--target-error", "2.3")]),
-    *(({}, one) for one in [("--target-error", "2.1"), ("--largest-size", "1e12"), ("--cost-pretrain", "2")]),
+    *((OVER_BOTH, one) for one in [("--cost-run", "1e9"), ("--budget", "1e12"), ("--target-score", "2.3")]),
+    *(({}, one) for one in [("--target-score", "2.1"), ("--largest-size", "1e12"), ("--cost-pretrain", "2")]),
     *(({}, one) for one in [("--cost-label", "3"), ("--cost-run", "2"), ("--budget", "1e12"), ("--loss", "huber")]),
 ]
 

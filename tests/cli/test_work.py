@@ -37,18 +37,18 @@ def test_a_runner_does_its_share_of_a_study_that_is_planned(
     Path("digits.toml").write_text(STUDY)
     Path("runs").mkdir()
     with Store.open("runs/digits.sqlite") as store:
-        assert call(monkeypatch, "work", "digits.toml") == 2
+        assert call(monkeypatch, "run", "digits.toml", "--join") == 2
         assert capsys.readouterr().err == (
-            "transferscope: the study digits is not planned in runs/digits.sqlite; start it with `transferscope run` "
-            "or `transferscope submit` first, which plan it\n"
+            "transferscope: the study digits is not planned in runs/digits.sqlite; start it with `transferscope run "
+            "STUDY.toml`, with or without --slurm N, which plans it\n"
         )
         plan = plan_study(read_spec(Path("digits.toml")))
         store.plan(plan.study, plan.cells)
-        assert call(monkeypatch, "work", "digits.toml", "--backend", "inline", "--cells", "1", "--quiet") == 0
+        assert call(monkeypatch, "run", "digits.toml", "--join", "--backend", "inline", "--runs", "1", "--quiet") == 0
         assert capsys.readouterr().out == ("this runner: 1 cell done\ndigits: 1 of 3 cells done, 2 to do\n")
-        assert call(monkeypatch, "work", "runs/digits.sqlite", "--workers", "0", "--quiet") == 0
+        assert call(monkeypatch, "run", "runs/digits.sqlite", "--join", "--workers", "0", "--quiet") == 0
         assert capsys.readouterr().out == "this runner: 2 cells done\ndigits: 3 of 3 cells done\n"
         assert store.counts("digits") == StudyCounts(done=3)
-        assert call(monkeypatch, "work", "digits.toml", "--json") == 0
+        assert call(monkeypatch, "run", "digits.toml", "--join", "--json") == 0
         result = json.loads(capsys.readouterr().out)["result"]
         assert (result["done_here"], result["failed_here"], result["cells"]["done"]) == (0, 0, 3)

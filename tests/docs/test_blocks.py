@@ -203,12 +203,12 @@ def test_blocks_are_found_and_told_apart() -> None:
         "```python\nx = 1\n```\n\n<!-- not run: hours -->\n\n"
         "    transferscope run x.toml\n    transferscope status x\n\n"
         "Text.\n\n    no command\n\n"
-        "```\ntransferscope data\n```\n\n```\nanswer\n```\n"
+        "```\ntransferscope show\n```\n\n```\nanswer\n```\n"
     )
     found = [(block.language, block.text, block.not_run) for block in blocks_of(page)]
     assert found == [
         ("python", "x = 1", ""),
         ("sh", "transferscope run x.toml\ntransferscope status x", "hours"),
-        ("sh", "transferscope data", ""),
+        ("sh", "transferscope show", ""),
         ("", "answer", ""),
     ]

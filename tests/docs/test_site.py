@@ -64,7 +64,8 @@ def test_the_page_of_commands_has_every_command_and_option() -> None:
         for path, inner in getattr(command, "commands", {"": command}).items():
             section = page.split(f"## {f'{name} {path}'.strip()}\n")[1].split("\n## ")[0]
             for parameter in (each for each in inner.params if not getattr(each, "hidden", False)):
-                shown = parameter.name.upper() if parameter.param_type_name == "argument" else parameter.opts[0]
+                named = str(parameter.metavar or parameter.name.upper()).strip("[]").replace("|", "\\|")
+                shown = named if parameter.param_type_name == "argument" else parameter.opts[0]
                 assert f"`{shown}" in section
 
 

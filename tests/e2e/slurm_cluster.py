@@ -1,4 +1,4 @@
-"""A study by `transferscope submit --slurm 2` on a SLURM cluster of two nodes, made of this machine by `e2e.machines`.
+"""A study by `transferscope run --slurm 2` on a SLURM cluster of two nodes, made of this machine by `e2e.machines`.
 
 `python tests/e2e/slurm_cluster.py [whole] [cancelled] [requeued] [refused]`, as root, on Linux, with Debian's packages
 slurm-wlm, munge, postgresql and iproute2; without a name, all of them in turn. Every table is compared with that of a
@@ -66,7 +66,7 @@ class Cluster:
 
     def submit(self, *options: str) -> subprocess.CompletedProcess[str]:
         """Submit two runners."""
-        command = [*COMMAND, "submit", str(self.study), "--slurm", "2", *options]
+        command = [*COMMAND, "run", str(self.study), "--slurm", "2", *options]
         found = subprocess.run(self.head.command(command), capture_output=True, text=True)
         print("  " + (found.stdout + found.stderr).strip().replace("\n", "\n  "))
         return found

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 from sqlalchemy import create_engine, text
@@ -88,7 +89,7 @@ def share(place: Place) -> None:
     """`run` on one machine, `work` on the other, until the study is done."""
     study = place.study("share")
     seen: Counter[str] = Counter()
-    with running(place.first, "run", study) as one, running(place.second, "work", study, after=planned(place)) as two:
+    with running(place.first, "run", study) as one, running(place.second, "join", study, after=planned(place)) as two:
         while one.poll() is None or two.poll() is None:
             seen += owners(place.url)
             time.sleep(0.2)
@@ -104,7 +105,9 @@ def folders(place: Place) -> None:
         other = Machine("third", 5, own={study.parent / "own": place.folder / "other"})
         (place.folder / "other").mkdir()
         with other:
-            found = subprocess.run(other.command([*COMMAND, "work", str(study)]), capture_output=True, text=True)
+            found = subprocess.run(
+                other.command([*COMMAND, "run", str(study), "--join"]), capture_output=True, text=True
+            )
     print(f"  exit code {found.returncode}: {found.stderr.strip()}")
     assert found.returncode == 2
     assert "name a folder that all machines see" in found.stderr
@@ -114,7 +117,7 @@ def cable(place: Place) -> None:
     """The second machine loses the network in the middle of a cell, for longer than a lease."""
     study = place.study("cable")
     with running(place.first, "run", study) as one:
-        with running(place.second, "work", study, after=planned(place)) as two:
+        with running(place.second, "join", study, after=planned(place)) as two:
             wait_for("a cell on the second", lambda: owners(place.url)["second"])
             place.second.pull_cable()
             print(f"  cable pulled; running: {dict(owners(place.url))}")
@@ -133,7 +136,7 @@ def clock(place: Place) -> None:
     wrong = {"LD_PRELOAD": FAKETIME, "FAKETIME": "+3600s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     found = subprocess.run(place.second.command(["date", "+%s"]), env={**os.environ, **wrong}, capture_output=True)
     print(f"  the clock of the second is ahead by {int(found.stdout) - time.time():.0f} s")
-    with running(place.first, "run", study), running(place.second, "work", study, after=planned(place), env=wrong):
+    with running(place.first, "run", study), running(place.second, "join", study, after=planned(place), env=wrong):
         wait_for("a cell on the second", lambda: owners(place.url)["second"])
     print(f"  cells begun again: {place.attempts()}")
     assert place.attempts() == 0
@@ -198,7 +201,7 @@ def planned(place: Place) -> Callable[[], bool]:
 @contextmanager
 def running(
     machine: Machine,
-    command: str,
+    role: Literal["run", "join"],
     study: Path,
     *,
     after: Callable[[], bool] | None = None,
@@ -209,7 +212,9 @@ def running(
         wait_for("the plan", after)
     workers = [] if "ray" in study.read_text() else ["--workers=1"]
     log = study.parent / f"{machine.name}.log"
-    process = machine.start([*COMMAND, command, str(study), *workers], log, env=env)
+    process = machine.start(
+        [*COMMAND, "run", str(study), *(["--join"] if role == "join" else []), *workers], log, env=env
+    )
     try:
         yield process
         process.wait()

@@ -376,7 +376,6 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     shutil.copy(material.path("table.csv"), folder / "table.csv")
     commands: dict[str, Any] = {**vars(typer.main.get_command(app))["commands"]}
     commands["theory"] = vars(typer.main.get_command(theory))["commands"]["place"]
-    commands["show"] = vars(commands["show"])["commands"]["network"]
     commands["history"] = vars(commands["history"])["commands"][draw.one(["add", "propose"])]
     commands["papers"] = vars(typer.main.get_command(papers))["commands"]["draw"]
     name = draw.one(sorted(commands))
@@ -398,7 +397,7 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
             arguments += [flag, value] if draw.chance(90) else [flag]
     if name == "demo":
         arguments += ["--out", "/dev/null/x"]  # the last one counts: a whole demo takes minutes
-    if name in ("compare", "decide") and "--steps" not in arguments:  # nobody waits for the usual budget
+    if name == "compare" and "--steps" not in arguments:  # nobody waits for the usual budget
         arguments += ["--steps", "2", "--pretraining-steps", "2", "--runs", "5", "--workers", "0"]
     if name == "papers":
         arguments += ["--workers", "0", "--set", draw.one(_WORDS)]
@@ -426,29 +425,27 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "fine-tune",
     ]
     weights = material.path("network.safetensors")
-    looked = ["--checkpoint", weights, "--data", target, "--network", "mlp", "--widths", "6"]
+    architecture = ["--network", "mlp", "--widths", "6"]
+    looked = [weights, "--data", target, *architecture]
     return {
         "compare": [[target, "--from", source, *quick, "--labels", "6"], [target, "--from", source], [target], []],
-        "decide": [[target, "--from", source, *quick, "--labels", "6"], []],
-        "run": [["study.toml"], ["study.toml", "--workers", "0"], []],
-        "work": [["study.toml", "--cells", "1"], ["study.sqlite", "--workers", "0", "--cells", "1"], []],
-        "submit": [["study.toml", "--slurm", "1"], ["study.toml"], []],
+        "run": [
+            *[["study.toml"], ["study.toml", "--workers", "0"], ["study.toml", "--slurm", "1"], []],
+            *[["study.toml", "--join", "--runs", "1"], ["study.sqlite", "--join", "--workers", "0", "--runs", "1"]],
+        ],
         "status": [["study.toml"], ["study.sqlite"], []],
-        "report": [["study.toml"], ["study.sqlite"], []],
-        "data": [[]],
+        "report": [["study.toml"], ["study.sqlite", "--table", draw.one(["latex", "csv", "parquet"])], []],
         "demo": [[]],
         "theory": [["list"], ["place", "study.toml"], ["place"], []],
         "papers": [["list"], ["draw", *_paper_figure(draw)], ["draw", *_paper_figure(draw)], []],
         "scaling": [[material.path("law.csv")], ["study.toml"], []],
-        "diagnose": [[*looked, "--diagnostics", "weights"], [*looked, "--examples", "9"], ["--map", "study.toml"], []],
-        "rank": [["study.toml"], [*looked, "--labels", "9"], []],
+        "diagnose": [[*looked, "--diagnostics", "weights"], [*looked, "--examples", "9"], ["study.toml", "--map"], []],
+        "rank": [["study.toml"], [target, "--from", weights, *architecture, "--labels", "9"], []],
         "plan": [["study.toml"], [material.path("law.csv")], []],
         "export": [["study.toml", "--out", "net"], ["study.sqlite", "--out", "net", "--method", "scratch"], []],
         "predict": [["net", target, "--out", "predictions.csv"], [weights, target, "--out", "predictions.csv"], []],
-        "show": [["network", "mlp"], ["network", weights], ["network"]],
-        "doctor": [[]],
-        "schema": [[], ["answer"]],
-        "table": [["study.toml"], ["study.sqlite", "--format", draw.one(["latex", "json", "parquet"])], []],
+        "show": [["mlp"], [weights, *architecture], [target], []],
+        "doctor": [[], ["--schema", "answers"]],
         "history": [["add", "study.toml"], ["propose"], ["list"], []],
     }
 
@@ -776,12 +773,11 @@ def weights(draw: Draw, material: Material, folder: Path) -> list[Command]:
     return [
         draw.one(
             [
-                ["rank", "--data", target, "--checkpoint", str(path), "--labels", "9", *network],
+                ["rank", target, "--from", str(path), "--labels", "9", *network],
                 ["predict", str(path), target, "--out", "predictions.csv"],
-                ["diagnose", "--checkpoint", str(path), "--data", target, "--diagnostics", "weights", *network],
+                ["diagnose", str(path), "--data", target, "--diagnostics", "weights", *network],
                 [
                     "diagnose",
-                    "--checkpoint",
                     good,
                     "--against",
                     str(path),
@@ -949,7 +945,7 @@ def store(draw: Draw, material: Material, folder: Path) -> list[Command]:
         ["rank", place],
         ["scaling", place],
         ["theory", "place", place],
-        ["diagnose", "--map", place],
+        ["diagnose", place, "--map"],
         ["export", place, "--out", "net"],
         ["run", "study.toml"],
         ["run", "study.toml", "--retry-failed"],
@@ -1012,12 +1008,12 @@ def scaling_table(draw: Draw, material: Material, folder: Path) -> list[Command]
     command = ["scaling", "table.csv"]
     for _ in range(draw.whole(0, 2)):
         option = draw.one(
-            ["--target-error", "--largest-size", "--budget", "--cost-pretrain", "--cost-label", "--cost-run"]
+            ["--target-score", "--largest-size", "--budget", "--cost-pretrain", "--cost-label", "--cost-run"]
         )
         command += [option, draw.one(["0", "-1", "nan", "inf", "1e300", "5e-324", "0.06", "0.1", "1e-300", "1e6", "x"])]
     if draw.chance(10):
         command += draw.one(
-            [["--by", "n"], ["--stderr", "error"], ["--repeats"], ["--finetune-size", "n"], ["--error", "n"]]
+            [["--by", "n"], ["--repeats"], *(["--columns", one] for one in ("stderr=error", "labels=n", "score=n"))]
         )
     return [command]
 
@@ -1174,9 +1170,9 @@ def card(draw: Draw, material: Material, folder: Path) -> list[Command]:
     table = f"csv:{material.path('table.csv')}?label=label&encoding={path}"
     commands: list[Command] = [
         *[["predict", str(draw.one([path, folder])), target, "--out", "predictions.csv"]] * 6,
-        ["data", "--show", table],
-        ["rank", "--data", target, "--checkpoint", str(path), "--labels", "9", "--network", "mlp", "--widths", "6"],
-        ["show", "network", "mlp", "--widths", "6", "--shape", "6", "--weights", str(path)],
+        ["show", table],
+        ["rank", target, "--from", str(path), "--labels", "9", "--network", "mlp", "--widths", "6"],
+        ["show", "mlp", "--widths", "6", "--shape", "6", "--weights", str(path)],
     ]
     return [draw.one(commands)]
 
@@ -1198,10 +1194,10 @@ def store_of_code(draw: Draw, material: Material, folder: Path) -> list[Command]
             connection.execute("UPDATE cells SET state = 'planned'")
     place = draw.one(["study.sqlite", "study.sqlite", "study.toml"])
     commands: list[Command] = [
-        *(["status", place], ["report", place], ["table", place], ["rank", place]),
-        *(["scaling", place], ["plan", place], ["theory", "place", place], ["diagnose", "--map", place]),
-        *(["export", place, "--out", "net"], ["history", "add", place], ["work", place, "--workers", "0"]),
-        *(["run", "study.toml", "--yes"], ["work", place, "--workers", "0"], ["export", place, "--out", "net"]),
+        *(["status", place], ["report", place], ["report", place, "--table", "csv"], ["rank", place]),
+        *(["scaling", place], ["plan", place], ["theory", "place", place], ["diagnose", place, "--map"]),
+        *(["export", place, "--out", "net"], ["history", "add", place], ["run", place, "--join", "--workers", "0"]),
+        *(["run", "study.toml"], ["run", place, "--join", "--workers", "0"], ["export", place, "--out", "net"]),
     ]
     return [draw.one(commands)]
 
@@ -1249,10 +1245,10 @@ def transformers_folder(draw: Draw, material: Material, folder: Path) -> list[Co
     (folder / "texts.csv").write_text("text,label\n" + "a b,x\nb a,y\n" * 20)
     texts = f"text:{folder}/texts.csv?text=text&label=label"
     commands: list[Command] = [
-        ["show", "network", f"hf:{place}", *draw.one([[], ["--trust-code"]])],
-        ["rank", f"--network=hf:{place}", "--data", texts, "--labels", "4"],
-        ["rank", "--checkpoint", f"hf:{place}", "--data", f"npz:{material.path('target.npz')}", "--labels", "9"],
-        ["data", "--show", f"{texts}&tokenizer={place}"],
+        ["show", f"hf:{place}", *draw.one([[], ["--trust-code"]])],
+        ["rank", texts, "--from", f"hf:{place}", "--labels", "4"],
+        ["rank", f"npz:{material.path('target.npz')}", "--from", f"hf:{place}", "--labels", "9"],
+        ["show", f"{texts}&tokenizer={place}"],
         ["predict", str(place), texts, "--out", "predictions.csv"],
     ]
     return [draw.one(commands)]
@@ -1285,7 +1281,7 @@ def same_names(draw: Draw, material: Material, folder: Path) -> list[Command]:
     source, target = (f"npz:{material.path(name)}" for name in ("source.npz", "target.npz"))
     few = ["--steps", "2", "--pretraining-steps", "2", "--seeds", "1", "--workers", "0", "--no-tuning", "--labels", "9"]
     commands: list[Command] = [
-        ["run", "study.toml", "--yes"],
+        ["run", "study.toml"],
         ["compare", source, target, "--network", "mlp", *few, "--methods", *methods],
         ["plan", "table.csv"],
         ["history", "add", "table.csv"],

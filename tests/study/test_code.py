@@ -152,7 +152,7 @@ def test_a_cell_is_done_with_the_code_that_it_was_planned_with_or_not_at_all(
 
 
 def test_one_arm_is_never_of_two_codes(file: Path) -> None:
-    """`transferscope work`, whose process begins after an edit, fails what is left; the study file redoes all."""
+    """`transferscope run --join`, whose process begins after an edit, fails what is left; the study file redoes all."""
     spec = parse_spec(study(file, "method", seeds=2))
     with Store.open(spec.store) as store:
         plan_into(plan_study(spec, store), store)

@@ -39,7 +39,7 @@ def columns_by_role(
     given: Mapping[str, str | None],
     *,
     optional: Collection[str],
-    option: Callable[[str, str], str] = lambda role, column: f"--{role}-column {column}".rstrip(),
+    option: Callable[[str, str], str] = lambda role, column: f"--columns {role}={column or 'COLUMN'}",
 ) -> tuple[dict[str, str | None], list[str]]:
     """The columns of a table by what they hold, each of one role.
 

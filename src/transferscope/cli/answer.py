@@ -1,5 +1,8 @@
 """How a command shows an analysis: progress while it works, its answer as text, its figures and tables as files."""
 
+import io
+import shutil
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,11 +10,15 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 from rich.progress import Progress
+from rich.table import Table as Grid
+from rich.text import Text as Words
 
 from transferscope.report.blocks import Block, Cell, Figure, Table, Text
 from transferscope.report.save import save_figure, write_table
 
 _SAID_EVERY = 0.1  # of all, in a log
+_GAP = 2
+_ANY = 100_000
 
 
 @contextmanager
@@ -31,25 +38,53 @@ def counted_progress(doing: str, unit: str) -> Iterator[Callable[[int, int], Non
 
 
 def as_text(blocks: Sequence[Block]) -> str:
-    """Paragraphs and tables as a terminal shows them; other blocks are left out."""
-    texts = [
-        block.text if isinstance(block, Text) else _table(block) for block in blocks if isinstance(block, Text | Table)
-    ]
-    return "\n\n".join(texts)
+    """Paragraphs and tables as a terminal of its width shows them, no word broken; other blocks are left out.
+
+    What is no terminal, and says no width in COLUMNS, has lines of any length.
+    """
+    width = shutil.get_terminal_size((_ANY, 0)).columns
+    return "\n\n".join(
+        _wrapped(block.text, width) if isinstance(block, Text) else _table(block, width)
+        for block in blocks
+        if isinstance(block, Text | Table)
+    )
 
 
-def _table(table: Table) -> str:
-    """Columns in line, quieter lines in brackets but for row headings."""
+def _wrapped(text: str, width: int) -> str:
+    lines = (textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
+    return "\n".join("\n".join(parts) for parts in lines)
+
+
+def _table(table: Table, width: int) -> str:
+    """Columns side by side, their cells wrapped at words; where no word fits, a paragraph for each row.
+
+    Quieter lines of a cell are in brackets, but for row headings.
+    """
 
     def in_a_line(cell: Cell) -> str:
         return f"{cell.text} ({cell.detail})" if cell.detail else cell.text
 
+    titles = [column.title for column in table.columns]
     rows = [[row[0].text, *map(in_a_line, row[1:])] for row in table.rows]
-    lines = [[column.title for column in table.columns], *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
-    )
+    columns = [list(column) for column in zip(titles, *rows, strict=True)]
+    least = [max(len(word) for text in column for word in ("", *text.split())) for column in columns]
+    widths = [max(map(len, column)) for column in columns]
+    if sum(least) + _GAP * (len(least) - 1) > width:
+        told = (
+            [row[0], *(f"  {title}: {text}" for title, text in zip(titles[1:], row[1:], strict=True))] for row in rows
+        )
+        return "\n".join(_wrapped(line, width) for lines in told for line in lines)
+    while sum(widths) + _GAP * (len(widths) - 1) > width:
+        widest = max((i for i in range(len(widths)) if widths[i] > least[i]), key=widths.__getitem__)
+        widths[widest] -= 1
+    grid = Grid(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_edge=False, header_style="")
+    for title, fixed in zip(titles, widths, strict=True):
+        grid.add_column(Words(title), width=fixed)
+    for row in rows:
+        grid.add_row(*map(Words, row))
+    shown = io.StringIO()
+    Console(file=shown, width=max(width, sum(widths) + _GAP * len(widths)), color_system=None).print(grid)
+    return "\n".join(line.rstrip() for line in shown.getvalue().splitlines())
 
 
 def write_files(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SCHEMA = "transferscope.answer"
 """What the document calls itself."""
 
-VERSION = 1
+VERSION = 2
 """Of the document. Keys may be added without another number; one that goes, or means something else, takes the next."""
 
 _answers: list[IO[str]] = []
@@ -54,9 +54,7 @@ def _begin(context: typer.Context, wanted: bool) -> bool:
     return wanted
 
 
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print the answer as JSON, and nothing else (docs/json.md).", callback=_begin)
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.", callback=_begin)]
 """The option of every command that answers."""
 
 

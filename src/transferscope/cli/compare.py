@@ -1,7 +1,5 @@
 """`transferscope compare`: write a study file for a target and sources, run it, the cheapest runs first, and report."""
 
-import re
-from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,15 +9,16 @@ import typer
 from transferscope.cli.as_json import AsJson
 from transferscope.cli.complete import DATA, DIAGNOSTICS, METHODS, NETWORKS, among
 from transferscope.cli.options import (
-    BatchNormOption,
-    ClassWeightsOption,
-    EarlyStoppingOption,
+    NETWORK,
+    Better,
+    DeviceOption,
+    HeadOption,
+    InputOption,
     KeepOption,
-    MetricOption,
-    MixUpOption,
-    OptimiserOption,
-    PrecisionOption,
-    TuningOption,
+    WorkersOption,
+    given_values,
+    is_given,
+    refuse_others,
 )
 from transferscope.errors import SettingsError, refuse_unused
 
@@ -34,13 +33,6 @@ class Wide(StrEnum):
     LABELS = "labels"
 
 
-class Better(StrEnum):
-    """Which scores are better."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-
-
 class Question(StrEnum):
     """What is to be settled."""
 
@@ -48,8 +40,12 @@ class Question(StrEnum):
     WHETHER = "whether"
 
 
-_OF_RESULTS = {"without", "columns", "where", "wide", "better", "unit", "predictions", "next_runs", "report"}
+_OF_RESULTS = {"without", "columns", "where", "wide", "better", "unit", "predictions", "next_runs"}
 _OF_BOTH = {"metric", "margin", "out"}
+
+
+_TRAINING = "Training"
+_RESULTS = "Your results"
 
 
 def compare(
@@ -57,134 +53,145 @@ def compare(
     target: Annotated[
         str,
         typer.Argument(
+            metavar="TARGET|STUDY|RESULTS",
             autocompletion=among(DATA),
-            help="The data set of interest, by name (see `transferscope data`); or alone, without --from: a study file "
-            "to run, or results that you have (a table with a row for each run, or a folder of runs).",
+            help="Data, as in usps or npz:PATH; or without --from a study file, or results that you have: a table "
+            "with a row for each run, or a folder of runs.",
         ),
     ],
     rest: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
     source: Annotated[
         list[str] | None,
         typer.Option(
-            "--from",
-            autocompletion=among(DATA),
-            help="What to transfer from: data sets by name, and pretrained networks (hf:FOLDER, timm:NAME, "
-            "torchvision:NAME, package.module:factory, file.py:factory), as in --from glyphs hf:FOLDER.",
+            "--from", metavar="SOURCE ...", autocompletion=among(DATA), help="Data, and networks such as hf:FOLDER."
         ),
     ] = None,
-    labels: Annotated[list[int] | None, typer.Option(help="Numbers of target labels, as in --labels 100 600.")] = None,
+    labels: Annotated[list[int] | None, typer.Option(help="Numbers of target labels, as in 100 600.")] = None,
     methods: Annotated[
-        list[str] | None,
-        typer.Option(
-            autocompletion=among(METHODS),
-            help="Methods, as in --methods fine-tune merlin. [controls and the usual ones]",
-        ),
+        list[str] | None, typer.Option(autocompletion=among(METHODS), help="By name. [controls and the usual ones]")
     ] = None,
     diagnostics: Annotated[
-        list[str] | None,
-        typer.Option(
-            autocompletion=among(DIAGNOSTICS),
-            help="Look into the networks, as in --diagnostics weights class-separation.",
-        ),
+        list[str] | None, typer.Option(autocompletion=among(DIAGNOSTICS), help="Look into the networks, by name.")
     ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(min=1, help="Make every run with so many repetitions. [runs until it is settled, 12 at most]"),
-    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions. [until settled, 12 at most]")] = None,
     until_settled: Annotated[
-        bool, typer.Option("--until-settled", help="Make runs until it is settled, with --seeds at most.")
+        bool, typer.Option("--until-settled", help="Until it is settled, with --seeds at most.")
     ] = False,
-    budget: Annotated[
-        str | None, typer.Option(help="How long it may take, as in 20m, 90s or 2h; what would not fit is not begun.")
-    ] = None,
-    runs: Annotated[int | None, typer.Option(help="Most runs in all, at least 2.")] = None,
-    question: Annotated[
-        Question, typer.Option(help="What is settled: which way is best, or whether a source helps.")
-    ] = (Question.WHICH),
+    minutes: Annotated[float | None, typer.Option(help="Begin no run that would end later. [no limit]")] = None,
+    runs: Annotated[int | None, typer.Option(help="Most runs in all, at least 2. [no limit]")] = None,
+    question: Annotated[Question, typer.Option(help="Which arm, or whether a source helps.")] = Question.WHICH,
     margin: Annotated[float | None, typer.Option(help="Differences of no interest, in points. [1]")] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            help="Training steps of every method. [1500, doubled until scratch is finished; 200 with others' networks]",
-        ),
-    ] = None,
-    pretraining_steps: Annotated[int | None, typer.Option(help="Training steps on the source. [3000]")] = None,
+    metric: Annotated[str | None, typer.Option(help="As in balanced-accuracy. [what suits labels]")] = None,
     network: Annotated[
         str | None,
         typer.Option(
             autocompletion=among(NETWORKS),
-            help="Network. [that of the first pretrained source, or lenet for images, mlp for vectors]",
+            help="The architecture. [that of the first pretrained source; or lenet, mlp]",
+            rich_help_panel=NETWORK,
         ),
     ] = None,
     weights: Annotated[
-        Path | None, typer.Option(help="Weights of the one network after --from: safetensors, or a state dict.")
+        Path | None, typer.Option(help="Weights of the one network after --from.", rich_help_panel=NETWORK)
     ] = None,
-    input: Annotated[
-        str | None, typer.Option(help="How its inputs are read, as in size=64,mean=127,std=128,scale=1. [as it says]")
-    ] = None,
-    head: Annotated[str | None, typer.Option(help="Name of its head, as in classifier.1. [found]")] = None,
-    tuning: TuningOption = True,
-    lr: Annotated[
-        float | None,
-        typer.Option(help="One learning rate for all methods; searched around 0.01, or 0.001 of adamw, if not given."),
-    ] = None,
-    metric: MetricOption = None,
-    batch_norm: BatchNormOption = None,
-    early_stopping: EarlyStoppingOption = None,
-    class_weights: ClassWeightsOption = None,
-    mix_up: MixUpOption = None,
-    optimiser: OptimiserOption = None,
-    precision: PrecisionOption = None,
-    workers: Annotated[int | None, typer.Option(help="Processes. [by machine]")] = None,
+    input: InputOption = None,
+    head: HeadOption = None,
+    workers: WorkersOption = None,
+    device: DeviceOption = None,
     keep: KeepOption = None,
     watch: Annotated[bool, typer.Option("--watch", help="Write the page anew as runs end.")] = False,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="For study file, results and page.")] = Path("runs"),
+    as_json: AsJson = False,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            help="Steps of every method. [1500, doubled until scratch is finished; 200 with others' networks]",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
+    pretraining_steps: Annotated[
+        int | None, typer.Option(help="Steps on the source. [3000]", rich_help_panel=_TRAINING)
+    ] = None,
+    tuning: Annotated[
+        bool,
+        typer.Option(
+            "--tuning/--no-tuning", help="Choose settings by cross-validation on labels.", rich_help_panel=_TRAINING
+        ),
+    ] = True,
+    lr: Annotated[
+        float | None,
+        typer.Option(help="One learning rate. [searched around 0.01, or 0.001 of adamw]", rich_help_panel=_TRAINING),
+    ] = None,
+    batch_norm: Annotated[
+        str | None,
+        typer.Option(
+            help="Statistics in a pretrained network: train, source, target or auto. [auto where all sources are "
+            "networks, else train]",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
+    early_stopping: Annotated[
+        int | None,
+        typer.Option(help="End after so many points without a gain on held-out labels.", rich_help_panel=_TRAINING),
+    ] = None,
+    class_weights: Annotated[
+        str | None, typer.Option(help="Of the loss: none or balanced. [none]", rich_help_panel=_TRAINING)
+    ] = None,
+    mix_up: Annotated[
+        float | None, typer.Option(help="Blend examples, with this alpha. [0]", rich_help_panel=_TRAINING)
+    ] = None,
+    optimiser: Annotated[str | None, typer.Option(help="sgd or adamw. [sgd]", rich_help_panel=_TRAINING)] = None,
+    precision: Annotated[
+        str | None,
+        typer.Option(help="float32, bfloat16, or auto for what the machine has. [float32]", rich_help_panel=_TRAINING),
+    ] = None,
     without: Annotated[
         list[str] | None,
-        typer.Option(help="Of results: arms that need no source, as in --without scratch ridge; none for none."),
+        typer.Option(help="Arms that need no source; none for none.", rich_help_panel=_RESULTS),
     ] = None,
     columns: Annotated[
         list[str] | None,
         typer.Option(
-            help="Of results: which column holds what, as in --columns arm=model seed=fold; there are arm, source, "
-            "seed, labels, cost, state and predictions. [by their usual names]"
+            metavar="ROLE=COLUMN ...",
+            help="Which column of a table holds what: arm, source, seed, labels, cost, state, predictions. [by name]",
+            rich_help_panel=_RESULTS,
         ),
     ] = None,
     where: Annotated[
-        list[str] | None, typer.Option(help="Of results: the rows to keep, as in --where dataset=sst2.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE ...", help="The rows to keep.", rich_help_panel=_RESULTS),
     ] = None,
-    wide: Annotated[Wide | None, typer.Option(help="Of results: what the columns of scores are of.")] = None,
-    better: Annotated[Better | None, typer.Option(help="Of results: which scores are better. [told by name]")] = None,
+    wide: Annotated[Wide | None, typer.Option(help="What columns of scores are of.", rich_help_panel=_RESULTS)] = None,
+    better: Annotated[
+        Better | None, typer.Option(help="Which scores are better. [by name]", rich_help_panel=_RESULTS)
+    ] = None,
     unit: Annotated[
-        str | None, typer.Option(help='Of results: the unit of scores; "share" for shares of 1. [told by size]')
+        str | None,
+        typer.Option(help='Unit of scores; "share" for shares of 1. [by size]', rich_help_panel=_RESULTS),
     ] = None,
     predictions: Annotated[
-        Path | None, typer.Option(help="Of results: folder with what each run gave for every test example.")
+        Path | None,
+        typer.Option(help="Folder with what each run gave for every test example.", rich_help_panel=_RESULTS),
     ] = None,
     next_runs: Annotated[
-        int | None, typer.Option("--next", min=1, help="Of results: print rows of so many runs to make next, as CSV.")
+        int | None,
+        typer.Option("--next", min=1, help="Print so many runs to make next, as CSV.", rich_help_panel=_RESULTS),
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Of results: the HTML file to write. [OUT/NAME.html]")] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
-    as_json: AsJson = False,
 ) -> None:
-    """Compare ways to transfer, and ways that need no source, on a target: which to use, and whether a source helps.
+    """Compare arms, methods with a source and without, on a target: which to use, and whether a source helps.
 
-    The cheapest runs come first, then those that can still change the answer, until it is settled; with --seeds all are
-    made. There is an answer at any time; after Ctrl-C the same command goes on. The study file that it writes can be
-    edited and run again with `transferscope run`.
-
-    Without --from, TARGET is the file or folder of results that somebody has: nothing is run, and the answer is theirs.
+    Runs that can still change the answer are made until it is settled, the cheapest first. After Ctrl-C the same
+    command goes on; so does `transferscope run` with the study file that it writes.
     """
     if not rest and not source and not target.endswith(".toml") and Path(target).exists():  # data need --from
         from transferscope.cli.results import show_results
 
-        _refuse_others(
+        refuse_others(
             context, {*_OF_RESULTS, *_OF_BOTH, "as_json", "question"}, "results are given, and nothing is run"
         )
         if next_runs is None:
-            refuse_unused({"--question": _is_given(context, "question")}, "no runs are asked for with --next")
+            refuse_unused({"--question": is_given(context, "question")}, "no runs are asked for with --next")
         else:
-            refuse_unused({"--json": as_json, "--report": report is not None}, "--next prints runs alone")
+            refuse_unused({"--json": as_json}, "--next prints runs alone")
         show_results(
             target,
             without=without,
@@ -197,8 +204,7 @@ def compare(
             margin=margin,
             question=question.value,
             n_next=next_runs,
-            page=report,
-            folder=out,
+            out=out,
             as_json=as_json,
         )
         return
@@ -209,7 +215,7 @@ def compare(
     if target.endswith(".toml") and not rest and not source:
         from transferscope.cli.execute import run_and_report
 
-        _refuse_others(context, {"as_json"}, f"{target} is a study file, which says what is run")
+        refuse_others(context, {"as_json"}, f"{target} is a study file, which says what is run")
         run_and_report(Path(target), json_of="compare" if as_json else None)
         return
     if rest or not source:
@@ -222,12 +228,11 @@ def compare(
             f"from behind --from, as in: transferscope compare {given[-1]} --from {' '.join(given[:-1]) or 'SOURCE'}"
             f"{no_results}"
         )
-    _refuse_others(
+    refuse_others(
         context,
         {one.name for one in context.command.params} - _OF_RESULTS,
         "results that you have are compared without --from, and are a file or folder that exists",
     )
-    minutes = None if budget is None else minutes_of(budget)
     is_race = seeds is None or until_settled or runs is not None or minutes is not None
     asked = ask(
         target,
@@ -240,7 +245,7 @@ def compare(
         if is_race
         else None,
         network=network,
-        training=_given(
+        training=given_values(
             steps=steps,
             lr=lr,
             batch_norm=batch_norm,
@@ -250,8 +255,8 @@ def compare(
             optimiser=optimiser,
             precision=precision,
         ),
-        pretraining=_given(steps=pretraining_steps),
-        engine=_given(workers=workers, keep=keep),
+        pretraining=given_values(steps=pretraining_steps),
+        engine=given_values(workers=workers, device=device, keep=keep),
         tuning=tuning,
         metric=metric,
         folder=out,
@@ -265,32 +270,6 @@ def compare(
     page = asked.path.with_suffix(".html")
     status = answer(asked, lambda spec: execute(spec, page=page if watch else None), typer.echo)
     report_on(asked.path, status, json_of="compare" if as_json else None)
-
-
-def _refuse_others(context: typer.Context, used: Collection[str | None], why: str) -> None:
-    """Refuse options that were given and are not among those that are used."""
-    options = [one for one in context.command.params if one.param_type_name == "option" and one.name not in used]
-    refuse_unused({one.opts[0]: _is_given(context, str(one.name)) for one in options}, why)
-
-
-def _is_given(context: typer.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
-
-
-def _given(**options: int | float | str | None) -> dict[str, int | float | str]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def decide(context: typer.Context) -> None:
-    """The earlier name of `compare`; it goes with the next version."""
-    assert context.parent is not None
-    assert isinstance(context.parent.command, typer.core.TyperGroup)
-    command = context.parent.command.get_command(context.parent, "compare")
-    assert command is not None
-    typer.echo(f"decide is now: transferscope compare {' '.join(context.args)}", err=True)
-    with command.make_context("compare", list(context.args), parent=context.parent) as inner:
-        command.invoke(inner)
 
 
 def source_of(
@@ -312,11 +291,3 @@ def source_of(
         )
     known = None if input is None else NetworkInput.from_text(input)
     return Pretrained(NetworkSettings(source, head=head, input=known), weights)
-
-
-def minutes_of(text: str) -> float:
-    """A duration such as "20m", "90s" or "2h" in minutes; a SettingsError for any other text."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h)\s*", text)
-    if found is None:
-        raise SettingsError(f"--budget {text!r} is no time; write it as in 90s, 20m or 2h")
-    return float(found[1]) * {"s": 1 / 60, "m": 1.0, "min": 1.0, "h": 60.0}[found[2]]

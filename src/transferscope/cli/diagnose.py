@@ -1,120 +1,115 @@
 """`transferscope diagnose`: why did it transfer? What the diagnostics say about a trained network, or about many."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from transferscope.cli.as_json import AsJson, print_analysis
-from transferscope.cli.complete import DATA, DIAGNOSTICS, NETWORKS, among
+from transferscope.cli.complete import DATA, DIAGNOSTICS, among
+from transferscope.cli.options import (
+    NETWORK,
+    DeviceOption,
+    HeadOption,
+    InputOption,
+    NetworkOption,
+    OutOption,
+    QuietOption,
+    StudyName,
+    TransformsOption,
+    WidthsOption,
+    refuse_others,
+)
 from transferscope.errors import SettingsError, refuse_unused
+
+_OF_MAPS = {"weight_map", "seed", "study", "out", "as_json", "quiet"}
+
+
+class Part(StrEnum):
+    """Which examples are measured on."""
+
+    TRAIN = "target_train"
+    TEST = "target_test"
 
 
 def diagnose(
+    context: typer.Context,
     checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Trained weights: safetensors, or a state dict of torch.")
+        Path,
+        typer.Argument(
+            metavar="NETWORK|STUDY",
+            help="Trained weights: safetensors, or a state dict; with --map a finished study or its store.",
+        ),
+    ],
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="DATA", autocompletion=among(DATA), help="What to measure on, as in usps or npz:PATH."),
     ] = None,
     against: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The weights that training started from.")
     ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(metavar="SPEC", autocompletion=among(DATA), help="Data to measure on, as in usps or npz:PATH."),
-    ] = None,
-    transforms: Annotated[list[str] | None, typer.Option(help="Transformations of the data, as in resize:28.")] = None,
     source: Annotated[
         str | None,
-        typer.Option(metavar="SPEC", autocompletion=among(DATA), help="The source data, to compare two tasks."),
-    ] = None,
-    source_transforms: Annotated[
-        list[str] | None, typer.Option(help="Transformations of the source data. [those of the data]")
-    ] = None,
-    network: Annotated[
-        str, typer.Option(autocompletion=among(NETWORKS), help="The architecture of the weights.")
-    ] = "lenet",
-    widths: Annotated[list[int] | None, typer.Option(help="Its widths, as in --widths 20 50 500. [the usual]")] = None,
-    input: Annotated[
-        str | None, typer.Option(help="How it reads inputs, as in size=64,mean=127,std=128,scale=1. [as it says]")
+        typer.Option("--from", metavar="DATA", autocompletion=among(DATA), help="The source data, to compare tasks."),
     ] = None,
     diagnostics: Annotated[
         list[str] | None,
-        typer.Option(
-            autocompletion=among(DIAGNOSTICS), help="Diagnostics by name. [all that apply and take under 2 minutes]"
-        ),
+        typer.Option(autocompletion=among(DIAGNOSTICS), help="By name. [all that apply and are quick]"),
     ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="DIAGNOSTIC.NAME=VALUE", help="Change a setting, as in --set curvature.k=5."),
+        typer.Option("--set", metavar="NAME.SETTING=VALUE ...", help="Settings of them, as in curvature.k=5."),
     ] = None,
-    examples: Annotated[int, typer.Option(min=1, help="Examples to measure on.")] = 600,
-    part: Annotated[str, typer.Option(help="target_train or target_test.")] = "target_train",
-    labels: Annotated[
-        int | None,
-        typer.Option("--labels", "--n-labels", min=1, help="Labels it was trained on, drawn as in a study. [all]"),
+    transforms: TransformsOption = None,
+    source_transforms: Annotated[
+        list[str] | None,
+        typer.Option(help="Transformations of the source data. [those of the data]", rich_help_panel=NETWORK),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of that subset, and of maps.")] = 0,
+    network: NetworkOption = "lenet",
+    widths: WidthsOption = None,
+    input: InputOption = None,
+    head: HeadOption = None,
     scaling: Annotated[
         str | None,
         typer.Option(
             metavar="own|none|MEAN/STD",
-            help="How inputs are scaled: own: by their own training statistics; none: pixels as 0..1; or numbers in "
-            "that unit, as in 0.1307/0.3081. [what the file says, else own]",
+            help="How inputs are scaled. [as the file says, else own]",
+            rich_help_panel=NETWORK,
         ),
     ] = None,
-    head: Annotated[str, typer.Option(help="Submodule whose input is the features.")] = "head",
-    feature_map: Annotated[
-        bool, typer.Option("--feature-map", help="With --out: a t-SNE map of the examples by their features.")
-    ] = False,
-    weight_map: Annotated[
-        str | None, typer.Option("--map", metavar="STUDY.toml", help="A t-SNE map of the networks of a finished study.")
-    ] = None,
-    study: Annotated[str | None, typer.Option(help="With --map: which study, when a store holds several.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto",
-    out: Annotated[Path | None, typer.Option(help="Folder for CSV, npz, SVG and PDF. [--map: diagnosis]")] = None,
+    examples: Annotated[int, typer.Option(min=1, help="Examples to measure on.")] = 600,
+    part: Annotated[Part, typer.Option(help="Which examples.")] = Part.TRAIN,
+    labels: Annotated[int | None, typer.Option(min=1, help="Labels it was trained on. [all]")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of that subset, and of maps.")] = 0,
+    feature_map: Annotated[bool, typer.Option("--feature-map", help="With --out: a t-SNE map of features.")] = False,
+    weight_map: Annotated[bool, typer.Option("--map", help="A t-SNE map of the networks of a study.")] = False,
+    study: StudyName = None,
+    device: DeviceOption = None,
+    out: OutOption = None,
+    quiet: QuietOption = False,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Say what a trained network looks like, beside where it started, and what that implies for the transfer.
 
-    Without --diagnostics it measures what applies and is quick; --against and --source make more apply.
+    Without --diagnostics it measures what applies and is quick; --against and --from make more apply.
     """
-    if weight_map is not None:
-        of_files = {
-            "--checkpoint": checkpoint,
-            "--data": data,
-            "--transforms": transforms,
-            "--against": against,
-            "--source": source,
-            "--source-transforms": source_transforms,
-            "--network": None if network == "lenet" else network,
-            "--widths": widths,
-            "--input": input,
-            "--diagnostics": diagnostics,
-            "--set": change,
-            "--examples": None if examples == 600 else examples,
-            "--part": None if part == "target_train" else part,
-            "--labels": labels,
-            "--scaling": scaling,
-            "--head": None if head == "head" else head,
-            "--feature-map": feature_map or None,
-            "--device": None if device == "auto" else device,
-        }
-        given = {name: value is not None for name, value in of_files.items()}
-        refuse_unused(given, "--map takes the networks and the data from the study, and measures nothing else")
-        _map(weight_map, out or Path("diagnosis"), study=study, seed=seed, as_json=as_json, quiet=quiet)
+    if weight_map:
+        refuse_others(
+            context, _OF_MAPS, "--map takes the networks and the data from the study, and measures nothing else"
+        )
+        _map(str(checkpoint), out or Path("diagnosis"), study=study, seed=seed, as_json=as_json, quiet=quiet)
         return
-    refuse_unused({"--study": study is not None}, "files were given; only --map reads a study")
+    refuse_unused({"--study": study is not None}, "a network was given; only --map reads a study")
     if source is None:
-        refuse_unused({"--source-transforms": source_transforms is not None}, "there is no --source to transform")
-    if checkpoint is None or data is None:
+        refuse_unused({"--source-transforms": source_transforms is not None}, "there is no --from to transform")
+    if data is None:
         raise SettingsError(
-            "diagnose needs a network and data; give them as in `transferscope diagnose --checkpoint net.safetensors "
-            "--data usps`, or a finished study as in `transferscope diagnose --map usps.toml`"
+            "diagnose needs data to measure on; give them as in `transferscope diagnose net.safetensors --data usps`, "
+            "or a finished study as in `transferscope diagnose usps.toml --map`"
         )
     if feature_map and out is None:
         raise SettingsError("--feature-map draws a figure and there is no folder for it; give one with --out")
-    if part not in ("target_train", "target_test"):
-        raise SettingsError(f"--part {part} is unknown; expected target_train or target_test")
     # the command line starts faster without what a mistake, or another command, does not need
     from transferscope.analyses.diagnose.subject import FileQuestion
     from transferscope.cli.diagnose_answer import answer
@@ -136,9 +131,9 @@ def diagnose(
         labels=labels,
         seed=seed,
         examples=examples,
-        part="target_test" if part == "target_test" else "target_train",
-        head=head,
-        device=device,
+        part=part.value,
+        head=head or "head",
+        device=device or "auto",
         scaling=scaling,
     )
     try:

@@ -1,4 +1,4 @@
-"""What `transferscope diagnose --checkpoint` shows as it measures: files, progress, each diagnostic."""
+"""What `transferscope diagnose` shows of a network as it measures: files, progress, each diagnostic."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence

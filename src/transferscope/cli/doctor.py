@@ -1,5 +1,6 @@
 """`transferscope doctor`: what this machine has, and what is missing of what transferscope can use."""
 
+import json
 import os
 import platform
 import re
@@ -7,14 +8,15 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import typer
 
 from transferscope.cli.as_json import AsJson, print_json
-from transferscope.errors import TransferscopeError
+from transferscope.errors import TransferscopeError, refuse_unused
 
 _OWN = "transferscope"
 _FOR_DEVELOPERS = {"dev", "docs", "bench", "examples"}
@@ -31,11 +33,33 @@ class Finding:
     state: Literal["ok", "absent", "wrong"] = "ok"
 
 
-def doctor(as_json: AsJson = False) -> None:
+class Described(StrEnum):
+    """What there is a JSON Schema of."""
+
+    STUDY = "study"
+    ANSWERS = "answers"
+
+
+def doctor(
+    schema: Annotated[
+        Described | None,
+        typer.Option(help="Print the JSON Schema of a study file, or of what --json prints."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Versions, processors, GPUs, memory, folders and extras, with the line that installs what is missing.
 
-    The exit code is 1 where something keeps transferscope from working.
+    The exit code is 1 where something keeps transferscope from working. With --schema study an editor completes and
+    checks study files.
     """
+    if schema is not None:
+        refuse_unused({"--json": as_json}, "--schema prints JSON in any case")
+        if schema is Described.ANSWERS:
+            from transferscope.cli.as_json import answer_schema as schema_of
+        else:
+            from transferscope.study.schema import study_schema as schema_of
+        typer.echo(json.dumps(schema_of(), indent=2, ensure_ascii=False))
+        return
     findings = [*_versions(), *_devices(), *_folders(), *_extras()]
     wrong = sum(finding.state == "wrong" for finding in findings)
     if as_json:

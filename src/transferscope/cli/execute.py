@@ -1,7 +1,7 @@
 """Doing a study for a person at a terminal: progress, the answer so far, a clean end, and the report."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,8 @@ from transferscope.cli.answer_so_far import AnswerSoFar, so_far
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
-from transferscope.cli.status import status_facts, summary, understood
-from transferscope.errors import TransferscopeError
+from transferscope.cli.status import failures, status_facts, summary, understood
+from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.models import input_of
 from transferscope.store import Store
 from transferscope.study.inputs import inputs_of
@@ -75,7 +75,22 @@ def _said(store: Store, study: str) -> str:
         return ""
 
 
-def with_options(engine: EngineSettings, given: Mapping[str, int | str | None]) -> EngineSettings:
+def with_numbers(spec: AnySpec, seeds: int | None, labels: Sequence[int] | None) -> AnySpec:
+    """A study with so many seeds, and these numbers of labels, in place of its own; None for its own.
+
+    Raises:
+        SettingsError: One cannot be, or the study has numbers of labels in tables of its own.
+    """
+    if seeds is not None:
+        spec = replace(spec, seeds=tuple(range(seeds)))
+    if not labels:
+        return spec
+    if not isinstance(spec, StudySpec):
+        raise SettingsError(f"{spec.name} runs commands, whose numbers of labels are in its [arms]; leave --labels out")
+    return replace(spec, target=replace(spec.target, labels=tuple(labels)))
+
+
+def with_options(engine: EngineSettings, given: Mapping[str, int | float | str | None]) -> EngineSettings:
     """The settings with the options of the command line in place of those of the study file.
 
     Args:
@@ -146,7 +161,7 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
 
     page = study.with_suffix(".html")
     if json_of is None:
-        typer.echo(f"{summary(status)}\n")
+        typer.echo("\n".join([summary(status), *failures(status.failed), ""]))
         report(str(study), out=page)
         for line in left_out_in_words(study):
             typer.echo(line)

@@ -7,6 +7,7 @@ import typer
 
 from transferscope.cli.as_json import AsJson, print_json
 from transferscope.cli.complete import DATA, METHODS, among
+from transferscope.cli.options import StudyName, file_in
 
 if TYPE_CHECKING:
     from transferscope.study.export import Choice
@@ -16,15 +17,17 @@ if TYPE_CHECKING:
 
 def export(
     place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file or a store.")],
-    out: Annotated[Path, typer.Option(help="The folder to write; made if it is not there.")],
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; made if it is not there.")],
     method: Annotated[
         str | None,
         typer.Option(autocompletion=among(METHODS), help="The method's name. [the recommended arm]"),
     ] = None,
-    source: Annotated[str | None, typer.Option(help="What was transferred. [the recommended arm]")] = None,
+    source: Annotated[
+        str | None, typer.Option("--from", help="What to transfer from. [that of the recommended arm]")
+    ] = None,
     labels: Annotated[int | None, typer.Option(min=1, help="Number of labels. [the most that are settled]")] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="The seed of the run. [the lowest]")] = None,
-    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
+    study: StudyName = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the network of a finished run to a folder, for `transferscope predict` and `load_model` in Python.
@@ -95,7 +98,10 @@ def predict(
             autocompletion=among(DATA), help="A folder of images, one image, npz:PATH, csv:PATH, or other data by name."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The table to write: csv with a row for each input.")],
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER|FILE.csv", help="The table to write, with a row for each input."),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Predict for new inputs, which need no labels: a class or labels with the probability of each, or numbers."""
@@ -123,7 +129,7 @@ def predict(
         else:
             table["prediction"] = names[outputs.argmax(axis=1)]
         table |= {f"p_{name}": likely[:, i] for i, name in enumerate(model.card.classes)}
-    out.parent.mkdir(parents=True, exist_ok=True)
+    out = file_in(out, "predictions.csv")
     write_table(pd.DataFrame(table), out)
     card, n = model.card, len(found.names)
     if as_json:

@@ -47,7 +47,7 @@ def left_out_in_words(study: Path) -> Iterator[str]:
         yield line
     names = listed(list(dict.fromkeys(method for method, _ in arms)))
     by_name = "" if state.end == "time" else f", or --methods with {names} by name,"
-    yield f"a longer --budget{by_name} makes these runs, and none again that is done"
+    yield f"more --minutes{by_name} make these runs, and none again that is done"
 
 
 def _kinds(tables: object) -> dict[str, str]:

@@ -12,15 +12,15 @@ import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Collection, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Annotated, Any, NoReturn
 
 import typer
 from platformdirs import user_log_path
+from typer.main import get_command
 
 from transferscope.cli import (
     compare,
-    data,
     demo,
     diagnose,
     doctor,
@@ -31,37 +31,11 @@ from transferscope.cli import (
     report,
     run,
     scaling,
-    schema,
     show,
     status,
-    submit,
-    table,
-    work,
 )
-from transferscope.cli.plugins import TRUST_CODE, CommandsWithPlugins
+from transferscope.cli.plugins import TRUST_CODE, Command, CommandsWithPlugins, one_option_per_value
 from transferscope.errors import TransferscopeError
-
-LIST_OPTIONS = (
-    "--labels",
-    "--from",
-    "--methods",
-    "--fetch",
-    "--by",
-    "--transforms",
-    "--source-transforms",
-    "--widths",
-    "--diagnostics",
-    "--scores",
-    "--without",
-    "--columns",
-    "--where",
-)
-"""Options that take several values, as in --labels 100 600."""
-
-_OPTIONS_OF_NAMES = ("--methods", "--diagnostics", "--scores", "--fetch")
-"""Those of names, which hold no comma and may be given with commas between them."""
-
-_LIST_OPTIONS_OF_RANK = (*LIST_OPTIONS, "--checkpoint")
 
 _LONGEST_PATH = 200
 _LONGEST_WORD = 400
@@ -74,26 +48,51 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich would take "[all]" for markup and leave it out
 )
-app.command()(compare.compare)
-app.command(hidden=True, context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(compare.decide)
-app.command()(run.run)
-app.command()(work.work)
-app.command()(submit.submit)
-app.command()(status.status)
-app.command()(report.report)
-app.command()(table.table)
-app.command()(data.data)
-app.add_typer(show.app, name="show")
-app.command()(demo.demo)
-app.command()(scaling.scaling)
-app.command()(plan.plan)
-app.add_typer(history.app, name="history")
-app.command()(diagnose.diagnose)
-app.command()(rank.rank)
-app.command()(export.export)
-app.command()(export.predict)
-app.command()(doctor.doctor)
-app.command()(schema.schema)
+_ASK, _RUN, _USE, _LOOK = "Ask", "Run studies", "Use a network", "Look"
+_EXAMPLES: dict[str, dict[Callable[..., None], str]] = {
+    _ASK: {
+        compare.compare: """transferscope compare digits --from glyphs mnist --labels 50 200
+transferscope compare npz:mine.npz --from hf:models/vit --labels 200 --minutes 20
+transferscope compare results.csv --without scratch tfidf""",
+        rank.rank: """transferscope rank usps --from a.safetensors b.safetensors --labels 100
+transferscope rank folder:photos --from timm:resnet18.a1_in1k hf:models/vit
+transferscope rank usps.toml""",
+        plan.plan: """transferscope plan usps.toml --target-score 95
+transferscope plan scores.csv --columns labels=n arm=model --cost-label 0.1""",
+        scaling.scaling: """transferscope scaling errors.csv --columns score=loss pretrain=n labels=m
+transferscope scaling usps.toml --target-score 0.05 --cost-pretrain 0.01""",
+        diagnose.diagnose: """transferscope diagnose net.safetensors --data usps --against start.safetensors
+transferscope diagnose net.pt --data usps --from mnist --diagnostics curvature
+transferscope diagnose usps.toml --map --out maps""",
+    },
+    _RUN: {
+        run.run: """transferscope run usps.toml --seeds 5 --labels 100 600
+transferscope run usps.toml --join --minutes 60
+transferscope run usps.toml --slurm 8 --gpus 1""",
+        status.status: "transferscope status usps.toml",
+        report.report: """transferscope report usps.toml --out results
+transferscope report usps.toml --table latex > table.tex""",
+        demo.demo: "transferscope demo --out demo-out",
+    },
+    _USE: {
+        export.export: "transferscope export usps.toml --out net --method fine-tune --from mnist",
+        export.predict: "transferscope predict net photos/ --out predictions.csv",
+    },
+    _LOOK: {
+        show.show: """transferscope show
+transferscope show mnist --fetch
+transferscope show csv:houses.csv?label=price
+transferscope show hf:models/vit --weights tuned.safetensors""",
+        doctor.doctor: """transferscope doctor
+transferscope doctor --schema study > study.schema.json""",
+    },
+}
+"""Commands by the group that the help shows them in, with examples."""
+
+for _group, _commands in _EXAMPLES.items():
+    for _command, _examples in _commands.items():
+        app.command(cls=Command, rich_help_panel=_group, epilog=_examples)(_command)
+app.add_typer(history.app, name="history", rich_help_panel=_ASK)
 
 
 class _ToStandardError(logging.Handler):
@@ -117,28 +116,6 @@ def show_log(*, verbose: bool) -> None:
     log.setLevel(logging.INFO if verbose else logging.NOTSET)
 
 
-def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:
-    """Repeat an option before each of its values: `--labels 100 600` becomes `--labels 100 --labels 600`.
-
-    So does `--methods scratch,fine-tune`. Numbers are not parted at commas, since 1,000 is one of them.
-    Values are all words up to the next that begins with "-".
-    """
-    spread: list[str] = []
-    current: str | None = None
-    for argument in arguments:
-        if argument.startswith("-"):
-            current = argument if argument in options else None
-            if current is None:
-                spread.append(argument)
-        elif current is not None:
-            names = argument.split(",") if current in _OPTIONS_OF_NAMES else []
-            values = [name for name in names if name] or [argument]
-            spread += [word for value in values for word in (current, value)]
-        else:
-            spread.append(argument)
-    return spread
-
-
 def complete_several_values(environment: MutableMapping[str, str]) -> None:
     """Let the shell complete every value of an option that takes several, and not the first alone.
 
@@ -153,7 +130,9 @@ def complete_several_values(environment: MutableMapping[str, str]) -> None:
     except (ValueError, KeyError):  # a quote that is still open
         return
     words, incomplete = typed[1:at], typed[at] if at < len(typed) else ""
-    lists = _LIST_OPTIONS_OF_RANK if "rank" in words[:1] else LIST_OPTIONS
+    commands = get_command(app)
+    assert isinstance(commands, CommandsWithPlugins)
+    lists = commands.several_valued(words)
     last = next((word for word in reversed(words) if word.startswith("-")), "")
     if last not in lists or incomplete.startswith("-"):
         return
@@ -207,8 +186,11 @@ def main() -> None:
     if "_TRANSFERSCOPE_COMPLETE" in os.environ:
         complete_several_values(os.environ)
     try:
-        lists = _LIST_OPTIONS_OF_RANK if "rank" in arguments[:1] else LIST_OPTIONS
-        code = app(one_option_per_value(arguments, lists), prog_name="transferscope", standalone_mode=False)
+        code = app(
+            arguments,
+            prog_name="transferscope",
+            standalone_mode=False,
+        )
     except TransferscopeError as error:
         _refuse(str(error))
     except OSError as error:

@@ -1,36 +1,47 @@
 """`transferscope plan`: how many labels it takes, with transfer and without."""
 
-from pathlib import Path
-from typing import Annotated, cast
+from dataclasses import fields
+from typing import Annotated
 
 import typer
 
 from transferscope.cli.as_json import AsJson, print_analysis
+from transferscope.cli.options import (
+    BetterOption,
+    CostLabelOption,
+    CostRunOption,
+    OutOption,
+    StudyName,
+    TargetScoreOption,
+    file_in,
+    named_columns,
+)
 
 
 def plan(
     place: Annotated[
         str, typer.Argument(metavar="STUDY.toml|STORE|TABLE", help="A study, or a CSV, TSV or JSON table.")
     ],
-    target_score: Annotated[float | None, typer.Option(help="The score that is wanted, in its unit.")] = None,
-    cost_label: Annotated[float | None, typer.Option(help="Cost of a labelled target example.")] = None,
-    cost_run: Annotated[float | None, typer.Option(help="Cost of a run of training.")] = None,
-    margin: Annotated[float, typer.Option(help="How far transfer must be ahead to count, in points.")] = 0.0,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=COLUMN ...",
+            help="Which column of a table holds what: score, labels, arm, seed, stderr. [by name]",
+        ),
+    ] = None,
+    better: BetterOption = None,
+    without: Annotated[
+        str | None, typer.Option(metavar="ARM", help="The arm of a table that needs no source: from scratch.")
+    ] = None,
     classes: Annotated[
-        int | None, typer.Option(help="Of a table: how many classes are told apart, so that curves start at chance.")
+        int | None, typer.Option(help="How many classes a table tells apart, so that curves start at chance.")
     ] = None,
-    labels_column: Annotated[str | None, typer.Option(help="Column of a table: numbers of labels.")] = None,
-    arm_column: Annotated[str | None, typer.Option(help="Column: from scratch, or which way of transfer.")] = None,
-    score_column: Annotated[str | None, typer.Option(help="Column: scores.")] = None,
-    seed_column: Annotated[str | None, typer.Option(help="Column: seeds; equal ones share their labels.")] = None,
-    stderr_column: Annotated[str | None, typer.Option(help="Column: standard errors of scores.")] = None,
-    scratch: Annotated[str | None, typer.Option(help="The arm of a table that trains from scratch.")] = None,
-    better: Annotated[
-        str | None,
-        typer.Option(metavar="lower|higher", help="Which scores are better; told by name and trend without."),
-    ] = None,
-    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
+    target_score: TargetScoreOption = None,
+    cost_label: CostLabelOption = None,
+    cost_run: CostRunOption = None,
+    margin: Annotated[float, typer.Option(help="Differences of no interest, in points.")] = 0.0,
+    study: StudyName = None,
+    out: OutOption = None,
     as_json: AsJson = False,
 ) -> None:
     """How many labels it takes: where training from scratch catches up with transfer, and what labels buy.
@@ -41,20 +52,19 @@ def plan(
     from transferscope.analyses.plan import LabelColumns, PlanQuestion
     from transferscope.analyses.plan import plan as make_plan
     from transferscope.analyses.plan.words import notes
-    from transferscope.analyses.scaling.measurements import Better
     from transferscope.cli.answer import as_text
     from transferscope.report.blocks import Text
     from transferscope.report.save import file_name
 
-    columns = LabelColumns(
-        labels_column, arm_column, score_column, seed_column, stderr_column, scratch, cast(Better | None, better)
-    )
+    named = named_columns(columns, [one.name for one in fields(LabelColumns) if one.name not in ("scratch", "better")])
+    read = LabelColumns(**named, scratch=without, better=None if better is None else better.value)
     question = PlanQuestion(target_score, cost_label, cost_run, margin, classes)
-    result = make_plan(place, question, columns=columns, study=study)
+    result = make_plan(place, question, columns=read, study=study)
+    name = f"{file_name(result.name)}-plan.html"
     if as_json:  # only --out writes a page
-        print_analysis("plan", result, [] if out is None else [result.report(out).html])
+        print_analysis("plan", result, [] if out is None else [result.report(file_in(out, name)).html])
         return
     typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
     for note in notes(result.plan):
         typer.echo(f"note: {note}")
-    typer.echo(f"\nReport: {result.report(out or Path(f'{file_name(result.name)}-plan.html')).html}")
+    typer.echo(f"\nReport: {result.report(file_in(out, name)).html}")

@@ -1,15 +1,19 @@
-"""Commands that other packages add to `transferscope`, by entry points of the group "transferscope.commands".
+"""How commands are found and how their help looks: own ones, earlier names, and those that other packages add.
 
-Such an entry point leads to a `typer.Typer`. It is loaded when its command is called, or when all commands are listed.
+A package adds a command by an entry point of the group "transferscope.commands", which leads to a `typer.Typer`. It is
+loaded when its command is called, or when all commands are listed.
 """
 
+import re
+import shlex
 import sys
-from collections.abc import Iterable, Sequence
+import textwrap
+from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from transferscope import consent
@@ -17,6 +21,92 @@ from transferscope.errors import SettingsError
 
 GROUP = "transferscope.commands"
 TRUST_CODE = "--trust-code"
+
+RENAMED = {
+    "decide": "compare {words}",
+    "work": "run {words} --join",
+    "submit": "run {words}",
+    "table": "report {study} --table csv",
+    "data": "show {words}",
+    "schema": "doctor --schema study",
+}
+"""What earlier commands are now, with what was typed behind them, or the first word of it."""
+
+_OPTIONS_OF_NAMES = ("--methods", "--diagnostics", "--scores")
+"""Options of names, which hold no comma and may be given with commas between them."""
+
+SCREEN = 45
+"""Lines that the help of a command may have; longer, groups of options are shown by their names alone."""
+
+_TYPE = re.compile(
+    r"<(?:str|path|(int|float)(?: range)?|list\[(?:(int|float)|\w+)\])>|TEXT|PATH|(INTEGER|FLOAT)(?: RANGE)?"
+)
+"""What versions of typer write for a type: text, or a number in one of the groups."""
+
+_FURTHER = "Further commands"
+_OPTIONS = "Options"
+_ALL = "--help-all"
+
+
+class Command(TyperCommand):
+    """A command whose help fits a screen: its options by group (`rich_help_panel`), and examples (`epilog`) last."""
+
+    _by_name: frozenset[str] = frozenset()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read what was typed, or show the whole help; see `click.Command.parse_args`."""
+        if _ALL in args:
+            typer.echo(super().get_help(ctx))
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def get_help(self, ctx: Any) -> str:
+        """The help, on one screen."""
+        waiting = [group for group in self._groups(ctx) if group != _OPTIONS]
+        text = super().get_help(ctx)
+        while waiting and text.count("\n") >= SCREEN:
+            self._by_name |= {waiting.pop()}
+            text = super().get_help(ctx)
+        self._by_name = frozenset()
+        return text
+
+    def _groups(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        found: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx) if one.param_type_name == "option" else None
+            if record is not None:
+                group = getattr(one, "rich_help_panel", None) or _OPTIONS
+                found.setdefault(group, []).append((_short(record[0]), record[1]))
+        return found
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments, and options by group."""
+        given = [one.get_help_record(ctx) for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        arguments = [(_short(record[0]), record[1]) for record in given if record is not None]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        groups = self._groups(ctx)
+        for group, records in groups.items():
+            if group not in self._by_name:
+                with formatter.section(group):
+                    formatter.write_dl(records)
+        if not self._by_name:
+            return
+        with formatter.section(f"Further options, which {_ALL} explains"):
+            widest = max(map(len, self._by_name))
+            for group in [group for group in groups if group in self._by_name]:
+                names = re.findall(r"--[\w-]+", " ".join(name for name, _ in groups[group]))
+                lines = textwrap.wrap(" ".join(names), formatter.width - widest - 6, break_on_hyphens=False)
+                for i, line in enumerate(lines):
+                    formatter.write(f"  {'' if i else group:<{widest}}  {line}\n")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Examples, a line each."""
+        if self.epilog:
+            with formatter.section("Examples"):
+                for line in self.epilog.splitlines():
+                    formatter.write(f"  {line}\n")
 
 
 class CommandsWithPlugins(TyperGroup):
@@ -31,7 +121,7 @@ class CommandsWithPlugins(TyperGroup):
         words = list(sys.argv[1:] if args is None else args)
         typed = [word for word in words if word != TRUST_CODE]
         with consent.typed(typed, trust_code=len(typed) < len(words)):
-            return super().main(typed, *further, **options)
+            return super().main(one_option_per_value(typed, self.several_valued(typed)), *further, **options)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names, in the order of the help."""
@@ -39,13 +129,36 @@ class CommandsWithPlugins(TyperGroup):
         return [*own, *(name for name in sorted(_offered()) if name not in own)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """The commands with their first sentence, whole rather than cut to one line."""
-        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.get_short_help_str(limit=1000)) for name, command in found.items()])
+        """The commands by group, with their first sentence, whole rather than cut to one line."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            group = getattr(command, "rich_help_panel", None)
+            groups.setdefault(group if isinstance(group, str) else _FURTHER, []).append(
+                (name, command.get_short_help_str(limit=1000))
+            )
+        for group, records in groups.items():
+            with formatter.section(group):
+                formatter.write_dl(records)
+
+    def several_valued(self, words: Sequence[str]) -> set[str]:
+        """The options of the command that was called which take several values, as in --labels 100 600."""
+        command, context = self, typer.Context(self)
+        for word in words:
+            if hasattr(command, "get_command") and (below := command.get_command(context, word)) is not None:
+                command = below
+            elif not word.startswith("-"):
+                break
+        params = getattr(command, "params", ())
+        return {option for one in params if getattr(one, "multiple", False) for option in one.opts}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that was called, if no option of one value is given twice, the first of which would be lost."""
+        if args and args[0] in RENAMED and args[0] not in _offered():
+            words = args[1:]
+            study = [word for word in words[:1] if not word.startswith("-")]
+            new = RENAMED[args[0]].format(words=shlex.join(words), study=shlex.join(study) or "STUDY.toml")
+            raise SettingsError(f"`{args[0]}` is now: transferscope {' '.join(new.split())}")
         name, command, rest = super().resolve_command(ctx, args)
         called: Any = command
         words = list(rest)
@@ -66,6 +179,34 @@ class CommandsWithPlugins(TyperGroup):
         command = get_command(found)
         command.name = cmd_name
         return command
+
+
+def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> list[str]:
+    """Repeat an option before each of its values: `--labels 100 600` becomes `--labels 100 --labels 600`.
+
+    So does `--methods scratch,fine-tune`. Numbers are not parted at commas, since 1,000 is one of them.
+    Values are all words up to the next that begins with "-".
+    """
+    spread: list[str] = []
+    current: str | None = None
+    for argument in arguments:
+        if argument.startswith("-"):
+            current = argument if argument in options else None
+            if current is None:
+                spread.append(argument)
+        elif current is not None:
+            names = argument.split(",") if current in _OPTIONS_OF_NAMES else []
+            values = [name for name in names if name] or [argument]
+            spread += [word for value in values for word in (current, value)]
+        else:
+            spread.append(argument)
+    return spread
+
+
+def _short(name: str) -> str:
+    """An argument or option with N for a number, and no type where that is text."""
+    found = _TYPE.sub(lambda kind: "N" if any(kind.groups()) else "TEXT", name)
+    return found if name.startswith("-") else found.removesuffix(" TEXT")
 
 
 def _refuse_repeats(parameters: Iterable[Any], words: Sequence[str]) -> None:

@@ -44,6 +44,21 @@ def study_view(name: str, *, quiet: bool) -> Iterator[View]:
         progress.stop()
 
 
+class _Failures:
+    """The first failure of each reason; the end of a run groups them all."""
+
+    def __init__(self) -> None:
+        self._met: set[str] = set()
+
+    def line(self, event: CellFailed) -> str:
+        """What to say of it; empty for a reason that was said."""
+        message = event.failure.message
+        if message in self._met:
+            return ""
+        self._met.add(message)
+        return f"{cell_words(event.cell.role, event.cell.labels)} failed: {message}"
+
+
 class Lines:
     """A line now and then, for logs; failures only where it is quiet."""
 
@@ -51,15 +66,13 @@ class Lines:
         self._name = name
         self._quiet = quiet
         self._due = 0.0
+        self._failures = _Failures()
 
     def __call__(self, event: Event) -> None:
         """See `View`."""
         if isinstance(event, CellFailed):
-            print(
-                f"{cell_words(event.cell.role, event.cell.labels)} failed: {event.failure.message}",
-                file=sys.stderr,
-                flush=True,
-            )
+            if line := self._failures.line(event):
+                print(line, file=sys.stderr, flush=True)
             return
         over = event.done + event.failed == event.total
         if self._quiet or (time.monotonic() < self._due and not over):
@@ -79,12 +92,13 @@ class Bar:
     def __init__(self, progress: Progress, name: str) -> None:
         self._progress = progress
         self._task = progress.add_task(escape(name), total=None, words="")
+        self._failures = _Failures()
 
     def __call__(self, event: Event) -> None:
         """See `View`."""
         if isinstance(event, CellFailed):
-            line = f"{cell_words(event.cell.role, event.cell.labels)} failed: {event.failure.message}"
-            self._progress.console.print(line, markup=False, highlight=False)
+            if line := self._failures.line(event):
+                self.say(line)
             return
         self._progress.start()  # not before: until then there may be a question
         settled = event.done + event.failed

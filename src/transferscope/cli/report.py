@@ -1,13 +1,15 @@
-"""`transferscope report`: from a study to a page."""
+"""`transferscope report`: from a study to a page, or to the table of a paper, a spreadsheet or another program."""
 
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from transferscope.cli.as_json import AsJson, print_json
-from transferscope.errors import StoreError, unknown_name
+from transferscope.cli.as_json import AsJson, print_analysis
+from transferscope.cli.options import OutOption, StudyName, file_in
+from transferscope.errors import SettingsError, StoreError, refuse_unused
 
 if TYPE_CHECKING:
     from transferscope.report.page import ReportFiles
@@ -17,39 +19,83 @@ WATCH_SECONDS = 5
 """Seconds between two looks at the store of a study that runs, and between two readings of its page by a browser."""
 
 
+class Format(StrEnum):
+    """How a table is written, and the ending of its file."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    LATEX = "latex"
+    MARKDOWN = "markdown"
+
+
+_ENDINGS = {Format.LATEX: "tex", Format.MARKDOWN: "md"}
+
+
 def report(
-    study_or_store: Annotated[
-        str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file, or a store: a SQLite file or database URL.")
-    ],
-    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The HTML file to write; NAME.html if not given.")] = None,
+    place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file, or a store: a path or URL.")],
+    table: Annotated[
+        Format | None,
+        typer.Option(help="Print the table: all numbers as csv or parquet, or means as latex or markdown."),
+    ] = None,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Write it anew while the study runs, until it is complete or Ctrl-C.")
+        bool, typer.Option("--watch", help="Write the page anew as runs end, until the study is complete.")
     ] = False,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Write its figures as PDF, too, and not as SVG alone.")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Write figures as PDF, too, and not as SVG alone.")] = False,
+    study: StudyName = None,
+    out: OutOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report on a study: one HTML file, with figures and tables in a folder beside it."""
+    """Write the page of a study, with figures and tables in a folder beside it; or print its table.
+
+    The table has a row for each arm and number of labels, with intervals, p-values and costs. In Python:
+    `transferscope.open_result(STUDY).table()`.
+    """
+    if table is not None:
+        refuse_unused({"--watch": watch, "--pdf": pdf, "--json": as_json}, "--table asks for the table alone")
+        _table(place, table, study, out)
+        return
+    refuse_unused({"--watch": watch and as_json}, "--json answers once")
+    from transferscope.analyses.stored import open_result
     from transferscope.analyses.study_page import build_report
     from transferscope.report.save import file_name
-    from transferscope.store import Store
-    from transferscope.study.places import metric_in_words
+    from transferscope.study.places import metric_in_words, one_study, open_existing
 
-    url, name = _located(study_or_store, study)
-    with Store.open(url, create=False) as store:
-        chosen = _chosen(store, name)
-        is_own = study is None and study_or_store.endswith(".toml")
-        if is_own and (other := metric_in_words(Path(study_or_store), store.study(chosen).spec)):
+    with open_existing(place) as store:
+        chosen = one_study(store, place, study)
+        if place.endswith(".toml") and (other := metric_in_words(Path(place), store.study(chosen).spec)):
             typer.echo(f"note: {other}", err=True)
-        page = out or Path(f"{file_name(chosen)}.html")
+        if as_json and out is None:  # only --out writes a page
+            print_analysis("report", open_result(place, study=chosen), study=chosen)
+            return
+        page = file_in(out, f"{file_name(chosen)}.html")
         written = _watched(store, chosen, page, pdf=pdf) if watch else build_report(store, chosen, page, pdf=pdf)
     if as_json:
-        verdict = {"headline": written.verdict.headline, "sentences": list(written.verdict.sentences)}
-        files = [str(file) for file in (written.html, *written.files)]
-        print_json("report", {"study": chosen, "verdict": verdict, "written": files})
+        files = [written.html, *written.files]
+        print_analysis("report", open_result(place, study=chosen), files, study=chosen)
         return
     typer.echo(written.verdict.shown)
     typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
+
+
+def _table(place: str, form: Format, study: str | None, out: Path | None) -> None:
+    if form is Format.PARQUET and out is None:
+        raise SettingsError("parquet is no text to print; say where it goes, as in --out table.parquet")
+    from transferscope.analyses.stored import open_result
+    from transferscope.report.save import csv_text, file_name, write_parquet, write_text
+
+    result = open_result(place, study=study)
+    file = None if out is None else file_in(out, f"{file_name(result.title)}.{_ENDINGS.get(form, form.value)}")
+    if form is Format.PARQUET and file is not None:
+        write_parquet(result.table(), file)
+    else:
+        as_text = {Format.LATEX: result.to_latex, Format.MARKDOWN: result.to_markdown}
+        text = as_text[form]() if form in as_text else csv_text(result.table())
+        if file is None:
+            typer.echo(text, nl=False)
+        else:
+            write_text(file, text)
+    if file is not None:
+        typer.echo(f"written: {file}")
 
 
 def _watched(store: "Store", study: str, out: Path, *, pdf: bool) -> "ReportFiles":
@@ -78,27 +124,3 @@ def _watched(store: "Store", study: str, out: Path, *, pdf: bool) -> "ReportFile
     except KeyboardInterrupt:
         typer.echo("stopped watching", err=True)
     return build_report(store, study, out, pdf=pdf)
-
-
-def _located(study_or_store: str, study: str | None) -> tuple[str, str | None]:
-    if not study_or_store.endswith(".toml"):
-        return study_or_store, study
-    from transferscope.study.places import find_study  # a store alone needs nothing of the study engine
-
-    address = find_study(Path(study_or_store))
-    return address.store, study or address.name
-
-
-def _chosen(store: "Store", name: str | None) -> str:
-    names = [row.name for row in store.studies()]
-    if name is not None:
-        if name not in names:
-            raise unknown_name(f"study in {store.place}", name, names)
-        return name
-    if not names:
-        raise StoreError(f"the store {store.place} holds no study yet; run `transferscope run` on a study file first")
-    if len(names) > 1:
-        raise StoreError(
-            f"the store {store.place} holds {len(names)} studies; choose one with --study {'|'.join(names)}"
-        )
-    return names[0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import typer
 
 from transferscope.cli.as_json import print_analysis
-from transferscope.errors import SettingsError, each_once, unknown_name
+from transferscope.cli.options import file_in, named_columns, pairs
 
 if TYPE_CHECKING:
     from transferscope.analyses.results.runs import Wide
@@ -29,8 +29,7 @@ def show_results(
     margin: float | None,
     question: "Question",
     n_next: int | None,
-    page: Path | None,
-    folder: Path,
+    out: Path,
     as_json: bool,
 ) -> None:
     """Print the answer and write the page, or print the runs to make next.
@@ -40,25 +39,21 @@ def show_results(
         columns: What columns hold, as ROLE=COLUMN.
         where: The rows to keep, as COLUMN=VALUE.
         n_next: How many runs to print; None for the answer.
-        page: The file of the page; None for one in `folder`.
+        out: The file of the page, or its folder.
     """
     from transferscope.analyses.results import RunColumns, compare_results
     from transferscope.report.save import csv_text, file_name
 
     roles = [one.name for one in fields(RunColumns) if one.name not in ("wide", "better", "unit", "where")]
-    named = _pairs("--columns", columns)
-    for role in named:
-        if role not in roles:
-            raise unknown_name("role of --columns", role, roles)
     result = compare_results(
         place,
         without=[] if without == ["none"] else without,
         columns=RunColumns(
-            **named,
+            **named_columns(columns, roles),
             better=cast("Better | None", better),
             unit=unit,
             wide=cast("Wide | None", wide),
-            where=_pairs("--where", where),
+            where=pairs("--where", where),
         ),
         predictions=predictions,
         margin=margin,
@@ -73,9 +68,7 @@ def show_results(
         else:
             typer.echo(csv_text(rows), nl=False)
         return
-    target = page or folder / f"{file_name(result.title)}.html"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    written = result.report(target)
+    written = result.report(file_in(out, f"{file_name(result.title)}.html"))
     if as_json:
         print_analysis("compare", result, [written.html, *written.files])
         return
@@ -83,11 +76,3 @@ def show_results(
     for note in result.runs.notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
-
-
-def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
-    pairs = [one.partition("=") for one in given]
-    for name, sign, value in pairs:
-        if not (name and sign and value):
-            raise SettingsError(f"{option} {name}{sign}{value} was given; write it as NAME=VALUE")
-    return each_once(((name, value) for name, _, value in pairs), f"name of {option}")

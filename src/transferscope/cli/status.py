@@ -1,6 +1,6 @@
 """`transferscope status`: where studies stand."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +12,7 @@ from transferscope.cli.as_json import AsJson, print_json
 from transferscope.wording import data_in_words, precision_in_words
 
 if TYPE_CHECKING:
-    from transferscope.store import Store, StudyCounts
+    from transferscope.store import Store, StoredCell, StudyCounts
     from transferscope.study.status import StudyStatus
 
 
@@ -26,9 +26,12 @@ _RACE = {
 }
 """By `study.race_state.End`."""
 
+_SHOWN = 3
+"""Failed cells that are named of each reason."""
+
 
 def status(
-    place: Annotated[str, typer.Argument(help="A study file, or the path or URL of a store.")],
+    place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file, or a store: a path or URL.")],
     as_json: AsJson = False,
 ) -> None:
     """Show how many cells of a study are done, why cells failed, and what an edited study file asks for now."""
@@ -84,7 +87,7 @@ def status(
 def _show(store: "Store", name: str) -> None:
     from transferscope.study.race_state import race_state
     from transferscope.study.status import study_status
-    from transferscope.wording import cell_words, counted, weights_in_words
+    from transferscope.wording import counted, weights_in_words
 
     found = study_status(store, name)
     typer.echo(summary(found))
@@ -101,11 +104,23 @@ def _show(store: "Store", name: str) -> None:
         typer.echo(f"  race: {_RACE[race.end]}, {left} not begun for what they would take")
     if said := _networks(store, name):
         typer.echo(f"  networks on disk: {said}")
-    for cell in found.failed:
-        assert cell.failure is not None
-        typer.echo(f"  {cell_words(cell.cell.role, cell.cell.labels)}: {cell.failure.message}")
+    for line in failures(found.failed):
+        typer.echo(f"  {line}")
     for sentence in _weak_inner_heads(store, name):
         typer.echo(f"  {sentence}")
+
+
+def failures(cells: "Iterable[StoredCell]") -> Iterator[str]:
+    """Why cells failed, a line for each reason, with the first cells that it met."""
+    from transferscope.wording import cell_words
+
+    met: dict[str, list[str]] = {}
+    for cell in cells:
+        assert cell.failure is not None
+        met.setdefault(cell.failure.message, []).append(cell_words(cell.cell.role, cell.cell.labels))
+    for message, words in met.items():
+        more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+        yield f"{', '.join(words[:_SHOWN])}{more}: {message}"
 
 
 def status_facts(found: "StudyStatus") -> dict[str, Any]:

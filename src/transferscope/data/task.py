@@ -224,7 +224,7 @@ def check_label_units(one: Dataset, other: Dataset) -> None:
     """Refuse, with a DataError, numbers to predict that are compared and are counted in different units."""
     if one.provenance.get("label_units") != other.provenance.get("label_units"):
         raise DataError(
-            f"the labels of {one.name} are not counted in the same unit as those of {other.name} (`transferscope data` "
+            f"the labels of {one.name} are not counted in the same unit as those of {other.name} (`transferscope show` "
             "says in which), and they are compared; give both as numbers of one size, near 1"
         )
 

@@ -35,7 +35,7 @@ class Surgical(FineTuning):
     Attributes:
         lr_scale: As in `FineTuning`.
         head: As in `FineTuning`; under a random head gradients say little of the blocks.
-        block: Name of a block, as `transferscope show network` lists them; "auto" to choose it.
+        block: Name of a block, as `transferscope show` lists them; "auto" to choose it.
     """
 
     head: Literal["random", "probe"] = "probe"

@@ -107,7 +107,7 @@ def _executor(job: Job, logs: Path, cluster: str, *, name: str) -> Any:
     except RuntimeError as error:
         raise SettingsError(
             "there is no SLURM here (no srun on the path); submit from a machine of the cluster that has it, or start "
-            "`transferscope work` by hand"
+            "`transferscope run STUDY --join` by hand"
         ) from error
     asked: dict[str, Any] = {
         "name": name,
@@ -120,7 +120,7 @@ def _executor(job: Job, logs: Path, cluster: str, *, name: str) -> Any:
         if job.minutes < _LEAST_MINUTES:
             raise SettingsError(
                 f"jobs of {counted(job.minutes, 'minute')} would end before they have done a cell: SLURM tells them to "
-                f"end up to two minutes before their time is over; give --time {_LEAST_MINUTES} or more"
+                f"end up to two minutes before their time is over; give --job-minutes {_LEAST_MINUTES} or more"
             )
         asked |= {"slurm_partition": job.partition, "slurm_account": job.account}
         asked |= {"slurm_signal_delay_s": _SECONDS_TO_END}

@@ -179,7 +179,7 @@ def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
         ),
         (
             "no scratch",
-            "of the arms probe and fine-tune, none could be training from scratch; say which one it is with --scratch",
+            "of the arms probe and fine-tune, none could be training from scratch; say which one it is with --without",
         ),
         (
             "one size",
@@ -189,7 +189,7 @@ def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
         (
             "no seed",
             "3 rows hold arm = scratch, labels = 25.0 and no column says which run they are; name it with "
-            "--seed-column, or keep the rows of one task",
+            "--columns seed=COLUMN, or keep the rows of one task",
         ),
         (
             "two tasks",
@@ -199,7 +199,7 @@ def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
         ("two measures", "the rows mix measures: column metric holds acc and f1; keep the rows of one"),
         (
             "two columns",
-            "the table holds several measures (accuracy and f1); choose one with --score-column accuracy",
+            "the table holds several measures (accuracy and f1); choose one with --columns score=accuracy",
         ),
         (
             "mixed units",
@@ -229,7 +229,7 @@ def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
         (
             "no labels",
             "the table has no column of numbers of labels among when, arm, seed and accuracy; name it with "
-            "--labels-column",
+            "--columns labels=COLUMN",
         ),
         ("text", "column accuracy holds 'high' in row 1; expected plain numbers, such as 64000"),
     ],
@@ -251,7 +251,7 @@ def test_what_cannot_be_used_is_one_sentence(table: pd.DataFrame, how: str, said
         ),
         (("--target-score", "1.4"), "the target 1.4 of accuracy is out of range; expected a number between 0 and 1"),
         (("--margin", "-2"), "the margin is -2; expected a number of at least 0, such as 1"),
-        (("--scratch", "probe"), "unknown arm 'probe': known are fine-tune, scratch"),
+        (("--without", "probe"), "unknown arm 'probe': known are fine-tune, scratch"),
     ],
 )
 def test_options_out_of_range_are_one_sentence(

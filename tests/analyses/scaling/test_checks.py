@@ -52,7 +52,7 @@ APART = "so that they may be of several curves; give --by"
         (
             pd.concat([curve(noise=0.01, tokens=100), curve(0.8, noise=0.01, draw=1, tokens=200)]),
             Columns(),
-            "give --finetune-size tokens for laws over both sizes, or --by tokens for a curve of each",
+            "give --columns labels=tokens for laws over both sizes, or --by tokens for a curve of each",
         ),
         (
             pd.concat([curve(factor, task=t, model=m) for factor, t, m in ((1, "x", "a"), (0.8, "x", "b"))]),
@@ -159,23 +159,23 @@ def test_curves_of_errors_may_differ_in_level() -> None:
         (
             1,
             12,
-            "not below 1, and the column holds shares (0.1315 to 0.2665); if 12 % is meant, give --target-error 0.12",
+            "not below 1, and the column holds shares (0.1315 to 0.2665); if 12 % is meant, give --target-score 0.12",
         ),
-        (1, 88, "if a quality of 88 % is meant, give --target-error 0.12"),
+        (1, 88, "if a quality of 88 % is meant, give --target-score 0.12"),
         (
             1,
             150,
             "the target 150 of error is not below 1, and the column holds shares (0.1315 to 0.2665); give one below",
         ),
-        (1, 0.88, "would be reached already; if a quality of 0.88 is meant, give --target-error 0.12"),
+        (1, 0.88, "would be reached already; if a quality of 0.88 is meant, give --target-score 0.12"),
         (
             100,
             0.12,
             "the target 0.12 of error is 0.12 % in the unit of the column (13.15 to 26.65), less than a tenth of the "
-            "least; if 12 % is meant, give --target-error 12, and otherwise errors and target as shares",
+            "least; if 12 % is meant, give --target-score 12, and otherwise errors and target as shares",
         ),
-        (100, 0.88, "if a quality of 88 % is meant, give --target-error 12"),
-        (100, 88, "if a quality of 88 is meant, give --target-error 12"),
+        (100, 0.88, "if a quality of 88 % is meant, give --target-score 12"),
+        (100, 88, "if a quality of 88 is meant, give --target-score 12"),
     ],
 )
 def test_a_target_error_in_another_unit_is_refused(scale: float, target: float, sentence: str) -> None:
@@ -198,7 +198,7 @@ def test_a_target_error_in_another_unit_is_refused(scale: float, target: float, 
     ],
 )
 def test_a_target_error_in_its_unit_is_taken(name: str, scale: float, target: float) -> None:
-    check_error_target(pd.Series(scale * LAW, name=name), target, option="--target-error")
+    check_error_target(pd.Series(scale * LAW, name=name), target, option="--target-score")
 
 
 @pytest.mark.parametrize(

@@ -153,9 +153,9 @@ def test_all_outlets_show_such_a_study(folder: Path) -> None:
     assert call("report", file, "--out", page)[0] == 0
     assert "exact match" in page.read_text()
     assert "12 of 12 cells done" in call("status", file)[1]
-    facts = json.loads(call("table", file, "--json")[1])
+    facts = json.loads(call("report", file, "--json")[1])
     assert facts["result"]["decisions"]["0"]["outcome"] == "helps"
-    assert "170.4" in call("table", file, "--format", "markdown")[1]
+    assert "170.4" in call("report", file, "--table", "markdown")[1]
     for command in ("rank", "export"):
         code, said = call(command, file, *(["--out", "x"] if command == "export" else []))
         assert code != 0
@@ -238,17 +238,17 @@ def test_a_command_of_a_store_is_not_run_but_by_the_name_of_its_file(folder: Pat
     (folder / "runs").mkdir()
     with Store.open(folder / "runs/shells.sqlite") as store:
         plan_into(plan_commands(read_commands(file)), store)
-    code, said = call("work", folder / "runs/shells.sqlite", "--cells", 1)
+    code, said = call("run", folder / "runs/shells.sqlite", "--join", "--runs", 1)
     assert code != 0
     assert "--trust-code" in said
     other = study_file(folder, COUNTED.replace("mktemp", "mktemp -q"), name="other.toml")
-    code, said = call("work", other, "--cells", 1)
+    code, said = call("run", other, "--join", "--runs", 1)
     assert code != 0
     assert "--trust-code" in said
     assert ran(folder) == 0
-    assert call("work", file, "--cells", 1)[0] == 0
+    assert call("run", file, "--join", "--runs", 1)[0] == 0
     assert ran(folder) == 1
-    assert call("--trust-code", "work", folder / "runs/shells.sqlite", "--cells", 2)[0] == 0
+    assert call("--trust-code", "run", folder / "runs/shells.sqlite", "--join", "--runs", 2)[0] == 0
     assert ran(folder) == 3
 
 

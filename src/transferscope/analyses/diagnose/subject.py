@@ -113,7 +113,7 @@ class FileSubject:
         if diagnostic.needs_start and self.subject.start is None:
             raise SettingsError(f"{diagnostic.name} compares a network with where it started; give it with --against")
         if diagnostic.needs_source and self.subject.source is None:
-            raise SettingsError(f"{diagnostic.name} compares two tasks; give the source data with --source")
+            raise SettingsError(f"{diagnostic.name} compares two tasks; give the source data with --from")
         at_start = isinstance(diagnostic, Landscape) and diagnostic.centre == "start"
         if self.backbone_only and (at_start or diagnostic.name == "interpolation"):
             raise NetworkError(

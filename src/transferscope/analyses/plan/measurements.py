@@ -238,7 +238,7 @@ def _scratch_among(arms: list[str], named: str | None) -> str:
     if len(found) != 1:
         which = "none" if not found else listed(found)
         raise SettingsError(
-            f"of the arms {_few(arms)}, {which} could be training from scratch; say which one it is with --scratch"
+            f"of the arms {_few(arms)}, {which} could be training from scratch; say which one it is with --without"
         )
     return found[0]
 
@@ -293,7 +293,7 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
     if seed is None:
         raise DataError(
             f"{len(repeated[(repeated[keys] == repeated.iloc[0][keys]).all(axis=1)])} rows hold {where} and no column "
-            "says which run they are; name it with --seed-column, or keep the rows of one task"
+            "says which run they are; name it with --columns seed=COLUMN, or keep the rows of one task"
         )
     raise DataError(f"several rows hold {where}; keep one task, one measure and one row for each run")
 

@@ -255,7 +255,7 @@ R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[
 
 
 def as_errors(
-    frame: pd.DataFrame, columns: Columns, target: float | None, *, option: str = "--target-error", rises: bool = True
+    frame: pd.DataFrame, columns: Columns, target: float | None, *, option: str = "--target-score", rises: bool = True
 ) -> tuple[pd.DataFrame, float | None, Measure]:
     """The table with a measure that falls as it gets better.
 
@@ -349,7 +349,7 @@ def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
         return (f"{found.rows} and were averaged as repeats; give {by} for a curve of each",)
     alias = re.sub(r"[^a-z0-9]+", "_", found.column.lower()).strip("_")
     if found.is_number and columns.finetune_size is None and alias in ALIASES["s"].split():
-        by = f"--finetune-size {found.column} for laws over both sizes, or {by}"
+        by = f"--columns labels={found.column} for laws over both sizes, or {by}"
     repeats = columns.stderr is None and found.may_repeat
     otherwise = "--repeats if they are repeats" if repeats else "leave that column out if they are of one"
     raise SettingsError(

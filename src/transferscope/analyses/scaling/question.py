@@ -73,7 +73,7 @@ def check_sizes(question: Question, names: tuple[str, ...], *, compute: bool) ->
     if isinstance(question.costs, Formula) and not compute:
         raise SettingsError(
             f"the cost {question.costs.text} is one of parameters and tokens, and the sizes of the table are "
-            f"{' and '.join(names)}; name its columns with --pretrain-size params --finetune-size tokens if that is "
+            f"{' and '.join(names)}; name its columns with --columns pretrain=params labels=tokens if that is "
             "what they hold, or give --cost-pretrain and --cost-label"
         )
     if question.budget is not None and question.costs is None and not compute:

@@ -90,7 +90,7 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
         )
     if question.target_error is not None and frames.metric.record != "mse":
         errors = pd.Series([error for *_, error in rows], name="error")
-        check_error_target(errors, question.target_error, option="--target-error")
+        check_error_target(errors, question.target_error, option="--target-score")
     return StudyErrors(question, by, tuple(rows), frames.finished_runs, may_be_cut_off_in_words(frames))
 
 

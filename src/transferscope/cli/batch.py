@@ -1,0 +1,148 @@
+"""`transferscope run --slurm N`: runners of a study as jobs of a batch system."""
+
+import platform
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from transferscope.cli.as_json import print_json
+from transferscope.errors import SettingsError, each_once
+
+if TYPE_CHECKING:
+    from transferscope.study.planners import AnySpec
+    from transferscope.study.submit import Job
+
+
+@dataclass(frozen=True)
+class Runner:
+    """What a job does: `transferscope run STUDY --join`.
+
+    It is pickled into the folder of the logs, so it holds no URL, which may hold a password: that is read from the
+    study file when the job begins.
+
+    `study` is the absolute path of the study file, `options` those of each runner by their names.
+    """
+
+    study: str
+    options: Mapping[str, int | float | str]
+
+    def __call__(self) -> None:
+        """Do cells until none is left; ends the process with the code of the command unless all went well."""
+        from transferscope.cli.main import main
+
+        options = [f"--{name}={value}" for name, value in self.options.items()]
+        sys.argv = ["transferscope", "run", self.study, "--join", *options]
+        print(f"on {platform.node()}: {' '.join(sys.argv)}", file=sys.stderr, flush=True)
+        try:
+            main()
+        except SystemExit as end:
+            if end.code:
+                raise
+
+    def checkpoint(self) -> Any:
+        """The job that goes on where this one is stopped: another runner, as the state of the study is in the store."""
+        from submitit.helpers import DelayedSubmission
+
+        return DelayedSubmission(self)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked of the batch system; None for what it gives by itself."""
+
+    slurm: int | None
+    local: int | None
+    minutes: int
+    cpus: int | None
+    gpus: int | None
+    memory: float | None
+    partition: str | None
+    account: str | None
+    sbatch: Sequence[str]
+    logs: Path | None
+
+
+def submit_jobs(
+    study: Path,
+    asked: Asked,
+    given: Mapping[str, int | float | str],
+    *,
+    seeds: int | None,
+    labels: Sequence[int] | None,
+    as_json: bool,
+) -> None:
+    """Plan a study, and queue runners that share it, in files and a store that all machines reach.
+
+    Jobs that reach their time limit are queued again, and go on inside of long runs; the same command starts runners
+    for what is left.
+
+    Args:
+        given: Options of each runner, by the names of the engine's settings.
+    """
+    from transferscope.cli.execute import with_numbers, with_options
+    from transferscope.study.planners import read_study_file
+    from transferscope.study.submit import Job, settings_in_words, submit
+    from transferscope.wording import counted
+
+    if asked.slurm is not None and asked.local is not None:
+        raise SettingsError("give the number of runners once: --slurm N for an array job, or --local N to try it here")
+    further = each_once(map(_split, asked.sbatch), "option of --sbatch")
+    spec = with_numbers(read_study_file(study), seeds, labels)
+    options = {"workers": 1, **given}
+    spec = replace(spec, engine=with_options(spec.engine, options))
+    cpus = asked.cpus or (spec.engine.workers or 1) * spec.engine.threads
+    job = Job(asked.minutes, cpus, asked.gpus, asked.memory, asked.partition, asked.account, further)
+    submitted = submit(
+        spec,
+        Runner(str(study.absolute()), options),
+        runners=asked.slurm or asked.local or 1,
+        job=job,
+        logs=asked.logs or study.absolute().with_suffix(".jobs"),
+        cluster="local" if asked.slurm is None else "slurm",
+    )
+    if as_json:
+        jobs = {"jobs": list(submitted.jobs), "cells": submitted.n_cells, "logs": str(submitted.logs)}
+        print_json("run", {"study": spec.name, **jobs})
+        return
+    if not submitted.jobs:
+        typer.echo(f"{spec.name}: nothing is left to do, and nothing was submitted")
+        return
+    number = submitted.jobs[0].partition("_")[0]
+    what = f"job {number}" if asked.slurm is not None else f"processes {', '.join(submitted.jobs)}"
+    typer.echo(f"{what}: {counted(len(submitted.jobs), 'runner')} for {counted(submitted.n_cells, 'cell')}")
+    typer.echo(f"each:   {settings_in_words(job)}")
+    typer.echo(f"logs:   {submitted.logs}")
+    typer.echo(f"status: transferscope status {study}")
+    if asked.slurm is not None:
+        for note in _notes(spec, job):
+            typer.echo(f"note: {note}", err=True)
+
+
+def _notes(spec: "AnySpec", job: "Job") -> Iterator[str]:
+    """What may go wrong on the nodes, where nobody sees it happen."""
+    from transferscope.wording import counted
+
+    if "://" not in spec.store:
+        yield (
+            f"the store {spec.store} is a file, which jobs on other machines do not find; name a PostgreSQL database "
+            "unless all nodes are this machine"
+        )
+    at_once = (spec.engine.workers or 1) * spec.engine.threads
+    if job.cpus is not None and job.cpus < at_once:
+        yield f"a runner computes on {counted(at_once, 'processor')} and asks for {job.cpus}; all its cells are slower"
+    elif job.cpus is not None and job.cpus > at_once and not job.gpus:
+        yield f"a runner asks for {job.cpus} processors and computes on {at_once}; give --workers, or fewer --cpus"
+
+
+def _split(option: str) -> tuple[str, str | bool]:
+    name, separator, value = option.lstrip("-").partition("=")
+    if not name or any(sign.isspace() for sign in name):
+        raise SettingsError(
+            f"--sbatch {option!r} is no option; expected NAME=VALUE, as in --sbatch constraint=a100, or the name alone "
+            "of one that takes no value, as in --sbatch exclusive"
+        )
+    return name, value if separator else True
