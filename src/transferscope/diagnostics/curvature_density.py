@@ -11,7 +11,7 @@ from transferscope.diagnostics.hessian import Mode, hessian_operator
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.trace import SpectralDensity, rademacher, spectral_density
-from transferscope.records import Count, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, check_settings
 
 N_POINTS = 1000
 """Points at which the density is tabulated."""
@@ -34,6 +34,18 @@ class CurvatureDensity:
 
     name: ClassVar[str] = "curvature-density"
     headline: ClassVar[str] = "hessian_flat_share"
+    meaning: ClassVar[Meaning] = Meaning(
+        "share of flat directions",
+        lower="fewer flat directions",
+        higher="more flat directions",
+        expected="higher",
+        share=True,
+        limits=(
+            "Single eigenvalues inside the bulk are not resolved, a mass of a few eigenvalues among all parameters is "
+            "lost in the noise of the probes, and few steps leave open how many eigenvalues of a smooth spectrum are "
+            "below the edge, which the standard error holds."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "probes"

@@ -17,7 +17,7 @@ from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, lo
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Count, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, check_settings
 
 Biases = Literal["zero", "scale"]
 """What becomes of biases and normalisation parameters: not moved, or scaled like one filter each."""
@@ -120,6 +120,16 @@ class Landscape:
 
     name: ClassVar[str] = "landscape"
     headline: ClassVar[str] = "landscape_rise"
+    meaning: ClassVar[Meaning] = Meaning(
+        "rise of the loss around the network",
+        lower="a loss that rises less around the network",
+        higher="a loss that rises more around the network",
+        expected="lower",
+        limits=(
+            "Two random directions show next to nothing of a space of many thousands, and miss sharp valleys that "
+            "the eigenvalues show."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
     errors_over: ClassVar[str] = "batches"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from transferscope.analyses.diagnose.subject import FileSubject
+from transferscope.analyses.diagnose.subject import FileSubject, Lack
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
-from transferscope.errors import SettingsError, TransferscopeError, each_once
+from transferscope.errors import SettingsError, each_once
 from transferscope.study.places import parse_toml
 from transferscope.study.tables import Mistakes, read_table
 
@@ -26,6 +26,13 @@ MANY_PASSES = frozenset(CHEAP) - {"kernel-distance"}
 """Diagnostics that pass the examples through the network many times: of networks of others, a pass of which takes long,
 they are measured by name."""
 
+_REFUSALS: Mapping[Lack, str] = {
+    "start": "compares a network with where it started; give it with --against",
+    "source": "compares two tasks; give the source data with --source",
+    "head": "needs the loss of the start and its head is another one; give the network as its training began, "
+    "under the new head",
+}
+
 Changes = Mapping[str, Mapping[str, Any]]
 """Settings to change, by diagnostic."""
 
@@ -35,12 +42,12 @@ class Choice:
     """A diagnostic that could be measured.
 
     Attributes:
-        left_out: Why it is not measured, as a clause; empty when it is.
+        lacks: Why it is not measured; None when it is.
         wanted: Whether somebody asked for it, by its name or by one of its settings.
     """
 
     diagnostic: Diagnostic
-    left_out: str = ""
+    lacks: Lack | None = None
     wanted: bool = False
 
 
@@ -82,8 +89,8 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of
 
     Raises:
         UnknownNameError: There is no such diagnostic or setting.
-        SettingsError: A value is of the wrong type or out of range, or belongs to a diagnostic that is not measured.
-        TransferscopeError: A diagnostic that was asked for cannot look at this.
+        SettingsError: A value is of the wrong type or out of range, or belongs to a diagnostic that is not measured; or
+            a diagnostic that was asked for cannot look at this.
     """
     made = make_diagnostics(names, changes)
     wanted = {*names, *changes}
@@ -116,16 +123,10 @@ def _settings(name: str, names: Sequence[str], changes: Changes) -> dict[str, An
 
 
 def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, is_dear: bool) -> Choice:
-    try:
-        looked_at.check(diagnostic)
-    except TransferscopeError as error:
-        if wanted:
-            raise
-        return Choice(diagnostic, str(error))
-    if is_dear and not wanted:
-        why = "takes many passes through the network; name it in --diagnostics to measure it"
-        return Choice(diagnostic, f"{diagnostic.name} {why}")
-    return Choice(diagnostic, wanted=wanted)
+    lacks = looked_at.lacks(diagnostic)
+    if lacks is not None and wanted:
+        raise SettingsError(f"{diagnostic.name} {_REFUSALS[lacks]}")
+    return Choice(diagnostic, lacks or ("passes" if is_dear and not wanted else None), wanted=wanted)
 
 
 def _check_known(names: Sequence[str]) -> None:

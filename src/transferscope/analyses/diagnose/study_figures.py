@@ -50,9 +50,9 @@ def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) 
         name="diagnostics",
         canvas=wide,
         narrow=lambda: drawn(1, NARROW),
-        data=_numbers(found),
+        data=_numbers(found, n_target),
         caption=(
-            f"What differs between the networks ({n_target:,} labels), the best way on top. Small dots are "
+            f"What differs between the networks ({n_target:,} labels), the best arm on top. Small dots are "
             "seeds, large marks their mean with a 95 % interval."
         ),
     )
@@ -98,8 +98,7 @@ def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: 
 
 def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int], styles: dict[str, MarkStyle]) -> None:
     for reading in diagnosis.readings:
-        c, style = reading.comparison, styles[reading.comparison.method]
-        row = places[c.source or "", c.method]
+        style, row = styles[reading.method], places[reading.source, reading.method]
         (points,) = panel.plot(
             reading.by_seed, [row + 0.26] * len(reading.by_seed), "o", color=style.colour, markersize=2.2, alpha=0.55
         )
@@ -108,7 +107,10 @@ def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int],
         if interval is not None:
             panel.plot([interval.low, interval.high], [row, row], color=style.colour, linewidth=1.6)
         (mark,) = panel.plot(reading.over_seeds.value, row, style.mark, color=style.colour, markersize=5)
-        tip(mark, f"{capitalised(candidate_words(c.method, c.source))}: {number_words(reading.over_seeds.value)}")
+        tip(
+            mark,
+            f"{capitalised(candidate_words(reading.method, reading.source))}: {number_words(reading.over_seeds.value)}",
+        )
     seen = pd.concat([reading.by_seed for reading in diagnosis.readings])
     if _scale(panel, "x", seen):
         panel.set_xlim(0.8 * seen.min(), 1.25 * seen.max())  # an interval may reach below zero
@@ -154,16 +156,16 @@ def _two_lines(title: str, *, width: int = _TITLE_WIDTH) -> str:
     return title if cut < 0 else f"{title[:cut]}\n{title[cut + 1 :]}"
 
 
-def _numbers(found: Sequence[Diagnosis]) -> pd.DataFrame:
+def _numbers(found: Sequence[Diagnosis], n_target: int) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
                 "diagnostic": diagnosis.name,
                 "headline": diagnosis.headline,
                 "part": diagnosis.part,
-                "source": reading.comparison.source or "",
-                "method": reading.comparison.method,
-                "n_target": reading.comparison.n_target,
+                "source": reading.source,
+                "method": reading.method,
+                "n_target": n_target,
                 "seed": seed,
                 "value": value,
             }

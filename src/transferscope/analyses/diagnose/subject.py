@@ -34,8 +34,11 @@ from transferscope.training import PixelScale, exact_device, measure, pixel_scal
 
 _THROUGH_FEATURES = ("class-separation", "feature-alignment", "feature-rank", "feature-gap", "data-complexity")
 
-
 ScaleFrom = Literal["own", "file", "network", "given"]
+
+Lack = Literal["start", "source", "head", "passes"]
+"""What keeps a diagnostic from being measured: no start, no source data, a start under another head; or many passes
+through a network of others, which nobody asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +106,14 @@ class FileSubject:
     scale: PixelScale
     scale_from: ScaleFrom
 
-    def check(self, diagnostic: Diagnostic) -> None:
-        """Whether a diagnostic can look at this.
-
-        Raises:
-            NetworkError: It needs the whole network at the start, and there is only a backbone.
-            SettingsError: It compares with a start or with source data, and there are none.
-        """
+    def lacks(self, diagnostic: Diagnostic) -> Lack | None:
+        """What a diagnostic cannot look at this without; None where it can."""
         if diagnostic.needs_start and self.subject.start is None:
-            raise SettingsError(f"{diagnostic.name} compares a network with where it started; give it with --against")
+            return "start"
         if diagnostic.needs_source and self.subject.source is None:
-            raise SettingsError(f"{diagnostic.name} compares two tasks; give the source data with --source")
+            return "source"
         at_start = isinstance(diagnostic, Landscape) and diagnostic.centre == "start"
-        if self.backbone_only and (at_start or diagnostic.name == "interpolation"):
-            raise NetworkError(
-                f"{diagnostic.name} needs the loss of the start and its head is another one; give the network as its "
-                "training began, under the new head"
-            )
+        return "head" if self.backbone_only and (at_start or diagnostic.name == "interpolation") else None
 
     def measure(
         self, diagnostic: Diagnostic, *, file: Path | None = None, progress: Progress | None = None
