@@ -1,6 +1,6 @@
 """A diagnostic of your own, on one page: the stable rank of the weights as a template to copy.
 
-    transferscope diagnose --checkpoint net.safetensors --data usps --diagnostics examples/diagnostic.py:StableRank
+    transferscope diagnose net.safetensors --data usps --diagnostics examples/diagnostic.py:StableRank
 
 or in a study file
 

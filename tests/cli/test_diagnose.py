@@ -166,7 +166,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "no source for what needs one": (
         ("--diagnostics", "kernel-distance"),
-        "kernel-distance compares two tasks; give the source data with --source\n",
+        "kernel-distance compares two tasks; give the source data with --from\n",
     ),
     "an unknown submodule": (
         ("--head", "haed"),
@@ -407,11 +407,11 @@ def test_a_start_says_on_which_side_of_it_a_value_surely_is(files: Files) -> Non
     code, said, _ = files.call("--against", start, *names, "--out", files.folder / "out")
     assert code == 0
     records = pd.read_csv(files.folder / "out" / "records.csv")
-    records = records[records["headline"]].set_index(["name", "at"])
+    by_name = {(one["name"], one["at"]): one for one in records.to_dict(orient="records")}
     for name, line in (("variance_ratio", "Intra- to"), ("ntk_label_alignment", "Alignment of the tangent")):
-        end, before = records.loc[(name, "end")], records.loc[(name, "start")]
-        low, high = (end["value"] if np.isnan(end[side]) else end[side] for side in ("low", "high"))
-        lowest, highest = (before["value"] if np.isnan(before[side]) else before[side] for side in ("low", "high"))
+        end, before = by_name[name, "end"], by_name[name, "start"]
+        low, high = (end["value"] if np.isnan(end[edge]) else end[edge] for edge in ("low", "high"))
+        lowest, highest = (before["value"] if np.isnan(before[edge]) else before[edge] for edge in ("low", "high"))
         side = "Lower" if high < lowest else "Higher" if low > highest else "–"
         (row,) = [one for one in said.splitlines() if one.startswith(line) and ":" not in one]
         assert re.split(" {2,}", row)[3] == side

@@ -203,7 +203,7 @@ class DiagnosisResult(AnalysisResult):
     def sections(self) -> list[Section]:
         """The table, the figures, and what the diagnostics cannot tell."""
         unable = WORDS.all_of(limits([one.diagnostic.meaning for one in self.measured]))
-        blocks = (*self.shown_tables(), Folded("What they cannot tell", (Points(unable),)))
+        blocks: tuple[Block, ...] = (*self.shown_tables(), Folded("What they cannot tell", (Points(unable),)))
         pictures = Section("In pictures", "pictures", tuple(self.figures()))
         return [Section("What it rests on", "diagnostics", blocks, sections=(pictures,) if pictures.blocks else ())]
 

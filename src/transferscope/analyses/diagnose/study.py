@@ -64,7 +64,6 @@ def diagnoses_of(summary: Summary, n_target: int) -> tuple[Diagnosis, ...]:
     """The diagnostics of a study at one number of labels, in the order of the study file."""
     rows = final_headlines(summary.frames)
     rows = rows[rows["n_target"] == n_target]
-    cells = summary.frames.cells.drop_duplicates("diagnostic").set_index("diagnostic")
     arms = [(c.method, c.source or "") for c in summary.comparisons if c.n_target == n_target]
     found = []
     for name, own in rows.groupby("diagnostic", sort=False):
@@ -78,7 +77,7 @@ def diagnoses_of(summary: Summary, n_target: int) -> tuple[Diagnosis, ...]:
                     headline=first["headline"],
                     part=first["part"],
                     meaning=first["meaning"],
-                    left_out=cells.loc[name, "left_out"],
+                    left_out=first["left_out"],
                     readings=tuple(readings),
                     correlation=_correlation(summary, own),
                 )
@@ -90,14 +89,16 @@ def headlines(frames: StudyFrames) -> pd.DataFrame:
     """Headline values of every diagnostic of the networks at the end of pre-training, along training and at its end.
 
     Returns:
-        Columns diagnostic, headline, meaning, part, source, method, n_target, seed, step (NaN at the end), last_step
-        (the step of the end), value (finite).
+        Columns diagnostic, headline, meaning, left_out, part, source, method, n_target, seed, step (NaN at the end),
+        last_step (the step of the end), value (finite).
     """
-    cells = frames.cells.loc[frames.cells["role"] == "diagnose", ["key", "headline", "meaning", "last_step"]]
+    cells = frames.cells.loc[
+        frames.cells["role"] == "diagnose", ["key", "headline", "meaning", "left_out", "last_step"]
+    ]
     rows = frames.records.merge(cells[cells["meaning"].notna()], on="key")
     rows = rows[(rows["name"] == rows["headline"]) & rows["pretrain_step"].isna() & rows["value"].notna()]
     labels = ["source", "method", "n_target", "seed", "step", "last_step"]
-    return rows[["diagnostic", "headline", "meaning", "part", *labels, "value"]]
+    return rows[["diagnostic", "headline", "meaning", "left_out", "part", *labels, "value"]]
 
 
 def final_headlines(frames: StudyFrames) -> pd.DataFrame:
