@@ -61,6 +61,7 @@ class ClassSeparation:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "features"
     kinds: ClassVar[tuple[str, ...]] = ("classification",)
 
     batch_size: int = 512

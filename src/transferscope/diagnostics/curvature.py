@@ -1,5 +1,6 @@
 """Sharpest directions of the loss: the top of the Hessian's spectrum."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import hypot
 from typing import ClassVar
@@ -72,6 +73,7 @@ class Curvature:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"k": 3}
     errors_over: ClassVar[str] = "batches"
 
     k: Count = 20

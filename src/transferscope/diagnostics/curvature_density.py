@@ -1,5 +1,6 @@
 """The whole spectrum of the Hessian, as a density."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
@@ -48,6 +49,7 @@ class CurvatureDensity:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"n_probes": 4, "steps": 30}
     errors_over: ClassVar[str] = "probes"
     version: ClassVar[int] = 3
 

@@ -1,5 +1,6 @@
 """Mean curvature of the loss: the trace of the Hessian."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import hypot
 from typing import Annotated, ClassVar
@@ -43,6 +44,7 @@ class CurvatureTrace:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"max_probes": 100}
     errors_over: ClassVar[str] = "probes"
 
     blocks: tuple[str, ...] = ()

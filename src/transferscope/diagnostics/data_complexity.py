@@ -62,6 +62,7 @@ class DataComplexity:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "features"
 
     batch_size: int = 512
 

@@ -63,6 +63,10 @@ class Diagnostic(Protocol):
     A standard error is over the examples unless a class variable `errors_over` says "batches" (of its setting
     `batch_size`) or "probes".
 
+    A class variable `looks_at` of "features" says that the head of the network does not matter to it, and of "data"
+    that no network does. One whose own settings take long has in `quick` those that it is measured with where nobody
+    named it.
+
     A class variable `version` (2 without one) is raised when the same settings give other results than before.
     """
 

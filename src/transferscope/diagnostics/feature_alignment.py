@@ -67,6 +67,7 @@ class FeatureAlignment:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "features"
 
     ridge: Positive = 0.1
     batch_size: Count = 512

@@ -89,6 +89,7 @@ class FeatureGap:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "features"
 
     n_folds: Annotated[int, Ge(2)] = 5
     seed: int = 0

@@ -76,6 +76,7 @@ class FeatureRank:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "features"
 
     centre: bool = True
     batch_size: int = 512

@@ -1,5 +1,6 @@
 """How far the loss changes along its gradient."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -63,6 +64,7 @@ class GradientStability:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"steps": 50}
     errors_over: ClassVar[str] = "batches"
 
     steps: Count = 100

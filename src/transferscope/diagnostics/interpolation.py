@@ -1,5 +1,6 @@
 """The loss on the straight line between two networks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -42,6 +43,7 @@ class Interpolation:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
+    quick: ClassVar[Mapping[str, int]] = {"resolution": 11}
     errors_over: ClassVar[str] = "batches"
 
     resolution: Annotated[int, Ge(3)] = 21

@@ -1,5 +1,6 @@
 """What the infinite-width kernel says about the two tasks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -47,6 +48,8 @@ class KernelDistance:
     )
     needs_source: ClassVar[bool] = True
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "data"
+    quick: ClassVar[Mapping[str, int]] = {"n_source": 1000}
 
     classes: Literal["name", "index"] = "name"
     n_source: Count = 2000

@@ -1,5 +1,6 @@
 """The shape of the loss around a point, along directions in the space of the weights."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -132,6 +133,7 @@ class Landscape:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"resolution": 15, "n_examples": 300}
     errors_over: ClassVar[str] = "batches"
 
     dimensions: Literal[1, 2] = 2

@@ -125,6 +125,7 @@ class TangentKernel:
     )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"n_examples": 100}
 
     n_examples: Count = 200
     blocks: tuple[str, ...] = ()

@@ -9,7 +9,7 @@ import torch
 
 from study.test_work import tables
 from study.test_work_diagnostics import LOOKS
-from transferscope.analyses.diagnose.choice import CHEAP, choose, make_diagnostics, read_changes
+from transferscope.analyses.diagnose.choice import choose, make_diagnostics, read_changes
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
 from transferscope.data.load import load
 from transferscope.diagnostics import DIAGNOSTICS, Curvature, Landscape
@@ -92,13 +92,13 @@ def test_many_passes_through_a_network_of_others_are_made_where_they_are_named(k
     changes = {"landscape": {"resolution": 3}}
     changed = {choice.diagnostic.name: choice for choice in choose((), changes, looked_at, of_others=True)}
     assert changed["landscape"].lacks is None
-    assert changed["landscape"].diagnostic == Landscape(**{**CHEAP["landscape"], "resolution": 3})
+    assert changed["landscape"].diagnostic == Landscape(**{**Landscape.quick, "resolution": 3})
 
 
-def test_cheap_settings_are_settings_that_exist() -> None:
+def test_quick_settings_are_settings_that_exist() -> None:
     made = make_diagnostics((), {})
     assert made.keys() == DIAGNOSTICS.keys()
-    assert made["curvature"] == Curvature(**CHEAP["curvature"])
+    assert made["curvature"] == Curvature(k=Curvature.quick["k"])
     assert make_diagnostics(("curvature",), {})["curvature"] == Curvature()
 
 

@@ -10,22 +10,6 @@ from transferscope.errors import SettingsError, each_once
 from transferscope.study.places import parse_toml
 from transferscope.study.tables import Mistakes, read_table
 
-CHEAP: dict[str, dict[str, Any]] = {
-    "curvature": {"k": 3},
-    "curvature-trace": {"max_probes": 100},
-    "curvature-density": {"n_probes": 4, "steps": 30},
-    "landscape": {"resolution": 15, "n_examples": 300},
-    "interpolation": {"resolution": 11},
-    "gradient-stability": {"steps": 50},
-    "tangent-kernel": {"n_examples": 100},
-    "kernel-distance": {"n_source": 1000},
-}
-"""Settings of diagnostics that nobody named, where their own would take long."""
-
-MANY_PASSES = frozenset(CHEAP) - {"kernel-distance"}
-"""Diagnostics that pass the examples through the network many times: of networks of others, a pass of which takes long,
-they are measured by name."""
-
 _REFUSALS: Mapping[Lack, str] = {
     "start": "compares a network with where it started; give it with --against",
     "source": "compares two tasks; give the source data with --from",
@@ -82,8 +66,8 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of
     """The diagnostics to measure, those that are left out included.
 
     Args:
-        names: The diagnostics that are asked for, with their own settings; empty for all that apply, with `CHEAP`
-            ones, but for those of `MANY_PASSES` where the network is one of others.
+        names: The diagnostics that are asked for, with their own settings; empty for all that apply, with `quick` ones,
+            but for those of many passes through the network where that is one of others, a pass of which takes long.
         changes: Settings to change. A diagnostic whose settings are changed counts as asked for.
         of_others: Whether the network is none of the package's own.
 
@@ -94,10 +78,7 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of
     """
     made = make_diagnostics(names, changes)
     wanted = {*names, *changes}
-    many = MANY_PASSES if of_others else frozenset()
-    return [
-        _choice(diagnostic, looked_at, wanted=name in wanted, is_dear=name in many) for name, diagnostic in made.items()
-    ]
+    return [_choice(one, looked_at, wanted=name in wanted, of_others=of_others) for name, one in made.items()]
 
 
 def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagnostic]:
@@ -118,15 +99,16 @@ def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagno
 
 
 def _settings(name: str, names: Sequence[str], changes: Changes) -> dict[str, Any]:
-    cheap = {} if name in names else CHEAP.get(name, {})
-    return {**cheap, **changes.get(name, {})}
+    quick = {} if name in names else getattr(DIAGNOSTICS[name], "quick", {})
+    return {**quick, **changes.get(name, {})}
 
 
-def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, is_dear: bool) -> Choice:
+def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, of_others: bool) -> Choice:
     lacks = looked_at.lacks(diagnostic)
     if lacks is not None and wanted:
         raise SettingsError(f"{diagnostic.name} {_REFUSALS[lacks]}")
-    return Choice(diagnostic, lacks or ("passes" if is_dear and not wanted else None), wanted=wanted)
+    many_passes = hasattr(diagnostic, "quick") and getattr(diagnostic, "looks_at", "network") != "data"
+    return Choice(diagnostic, lacks or ("passes" if of_others and many_passes and not wanted else None), wanted=wanted)
 
 
 def _check_known(names: Sequence[str]) -> None:

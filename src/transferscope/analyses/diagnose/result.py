@@ -197,8 +197,8 @@ class DiagnosisResult(AnalysisResult):
         """What the command prints: the network, the table, notes, and what the diagnostics asked for cannot tell."""
         verdict = self.verdict
         unable = WORDS.all_of(limits([one.diagnostic.meaning for one in self.measured if one.wanted]))
-        said = ("\n".join(verdict.sentences), "\n".join(unable))
-        return (Text(verdict.headline), *self.shown_tables(), *(Text(text) for text in said if text))
+        paragraphs = ("\n".join(verdict.sentences), "\n".join(unable))
+        return (Text(verdict.headline), *self.shown_tables(), *(Text(text) for text in paragraphs if text))
 
     def sections(self) -> list[Section]:
         """The table, the figures, and what the diagnostics cannot tell."""
@@ -241,7 +241,7 @@ class DiagnosisResult(AnalysisResult):
 
     def _write_settings(self, folder: Path) -> str:
         question, looked_at, scale = self.question, self.looked_at, self.looked_at.scale
-        said = {
+        measured_on = {
             "checkpoint": str(question.checkpoint),
             "against": None if question.against is None else str(question.against),
             "network": asdict(question.network),
@@ -253,7 +253,9 @@ class DiagnosisResult(AnalysisResult):
             "seed": question.seed,
             "scaling": {"from": looked_at.scale_from, "mean": scale.mean.tolist(), "std": scale.std.tolist()},
         }
-        (folder / "measured_on.json").write_text(json.dumps(said, indent=2, default=str) + "\n", encoding="utf-8")
+        (folder / "measured_on.json").write_text(
+            json.dumps(measured_on, indent=2, default=str) + "\n", encoding="utf-8"
+        )
         return "measured_on.json"
 
     def _feature_map(self) -> Figure:

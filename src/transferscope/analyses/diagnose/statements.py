@@ -14,19 +14,19 @@ _MOST = 4
 """Things of a kind that one sentence names."""
 
 
-def why(found: Sequence[Diagnosis], n_target: int) -> Iterator[Statement]:
+def why(diagnoses: Sequence[Diagnosis], n_target: int) -> Iterator[Statement]:
     """What surely goes with good transfer, as expected and against it; nothing where neither does."""
-    sure = [one for one in found if one.better and one.meaning.expected]
+    sure = [one for one in diagnoses if one.better and one.meaning.expected]
     for kind, expected in (("as expected", True), ("against what is expected", False)):
         own = [one for one in sure if (one.better == one.meaning.expected) == expected]
         if own:
             yield state(kind, n_target=n_target, seen=_sides(own[:_MOST]), more=len(own[_MOST:]))
-    if found and all(one.correlation is None for one in found):
+    if diagnoses and all(one.correlation is None for one in diagnoses):
         yield state("too few networks", least=LEAST_NETWORKS)
 
 
-def _sides(found: Sequence[Diagnosis]) -> list[str]:
-    return [one.meaning.lower if one.better == "lower" else one.meaning.higher for one in found]
+def _sides(diagnoses: Sequence[Diagnosis]) -> list[str]:
+    return [one.meaning.lower if one.better == "lower" else one.meaning.higher for one in diagnoses]
 
 
 def weights_left_out(meaning: Meaning, names: Sequence[str]) -> Statement:

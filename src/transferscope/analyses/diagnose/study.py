@@ -65,13 +65,13 @@ def diagnoses_of(summary: Summary, n_target: int) -> tuple[Diagnosis, ...]:
     rows = final_headlines(summary.frames)
     rows = rows[rows["n_target"] == n_target]
     arms = [(c.method, c.source or "") for c in summary.comparisons if c.n_target == n_target]
-    found = []
+    diagnoses = []
     for name, own in rows.groupby("diagnostic", sort=False):
         by_arm = dict(iter(own.groupby(["method", "source"])))
         readings = [_reading(*arm, by_arm[arm]) for arm in arms if arm in by_arm]
         if readings:
             first = own.iloc[0]
-            found.append(
+            diagnoses.append(
                 Diagnosis(
                     name=str(name),
                     headline=first["headline"],
@@ -82,7 +82,7 @@ def diagnoses_of(summary: Summary, n_target: int) -> tuple[Diagnosis, ...]:
                     correlation=_correlation(summary, own),
                 )
             )
-    return tuple(found)
+    return tuple(diagnoses)
 
 
 def headlines(frames: StudyFrames) -> pd.DataFrame:
@@ -120,12 +120,12 @@ def _correlation(summary: Summary, rows: pd.DataFrame) -> Estimate | None:
     runs = summary.runs.rename(columns={"value": "score"})
     joined = rows.merge(runs, on=["source", "method", "n_target", "seed"])
     sign = -1.0 if summary.frames.metric.higher_is_better else 1.0
-    found = [
+    by_seed = [
         float(stats.spearmanr(networks["value"], sign * networks["score"]).statistic)
         for _, networks in joined.groupby("seed")
         if len(networks) >= LEAST_NETWORKS and networks["value"].nunique() > 1 and networks["score"].nunique() > 1
     ]
-    if not found:
+    if not by_seed:
         return None
-    mean = t_interval(np.array(found))
+    mean = t_interval(np.array(by_seed))
     return mean.clipped(-1.0, 1.0)

@@ -12,18 +12,18 @@ from transferscope.report.page import Part
 def study_part(summary: Summary) -> Part | None:
     """The diagnostics at the largest number of labels, for the page of a study; None for a study without any."""
     n_target = summary.frames.sizes[-1]
-    found = diagnoses_of(summary, n_target)
-    if not found:
+    diagnoses = diagnoses_of(summary, n_target)
+    if not diagnoses:
         return None
-    along = draw_along_training(summary, found, n_target)
-    skipped = WORDS.all_of(weights_left_out(one.meaning, one.left_out) for one in found if one.left_out)
+    along = draw_along_training(summary, diagnoses, n_target)
+    skipped = WORDS.all_of(weights_left_out(one.meaning, one.left_out) for one in diagnoses if one.left_out)
     blocks: list[Block] = [
-        *([correlations_table(found)] if any(one.correlation is not None for one in found) else []),
-        draw_diagnoses(summary, found, n_target),
+        *([correlations_table(diagnoses)] if any(one.correlation is not None for one in diagnoses) else []),
+        draw_diagnoses(summary, diagnoses, n_target),
         *([along] if along else []),
         *(Text(sentence, "note") for sentence in skipped),
-        Folded("What they cannot tell", (Points(WORDS.all_of(limits([one.meaning for one in found]))),)),
+        Folded("What they cannot tell", (Points(WORDS.all_of(limits([one.meaning for one in diagnoses]))),)),
     ]
-    title, files = "Diagnostics of the trained networks", {"diagnostics-correlations": correlation_rows(found)}
-    said = " ".join(WORDS.all_of(why(found, n_target)))
-    return Part("why", said, (Section(title, "diagnostics", tuple(blocks), files=files),))
+    title, files = "Diagnostics of the trained networks", {"diagnostics-correlations": correlation_rows(diagnoses)}
+    sentence = " ".join(WORDS.all_of(why(diagnoses, n_target)))
+    return Part("why", sentence, (Section(title, "diagnostics", tuple(blocks), files=files),))

@@ -18,10 +18,10 @@ def expected_cell(meaning: Meaning) -> Cell:
     return Cell(capitalised(meaning.expected), meaning.lower if meaning.expected == "lower" else meaning.higher)
 
 
-def correlation_rows(found: Sequence[Diagnosis]) -> pd.DataFrame:
+def correlation_rows(diagnoses: Sequence[Diagnosis]) -> pd.DataFrame:
     """How each goes with the error: diagnostic, headline, part, correlation, low, high, n_seeds, expected."""
     rows = []
-    for one in found:
+    for one in diagnoses:
         known = one.correlation
         interval = known.interval if known else None
         rows.append(
@@ -39,7 +39,7 @@ def correlation_rows(found: Sequence[Diagnosis]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def correlations_table(found: Sequence[Diagnosis]) -> Table:
+def correlations_table(diagnoses: Sequence[Diagnosis]) -> Table:
     """What was expected of good transfer and what was seen, those that surely go with it first."""
     columns = (
         Column("Diagnostic", numeric=False),
@@ -50,7 +50,7 @@ def correlations_table(found: Sequence[Diagnosis]) -> Table:
     )
     rows = tuple(
         (Cell(capitalised(one.title)), expected_cell(one.meaning), _seen(one))
-        for one in sorted(found, key=lambda one: not one.better)
+        for one in sorted(diagnoses, key=lambda one: not one.better)
     )
     return Table(
         columns,

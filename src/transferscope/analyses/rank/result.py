@@ -67,8 +67,8 @@ class RankingResult(AnalysisResult):
     def answer(self) -> tuple[Block, ...]:
         """What the command prints: the answer with each number of labels, the networks with the most, and notes."""
         answers = "\n".join(WORDS.all_of(answer(one) for one in self.ranking.rankings))
-        said = "\n".join((*self.verdict.sentences, WORDS.say(state("limits"))))
-        return (Text(answers), *self.shown_tables(), Text(said))
+        sentences = "\n".join((*self.verdict.sentences, WORDS.say(state("limits"))))
+        return (Text(answers), *self.shown_tables(), Text(sentences))
 
     def figures(self) -> dict[str, Figure]:
         """The figures by the name of their files: one for each number of labels of a study."""
@@ -96,10 +96,10 @@ def study_part(summary: Summary) -> Part | None:
     except StoreError as error:  # of another version of the package
         return unreadable_part("which", title, slug, "The ranking that was kept", error)
     changed = change_in_words(summary.frames, ranking.runs, since="its sources were ranked", again="rank")
-    said = WORDS.all_of(notes(ranking))
+    sentences = WORDS.all_of(notes(ranking))
     blocks: list[Block] = [
         *([Text(changed, "warning")] if changed else []),
-        *([Points(said)] if said else []),
+        *([Points(sentences)] if sentences else []),
         *_evidence(ranking),
     ]
     return Part("which", _answer(ranking), (Section(title, slug, tuple(blocks), files=_files(ranking)),))

@@ -30,14 +30,14 @@ def answer(ranking: Ranking) -> Statement:
     return state(kind, n_target=ranking.n_target, first=first.candidate, chance=first.chance)
 
 
-def notes(found: StudyRanking) -> Iterator[Statement]:
+def notes(study: StudyRanking) -> Iterator[Statement]:
     """What else to know: networks with nothing to offer and scores left out with the most labels, and hindsight."""
-    ranking = found.rankings[-1]
+    ranking = study.rankings[-1]
     if names := [one.candidate for one in in_order(ranking) if one.n_above == 0]:
         yield state("not above random", names=names)
     yield from reasons(ranking.left_out)
-    if found.hindsight is not None:
-        yield from _chosen(found.hindsight)
+    if study.hindsight is not None:
+        yield from _chosen(study.hindsight)
 
 
 def reasons(left_out: Sequence[LeftOut]) -> Iterator[Statement]:

@@ -101,13 +101,13 @@ def choice_rows(choices: Sequence[Choice]) -> pd.DataFrame:
     )
 
 
-def _estimate(name: str, found: Estimate | None) -> dict[str, float]:
+def _estimate(name: str, estimate: Estimate | None) -> dict[str, float]:
     """Its value, stderr, low and high as columns of this name ("value" for ""); NaN for what there is not."""
     before = f"{name}_" if name else ""
-    interval = found.interval if found else None
+    interval = estimate.interval if estimate else None
     return {
-        name or "value": found.value if found else math.nan,
-        f"{before}stderr": found.stderr if found and found.stderr is not None else math.nan,
+        name or "value": estimate.value if estimate else math.nan,
+        f"{before}stderr": estimate.stderr if estimate and estimate.stderr is not None else math.nan,
         f"{before}low": interval.low if interval else math.nan,
         f"{before}high": interval.high if interval else math.nan,
     }
@@ -146,8 +146,8 @@ def _standing(one: RankedNetwork) -> tuple[Cell, ...]:
     )
 
 
-def _performance(found: Estimate | None) -> Cell:
-    if found is None:
+def _performance(estimate: Estimate | None) -> Cell:
+    if estimate is None:
         return Cell("–")
-    ends = found.interval
-    return Cell(f"{100 * found.value:.1f}", f"{100 * ends.low:.1f} to {100 * ends.high:.1f}" if ends else "")
+    ends = estimate.interval
+    return Cell(f"{100 * estimate.value:.1f}", f"{100 * ends.low:.1f} to {100 * ends.high:.1f}" if ends else "")
