@@ -92,7 +92,7 @@ def test_many_passes_through_a_network_of_others_are_made_where_they_are_named(k
     changes = {"landscape": {"resolution": 3}}
     changed = {choice.diagnostic.name: choice for choice in choose((), changes, looked_at, of_others=True)}
     assert changed["landscape"].lacks is None
-    assert changed["landscape"].diagnostic == Landscape(**{**Landscape.quick, "resolution": 3})
+    assert changed["landscape"].diagnostic == Landscape(resolution=3, n_examples=Landscape.quick["n_examples"])
 
 
 def test_quick_settings_are_settings_that_exist() -> None:

@@ -60,6 +60,12 @@ def test_one_network_is_named_only_where_its_chance_calls_for_it(
     assert facts.items() <= found.facts.items()
 
 
+def test_a_network_that_no_score_puts_above_random_features_is_not_called() -> None:
+    unsure = with_chances("logme", {"a": 0.95, RANDOM: 0.05})
+    rated = tuple(replace(one, above_random=one.above_random and bounded(0.9, 1.0)) for one in unsure.rated)
+    assert answer(ranking(replace(unsure, rated=rated))).kind == "first, not above random"
+
+
 def test_networks_with_nothing_to_offer_and_scores_left_out_are_named() -> None:
     one = ranking(score("logme", {"a": 0.9, "b": 0.12, RANDOM: 0.1}))
     out = (LeftOut("leep", "for classes"), LeftOut("knn", "no value"), LeftOut("nce", "for classes"))
@@ -83,7 +89,7 @@ def test_hindsight_is_what_choosing_costs() -> None:
 def test_there_are_words_for_every_kind_and_a_kind_for_all_words() -> None:
     folder = Path(str(package.__file__)).parent
     text = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
-    named = set(re.findall(r'state\(\s*"([^"]+)"', text)) | {"start with", "random features"}
+    named = set(re.findall(r'state\(\s*"([^"]+)"', text)) | {"start with", "first, not above random", "random features"}
     assert named == WORDS.kinds
     every = [
         *(answer(one) for one in (of({"a": 0.95, RANDOM: 0.05}), of({"a": 0.5, RANDOM: 0.5}), of({RANDOM: 1.0}))),

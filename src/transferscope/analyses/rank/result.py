@@ -72,7 +72,7 @@ class RankingResult(AnalysisResult):
 
     def figures(self) -> dict[str, Figure]:
         """The figures by the name of their files: one for each number of labels of a study."""
-        if not self.kept:
+        if not self.ranking.runs.count:
             return {"ranking": draw_ranking(self.ranking.rankings[-1])}
         name = file_name(self.target)
         return {
@@ -81,7 +81,7 @@ class RankingResult(AnalysisResult):
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables beside the figures, by the name of their files."""
-        before = f"{file_name(self.target)}-" if self.kept else ""
+        before = f"{file_name(self.target)}-" if self.ranking.runs.count else ""
         return {f"{before}{kind}": table for kind, table in _files(self.ranking).items()}
 
 

@@ -26,14 +26,16 @@ def answer(ranking: Ranking) -> Statement:
             total += one.chance
     if len(leading) > 1:
         return state("open", n_target=ranking.n_target, leading=leading)
-    kind = "random features" if first.candidate == RANDOM else "start with"
+    above = "start with" if first.n_above else "first, not above random"
+    kind = "random features" if first.candidate == RANDOM else above
     return state(kind, n_target=ranking.n_target, first=first.candidate, chance=first.chance)
 
 
 def notes(study: StudyRanking) -> Iterator[Statement]:
     """What else to know: networks with nothing to offer and scores left out with the most labels, and hindsight."""
     ranking = study.rankings[-1]
-    if names := [one.candidate for one in in_order(ranking) if one.n_above == 0]:
+    names = [one.candidate for one in in_order(ranking) if one.n_above == 0]
+    if names and answer(ranking).kind != "random features":
         yield state("not above random", names=names)
     yield from reasons(ranking.left_out)
     if study.hindsight is not None:
