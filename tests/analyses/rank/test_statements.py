@@ -86,6 +86,13 @@ def test_hindsight_is_what_choosing_costs() -> None:
     assert list(notes(replace(study_ranking(), hindsight=bad)))[-1].kind == "none better than random"
 
 
+def test_scores_are_compared_over_the_same_cases() -> None:
+    partial = replace(choice("transrate", 0.2, None), n_cases=2)
+    seen = replace(hindsight(), choices=(partial, *hindsight().choices))
+    chosen = next(one for one in notes(replace(study_ranking(), hindsight=seen)) if one.kind == "chosen")
+    assert (chosen.facts["worst"], chosen.facts["most"]) == (["leep"], 0.07)
+
+
 def test_there_are_words_for_every_kind_and_a_kind_for_all_words() -> None:
     folder = Path(str(package.__file__)).parent
     text = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
