@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import torch
 
-from transferscope.diagnostics import Findings, Subject
+from transferscope.diagnostics import Findings, Meaning, Subject
 from transferscope.estimate import Estimate
 from transferscope.records import Record
 
@@ -32,11 +32,15 @@ class StableRank:
     skip: tuple[str, ...] = ()
 
     name: ClassVar[str] = "stable-rank"
-    headline: ClassVar[str] = "stable_rank"  # the record that is said in words and drawn
+    headline: ClassVar[str] = "stable_rank"  # the record that is shown
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
-    title: ClassVar[str] = "stable rank of the weights"
-    limits: ClassVar[str] = "It sees each layer alone, and not what the layers compute together."
+    meaning: ClassVar[Meaning] = Meaning(
+        "stable rank of the weights",
+        lower="weights of fewer directions",
+        higher="weights of more directions",
+        limits="It sees each layer alone, and not what the layers compute together.",
+    )
 
     def measure(self, subject: Subject) -> Findings:
         """Records "stable_rank" and, for each layer, "stable_rank/LAYER"; exact, so without standard errors."""

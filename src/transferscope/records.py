@@ -113,6 +113,27 @@ FailureKind = Literal[
 
 
 @dataclass(frozen=True, slots=True)
+class Meaning:
+    """The words of a diagnostic for its headline, as they are kept with its numbers.
+
+    Attributes:
+        heading: What it measures, as in "largest Hessian eigenvalue".
+        lower: What a network of a lower value has, as in "a flatter loss"; empty where nothing is known.
+        higher: What one of a higher value has.
+        expected: The side on which good transfer is expected; empty for neither.
+        share: Whether the value is a share of 1, shown in per cent.
+        limits: What it cannot tell, a sentence.
+    """
+
+    heading: str
+    lower: str = ""
+    higher: str = ""
+    expected: Literal["lower", "higher", ""] = ""
+    share: bool = False
+    limits: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Why a cell has no outcome.
 

@@ -53,11 +53,11 @@ def test_files_are_ranked_with_words_figure_and_table(
     assert ended.value.code == 0
     said = capsys.readouterr().out
     lines = said.splitlines()
-    assert lines[0].split() == ["By", "first.safetensors", "second.safetensors", "random", "features"]
-    assert [line.split()[0] for line in lines[1:3]] == ["knn", "leep"]
-    assert "With 30 labels (2 draws)" in said
-    assert "no test example was read" in said
-    assert f"written: {out}/ranking.svg, ranking.pdf, ranking.csv" in said
+    assert lines[0].startswith("With 30 labels ")
+    named = {line.split("  ")[0] for line in lines[3:6]}
+    assert named == {"first.safetensors", "second.safetensors", "random features"}
+    assert "No test example was read" in said
+    assert f"written: {out}/ranking.svg, ranking.pdf, ranking.csv, ranking-networks.csv" in said
     table = pd.read_csv(out / "ranking.csv")
     assert len(table) == 2 * 3
     assert set(table["candidate"]) == {"first.safetensors", "second.safetensors", "random features"}
@@ -69,14 +69,16 @@ def test_a_study_is_ranked_and_its_report_shows_it(tmp_path: Path) -> None:
     place = study["store"]
     with Store.open(place) as store:
         run_study(parse_spec(study), store, work=REMEMBERED)
-    assert json.loads(run(place, "--scores", "h-score", "--json"))["result"]["analysis"] == "rank"
+    answer = json.loads(run(place, "--scores", "h-score", "--json"))["result"]
+    assert answer["analysis"] == "rank"
+    chances = [row["chance"] for row in answer["networks"] if row["n_target"] == 12]
+    assert chances == sorted(chances, reverse=True)
+    assert sum(chances) == pytest.approx(1)
     said = run(place, "--scores", "h-score", "--scores", "ridge-probe", "--out", str(tmp_path / "out"))
-    assert "Held against what fine-tune gave in 2 cases" in said
-    assert "picking at random" in said
     assert said.endswith(f"The report shows this now: transferscope report {place}\n")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *(f"small-ranking-12.{ending}" for ending in ("svg", "pdf", "csv")),
-        *(f"small-ranking-{name}.csv" for name in ("scores", "transfer", "choices")),
+        *(f"small-ranking-{name}.csv" for name in ("networks", "scores", "transfer", "choices")),
     }
     with Store.open(place) as store:
         page = build_report(store, "small", tmp_path / "report.html").html.read_text(encoding="utf-8")

@@ -4,12 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
-from torch import nn
 
-from diagnostics.subjects import cnn_subject, mlp_subject
-from transferscope.analyses.diagnose import explain
-from transferscope.analyses.diagnose.words import IMPLICATIONS
+from diagnostics.subjects import cnn_subject
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
 from transferscope.errors import NetworkError
 from transferscope.testing.diagnostics import DIAGNOSTIC_PROMISES
@@ -39,17 +35,12 @@ def test_it_keeps_what_every_diagnostic_promises(name: str, promise: str) -> Non
 
 
 @every_diagnostic
-def test_its_answer_is_a_sentence(name: str) -> None:
-    subject = mlp_subject()
-    assert explain(_diagnostic(name), _diagnostic(name).measure(subject).records).endswith(".")
-    for parameter in subject.network.parameters():
-        nn.init.constant_(parameter, torch.nan)
-    assert "nan" not in explain(_diagnostic(name), _diagnostic(name).measure(subject).records)
-
-
-@every_diagnostic
-def test_limits_are_one_sentence(name: str) -> None:
-    assert IMPLICATIONS[DIAGNOSTICS[name].headline].limits.endswith(".")
+def test_its_words_are_a_heading_both_sides_and_one_sentence_of_limits(name: str) -> None:
+    meaning = DIAGNOSTICS[name].meaning
+    assert meaning.heading
+    assert meaning.lower
+    assert meaning.higher
+    assert meaning.limits.endswith(".")
     assert DIAGNOSTICS[name].name == name
 
 
@@ -57,7 +48,7 @@ def test_limits_are_one_sentence(name: str) -> None:
 def test_the_documentation_says_what_it_cannot_tell(name: str) -> None:
     page = (Path(__file__).parents[2] / "docs" / "diagnostics.md").read_text()
     assert f"| `{name}` |" in page
-    assert IMPLICATIONS[DIAGNOSTICS[name].headline].limits in page
+    assert DIAGNOSTICS[name].meaning.limits in page
 
 
 @pytest.mark.parametrize("name", sorted(name for name in DIAGNOSTICS if _diagnostic(name).needs_start))

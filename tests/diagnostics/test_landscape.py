@@ -8,13 +8,10 @@ from torch import nn
 
 from diagnostics.subjects import cnn_subject, mlp_subject, vectors
 from diagnostics.test_hessian import dense_hessian
-from transferscope.analyses.diagnose import explain
 from transferscope.diagnostics.landscape import Landscape, filter_normalise, random_directions
 from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError, SettingsError
-from transferscope.estimate import Estimate
-from transferscope.records import Record
 
 
 def _quadratic() -> Subject:
@@ -78,16 +75,6 @@ def test_standard_error_comes_from_batches_of_the_sample() -> None:
     estimate = diagnostic.measure(mlp_subject())["landscape_rise"]
     assert estimate.n == 30
     assert estimate.stderr == pytest.approx(rises.std(ddof=1) / np.sqrt(3))
-
-
-def test_the_sentence_says_along_what_the_weights_move() -> None:
-    records = [Record("landscape_rise", Estimate(2.0))]
-    along_filters = explain(Landscape(radius=0.1), records)
-    along_vectors = explain(Landscape(radius=0.1, directions="eigenvectors"), records)
-    assert along_filters.startswith("Moving each filter by up to 0.1 times its norm raises the loss by 2 on average.")
-    assert along_vectors.startswith(
-        "Moving the weights along the sharpest directions by up to 0.1 times their norm raises the loss by 2 on average"
-    )
 
 
 def test_two_filters_by_hand() -> None:

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations
 
 from diagnostics.test_contract import SMALL
-from transferscope.analyses.diagnose.words import left_out_words
 from transferscope.diagnostics import DIAGNOSTICS, Curvature, Examples, GradientScaling, Landscape, Subject, Weights
 from transferscope.errors import DataError, NetworkError, SettingsError, TransferscopeError
 from transferscope.training import encode, measure, task_loss
@@ -138,7 +137,6 @@ def test_half_precision_is_measured_in_single_precision() -> None:
 def test_attention_that_gradient_scaling_leaves_out_is_named() -> None:
     left_out = GradientScaling().measure(subject_of(Attention)).left_out
     assert left_out[:2] == ("attention.in_proj_weight", "attention.out_proj.weight")
-    assert left_out_words(left_out).startswith("Left out: attention.in_proj_weight, attention.out_proj.weight, ")
     assert GradientScaling().measure(subject_of(plain)).left_out == ()
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from transferscope.analyses.rank import rank
 from transferscope.analyses.rank.ranking import RANDOM
-from transferscope.analyses.rank.words import hindsight_in_words
+from transferscope.analyses.rank.statements import WORDS, notes
 from transferscope.analyses.study_page import build_report
 from transferscope.models import NetworkSettings
 from transferscope.report.page import typeset
@@ -46,7 +46,7 @@ def test_digits_from_digits_that_stand_on_their_heads(tmp_path: Path) -> None:
     assert of_study.candidates == ("upside-down", "brightness", RANDOM)
     assert found.hindsight is not None
     assert all(one.n_cases == 1 for one in found.hindsight.choices)
-    assert typeset(hindsight_in_words(found.hindsight)[0]) in page
+    assert all(typeset(sentence) in page for sentence in WORDS.all_of(notes(found)))
 
     mlp = NetworkSettings("mlp", (32,))
     result = rank(list(networks.values()), "digits", network=mlp, seeds=1, scores=SCORES, device="cpu")

@@ -60,25 +60,18 @@ def numbers(store: Store, role: str, name: str, part: str) -> pd.DataFrame:
     return labels.reindex(columns=["method", "seed", "pretrain_step"]).assign(value=own["value"].to_numpy())
 
 
-def test_ratios_to_scratch_are_those_of_the_same_seeds(store: Store, summary: Summary) -> None:
+def test_readings_are_those_of_the_store(store: Store, summary: Summary) -> None:
     found = {diagnosis.name: diagnosis for diagnosis in diagnoses_of(summary, 12)}
     values = numbers(store, "diagnose", "weight_deviation", "target_train")
     values = values[values["pretrain_step"].isna()]
     by_method = {m: rows.set_index("seed")["value"].sort_index() for m, rows in values.groupby("method")}
+    assert {reading.method for reading in found["weights"].readings} == by_method.keys()
     for reading in found["weights"].readings:
-        method = reading.comparison.method
-        assert reading.by_seed.tolist() == by_method[method].tolist()
-        if method == "scratch":
-            assert reading.against_scratch is None
-            continue
-        ratios = np.log(by_method[method] / by_method["scratch"])
-        assert reading.against_scratch is not None
-        assert reading.against_scratch.value == pytest.approx(ratios.mean())
-        low, high = stats.t.interval(0.95, 2, loc=ratios.mean(), scale=stats.sem(ratios))
-        assert reading.against_scratch.interval is not None
-        assert (reading.against_scratch.interval.low, reading.against_scratch.interval.high) == pytest.approx(
-            (low, high)
-        )
+        own = by_method[reading.method]
+        assert reading.by_seed.tolist() == own.tolist()
+        low, high = stats.t.interval(0.95, 2, loc=own.mean(), scale=stats.sem(own))
+        assert reading.over_seeds.interval is not None
+        assert (reading.over_seeds.interval.low, reading.over_seeds.interval.high) == pytest.approx((low, high))
 
 
 def test_rank_correlations_are_those_of_scipy_seed_by_seed(store: Store, summary: Summary) -> None:
@@ -118,10 +111,11 @@ def test_the_page_says_why(report: ReportFiles) -> None:
         "<h3>How long to pre-train</h3>",
         "Weight deviation from the start",
         "cannot tell",
+        "Expected of good transfer",
     ):
         assert words in page
     names = {path.name for path in report.files}
-    assert {"diagnostics.csv", "diagnostics-training.svg", "checkpoints.svg"} <= names
+    assert {"diagnostics.csv", "diagnostics-correlations.csv", "diagnostics-training.svg", "checkpoints.svg"} <= names
 
 
 def test_the_table_behind_the_figure_holds_every_network(report: ReportFiles) -> None:

@@ -22,17 +22,19 @@ _ANY = 100_000
 
 
 @contextmanager
-def counted_progress(doing: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+def counted_progress(doing: str, unit: str, *, hidden: bool = False) -> Iterator[Callable[[float, int], None]]:
     """A bar with the time left on a terminal, a line for every tenth in a log; yields what takes (done, in all)."""
-    with Progress(*Progress.get_default_columns(), console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True, quiet=hidden)
+    columns = Progress.get_default_columns()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task, said = bar.add_task(doing), 0.0
 
-        def show(done: int, total: int) -> None:
+        def show(done: float, total: int) -> None:
             nonlocal said
             bar.update(task, completed=done, total=total)
-            if not bar.console.is_terminal and done / total >= said + _SAID_EVERY:
+            if not console.is_terminal and total and done / total >= said + _SAID_EVERY:
                 said = done / total
-                bar.console.print(f"{doing[:1].lower()}{doing[1:]}: {done} of {total} {unit} done")
+                console.print(f"{doing[:1].lower()}{doing[1:]}: {round(done, 1):g} of {total} {unit} done")
 
         yield show
 

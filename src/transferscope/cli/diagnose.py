@@ -111,8 +111,10 @@ def diagnose(
     if feature_map and out is None:
         raise SettingsError("--feature-map draws a figure and there is no folder for it; give one with --out")
     # the command line starts faster without what a mistake, or another command, does not need
+    from transferscope.analyses.diagnose.choice import read_changes
+    from transferscope.analyses.diagnose.question import measure_all
     from transferscope.analyses.diagnose.subject import FileQuestion
-    from transferscope.cli.diagnose_answer import answer
+    from transferscope.cli.answer import as_text, counted_progress, in_a_line
     from transferscope.models import NetworkInput, NetworkSettings
     from transferscope.study.settings import DataSettings
 
@@ -136,19 +138,23 @@ def diagnose(
         device=device or "auto",
         scaling=scaling,
     )
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
     try:
-        answer(
-            question,
-            tuple(diagnostics or ()),
-            tuple(change or ()),
-            out=out,
-            feature_map=feature_map,
-            as_json=as_json,
-            quiet=quiet,
-        )
+        with counted_progress("Measuring", "diagnostics", hidden=quiet) as on_progress:
+            result = measure_all(
+                question, diagnostics or (), read_changes(change or ()), folder=out, on_progress=on_progress
+            )
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was measured", err=True)
         raise typer.Exit(130) from None
+    files = [] if out is None else [out / file for file in result.write(out, feature_map=feature_map)]
+    if as_json:
+        print_analysis("diagnose", result, files)
+    else:
+        typer.echo("\n\n".join([as_text(result.answer()), *([f"written: {in_a_line(files)}"] if files else [])]))
+    if result.refused is not None:
+        raise result.refused
 
 
 def _map(

@@ -30,13 +30,14 @@ from transferscope.diagnostics.maps import tsne_of_distances, tsne_of_features, 
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
 from transferscope.diagnostics.tangent_kernel import TangentKernel
 from transferscope.diagnostics.weights import Weights
+from transferscope.records import Meaning
 from transferscope.registry import Registry
 
 
 def _as_diagnostic(found: object) -> Any:
     if not isinstance(found, type) or not is_dataclass(found):
         raise TypeError("is no dataclass")
-    wanted = ("name", "headline", "needs_source", "needs_start", "measure")
+    wanted = ("name", "headline", "meaning", "needs_source", "needs_start", "measure")
     if lacking := [name for name in wanted if not hasattr(found, name)]:
         raise TypeError(f"lacks {', '.join(lacking)}")
     return found
@@ -86,6 +87,7 @@ __all__ = [
     "KernelDistance",
     "Landscape",
     "Loss",
+    "Meaning",
     "Spread",
     "Subject",
     "TangentKernel",

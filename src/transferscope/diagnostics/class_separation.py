@@ -10,7 +10,7 @@ from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import class_labels, feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Record
+from transferscope.records import Meaning, Record
 
 
 def variance_ratio(features: Float[np.ndarray, "N D"], labels: Int[np.ndarray, " N"]) -> float:
@@ -49,8 +49,19 @@ class ClassSeparation:
 
     name: ClassVar[str] = "class-separation"
     headline: ClassVar[str] = "variance_ratio"
+    meaning: ClassVar[Meaning] = Meaning(
+        "intra- to inter-class variance",
+        lower="classes that lie further apart",
+        higher="classes that lie closer together",
+        expected="lower",
+        limits=(
+            "On training data a large network separates anything, so read it on test data; it does not see whether a "
+            "linear head could separate classes that overlap in distance."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "features"
     kinds: ClassVar[tuple[str, ...]] = ("classification",)
 
     batch_size: int = 512

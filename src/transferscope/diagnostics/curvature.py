@@ -1,5 +1,6 @@
 """Sharpest directions of the loss: the top of the Hessian's spectrum."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import hypot
 from typing import ClassVar
@@ -15,7 +16,7 @@ from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
-from transferscope.records import Count, Record, check_settings
+from transferscope.records import Count, Meaning, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,19 @@ class Curvature:
 
     name: ClassVar[str] = "curvature"
     headline: ClassVar[str] = "hessian_eigenvalue/1"
+    meaning: ClassVar[Meaning] = Meaning(
+        "largest Hessian eigenvalue",
+        lower="a flatter loss along its sharpest direction",
+        higher="a sharper loss along its sharpest direction",
+        expected="lower",
+        limits=(
+            "Eigenvalues change when a ReLU network is rescaled without changing its function, so they compare "
+            "networks of one architecture trained alike; flatness alone does not imply generalisation."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"k": 3}
     errors_over: ClassVar[str] = "batches"
 
     k: Count = 20

@@ -1,5 +1,6 @@
 """The whole spectrum of the Hessian, as a density."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
@@ -11,7 +12,7 @@ from transferscope.diagnostics.hessian import Mode, hessian_operator
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.trace import SpectralDensity, rademacher, spectral_density
-from transferscope.records import Count, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, check_settings
 
 N_POINTS = 1000
 """Points at which the density is tabulated."""
@@ -34,8 +35,21 @@ class CurvatureDensity:
 
     name: ClassVar[str] = "curvature-density"
     headline: ClassVar[str] = "hessian_flat_share"
+    meaning: ClassVar[Meaning] = Meaning(
+        "share of flat directions",
+        lower="fewer flat directions",
+        higher="more flat directions",
+        expected="higher",
+        share=True,
+        limits=(
+            "Single eigenvalues inside the bulk are not resolved, a mass of a few eigenvalues among all parameters is "
+            "lost in the noise of the probes, and few steps leave open how many eigenvalues of a smooth spectrum are "
+            "below the edge, which the standard error holds."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"n_probes": 4, "steps": 30}
     errors_over: ClassVar[str] = "probes"
     version: ClassVar[int] = 3
 

@@ -1,5 +1,6 @@
 """Mean curvature of the loss: the trace of the Hessian."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import hypot
 from typing import Annotated, ClassVar
@@ -12,7 +13,7 @@ from transferscope.diagnostics.hessian import Mode, hessian_operator
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.trace import estimate_trace, rademacher
-from transferscope.records import Count, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,19 @@ class CurvatureTrace:
 
     name: ClassVar[str] = "curvature-trace"
     headline: ClassVar[str] = "hessian_trace"
+    meaning: ClassVar[Meaning] = Meaning(
+        "Hessian trace",
+        lower="a loss that is flatter on the whole",
+        higher="a loss that is sharper on the whole",
+        expected="lower",
+        limits=(
+            "The trace adds positive and negative curvature, so it can be small between two sharp directions of "
+            "opposite sign, and it changes when a ReLU network is rescaled without changing its function."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"max_probes": 100}
     errors_over: ClassVar[str] = "probes"
 
     blocks: tuple[str, ...] = ()

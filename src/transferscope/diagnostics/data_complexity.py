@@ -11,7 +11,7 @@ from transferscope.diagnostics.features import features_of
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Record
+from transferscope.records import Meaning, Record
 
 
 def negative_entropy(features: Float[np.ndarray, "N D"]) -> float:
@@ -51,8 +51,18 @@ class DataComplexity:
 
     name: ClassVar[str] = "data-complexity"
     headline: ClassVar[str] = "negative_entropy"
+    meaning: ClassVar[Meaning] = Meaning(
+        "negative entropy of the features",
+        lower="more varied features",
+        higher="less varied features",
+        limits=(
+            "It compares data sets through one backbone only, depends on the scale and width of its features, and "
+            "sees no more than their covariance."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "features"
 
     batch_size: int = 512
 

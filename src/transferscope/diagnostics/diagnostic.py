@@ -9,7 +9,7 @@ import numpy as np
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate, Interval
-from transferscope.records import Record
+from transferscope.records import Meaning, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +52,10 @@ class Diagnostic(Protocol):
     Numbers that cannot be had come with a status; what it cannot work with at all raises a package error.
 
     Attributes:
-        headline: Name of the record that is said in words.
+        headline: Name of the record that is shown.
+        meaning: Its words, which are kept with its numbers: a page is built where the diagnostic need not be installed.
         needs_source: Whether it compares source and target data, and so refuses a subject without source examples.
         needs_start: Whether it compares two networks, and so refuses a subject without another network or a start.
-
-    The words of transferscope's own headlines stand in `analyses/diagnose/words.py`. A diagnostic from outside may have
-    class variables `title` (what the headline measures) and `limits` (one sentence: what it cannot tell) of its own.
 
     One that cannot read every kind of labels says so by a class variable `kinds`, as ("classification",); a study with
     other labels is refused then before anything runs.
@@ -65,11 +63,16 @@ class Diagnostic(Protocol):
     A standard error is over the examples unless a class variable `errors_over` says "batches" (of its setting
     `batch_size`) or "probes".
 
+    A class variable `looks_at` of "features" says that the head of the network does not matter to it, and of "data"
+    that no network does. One whose own settings take long has in `quick` those that it is measured with where nobody
+    named it.
+
     A class variable `version` (2 without one) is raised when the same settings give other results than before.
     """
 
     name: ClassVar[str]
     headline: ClassVar[str]
+    meaning: ClassVar[Meaning]
     needs_source: ClassVar[bool]
     needs_start: ClassVar[bool]
 

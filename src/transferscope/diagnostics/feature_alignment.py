@@ -10,7 +10,7 @@ from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, check_settings
 
 
 def feature_label_alignment(
@@ -55,8 +55,19 @@ class FeatureAlignment:
 
     name: ClassVar[str] = "feature-alignment"
     headline: ClassVar[str] = "feature_label_alignment"
+    meaning: ClassVar[Meaning] = Meaning(
+        "cost of reading labels off the features",
+        lower="features closer to the labels",
+        higher="features further from the labels",
+        expected="lower",
+        limits=(
+            "The value grows with the number of examples and depends on the ridge, so compare networks on the same "
+            "examples only; it speaks about a linear head on frozen features."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "features"
 
     ridge: Positive = 0.1
     batch_size: Count = 512

@@ -11,7 +11,7 @@ from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Record, check_settings
+from transferscope.records import Count, Meaning, Record, check_settings
 
 RIDGES = tuple(float(ridge) for ridge in np.logspace(-6, 3, 19))
 """Ridges that cross-validation chooses from, relative to the mean squared norm of the features times their number."""
@@ -76,8 +76,20 @@ class FeatureGap:
 
     name: ClassVar[str] = "feature-gap"
     headline: ClassVar[str] = "unexplained_share"
+    meaning: ClassVar[Meaning] = Meaning(
+        "share of the target outside the features",
+        lower="less of the target outside the features",
+        higher="more of the target outside the features",
+        expected="lower",
+        share=True,
+        limits=(
+            "With few examples it mixes what the features cannot express with what a head cannot learn from so "
+            "little; label noise counts as outside."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "features"
 
     n_folds: Annotated[int, Ge(2)] = 5
     seed: int = 0

@@ -10,7 +10,7 @@ from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Record
+from transferscope.records import Meaning, Record
 
 
 def effective_rank(features: Float[np.ndarray, "N D"]) -> float:
@@ -65,8 +65,18 @@ class FeatureRank:
 
     name: ClassVar[str] = "feature-rank"
     headline: ClassVar[str] = "effective_rank"
+    meaning: ClassVar[Meaning] = Meaning(
+        "effective rank of the features",
+        lower="features of fewer directions",
+        higher="features of more directions",
+        limits=(
+            "A low rank helps only if the target function lies in the few directions that are left, which this does "
+            "not see; with fewer examples than features the rank is bounded by the number of examples."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "features"
 
     centre: bool = True
     batch_size: int = 512

@@ -11,7 +11,7 @@ from transferscope.diagnostics.features import feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Count, Record, check_settings
+from transferscope.records import Count, Meaning, Record, check_settings
 
 
 def linear_cka(features: Float[np.ndarray, "N D"], others: Float[np.ndarray, "N E"]) -> float:
@@ -89,6 +89,15 @@ class FeatureSimilarity:
 
     name: ClassVar[str] = "feature-similarity"
     headline: ClassVar[str] = "cka"
+    meaning: ClassVar[Meaning] = Meaning(
+        "CKA with the start",
+        lower="features less like those of the start",
+        higher="features more like those of the start",
+        limits=(
+            "CKA is ruled by the directions of largest variance and can stay near 1 while a small direction that the "
+            "task needs is lost."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
 

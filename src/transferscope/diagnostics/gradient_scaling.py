@@ -18,7 +18,7 @@ from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Record, check_settings
+from transferscope.records import Count, Meaning, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -134,6 +134,16 @@ class GradientScaling:
 
     name: ClassVar[str] = "gradient-scaling"
     headline: ClassVar[str] = "gradient_ratio_spread"
+    meaning: ClassVar[Meaning] = Meaning(
+        "spread of gradient ratios between layers (log10)",
+        lower="gradients that are more even over the layers",
+        higher="gradients that are less even over the layers",
+        expected="lower",
+        limits=(
+            "Normalisation layers and skip connections between two layers count towards the ratio of those layers, "
+            "and examples that are fitted perfectly have next to no gradient to scale."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 

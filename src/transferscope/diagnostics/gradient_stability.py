@@ -1,5 +1,6 @@
 """How far the loss changes along its gradient."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from transferscope.diagnostics.loss_surface import batch_shares, loss_surface, m
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,19 @@ class GradientStability:
 
     name: ClassVar[str] = "gradient-stability"
     headline: ClassVar[str] = "loss_variation_gradient_step"
+    meaning: ClassVar[Meaning] = Meaning(
+        "loss variation along the gradient",
+        lower="a loss that changes less along its gradient",
+        higher="a loss that changes more along its gradient",
+        expected="lower",
+        limits=(
+            "It looks along one direction at one point of training, and compares networks only at the same loss and "
+            "step."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"steps": 50}
     errors_over: ClassVar[str] = "batches"
 
     steps: Count = 100

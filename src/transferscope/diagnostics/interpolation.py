@@ -1,5 +1,6 @@
 """The loss on the straight line between two networks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -13,7 +14,7 @@ from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.records import Count, Record, check_settings
+from transferscope.records import Count, Meaning, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,19 @@ class Interpolation:
 
     name: ClassVar[str] = "interpolation"
     headline: ClassVar[str] = "loss_barrier"
+    meaning: ClassVar[Meaning] = Meaning(
+        "loss barrier",
+        lower="a lower barrier to the start",
+        higher="a higher barrier to the start",
+        expected="lower",
+        limits=(
+            "A barrier on the straight line does not exclude a curved path without one, nor does it see that two "
+            "networks differ by a permutation of units only."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
+    quick: ClassVar[Mapping[str, int]] = {"resolution": 11}
     errors_over: ClassVar[str] = "batches"
 
     resolution: Annotated[int, Ge(3)] = 21

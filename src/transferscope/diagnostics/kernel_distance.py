@@ -1,5 +1,6 @@
 """What the infinite-width kernel says about the two tasks."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -13,7 +14,7 @@ from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
-from transferscope.records import Count, NotNegative, Record, check_settings
+from transferscope.records import Count, Meaning, NotNegative, Record, check_settings
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,22 @@ class KernelDistance:
 
     name: ClassVar[str] = "kernel-distance"
     headline: ClassVar[str] = "kernel_task_distance"
+    meaning: ClassVar[Meaning] = Meaning(
+        "kernel distance of the tasks",
+        lower="tasks that lie nearer",
+        higher="tasks that lie further apart",
+        expected="lower",
+        share=True,
+        limits=(
+            "It is about infinitely wide two-layer networks on raw inputs, so it knows nothing of the network at "
+            "hand, and pairs source and target classes by their names; where none is the same, by their index, so that "
+            "another order of names gives another distance."
+        ),
+    )
     needs_source: ClassVar[bool] = True
     needs_start: ClassVar[bool] = False
+    looks_at: ClassVar[str] = "data"
+    quick: ClassVar[Mapping[str, int]] = {"n_source": 1000}
 
     classes: Literal["name", "index"] = "name"
     n_source: Count = 2000

@@ -1,5 +1,6 @@
 """The shape of the loss around a point, along directions in the space of the weights."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -17,7 +18,7 @@ from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, lo
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Count, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, check_settings
 
 Biases = Literal["zero", "scale"]
 """What becomes of biases and normalisation parameters: not moved, or scaled like one filter each."""
@@ -120,8 +121,19 @@ class Landscape:
 
     name: ClassVar[str] = "landscape"
     headline: ClassVar[str] = "landscape_rise"
+    meaning: ClassVar[Meaning] = Meaning(
+        "rise of the loss around the network",
+        lower="a loss that rises less around the network",
+        higher="a loss that rises more around the network",
+        expected="lower",
+        limits=(
+            "Two random directions show next to nothing of a space of many thousands, and miss sharp valleys that "
+            "the eigenvalues show."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"resolution": 15, "n_examples": 300}
     errors_over: ClassVar[str] = "batches"
 
     dimensions: Literal[1, 2] = 2

@@ -17,7 +17,7 @@ from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Record, check_settings
+from transferscope.records import Count, Meaning, Record, check_settings
 
 MEMORY = 3 * 2**28
 """Bytes of gradients that are kept at a time, by default."""
@@ -113,8 +113,19 @@ class TangentKernel:
 
     name: ClassVar[str] = "tangent-kernel"
     headline: ClassVar[str] = "ntk_label_alignment"
+    meaning: ClassVar[Meaning] = Meaning(
+        "alignment of the tangent kernel with the labels",
+        lower="a tangent kernel further from the labels",
+        higher="a tangent kernel closer to the labels",
+        expected="higher",
+        limits=(
+            "It describes training with small steps around the present weights, and the average over outputs hides "
+            "classes that behave differently."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"n_examples": 100}
 
     n_examples: Count = 200
     blocks: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Meaning, Record
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,16 @@ class Weights:
 
     name: ClassVar[str] = "weights"
     headline: ClassVar[str] = "weight_deviation"
+    meaning: ClassVar[Meaning] = Meaning(
+        "weight deviation from the start",
+        lower="weights nearer to their start",
+        higher="weights further from their start",
+        expected="lower",
+        limits=(
+            "The distance depends on learning rate, weight decay and training time as well as on the tasks, so it "
+            "compares runs of one recipe; unit permutations can make two equal functions look distant."
+        ),
+    )
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
 

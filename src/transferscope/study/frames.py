@@ -10,7 +10,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from transferscope.numerics.class_measures import class_measure
-from transferscope.records import FinishedRuns
+from transferscope.records import FinishedRuns, Meaning
 from transferscope.store import RecordColumns, Store, StoredCell, StudyRow
 from transferscope.study.metric import ACCURACY, METRICS, Metric
 from transferscope.study.named_measure import NamedMeasure
@@ -29,7 +29,7 @@ class StudyFrames:
         cells: One row per cell: key, role ("method" for a command too; "checkpoint" for a method that starts from an
             earlier step of pre-training), state, source ("" for none), method, n_target, n_source, seed, pretrain_step
             (NaN for the end of pre-training), diagnostic (its table in the study file, "" for none), headline (""
-            unless it is finished), title and limits (the words of a diagnostic from outside), left_out (names of
+            unless it is finished), meaning (the words of a diagnostic; None for others), left_out (names of
             weights that it could not read), last_step (the training step of its end; NaN for none), stopped_early
             (whether early stopping ended its training), best_step (the step whose weights early stopping kept; NaN
             without), tuning (what the run noted of its search for settings; empty without one), pretrained (key of the
@@ -219,9 +219,9 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
         **{name: [int(of.get(name) or 0) for of in labels] for name in ("n_target", "n_source", "seed")},
         "pretrain_step": _numbers(labels, "pretrain_step"),
         "diagnostic": _texts(labels, "diagnostic"),
-        **{name: _texts(notes, name) for name in ("headline", "title")},
+        "headline": _texts(notes, "headline"),
+        "meaning": [Meaning(**of["meaning"]) if "meaning" in of else None for of in notes],
         "left_out": [tuple(map(str, of.get("left_out") or ())) for of in notes],
-        "limits": _texts(notes, "limits"),
         **{name: _numbers(notes, name) for name in _NUMBER_NOTES},
         "stopped_early": [of.get("status") == "converged" and "best_step" in of for of in notes],
         "tuning": [{name: of[name] for name in _TUNING_NOTES if name in of} for of in notes],

@@ -164,8 +164,7 @@ def _outcome(diagnostic: Diagnostic, findings: Mapping[int | None, Findings], se
         "diagnostic": diagnostic.name,
         "headline": diagnostic.headline,
         "left_out": list(last.left_out),
-        # the words of a diagnostic from outside go with its numbers: a page is built where it need not be installed
-        **{name: str(getattr(diagnostic, name)) for name in ("title", "limits") if hasattr(diagnostic, name)},
+        "meaning": asdict(diagnostic.meaning),
     }
     records = tuple(record for found in findings.values() for record in found.records)
     return Outcome(records, Cost(seconds=seconds), arrays, notes)

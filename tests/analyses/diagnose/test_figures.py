@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from transferscope.analyses.diagnose.figures import (
-    Way,
+    Trajectory,
     draw_density,
     draw_descent,
     draw_feature_map,
@@ -82,15 +82,15 @@ def test_descent_is_drawn_against_the_length_of_the_way(canvas: Figure) -> None:
     np.testing.assert_array_equal(right.get_ydata(), [3.0, np.nan, np.nan])
 
 
-def test_a_way_without_a_start_has_no_hollow_mark(canvas: Figure) -> None:
-    draw_weight_map(canvas, [Way("mnist", "fine-tune", 100, np.zeros((1, 2)), has_start=False)], "Weights")
+def test_a_trajectory_without_a_start_has_no_hollow_mark(canvas: Figure) -> None:
+    draw_weight_map(canvas, [Trajectory("mnist", "fine-tune", 100, np.zeros((1, 2)), has_start=False)], "Weights")
     words = [text.get_text() for text in canvas.legends[0].get_texts()]
     assert words == ["mnist", "fine-tune"]
 
 
 def test_marks_grow_with_the_number_of_labels(canvas: Figure) -> None:
-    ways = [Way("", "scratch", n, np.full((2, 2), float(n)), has_start=True) for n in (100, 600, 100)]
-    draw_weight_map(canvas, ways, "Weights")
+    trajectories = [Trajectory("", "scratch", n, np.full((2, 2), float(n)), has_start=True) for n in (100, 600, 100)]
+    draw_weight_map(canvas, trajectories, "Weights")
     words = [text.get_text() for text in canvas.legends[0].get_texts()]
     ends = [line.get_markersize() for line in canvas.axes[0].lines[3::4]]
     assert words == ["from scratch", "scratch", "100 labels", "600 labels", "start"]

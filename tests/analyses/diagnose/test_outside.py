@@ -12,7 +12,7 @@ from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.diagnose import diagnose, study_part
 from transferscope.analyses.diagnose.choice import read_changes
 from transferscope.diagnostics import DIAGNOSTICS
-from transferscope.report.blocks import Folded, Text
+from transferscope.report.blocks import Folded, Points, Text
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
@@ -28,9 +28,9 @@ def test_it_is_measured_on_a_network_from_a_file(tmp_path: Path) -> None:
     found = result.table().set_index("name")["value"]
     assert {name: found[f"stable_rank/{name}"] for name in expected} == pytest.approx(expected)
     assert found["stable_rank"] == pytest.approx(np.mean(list(expected.values())))
-    (sentence,) = [text for text in result.verdict.sentences if text.startswith("stable-rank: ")]
-    assert sentence == f"stable-rank: Stable rank of the weights is {found['stable_rank']:.3g}."
-    assert "It sees each layer alone" in result.shown_tables()[0].rows[0][2].text
+    (row,) = result.shown_tables()[0].rows
+    assert [cell.text for cell in row] == ["Stable rank of the weights", f"{found['stable_rank']:.3g}", "–"]
+    assert any("It sees each layer alone" in block.text for block in result.answer() if isinstance(block, Text))
 
 
 def test_its_settings_are_changed_by_its_reference() -> None:
@@ -49,8 +49,10 @@ def test_a_study_measures_it_and_its_page_says_it_in_its_words(tmp_path: Path) -
         run_study(parse_spec(study), store)
         part = study_part(summarise(store, "small"))
     assert part is not None
-    folds = {block.title: block for block in part.sections[0].blocks if isinstance(block, Folded)}
-    fold = folds["Stable rank of the weights: what it means"]
-    words = [block.text for block in fold.blocks if isinstance(block, Text)]
-    assert words[-1] == "What it cannot tell: It sees each layer alone, and not what the layers compute together."
+    (fold,) = [block for block in part.sections[0].blocks if isinstance(block, Folded)]
+    (points,) = fold.blocks
+    assert isinstance(points, Points)
+    assert points.sentences == (
+        "Stable rank of the weights: It sees each layer alone, and not what the layers compute together.",
+    )
     assert DIAGNOSTICS[OUTSIDE].name == "stable-rank"

@@ -9,7 +9,7 @@ import torch
 
 from study.test_work import tables
 from study.test_work_diagnostics import LOOKS
-from transferscope.analyses.diagnose.choice import CHEAP, choose, make_diagnostics, read_changes
+from transferscope.analyses.diagnose.choice import choose, make_diagnostics, read_changes
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
 from transferscope.data.load import load
 from transferscope.diagnostics import DIAGNOSTICS, Curvature, Landscape
@@ -85,22 +85,20 @@ def test_as_many_examples_as_asked_for(kept: Kept) -> None:
 
 def test_many_passes_through_a_network_of_others_are_made_where_they_are_named(kept: Kept) -> None:
     looked_at = subject_of(kept.question)
-    assert {choice.diagnostic.name: choice.left_out for choice in choose((), {}, looked_at)}["landscape"] == ""
-    left_out = {choice.diagnostic.name: choice.left_out for choice in choose((), {}, looked_at, of_others=True)}
-    why = "landscape takes many passes through the network; name it in --diagnostics to measure it"
-    assert left_out["landscape"] == why
-    assert left_out["class-separation"] == ""
-    assert choose(("landscape",), {}, looked_at, of_others=True)[0].left_out == ""
+    assert {choice.diagnostic.name: choice.lacks for choice in choose((), {}, looked_at)}["landscape"] is None
+    lacks = {choice.diagnostic.name: choice.lacks for choice in choose((), {}, looked_at, of_others=True)}
+    assert (lacks["landscape"], lacks["class-separation"], lacks["kernel-distance"]) == ("passes", None, "source")
+    assert choose(("landscape",), {}, looked_at, of_others=True)[0].lacks is None
     changes = {"landscape": {"resolution": 3}}
     changed = {choice.diagnostic.name: choice for choice in choose((), changes, looked_at, of_others=True)}
-    assert changed["landscape"].left_out == ""
-    assert changed["landscape"].diagnostic == Landscape(**{**CHEAP["landscape"], "resolution": 3})
+    assert changed["landscape"].lacks is None
+    assert changed["landscape"].diagnostic == Landscape(resolution=3, n_examples=Landscape.quick["n_examples"])
 
 
-def test_cheap_settings_are_settings_that_exist() -> None:
+def test_quick_settings_are_settings_that_exist() -> None:
     made = make_diagnostics((), {})
     assert made.keys() == DIAGNOSTICS.keys()
-    assert made["curvature"] == Curvature(**CHEAP["curvature"])
+    assert made["curvature"] == Curvature(k=Curvature.quick["k"])
     assert make_diagnostics(("curvature",), {})["curvature"] == Curvature()
 
 

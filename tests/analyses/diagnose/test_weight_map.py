@@ -36,13 +36,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 @pytest.mark.long
 def test_networks_of_a_cell_are_joined_from_start_to_end(store: Store) -> None:
     mapped = map_study(store, "small")
-    ways = mapped.ways()
-    assert [(way.source, way.method) for way in ways] == 2 * [
+    trajectories = mapped.trajectories()
+    assert [(one.source, one.method) for one in trajectories] == 2 * [
         ("", "scratch"),
         ("source", "fine-tune"),
         ("source", "merlin"),
     ]
-    assert all(way.has_start for way in ways)
+    assert all(one.has_start for one in trajectories)
     assert [network.step for network in mapped.networks[:3]] == [0, 5, None]  # 10 steps of training
     assert mapped.positions.shape == (len(mapped.networks), 2)
 
@@ -69,7 +69,7 @@ def test_snapshots_are_left_out_where_there_is_no_room_the_start_last(
 @pytest.mark.drawn
 def test_figure_and_tables_are_written(store: Store, tmp_path: Path) -> None:
     mapped = map_weights(store.place)
-    assert mapped.verdict.headline.startswith("6 trained networks; 6 with their start, joined by lines (")
+    assert mapped.verdict.headline.startswith("6 trained networks, 6 of them joined with their start ")
     mapped.write(tmp_path)
     table = pd.read_csv(tmp_path / "small-weight-map.csv")
     distances = pd.read_csv(tmp_path / "small-weight-distances.csv", index_col="network")

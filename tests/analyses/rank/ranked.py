@@ -40,7 +40,7 @@ def score(name: str, values: Mapping[str, float | None], *, half_width: float = 
         rated.append(
             RatedCandidate(candidate, bounded(value), place, behind, above, 0.9 if candidate == best else 0.05)
         )
-    return ScoreRanking(name, name.upper(), tuple(rated))
+    return ScoreRanking(name, tuple(rated))
 
 
 def ranking(*scores: ScoreRanking, n_target: int = 100) -> Ranking:
@@ -51,7 +51,7 @@ def ranking(*scores: ScoreRanking, n_target: int = 100) -> Ranking:
 
 def choice(name: str, regret: float, saved: Estimate | None) -> Choice:
     """How a score would have chosen in 6 cases."""
-    return Choice(name, 6, 4.0, bounded(regret, 0.01), bounded(0.5), saved)
+    return Choice(name, 6, bounded(regret, 0.01), saved)
 
 
 def hindsight() -> Hindsight:

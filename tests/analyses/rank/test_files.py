@@ -11,8 +11,8 @@ import torch
 from scipy.special import softmax
 
 from transferscope.analyses.rank import rank
-from transferscope.analyses.rank.ranking import RANDOM, Ranking
-from transferscope.analyses.rank.words import in_words
+from transferscope.analyses.rank.ranking import RANDOM, LeftOut, Ranking
+from transferscope.analyses.rank.statements import answer
 from transferscope.data.splits import few_shot
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, MissingDataError, NetworkError, SettingsError, UnknownNameError
@@ -112,7 +112,7 @@ def test_the_network_that_sees_the_classes_is_first(question: Question) -> None:
         assert behind is not None
         assert behind.sign == 1
         assert score.of("blind.safetensors").place == 3  # even random features see what it does not
-    assert in_words(ranking)[0] == "With 60 labels (2 draws) informed.safetensors is first by all 3 scores."
+    assert (answer(ranking).kind, answer(ranking).facts["first"]) == ("start with", "informed.safetensors")
     assert seen == [(done, 18) for done in range(19)]
 
 
@@ -160,9 +160,7 @@ def test_files_without_heads_leave_out_what_reads_heads(question: Question) -> N
     files = tuple(file.with_suffix(".pt") for file in question.files)
     ranking = replace(question, files=files, scores=("leep", "h-score")).ranked()
     assert [score.score for score in ranking.scores] == ["h-score"]
-    assert in_words(ranking)[-1] == (
-        "leep reads what a head of source classes says, and fewer than two networks have one, so it is left out."
-    )
+    assert ranking.left_out == (LeftOut("leep", "no source head"),)
 
 
 def test_numbers_leave_out_what_is_for_classes(question: Question, tmp_path: Path) -> None:
@@ -174,7 +172,7 @@ def test_numbers_leave_out_what_is_for_classes(question: Question, tmp_path: Pat
     said, left_out = {one.score for one in ranking.scores}, {one.score for one in ranking.left_out}
     assert said == {name for name, score in SCORES.items() if "regression" in score.kinds}
     assert left_out == set(SCORES) - said
-    assert "leep is for labels that are classes, so it is left out." in in_words(ranking)
+    assert LeftOut("leep", "for classes") in ranking.left_out
     with pytest.raises(DataError, match=r"^leep: none of these scores is for labels like these; choose among logme"):
         replace(numbers, scores=("leep",)).ranked()
 

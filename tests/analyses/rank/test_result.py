@@ -4,17 +4,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analyses.rank.ranked import hindsight, ranking, score, study_ranking
+from analyses.rank.ranked import ranking, score, study_ranking
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.rank import study_part
 from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
-from transferscope.analyses.rank.words import LIMITS, hindsight_in_words, in_words
+from transferscope.analyses.rank.statements import WORDS, answer, notes
 from transferscope.analyses.study_page import build_report
 from transferscope.records import FinishedRuns
-from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
+from transferscope.report.blocks import Block, Figure, Folded, Points, Section, Table, Text
 from transferscope.report.figures.style import NARROW
 from transferscope.report.page import Part
+from transferscope.statements import state
 
 SMALL = Fabrication(gains={"fashion": {"fine-tune": 0.08}, "mnist": {"fine-tune": 0.10}}, n_seeds=3, n_test=300)
 
@@ -52,71 +53,30 @@ def test_a_study_that_was_not_ranked_has_no_part(tmp_path: Path) -> None:
         assert study_part(summarise(store, "usps")) is None
 
 
-def test_it_begins_with_words_and_ends_with_limits(tmp_path: Path) -> None:
+def test_it_begins_with_the_answer_and_ends_with_limits(tmp_path: Path) -> None:
     part = part_of(tmp_path)
     (section,) = part.sections
     assert (section.title, section.slug) == ("What to transfer from", "ranking")
-    assert part.sentence == " ".join(in_words(study_ranking().rankings[-1]))
-    assert texts(section) == [" ".join(hindsight_in_words(hindsight()))]
+    assert part.sentence == WORDS.say(answer(study_ranking().rankings[-1]))
+    assert section.blocks[0] == Points(WORDS.all_of(notes(study_ranking())))
     assert texts(section, "warning") == []
-    assert section.blocks[-1] == Text(LIMITS, "note")
-    assert list(section.files) == ["ranking-scores", "ranking-transfer", "ranking-choices"]
+    assert section.blocks[-1] == Text(WORDS.say(state("limits")), "note")
+    assert list(section.files) == ["ranking-networks", "ranking-scores", "ranking-transfer", "ranking-choices"]
 
 
-def test_the_measured_values_stand_beside_the_scores(tmp_path: Path) -> None:
+def test_a_row_for_each_network_in_order_with_what_transfer_gave(tmp_path: Path) -> None:
     section = section_of(tmp_path)
-    table, choices = every(section, Table)
+    (table,) = every(section, Table)
     assert isinstance(table, Table)
-    assert [column.title for column in table.columns] == ["By", "mnist", "fashion", RANDOM]
-    assert [[(cell.text, cell.detail, cell.tone) for cell in row] for row in table.rows] == [
-        [
-            ("Fine-tuning", "measured accuracy in %", ""),
-            ("90.0", "88.0 to 92.0", ""),
-            ("80.0", "70.0 to 90.0", ""),
-            ("–", "", ""),
-        ],
-        [
-            ("logme", "LOGME", ""),
-            ("0.9", "± 0.05, no. 1 (90 %)", "best"),
-            ("0.5", "± 0.05, no. 2", ""),
-            ("0.1", "± 0.05, no. 3", ""),
-        ],
-        [
-            ("leep", "LEEP", ""),
-            ("−1", "± 0.05, no. 1 (90 %)", "best"),
-            ("–", "", ""),
-            ("−2", "± 0.05, no. 2", ""),
-        ],
-    ]
-    assert isinstance(choices, Table)
-    assert [[(cell.text, cell.detail, cell.tone) for cell in row] for row in choices.rows] == [
-        [
-            ("logme", "", ""),
-            ("1.00", "0.00 to 2.00", ""),
-            ("4.00", "3.00 to 5.00", "positive"),
-            ("4 of 6", "", ""),
-            ("0.50", "0.40 to 0.60", ""),
-        ],
-        [
-            ("leep", "", ""),
-            ("7.00", "6.00 to 8.00", ""),
-            ("−2.00", "−7.00 to 3.00", ""),
-            ("4 of 6", "", ""),
-            ("0.50", "0.40 to 0.60", ""),
-        ],
-        [
-            ("picking at random", "", "baseline"),
-            ("5.00", "4.00 to 6.00", ""),
-            ("–", "", ""),
-            ("4 of 6", "", ""),
-            ("0.50", "0.40 to 0.60", ""),
-        ],
+    assert [[(cell.text, cell.detail) for cell in row] for row in table.rows] == [
+        [("mnist", ""), ("90 %", ""), ("1", ""), ("by 2 of 2 scores", ""), ("90.0", "88.0 to 92.0")],
+        [("fashion", ""), ("5 %", ""), ("2", ""), ("by 1 of 1 score", ""), ("80.0", "70.0 to 90.0")],
+        [(RANDOM, ""), ("5 %", ""), ("2 to 3", ""), ("–", ""), ("–", "")],
     ]
     (folded,) = every(section, Folded)
     assert isinstance(folded, Folded)
     assert folded.title == "With 50 labels"
-    assert isinstance(folded.blocks[0], Text)
-    assert folded.blocks[0].text.startswith("With 50 labels (3 draws) mnist is first by all 2 scores.")
+    assert folded.blocks[0] == Text(WORDS.say(answer(study_ranking().rankings[0])))
 
 
 def test_the_figure_has_a_panel_for_transfer_and_for_every_score(tmp_path: Path) -> None:
@@ -146,10 +106,10 @@ def test_on_a_telephone_the_same_panels_stand_below_each_other(tmp_path: Path) -
 
 def test_without_hindsight_only_the_scores_are_shown(tmp_path: Path) -> None:
     section = section_of(tmp_path, replace(study_ranking(), hindsight=None))
-    assert texts(section) == []
+    assert not every(section, Points)
     (table,) = every(section, Table)
     assert isinstance(table, Table)
-    assert [row[0].text for row in table.rows] == ["logme", "leep"]
+    assert len(table.columns) == 4
 
 
 @pytest.mark.long

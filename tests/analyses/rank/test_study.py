@@ -13,7 +13,6 @@ from analyses.small_study import classification
 from remembered import REMEMBERED
 from transferscope.analyses.rank import rank
 from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
-from transferscope.analyses.rank.words import hindsight_in_words
 from transferscope.errors import DataError, MissingDataError, SettingsError, StoreError, UnknownNameError
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
@@ -91,7 +90,6 @@ def test_what_transfer_gave_is_that_of_the_store(store: Store, tmp_path: Path) -
     *_, at_random = hindsight.choices
     assert (at_random.n_cases, at_random.score) == (3, "")
     assert at_random.regret.value == pytest.approx(float((probes.max(axis=1) - probes.mean(axis=1)).mean()))
-    assert hindsight_in_words(hindsight)[0].startswith("Held against what linear-probe gave in 3 cases")
 
 
 @pytest.mark.long
@@ -152,7 +150,6 @@ def test_numbers_are_judged_by_r2(store: Store, tmp_path: Path) -> None:
     assert (found.hindsight.method, found.hindsight.measure) == ("linear-probe", "r2")
     near, far = found.hindsight.transferred
     assert near.performance.value > far.performance.value
-    assert "points of R²" in hindsight_in_words(found.hindsight)[0]
 
 
 @pytest.mark.long

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from transferscope.analyses.diagnose.choice import read_changes as read_changes
     from transferscope.analyses.diagnose.question import diagnose as diagnose
     from transferscope.analyses.diagnose.result import DiagnosisResult as DiagnosisResult
-    from transferscope.analyses.diagnose.result import explain as explain
     from transferscope.analyses.diagnose.study_section import study_part as study_part
     from transferscope.analyses.diagnose.weight_map import WeightMap as WeightMap
     from transferscope.analyses.diagnose.weight_map import map_weights as map_weights
@@ -19,13 +18,12 @@ _PUBLIC = {
     "DiagnosisResult": "result",
     "WeightMap": "weight_map",
     "diagnose": "question",
-    "explain": "result",
     "map_weights": "weight_map",
     "read_changes": "choice",
     "study_part": "study_section",
 }
 
-__all__ = ["DiagnosisResult", "WeightMap", "diagnose", "explain", "map_weights", "read_changes", "study_part"]
+__all__ = ["DiagnosisResult", "WeightMap", "diagnose", "map_weights", "read_changes", "study_part"]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,27 +4,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from transferscope.analyses.diagnose.subject import FileSubject
+from transferscope.analyses.diagnose.subject import FileSubject, Lack
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
-from transferscope.errors import SettingsError, TransferscopeError, each_once
+from transferscope.errors import SettingsError, each_once
 from transferscope.study.places import parse_toml
 from transferscope.study.tables import Mistakes, read_table
 
-CHEAP: dict[str, dict[str, Any]] = {
-    "curvature": {"k": 3},
-    "curvature-trace": {"max_probes": 100},
-    "curvature-density": {"n_probes": 4, "steps": 30},
-    "landscape": {"resolution": 15, "n_examples": 300},
-    "interpolation": {"resolution": 11},
-    "gradient-stability": {"steps": 50},
-    "tangent-kernel": {"n_examples": 100},
-    "kernel-distance": {"n_source": 1000},
+_REFUSALS: Mapping[Lack, str] = {
+    "start": "compares a network with where it started; give it with --against",
+    "source": "compares two tasks; give the source data with --from",
+    "head": "needs the loss of the start and its head is another one; give the network as its training began, "
+    "under the new head",
 }
-"""Settings of diagnostics that nobody named, where their own would take long."""
-
-MANY_PASSES = frozenset(CHEAP) - {"kernel-distance"}
-"""Diagnostics that pass the examples through the network many times: of networks of others, a pass of which takes long,
-they are measured by name."""
 
 Changes = Mapping[str, Mapping[str, Any]]
 """Settings to change, by diagnostic."""
@@ -35,12 +26,12 @@ class Choice:
     """A diagnostic that could be measured.
 
     Attributes:
-        left_out: Why it is not measured, as a clause; empty when it is.
+        lacks: Why it is not measured; None when it is.
         wanted: Whether somebody asked for it, by its name or by one of its settings.
     """
 
     diagnostic: Diagnostic
-    left_out: str = ""
+    lacks: Lack | None = None
     wanted: bool = False
 
 
@@ -75,22 +66,19 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of
     """The diagnostics to measure, those that are left out included.
 
     Args:
-        names: The diagnostics that are asked for, with their own settings; empty for all that apply, with `CHEAP`
-            ones, but for those of `MANY_PASSES` where the network is one of others.
+        names: The diagnostics that are asked for, with their own settings; empty for all that apply, with `quick` ones,
+            but for those of many passes through the network where that is one of others, a pass of which takes long.
         changes: Settings to change. A diagnostic whose settings are changed counts as asked for.
         of_others: Whether the network is none of the package's own.
 
     Raises:
         UnknownNameError: There is no such diagnostic or setting.
-        SettingsError: A value is of the wrong type or out of range, or belongs to a diagnostic that is not measured.
-        TransferscopeError: A diagnostic that was asked for cannot look at this.
+        SettingsError: A value is of the wrong type or out of range, or belongs to a diagnostic that is not measured; or
+            a diagnostic that was asked for cannot look at this.
     """
     made = make_diagnostics(names, changes)
     wanted = {*names, *changes}
-    many = MANY_PASSES if of_others else frozenset()
-    return [
-        _choice(diagnostic, looked_at, wanted=name in wanted, is_dear=name in many) for name, diagnostic in made.items()
-    ]
+    return [_choice(one, looked_at, wanted=name in wanted, of_others=of_others) for name, one in made.items()]
 
 
 def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagnostic]:
@@ -111,21 +99,16 @@ def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagno
 
 
 def _settings(name: str, names: Sequence[str], changes: Changes) -> dict[str, Any]:
-    cheap = {} if name in names else CHEAP.get(name, {})
-    return {**cheap, **changes.get(name, {})}
+    quick = {} if name in names else getattr(DIAGNOSTICS[name], "quick", {})
+    return {**quick, **changes.get(name, {})}
 
 
-def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, is_dear: bool) -> Choice:
-    try:
-        looked_at.check(diagnostic)
-    except TransferscopeError as error:
-        if wanted:
-            raise
-        return Choice(diagnostic, str(error))
-    if is_dear and not wanted:
-        why = "takes many passes through the network; name it in --diagnostics to measure it"
-        return Choice(diagnostic, f"{diagnostic.name} {why}")
-    return Choice(diagnostic, wanted=wanted)
+def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, of_others: bool) -> Choice:
+    lacks = looked_at.lacks(diagnostic)
+    if lacks is not None and wanted:
+        raise SettingsError(f"{diagnostic.name} {_REFUSALS[lacks]}")
+    many_passes = hasattr(diagnostic, "quick") and getattr(diagnostic, "looks_at", "network") != "data"
+    return Choice(diagnostic, lacks or ("passes" if of_others and many_passes and not wanted else None), wanted=wanted)
 
 
 def _check_known(names: Sequence[str]) -> None:

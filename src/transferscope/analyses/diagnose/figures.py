@@ -150,7 +150,7 @@ _SMALLEST, _LARGEST = 3.5, 7.0  # points; marks of the fewest and of the most la
 
 
 @dataclass(frozen=True)
-class Way:
+class Trajectory:
     """Where a network went on the map.
 
     Attributes:
@@ -166,28 +166,28 @@ class Way:
     has_start: bool
 
 
-def draw_weight_map(canvas: Figure, ways: Sequence[Way], title: str) -> None:
+def draw_weight_map(canvas: Figure, trajectories: Sequence[Trajectory], title: str) -> None:
     """Draw networks by their weights: colour for the source, mark for the method and its size for the labels.
 
     Marks are hollow at the start.
     """
     axes = canvas.subplots()
-    sources = list(dict.fromkeys(way.source for way in ways))
-    methods = list(dict.fromkeys(way.method for way in ways))
+    sources = list(dict.fromkeys(one.source for one in trajectories))
+    methods = list(dict.fromkeys(one.method for one in trajectories))
     colours = {source: style.colour for source, style in mark_styles(sources, "" if "" in sources else None).items()}
     marks = {method: style.mark for method, style in mark_styles(methods, None).items()}
-    counts = sorted({way.n_target for way in ways})
+    counts = sorted({one.n_target for one in trajectories})
     sizes = dict(
         zip(counts, np.linspace(_SMALLEST if len(counts) > 1 else _LARGEST, _LARGEST, len(counts)), strict=True)
     )
-    for way in ways:
-        _draw_way(axes, way, colours[way.source], marks[way.method], float(sizes[way.n_target]))
+    for one in trajectories:
+        _draw_trajectory(axes, one, colours[one.source], marks[one.method], float(sizes[one.n_target]))
     _bare(axes, title)
     handles = [Line2D([], [], color=colours[s], linewidth=4, label=s or NO_SOURCE) for s in sources]
     handles += [_mark(marks[m], BASELINE_COLOUR, label=m) for m in methods]
     if len(counts) > 1:
         handles += [_mark("o", BASELINE_COLOUR, label=f"{n:,} labels", size=float(sizes[n])) for n in counts]
-    if any(way.has_start for way in ways):
+    if any(one.has_start for one in trajectories):
         handles.append(_mark("o", "none", label="start"))
     canvas.legend(handles=handles, loc="outside right upper", fontsize="small")
 
@@ -207,11 +207,11 @@ def draw_feature_map(
         canvas.legend(loc="outside right upper", fontsize="small", markerscale=2)
 
 
-def _draw_way(axes: Axes, way: Way, colour: str, mark: str, size: float) -> None:
-    x, y = way.positions.T
+def _draw_trajectory(axes: Axes, one: Trajectory, colour: str, mark: str, size: float) -> None:
+    x, y = one.positions.T
     axes.plot(x, y, "-", color=colour, linewidth=0.8, alpha=0.5)
     axes.plot(x[1:-1], y[1:-1], ".", color=colour, markersize=2.5, alpha=0.7)
-    if way.has_start:
+    if one.has_start:
         axes.plot(x[0], y[0], mark, markerfacecolor="none", markeredgecolor=colour, markersize=5, alpha=0.8)
     axes.plot(x[-1], y[-1], mark, color=colour, markersize=size)
 

@@ -1,37 +1,19 @@
 """Why did it transfer? How diagnostics of a trained network are asked for, and measured one after the other."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from transferscope.analyses.diagnose.choice import Changes, Choice, choose, make_diagnostics
-from transferscope.analyses.diagnose.result import DiagnosisResult, Measured
-from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
-from transferscope.diagnostics.grid import Progress
+from transferscope.analyses.diagnose.choice import Changes, choose, make_diagnostics
+from transferscope.analyses.diagnose.result import DiagnosisResult, Measured, Refused
+from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.errors import TransferscopeError
 from transferscope.models import NetworkSettings
 from transferscope.study.settings import DataSettings
 
 UNFINISHED = "landscape.unfinished.npz"
 """Where a landscape keeps what is done, to go on from after an interruption."""
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A diagnostic that could not be measured, and why."""
-
-    choice: Choice
-    error: TransferscopeError
-
-
-Chosen = Iterable[tuple[Choice, Progress | None]]
-"""Diagnostics to measure, each with what is called now and then with what is done and what there is to do."""
-
-
-def without_progress(choices: Sequence[Choice]) -> Chosen:
-    """The diagnostics, of whose progress nothing is shown."""
-    return ((choice, None) for choice in choices)
 
 
 def diagnose(
@@ -94,12 +76,7 @@ def diagnose(
         device=device,
         scaling=scaling,
     )
-    changes = changes or {}
-    make_diagnostics(diagnostics, changes)  # mistakes in settings are said before anything is read
-    looked_at = subject_of(question)
-    result = measure_all(
-        question, looked_at, choose(diagnostics, changes, looked_at, of_others=":" in question.network.name)
-    )
+    result = measure_all(question, diagnostics, changes or {})
     if result.refused is not None:
         raise result.refused
     return result
@@ -107,48 +84,48 @@ def diagnose(
 
 def measure_all(
     question: FileQuestion,
-    looked_at: FileSubject,
-    choices: Sequence[Choice],
+    names: Sequence[str],
+    changes: Changes,
     *,
     folder: Path | None = None,
-    go_through: Callable[[Sequence[Choice]], Chosen] = without_progress,
-    on_result: Callable[[Measured | Refused], None] = lambda result: None,
+    on_progress: Callable[[float, int], None] = lambda done, total: None,
 ) -> DiagnosisResult:
     """Measure diagnostics one after the other; one that cannot be measured does not keep the others from it.
 
     Args:
-        choices: The diagnostics, those that are left out included.
+        names: As `diagnostics` of `diagnose`.
         folder: Where an interrupted landscape is gone on with; None for nowhere.
-        go_through: Yields the diagnostics to measure in their order, and may show their progress.
+        on_progress: Called with (diagnostics done, diagnostics in all); of a landscape that is drawn, with its share.
 
     Returns:
-        What was measured, and the first refusal of a diagnostic that was asked for.
+        What was measured, with the refusals of what could not be.
+
+    Raises:
+        TransferscopeError: As for `diagnose`, but for a diagnostic that is refused when it is measured.
     """
-    measured: list[Measured] = []
-    left_out = [f"{choice.diagnostic.name}: {choice.left_out}" for choice in choices if choice.left_out]
-    refused: TransferscopeError | None = None
+    make_diagnostics(names, changes)  # mistakes in settings are said before anything is read
+    looked_at = subject_of(question)
+    choices = choose(names, changes, looked_at, of_others=":" in question.network.name)
+    wanted, measured, refused = [one for one in choices if one.lacks is None], list[Measured](), list[Refused]()
     file = None if folder is None else folder / UNFINISHED
-    for choice, progress in go_through([choice for choice in choices if not choice.left_out]):
+    for done, choice in enumerate(wanted):
+        on_progress(done, len(wanted))
+
+        def progress(values: int, of: int, done: int = done) -> None:
+            on_progress(done + values / max(1, of), len(wanted))
+
+        name = choice.diagnostic.name
         try:
-            one = _measure(choice, looked_at, file=file, progress=progress)
+            findings = looked_at.measure(choice.diagnostic, file=file, progress=progress)
         except TransferscopeError as error:
-            on_result(Refused(choice, error))
-            left_out.append(f"{choice.diagnostic.name}: {error}")
-            refused = refused or (error if choice.wanted else None)
+            refused.append(Refused(name, error, wanted=choice.wanted))
             continue
-        measured.append(one)
-        on_result(one)
-        if file is not None and choice.diagnostic.name == "landscape":
+        measured.append(Measured(choice.diagnostic, findings, wanted=choice.wanted))
+        try:
+            measured[-1] = replace(measured[-1], at_start=looked_at.measure_start(choice.diagnostic))
+        except TransferscopeError as error:
+            refused.append(Refused(name, error, at_start=True))
+        if file is not None and name == "landscape":
             file.unlink(missing_ok=True)
-    left_out += [f"{one.diagnostic.name} at the start: {one.start_refused}" for one in measured if one.start_refused]
-    return DiagnosisResult(question, looked_at, tuple(measured), tuple(left_out), refused)
-
-
-def _measure(choice: Choice, looked_at: FileSubject, *, file: Path | None, progress: Progress | None) -> Measured:
-    measured = Measured(choice.diagnostic, looked_at.measure(choice.diagnostic, file=file, progress=progress))
-    if looked_at.subject.start is None:
-        return measured
-    try:
-        return replace(measured, at_start=looked_at.measure_start(choice.diagnostic))
-    except TransferscopeError as error:
-        return replace(measured, start_refused=str(error))
+    lacking = tuple((one.diagnostic.name, one.lacks) for one in choices if one.lacks is not None)
+    return DiagnosisResult(question, looked_at, tuple(measured), lacking, tuple(refused))

@@ -1,11 +1,12 @@
 """What diagnostics say of a trained network from a file, beside where it started: verdict, tables, figures, files."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from math import isnan
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
@@ -19,15 +20,15 @@ from transferscope.analyses.diagnose.figures import (
     draw_interpolation,
     draw_landscape,
 )
-from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject
-from transferscope.analyses.diagnose.words import Implication, implication_of, implied, left_out_words
+from transferscope.analyses.diagnose.statements import WORDS, limits, weights_left_out
+from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, Lack
+from transferscope.analyses.diagnose.tables import expected_cell
 from transferscope.analyses.result import AnalysisResult
 from transferscope.diagnostics import (
     Diagnostic,
     Findings,
     GradientStability,
     Landscape,
-    Spread,
     features_of,
     spread_of,
     tsne_of_features,
@@ -35,11 +36,14 @@ from transferscope.diagnostics import (
 from transferscope.errors import DataError, TransferscopeError
 from transferscope.estimate import Estimate
 from transferscope.records import Record
-from transferscope.report.blocks import Block, Cell, Column, Figure, Section, Table, Text
+from transferscope.report.blocks import Block, Cell, Column, Figure, Folded, Points, Section, Table, Text, Tone
 from transferscope.report.figures.style import drawing, new_figure
 from transferscope.report.page import Verdict
 from transferscope.report.save import save_figure, write_table
-from transferscope.wording import counted
+from transferscope.statements import Statement, state
+from transferscope.wording import capitalised, number_words
+
+Arrays = Mapping[str, np.ndarray]
 
 INCHES = (4.6, 3.6)
 WIDE = (7.6, 3.4)
@@ -51,35 +55,35 @@ PERPLEXITY = 30.0
 
 @dataclass(frozen=True)
 class Measured:
-    """A diagnostic that was measured.
-
-    Attributes:
-        at_start: What it saw at the start of training; None where that was not measured.
-        start_refused: Why it could not be measured at the start; empty when it was, or was not asked for.
-    """
+    """A diagnostic that was measured, at the start too where there is one, and whether it was asked for by name."""
 
     diagnostic: Diagnostic
     findings: Findings
     at_start: Findings | None = None
-    start_refused: str = ""
+    wanted: bool = False
 
     @property
-    def value(self) -> str:
-        """The headline in digits, with its uncertainty."""
-        records = self.findings.records
-        headline = next(record for record in records if record.name == self.diagnostic.headline)
-        return in_digits(headline.estimate, spread_of(self.diagnostic, headline.estimate))
+    def value(self) -> Estimate:
+        """The headline."""
+        return self.findings[self.diagnostic.headline]
 
     @property
-    def meaning(self) -> str:
-        """What it implies for the network."""
-        before = () if self.at_start is None else self.at_start.records
-        return explain(self.diagnostic, self.findings.records, before)
+    def start(self) -> Estimate | None:
+        """The headline at the start; None where that was not measured."""
+        return None if self.at_start is None else self.at_start[self.diagnostic.headline]
 
     @property
-    def limits(self) -> str:
-        """What it cannot tell; empty where its author does not say."""
-        return _words_of(self.diagnostic).limits
+    def side(self) -> Literal["lower", "higher", ""]:
+        """The side of its start on which the headline surely is: their 95 % intervals do not meet."""
+        start = self.start
+        if start is None or not (start.usable and self.value.usable):
+            return ""
+        (low, high), (before_low, before_high) = (self._ends(one) for one in (self.value, start))
+        return "lower" if high < before_low else "higher" if low > before_high else ""
+
+    def _ends(self, estimate: Estimate) -> tuple[float, float]:
+        interval = spread_of(self.diagnostic, estimate).interval
+        return (interval.low, interval.high) if interval else (estimate.value, estimate.value)
 
     @property
     def has_figure(self) -> bool:
@@ -89,9 +93,25 @@ class Measured:
             return False
         return bool(np.isfinite(np.concatenate([array.ravel() for array in arrays.values()])).any())
 
-    def draw(self, canvas: Canvas) -> None:
-        """Draw it on an empty figure; only where `has_figure`."""
-        _FIGURES[self.diagnostic.name](self)(canvas)
+    def figure(self) -> Figure:
+        """Its figure; only where `has_figure`."""
+        name, arrays = self.diagnostic.name, self.findings.arrays
+        with drawing():
+            canvas = new_figure(*(WIDE if name in TWO_PANELS else INCHES))
+            caption, draw = _FIGURES[name]
+            draw(canvas, self.diagnostic, arrays)
+        long = [pd.DataFrame({"array": key, "value": np.ravel(array)}) for key, array in arrays.items()]
+        return Figure(name, canvas, pd.concat(long), caption)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A diagnostic that could not be measured on the network, or on its start, and whether it was asked for."""
+
+    name: str
+    error: TransferscopeError
+    at_start: bool = False
+    wanted: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,8 +119,8 @@ class DiagnosisResult(AnalysisResult):
     """What the diagnostics say of a network.
 
     Attributes:
-        left_out: What was not measured, as "NAME: why" each.
-        refused: Why a diagnostic that was asked for could not be measured, the first of them; None where all could.
+        lacking: Diagnostics that nobody asked for and that were not measured, each with what they lack.
+        refusals: Those that refused what they were given.
     """
 
     kind: ClassVar[str] = "diagnose"
@@ -108,8 +128,13 @@ class DiagnosisResult(AnalysisResult):
     question: FileQuestion
     looked_at: FileSubject
     measured: tuple[Measured, ...]
-    left_out: tuple[str, ...]
-    refused: TransferscopeError | None = None
+    lacking: tuple[tuple[str, Lack], ...] = ()
+    refusals: tuple[Refused, ...] = ()
+
+    @property
+    def refused(self) -> TransferscopeError | None:
+        """Why a diagnostic that was asked for could not be measured, the first of them; None where all could."""
+        return next((one.error for one in self.refusals if one.wanted), None)
 
     @property
     def title(self) -> str:
@@ -118,48 +143,73 @@ class DiagnosisResult(AnalysisResult):
 
     @property
     def verdict(self) -> Verdict:
-        """How good the network is on these examples, and what each diagnostic implies."""
-        subject = self.looked_at.subject
-        values = ", ".join(f"{record.name} {in_digits(record.estimate)}" for record in self.looked_at.performance)
-        n, data = counted(len(subject.examples), "example"), self.question.data.data
-        headline = f"{self.question.checkpoint.name}: {values} on {n} of {data} ({subject.part})."
-        sentences = [f"{scale_in_words(self.looked_at)}."]
-        if self.looked_at.backbone_only:
-            sentences.append("The start has another head, so only the backbones are compared.")
-        sentences += [f"{one.diagnostic.name}: {one.meaning}" for one in self.measured]
+        """How good the network is on these examples, how its inputs were scaled, and what was not measured."""
+        headline, *sentences = WORDS.all_of(self._statements())
         return Verdict({}, headline, tuple(sentences))
+
+    def _statements(self) -> Iterator[Statement]:
+        looked_at, subject = self.looked_at, self.looked_at.subject
+        yield state(
+            "network",
+            n=len(subject.examples),
+            data=self.question.data.data,
+            part=subject.part,
+            file=self.question.checkpoint.name,
+            values=[(one.name, one.estimate.value, one.estimate.stderr) for one in looked_at.performance],
+        )
+        pixels = subject.examples.inputs.dim() == 4
+        yield state("scaled", by=looked_at.scale_from, scale=looked_at.scale.words, pixels=pixels)
+        if looked_at.backbone_only:
+            yield state("other head")
+        for one in self.measured:
+            if one.findings.left_out:
+                yield weights_left_out(one.diagnostic.meaning, one.findings.left_out)
+        for reason, group in groupby(sorted(self.lacking, key=lambda one: one[1]), key=lambda one: one[1]):
+            yield state("not measured", names=[name for name, _ in group], reason=reason)
+        for refusal in self.refusals:
+            yield state("refused", name=refusal.name, why=str(refusal.error), at_start=refusal.at_start)
 
     def table(self) -> pd.DataFrame:
         """One row per record; see `measured_rows`."""
         return measured_rows(self.measured)
 
     def shown_tables(self) -> tuple[Table, ...]:
-        """The headline of every diagnostic, and what it cannot tell."""
+        """The headline of every diagnostic, at the start too where that was measured, and what is expected of it."""
+        with_start = any(one.start is not None for one in self.measured)
         columns = (
             Column("Diagnostic", numeric=False),
-            Column("Headline", numeric=False),
-            Column("What it cannot tell", numeric=False),
+            Column("Value"),
+            *([Column("At the start"), Column("Since then", _SINCE, numeric=False)] if with_start else []),
+            Column("Expected of good transfer", numeric=False),
         )
         rows = tuple(
-            (Cell(one.diagnostic.name), Cell(one.value, one.diagnostic.headline), Cell(one.limits))
+            (
+                Cell(capitalised(one.diagnostic.meaning.heading)),
+                _cell(one.diagnostic, one.value),
+                *([_cell(one.diagnostic, one.start), _since(one)] if with_start else []),
+                expected_cell(one.diagnostic.meaning),
+            )
             for one in self.measured
         )
-        return (Table(columns, rows, "The headline of every diagnostic, with its standard error"),)
+        return (Table(columns, rows, "The headline of every diagnostic, with its 95 % interval"),) if rows else ()
+
+    def answer(self) -> tuple[Block, ...]:
+        """What the command prints: the network, the table, notes, and what the diagnostics asked for cannot tell."""
+        verdict = self.verdict
+        unable = WORDS.all_of(limits([one.diagnostic.meaning for one in self.measured if one.wanted]))
+        paragraphs = ("\n".join(verdict.sentences), "\n".join(unable))
+        return (Text(verdict.headline), *self.shown_tables(), *(Text(text) for text in paragraphs if text))
 
     def sections(self) -> list[Section]:
-        """The table, figures, and what was left out."""
-        notes = [
-            Text(f"{one.diagnostic.name}: {left_out_words(one.findings.left_out)}", "note")
-            for one in self.measured
-            if one.findings.left_out
-        ]
-        notes += [Text(f"Left out: {words}", "note") for words in self.left_out]
-        blocks: list[Block] = [*self.shown_tables(), *self.figures(), *notes]
-        return [Section("What it rests on", "diagnostics", tuple(blocks))]
+        """The table, the figures, and what the diagnostics cannot tell."""
+        unable = WORDS.all_of(limits([one.diagnostic.meaning for one in self.measured]))
+        blocks: tuple[Block, ...] = (*self.shown_tables(), Folded("What they cannot tell", (Points(unable),)))
+        pictures = Section("In pictures", "pictures", tuple(self.figures()))
+        return [Section("What it rests on", "diagnostics", blocks, sections=(pictures,) if pictures.blocks else ())]
 
     def figures(self) -> list[Figure]:
         """A figure for each diagnostic that saw more than numbers."""
-        return [_figure(one) for one in self.measured if one.has_figure]
+        return [one.figure() for one in self.measured if one.has_figure]
 
     def write(self, folder: Path, *, feature_map: bool = False) -> list[str]:
         """Write records as CSV, arrays as npz, figures as SVG and PDF.
@@ -181,7 +231,7 @@ class DiagnosisResult(AnalysisResult):
                 np.savez(folder / f"{name}.npz", allow_pickle=False, **named)
                 written.append(f"{name}.npz")
             if one.has_figure:
-                written += write_figure(_figure(one), folder)
+                written += write_figure(one.figure(), folder)
         if feature_map:
             figure = self._feature_map()
             written += write_figure(figure, folder)
@@ -191,7 +241,7 @@ class DiagnosisResult(AnalysisResult):
 
     def _write_settings(self, folder: Path) -> str:
         question, looked_at, scale = self.question, self.looked_at, self.looked_at.scale
-        said = {
+        measured_on = {
             "checkpoint": str(question.checkpoint),
             "against": None if question.against is None else str(question.against),
             "network": asdict(question.network),
@@ -203,7 +253,9 @@ class DiagnosisResult(AnalysisResult):
             "seed": question.seed,
             "scaling": {"from": looked_at.scale_from, "mean": scale.mean.tolist(), "std": scale.std.tolist()},
         }
-        (folder / "measured_on.json").write_text(json.dumps(said, indent=2, default=str) + "\n", encoding="utf-8")
+        (folder / "measured_on.json").write_text(
+            json.dumps(measured_on, indent=2, default=str) + "\n", encoding="utf-8"
+        )
         return "measured_on.json"
 
     def _feature_map(self) -> Figure:
@@ -227,24 +279,9 @@ class DiagnosisResult(AnalysisResult):
         return Figure("feature-map", canvas, table, "The examples by their features (t-SNE).")
 
 
-def _figure(one: Measured) -> Figure:
-    name = one.diagnostic.name
-    with drawing():
-        canvas = new_figure(*(WIDE if name in TWO_PANELS else INCHES))
-        one.draw(canvas)
-    arrays = one.findings.arrays
-    long = [pd.DataFrame({"array": key, "value": np.ravel(array)}) for key, array in arrays.items()]
-    return Figure(name, canvas, pd.concat(long), f"{name}. {one.limits}")
-
-
 def write_figure(figure: Figure, folder: Path) -> list[str]:
     """Write a figure as SVG and PDF; the names of the files."""
     return [path.name for path in save_figure(figure.canvas, figure.svg, folder, figure.name)]
-
-
-def _words_of(diagnostic: Diagnostic) -> Implication:
-    own = {name: getattr(diagnostic, name, "") for name in ("title", "limits")}
-    return implication_of(diagnostic.headline, **own)
 
 
 def measured_rows(measured: Sequence[Measured]) -> pd.DataFrame:
@@ -281,88 +318,57 @@ def _row(diagnostic: Diagnostic, record: Record, at: str) -> dict[str, Any]:
     }
 
 
-def explain(diagnostic: Diagnostic, records: Sequence[Record], at_start: Sequence[Record] = ()) -> str:
-    """What a measurement implies for its network, with a warning where its number is not settled or does not exist.
-
-    Args:
-        at_start: What it measured on the network as training began; empty where it was not measured.
-    """
-    headline = next(record.estimate for record in records if record.name == diagnostic.headline)
-    if isnan(headline.value):
-        return f"{diagnostic.headline} does not exist here ({headline.status}), so it says nothing about this network."
-    values, before = ({r.name: r.estimate.value for r in some} for some in (records, at_start))
-    settings = {field.name: getattr(diagnostic, field.name) for field in fields(diagnostic)}  # type: ignore[arg-type]
-    sentence = implied(diagnostic.headline, values, before, settings, title=getattr(diagnostic, "title", ""))
-    if headline.usable:
-        return sentence
-    return f"{sentence.removesuffix('.')}; but this number is not settled ({headline.status}), so read it with care."
+_SINCE = "Where the two 95 % intervals do not meet"
 
 
-def scale_in_words(looked_at: FileSubject) -> str:
-    """How the inputs were scaled, and who said so."""
-    numbers = looked_at.scale.words
-    if looked_at.subject.examples.inputs.dim() == 4:
-        numbers += " of pixels read as 0..1"
-    if looked_at.scale_from == "own":
-        return (
-            f"inputs standardised by their own training statistics: {numbers}; if the network was trained otherwise, "
-            "say how with --scaling (none for pixels as 0..1)"
-        )
-    who = {"file": "as the file says", "network": "as the network's input says", "given": "as --scaling says"}
-    return f"inputs scaled {who[looked_at.scale_from]}: {numbers}"
+def _since(one: Measured) -> Cell:
+    if not one.side:
+        return Cell("–")
+    expected = one.diagnostic.meaning.expected
+    tone: Tone = "" if not expected else "positive" if one.side == expected else "negative"
+    return Cell(capitalised(one.side), tone=tone)
 
 
-def in_digits(estimate: Estimate, spread: Spread | None = None) -> str:
-    """An estimate in words, with the t-interval of the samples behind its standard error; or why there is none."""
+def _cell(diagnostic: Diagnostic, estimate: Estimate | None) -> Cell:
+    """A headline with its interval; the status where there is no number, or one that is not settled."""
+    if estimate is None:
+        return Cell("–")
     if isnan(estimate.value):
-        return f"none ({estimate.status})"
-    words = f"{estimate.value:.4g}"
-    if estimate.stderr:
-        words += f" ± {estimate.stderr:.2g} (standard error"
-        if spread is not None and spread.interval is not None:
-            low, high = spread.interval.low, spread.interval.high
-            words += f" over {spread.n} {spread.over}; 95 %: {low:.4g} to {high:.4g}"
-        words += ")"
-    return words if estimate.usable else f"{words} ({estimate.status})"
+        return Cell("none", estimate.status)
+    share = diagnostic.meaning.share
+    text, spread = number_words(estimate.value, share=share), spread_of(diagnostic, estimate)
+    notes = [] if estimate.usable else [f"not settled: {estimate.status}"]
+    if spread.interval is not None:
+        ends = [number_words(end, share=share) for end in (spread.interval.low, spread.interval.high)]
+        notes += [" to ".join(ends)] if ends != [text, text] else []
+    return Cell(text, "; ".join(notes))
 
 
-def _arrays(one: Measured) -> Mapping[str, np.ndarray]:
-    return one.findings.arrays
-
-
-def _landscape(one: Measured) -> Callable[[Canvas], None]:
-    sharpest = isinstance(one.diagnostic, Landscape) and one.diagnostic.directions == "eigenvectors"
+def _draw_landscape(canvas: Canvas, diagnostic: Diagnostic, arrays: Arrays) -> None:
+    sharpest = isinstance(diagnostic, Landscape) and diagnostic.directions == "eigenvectors"
     along = "weight norms along sharpest direction" if sharpest else "filter norms along random direction"
-    return lambda canvas: draw_landscape(
-        canvas, _arrays(one)["landscape_axis"], _arrays(one)["landscape_loss"], along=along
-    )
+    draw_landscape(canvas, arrays["landscape_axis"], arrays["landscape_loss"], along=along)
 
 
-def _interpolation(one: Measured) -> Callable[[Canvas], None]:
-    return lambda canvas: draw_interpolation(
-        canvas, _arrays(one)["interpolation_t"], _arrays(one)["interpolation_loss"]
-    )
+def _draw_descent(canvas: Canvas, diagnostic: Diagnostic, arrays: Arrays) -> None:
+    scale = diagnostic.scale if isinstance(diagnostic, GradientStability) else 1.0
+    draw_descent(canvas, arrays["descent_gradient_step"], arrays["descent_fixed_step"], scale)
 
 
-def _density(one: Measured) -> Callable[[Canvas], None]:
-    return lambda canvas: draw_density(canvas, _arrays(one)["hessian_density_points"], _arrays(one)["hessian_density"])
-
-
-def _descent(one: Measured) -> Callable[[Canvas], None]:
-    scale = one.diagnostic.scale if isinstance(one.diagnostic, GradientStability) else 1.0
-    return lambda canvas: draw_descent(
-        canvas, _arrays(one)["descent_gradient_step"], _arrays(one)["descent_fixed_step"], scale
-    )
-
-
-def _gradients(one: Measured) -> Callable[[Canvas], None]:
-    return lambda canvas: draw_gradients(canvas, _arrays(one))
-
-
-_FIGURES: dict[str, Callable[[Measured], Callable[[Canvas], None]]] = {
-    "landscape": _landscape,
-    "interpolation": _interpolation,
-    "curvature-density": _density,
-    "gradient-stability": _descent,
-    "gradient-scaling": _gradients,
+_FIGURES: dict[str, tuple[str, Callable[[Canvas, Diagnostic, Arrays], None]]] = {
+    "landscape": ("The loss around the network.", _draw_landscape),
+    "interpolation": (
+        "The loss on the straight line to the start.",
+        lambda canvas, _, a: draw_interpolation(canvas, a["interpolation_t"], a["interpolation_loss"]),
+    ),
+    "curvature-density": (
+        "The spectral density of the Hessian.",
+        lambda canvas, _, a: draw_density(canvas, a["hessian_density_points"], a["hessian_density"]),
+    ),
+    "gradient-stability": ("The loss along the gradient.", _draw_descent),
+    "gradient-scaling": (
+        "The size of gradients over the examples, from layer to layer.",
+        lambda canvas, _, a: draw_gradients(canvas, a),
+    ),
 }
+"""The figure of each diagnostic that has one: its caption, and what draws it."""

@@ -21,7 +21,7 @@ _COLUMNS = 3
 _TITLE_WIDTH = 34  # characters of a title over a panel
 
 
-def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) -> Figure:
+def draw_diagnoses(summary: Summary, diagnoses: Sequence[Diagnosis], n_target: int) -> Figure:
     """Every diagnostic in a panel, every method from every source in a row: seeds, mean and interval."""
     frames = summary.frames
     order = [c for c in reversed(summary.in_order) if c.n_target == n_target]
@@ -29,13 +29,13 @@ def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) 
     styles = mark_styles(frames.methods, frames.baseline)
 
     def drawn(n_columns: int, width: float) -> Canvas:
-        n_rows = -(-len(found) // n_columns)
+        n_rows = -(-len(diagnoses) // n_columns)
         canvas = new_figure(width, n_rows * (0.9 + 0.2 * len(order)))
-        axes = canvas.subplots(n_rows, min(n_columns, len(found)), sharey=True, squeeze=False)
-        for panel, diagnosis in zip(axes.flat, found, strict=False):
+        axes = canvas.subplots(n_rows, min(n_columns, len(diagnoses)), sharey=True, squeeze=False)
+        for panel, diagnosis in zip(axes.flat, diagnoses, strict=False):
             _draw(panel, diagnosis, places, styles)
             panel.set_title(_two_lines(capitalised(diagnosis.title)), fontsize=8)
-        for spare in axes.flat[len(found) :]:
+        for spare in axes.flat[len(diagnoses) :]:
             spare.set_visible(False)
         axes[0, 0].set_ylim(-0.6, len(order) - 0.4)
         for line in axes:
@@ -50,19 +50,19 @@ def draw_diagnoses(summary: Summary, found: Sequence[Diagnosis], n_target: int) 
         name="diagnostics",
         canvas=wide,
         narrow=lambda: drawn(1, NARROW),
-        data=_numbers(found),
+        data=_numbers(diagnoses, n_target),
         caption=(
-            f"What differs between the networks ({n_target:,} labels), the best way on top. Small dots are "
+            f"What differs between the networks ({n_target:,} labels), the best arm on top. Small dots are "
             "seeds, large marks their mean with a 95 % interval."
         ),
     )
 
 
-def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: int) -> Figure | None:
+def draw_along_training(summary: Summary, diagnoses: Sequence[Diagnosis], n_target: int) -> Figure | None:
     """Diagnostics against the training step, a row for each and a column for each source; None without such values."""
     rows = headlines(summary.frames)
     rows = rows[rows["n_target"] == n_target]
-    followed = [diagnosis for diagnosis in found if _steps(rows, diagnosis) > 2]
+    followed = [diagnosis for diagnosis in diagnoses if _steps(rows, diagnosis) > 2]
     if not followed:
         return None
     frames = summary.frames
@@ -98,8 +98,7 @@ def draw_along_training(summary: Summary, found: Sequence[Diagnosis], n_target: 
 
 def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int], styles: dict[str, MarkStyle]) -> None:
     for reading in diagnosis.readings:
-        c, style = reading.comparison, styles[reading.comparison.method]
-        row = places[c.source or "", c.method]
+        style, row = styles[reading.method], places[reading.source, reading.method]
         (points,) = panel.plot(
             reading.by_seed, [row + 0.26] * len(reading.by_seed), "o", color=style.colour, markersize=2.2, alpha=0.55
         )
@@ -108,7 +107,10 @@ def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int],
         if interval is not None:
             panel.plot([interval.low, interval.high], [row, row], color=style.colour, linewidth=1.6)
         (mark,) = panel.plot(reading.over_seeds.value, row, style.mark, color=style.colour, markersize=5)
-        tip(mark, f"{capitalised(candidate_words(c.method, c.source))}: {number_words(reading.over_seeds.value)}")
+        tip(
+            mark,
+            f"{capitalised(candidate_words(reading.method, reading.source))}: {number_words(reading.over_seeds.value)}",
+        )
     seen = pd.concat([reading.by_seed for reading in diagnosis.readings])
     if _scale(panel, "x", seen):
         panel.set_xlim(0.8 * seen.min(), 1.25 * seen.max())  # an interval may reach below zero
@@ -154,20 +156,20 @@ def _two_lines(title: str, *, width: int = _TITLE_WIDTH) -> str:
     return title if cut < 0 else f"{title[:cut]}\n{title[cut + 1 :]}"
 
 
-def _numbers(found: Sequence[Diagnosis]) -> pd.DataFrame:
+def _numbers(diagnoses: Sequence[Diagnosis], n_target: int) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
                 "diagnostic": diagnosis.name,
                 "headline": diagnosis.headline,
                 "part": diagnosis.part,
-                "source": reading.comparison.source or "",
-                "method": reading.comparison.method,
-                "n_target": reading.comparison.n_target,
+                "source": reading.source,
+                "method": reading.method,
+                "n_target": n_target,
                 "seed": seed,
                 "value": value,
             }
-            for diagnosis in found
+            for diagnosis in diagnoses
             for reading in diagnosis.readings
             for seed, value in reading.by_seed.items()
         ]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset
-from transferscope.diagnostics import Diagnostic, Examples, Findings, Landscape, Subject
+from transferscope.diagnostics import Diagnostic, Examples, Findings, Interpolation, Landscape, Subject
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.grid import Progress
 from transferscope.errors import DataError, NetworkError, SettingsError
@@ -32,10 +32,11 @@ from transferscope.study.read_alike import in_columns_of, in_features_of, load_f
 from transferscope.study.settings import DataSettings
 from transferscope.training import PixelScale, exact_device, measure, pixel_scale, scale_of, stream_seed
 
-_THROUGH_FEATURES = ("class-separation", "feature-alignment", "feature-rank", "feature-gap", "data-complexity")
-
-
 ScaleFrom = Literal["own", "file", "network", "given"]
+
+Lack = Literal["start", "source", "head", "passes"]
+"""What keeps a diagnostic from being measured: no start, no source data, a start under another head; or many passes
+through a network of others, which nobody asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,23 +104,14 @@ class FileSubject:
     scale: PixelScale
     scale_from: ScaleFrom
 
-    def check(self, diagnostic: Diagnostic) -> None:
-        """Whether a diagnostic can look at this.
-
-        Raises:
-            NetworkError: It needs the whole network at the start, and there is only a backbone.
-            SettingsError: It compares with a start or with source data, and there are none.
-        """
+    def lacks(self, diagnostic: Diagnostic) -> Lack | None:
+        """What a diagnostic cannot look at this without; None where it can."""
         if diagnostic.needs_start and self.subject.start is None:
-            raise SettingsError(f"{diagnostic.name} compares a network with where it started; give it with --against")
+            return "start"
         if diagnostic.needs_source and self.subject.source is None:
-            raise SettingsError(f"{diagnostic.name} compares two tasks; give the source data with --from")
-        at_start = isinstance(diagnostic, Landscape) and diagnostic.centre == "start"
-        if self.backbone_only and (at_start or diagnostic.name == "interpolation"):
-            raise NetworkError(
-                f"{diagnostic.name} needs the loss of the start and its head is another one; give the network as its "
-                "training began, under the new head"
-            )
+            return "source"
+        of_its_loss = _is_of_start(diagnostic) or isinstance(diagnostic, Interpolation)
+        return "head" if self.backbone_only and of_its_loss else None
 
     def measure(
         self, diagnostic: Diagnostic, *, file: Path | None = None, progress: Progress | None = None
@@ -145,10 +137,10 @@ class FileSubject:
             The findings at step 0; None where there is no start, the diagnostic compares with it by itself or looks at
             no network, or the start has another head and the diagnostic looks through the head.
         """
-        start, by_itself = self.subject.start, diagnostic.needs_start or diagnostic.name == "kernel-distance"
-        if start is None or by_itself or (isinstance(diagnostic, Landscape) and diagnostic.centre == "start"):
+        start, looks_at = self.subject.start, getattr(diagnostic, "looks_at", "network")
+        if start is None or diagnostic.needs_start or looks_at == "data" or _is_of_start(diagnostic):
             return None
-        if self.backbone_only and diagnostic.name not in _THROUGH_FEATURES:
+        if self.backbone_only and looks_at != "features":
             return None
         return diagnostic.measure(replace(self.subject, network=start, start=None, step=0))
 
@@ -157,6 +149,10 @@ class FileSubject:
 
     def _about_heads(self, name: str) -> bool:
         return name == "ntk_change" or name.startswith(("weight_deviation/head", "weight_deviation_relative/head"))
+
+
+def _is_of_start(diagnostic: Diagnostic) -> bool:
+    return isinstance(diagnostic, Landscape) and diagnostic.centre == "start"
 
 
 def subject_of(question: FileQuestion) -> FileSubject:

@@ -12,8 +12,9 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
-from transferscope.analyses.diagnose.figures import Way, draw_weight_map
+from transferscope.analyses.diagnose.figures import Trajectory, draw_weight_map
 from transferscope.analyses.diagnose.result import write_figure
+from transferscope.analyses.diagnose.statements import WORDS
 from transferscope.analyses.result import AnalysisResult
 from transferscope.data.load import load
 from transferscope.diagnostics import tsne_of_distances, weight_distances
@@ -25,6 +26,7 @@ from transferscope.report.blocks import Figure, Section, Table
 from transferscope.report.figures.style import drawing, new_figure
 from transferscope.report.page import Verdict
 from transferscope.report.save import file_name, write_table
+from transferscope.statements import state
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe, code_as_planned, code_of
 from transferscope.study.context import WorkContext
@@ -81,17 +83,15 @@ class WeightMap(AnalysisResult):
     @property
     def verdict(self) -> Verdict:
         """How many networks are on the map, and how far it can be read."""
-        ways = self.ways()
-        moved = sum(way.has_start for way in ways)
-        lines = f"; {moved} with their start, joined by lines" if moved else ""
-        headline = (
-            f"{len(ways)} trained networks{lines} ({len(self.networks)} points, perplexity {self.perplexity:.3g})."
+        trajectories = self.trajectories()
+        mapped = state(
+            "map",
+            networks=len(trajectories),
+            with_start=sum(one.has_start for one in trajectories),
+            points=len(self.networks),
+            perplexity=self.perplexity,
         )
-        caution = (
-            "Only neighbourhoods mean something on such a map: neither distances between groups nor directions do, and "
-            "the distances themselves are in the second table."
-        )
-        return Verdict({}, headline, (caution,))
+        return Verdict({}, WORDS.say(mapped), (WORDS.say(state("map is of neighbourhoods")),))
 
     def table(self) -> pd.DataFrame:
         """One row per network: key, source, method, n_target, seed, step (missing at the end), x, y."""
@@ -108,15 +108,16 @@ class WeightMap(AnalysisResult):
         distances.insert(0, "network", names)
         return distances
 
-    def ways(self) -> list[Way]:
-        """The networks of each cell as one way on the map."""
+    def trajectories(self) -> list[Trajectory]:
+        """The networks of each cell in the order of their training."""
         rows = zip(self.networks, self.positions, strict=True)
-        ways = []
+        trajectories = []
         for _, group in groupby(rows, key=lambda row: row[0].key):
             networks, positions = zip(*group, strict=True)
             first: MappedNetwork = networks[0]
-            ways.append(Way(first.source, first.method, first.n_target, np.array(positions), has_start=first.step == 0))
-        return ways
+            labels = (first.source, first.method, first.n_target)
+            trajectories.append(Trajectory(*labels, np.array(positions), has_start=first.step == 0))
+        return trajectories
 
     def shown_tables(self) -> tuple[Table, ...]:
         """None: a map is looked at."""
@@ -130,7 +131,7 @@ class WeightMap(AnalysisResult):
         """The map, with its positions."""
         with drawing():
             canvas = new_figure(*_INCHES)
-            draw_weight_map(canvas, self.ways(), f"{self.title} (t-SNE)")
+            draw_weight_map(canvas, self.trajectories(), f"{self.title} (t-SNE)")
         return Figure(f"{file_name(self.study)}-weight-map", canvas, self.table(), "t-SNE of the distances of weights.")
 
     def write(self, folder: Path) -> list[str]:

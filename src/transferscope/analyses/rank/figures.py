@@ -1,13 +1,12 @@
 """How far each candidate is behind the best, by what transfer gave and by every score: a panel for each."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from transferscope.analyses.rank.ranking import RANDOM, Hindsight, Ranking
+from transferscope.analyses.rank.ranking import RANDOM, Hindsight, Ranking, in_order
 from transferscope.analyses.rank.tables import ranking_rows
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
@@ -39,7 +38,7 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
         hindsight: What transfer gave, in the first panel; None for networks that nothing was trained from.
     """
     panels = [*_measured(ranking, hindsight), *_scores(ranking)]
-    candidates = evenly_chosen(_in_order(ranking), _MOST_CANDIDATES)
+    candidates = evenly_chosen([one.candidate for one in in_order(ranking)], _MOST_CANDIDATES)
 
     def drawn(most_in_a_row: int, width: float) -> Canvas:
         n_columns = min(len(panels), most_in_a_row)
@@ -75,14 +74,6 @@ def _caption(ranking: Ranking, hindsight: Hindsight | None, n_shown: int) -> str
         "with its paired 95 % interval. A score tells two apart where the interval ends before the line; grey is the "
         f"network as it is initialised. Each panel has its own unit.{measured}{left}"
     )
-
-
-def _in_order(ranking: Ranking) -> list[str]:
-    def mean_place(name: str) -> float:
-        places = [place for score in ranking.scores if (place := score.of(name).place) is not None]
-        return sum(places) / len(places) if places else math.inf
-
-    return sorted(ranking.candidates, key=mean_place)
 
 
 def _measured(ranking: Ranking, hindsight: Hindsight | None) -> list[_Panel]:

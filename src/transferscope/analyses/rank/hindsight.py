@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64, Shaped
 from scipy import stats
 
 from transferscope.analyses.finished_study import Origin, StudyNetworks
@@ -27,9 +27,6 @@ _LEVEL = 0.95
 
 _LEAST = {"r2": -math.inf, "matthews": -1.0}
 """The lowest value of measures that can be below 0; the highest of all is 1."""
-
-_NO_ORDER = Estimate(0.0, 0.0, 0)
-"""What picking at random correlates with anything, on average."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +102,6 @@ class SizeCases:
     scores: Mapping[str, Float64[np.ndarray, "S C"]]
 
 
-@dataclass(frozen=True)
-class _Judged:
-    """One way of choosing in every case: arrays over cases, NaN where it has no value."""
-
-    regret: Float64[np.ndarray, " cases"]
-    right: Float64[np.ndarray, " cases"]
-    tau: Float64[np.ndarray, " cases"]
-
-
 def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Sequence[SizeCases]) -> Hindsight:
     """How each score would have chosen.
 
@@ -135,58 +123,31 @@ def hindsight_of(method: str, measure: str, candidates: Sequence[str], sizes: Se
     names = list(dict.fromkeys(name for size in sizes for name in size.scores))
     seeds = np.array([seed for size in sizes for seed in size.seeds])
     measured = np.concatenate([size.measured for size in sizes])
-    at_random, widest = _at_random(measured), 1.0 - _LEAST.get(measure, 0.0)
+    at_random, widest = measured.max(axis=1) - measured.mean(axis=1), 1.0 - _LEAST.get(measure, 0.0)
+
+    def choice(name: str, regret: Float64[np.ndarray, " cases"], saved: Estimate | None) -> Choice:
+        mean = resampled_mean(regret, seeds, low=0.0, high=widest)
+        return Choice(name, int(np.isfinite(regret).sum()), mean, saved)
+
     choices = []
     for name in names:
         values = np.concatenate([size.scores.get(name, np.full_like(size.measured, math.nan)) for size in sizes])
-        choices.append(_choice(name, _judged(values, measured), at_random, seeds, widest=widest))
-    choices.append(replace(_choice("", at_random, None, seeds, widest=widest), rank_correlation=_NO_ORDER))
+        regret = np.array([_regret(v, m) for v, m in zip(values, measured, strict=True)])
+        choices.append(choice(name, regret, resampled_mean(at_random - regret, seeds, low=-widest, high=widest)))
     transferred = tuple(one for size in sizes for one in _transferred(candidates, size, measure))
-    return Hindsight(method, measure, transferred, tuple(choices))
+    return Hindsight(method, measure, transferred, (*choices, choice("", at_random, None)))
 
 
-def _judged(values: Float64[np.ndarray, "cases C"], measured: Float64[np.ndarray, "cases C"]) -> _Judged:
-    rows = [_case(v, m) for v, m in zip(values, measured, strict=True)]
-    regret, right, tau = np.array(rows, dtype=np.float64).reshape(-1, 3).T
-    return _Judged(regret, right, tau)
-
-
-def _case(values: Float64[np.ndarray, " C"], measured: Float64[np.ndarray, " C"]) -> list[float]:
-    """Regret, whether the best was picked, and tau-b of one case."""
+def _regret(values: Float64[np.ndarray, " C"], measured: Float64[np.ndarray, " C"]) -> float:
+    """What is lost in one case by picking the highest value; NaN where a value or a result is missing."""
     if not (np.isfinite(values).all() and np.isfinite(measured).all()):
-        return [math.nan, math.nan, math.nan]
-    picked = measured[values == values.max()]
-    varies = np.ptp(values) > 0 and np.ptp(measured) > 0
-    tau = float(stats.kendalltau(values, measured).statistic) if varies else math.nan
-    return [float(measured.max() - picked.mean()), float((picked == measured.max()).mean()), tau]
-
-
-def _at_random(measured: Float64[np.ndarray, "cases C"]) -> _Judged:
-    best = measured.max(axis=1)
-    right = np.where(np.isfinite(best), (measured == best[:, None]).mean(axis=1), math.nan)
-    return _Judged(best - measured.mean(axis=1), right, np.where(np.isfinite(best), 0.0, math.nan))
-
-
-def _choice(
-    name: str, judged: _Judged, at_random: _Judged | None, seeds: Int64[np.ndarray, " cases"], *, widest: float
-) -> Choice:
-    known = np.isfinite(judged.regret)
-    saved = (
-        None if at_random is None else resampled_mean(at_random.regret - judged.regret, seeds, low=-widest, high=widest)
-    )
-    return Choice(
-        score=name,
-        n_cases=int(known.sum()),
-        n_right=float(judged.right[known].sum()),
-        regret=resampled_mean(judged.regret, seeds, low=0.0, high=widest),
-        rank_correlation=resampled_mean(judged.tau, seeds, low=-1.0, high=1.0),
-        saved=saved,
-    )
+        return math.nan
+    return float(measured.max() - measured[values == values.max()].mean())
 
 
 def resampled_mean(
     values: Float64[np.ndarray, " cases"],
-    units: Int64[np.ndarray, " cases"],
+    units: Shaped[np.ndarray, " cases"],
     *,
     low: float = -math.inf,
     high: float = math.inf,

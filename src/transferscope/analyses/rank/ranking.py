@@ -1,5 +1,6 @@
 """What scores say of pretrained networks, as facts: rankings, what transfer really gave, and how these are kept."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,15 +52,9 @@ class RatedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRanking:
-    """One score over all candidates.
-
-    Attributes:
-        title: Its name in a table, as in "ridge probe".
-        rated: In the order of the candidates.
-    """
+    """One score over all candidates, in their order."""
 
     score: str
-    title: str
     rated: tuple[RatedCandidate, ...]
 
     def of(self, candidate: str) -> RatedCandidate:
@@ -92,6 +87,51 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
+class RankedNetwork:
+    """Where one candidate stands by all scores together.
+
+    Attributes:
+        chance: That it scores highest on other examples, in [0, 1]: the mean over the scores which rate every
+            candidate and have a spread; None where none has.
+        places: Its best and its worst place over the scores that rate it; None where none does.
+        n_scores: How many rate it.
+        n_above: By how many of these it is clearly above the random features; None for these.
+    """
+
+    candidate: str
+    chance: float | None
+    places: tuple[int, int] | None
+    n_scores: int
+    n_above: int | None
+
+
+def in_order(ranking: Ranking) -> tuple[RankedNetwork, ...]:
+    """The candidates by their chance of scoring highest; those of one chance by their mean place."""
+    full = [
+        {one.candidate: one.probability_best for one in score.rated if one.probability_best is not None}
+        for score in ranking.scores
+        if all(one.probability_best is not None for one in score.rated)
+    ]
+
+    def standing(name: str) -> tuple[tuple[float, float], RankedNetwork]:
+        rated = [one for score in ranking.scores if (one := score.of(name)).place is not None]
+        places = [one.place for one in rated if one.place is not None]
+        chance = sum(chances[name] for chances in full) / len(full) if full else None
+        network = RankedNetwork(
+            name,
+            chance,
+            (min(places), max(places)) if places else None,
+            len(rated),
+            None
+            if name == RANDOM
+            else sum(one.above_random is not None and one.above_random.sign > 0 for one in rated),
+        )
+        return (-(chance or 0.0), sum(places) / len(places) if places else math.inf), network
+
+    return tuple(network for _, network in sorted(map(standing, ranking.candidates), key=lambda one: one[0]))
+
+
+@dataclass(frozen=True, slots=True)
 class Transferred:
     """What transfer from one candidate gave.
 
@@ -113,17 +153,13 @@ class Choice:
     Attributes:
         score: Its name; "" for picking at random.
         n_cases: Cases with a value of every candidate.
-        n_right: Cases in which it picks the best; for picking at random, the expected number.
         regret: Best minus picked, as a fraction, mean over cases.
-        rank_correlation: Kendall's tau-b of the score and what transfer gave, mean over the cases that have one.
         saved: Regret of picking at random minus that of the score, paired by case; None for picking at random.
     """
 
     score: str
     n_cases: int
-    n_right: float
     regret: Estimate
-    rank_correlation: Estimate
     saved: Estimate | None
 
 

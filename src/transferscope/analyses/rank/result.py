@@ -1,7 +1,7 @@
 """What `rank` returns, and its part of a study's page: words, tables and figures together."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
@@ -9,13 +9,14 @@ from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.kept_document import change_in_words
 from transferscope.analyses.rank.figures import draw_ranking
 from transferscope.analyses.rank.ranking import DOCUMENT, KEPT, StudyRanking
-from transferscope.analyses.rank.tables import choice_rows, choices_table, ranking_rows, scores_table, transferred_rows
-from transferscope.analyses.rank.words import LIMITS, NOTHING_MEASURED, hindsight_in_words, in_words
-from transferscope.analyses.result import AnalysisResult
+from transferscope.analyses.rank.statements import WORDS, answer, notes
+from transferscope.analyses.rank.tables import choice_rows, network_rows, networks_table, ranking_rows, transferred_rows
+from transferscope.analyses.result import AnalysisResult, json_rows
 from transferscope.errors import StoreError
-from transferscope.report.blocks import Block, Figure, Folded, Section, Table, Text
+from transferscope.report.blocks import Block, Figure, Folded, Points, Section, Table, Text
 from transferscope.report.page import Part, Verdict, unreadable_part
 from transferscope.report.save import file_name
+from transferscope.statements import state
 
 
 @dataclass(frozen=True)
@@ -40,37 +41,38 @@ class RankingResult(AnalysisResult):
 
     @property
     def verdict(self) -> Verdict:
-        """Who is first by how many scores, whom they cannot tell from it, and how the scores would have chosen."""
-        headline, *sentences = (*in_words(self.ranking.rankings[-1]), *_hindsight(self.ranking))
-        return Verdict({}, headline, tuple(sentences))
+        """What to start with, or between which networks that is open; then what else to know."""
+        return Verdict({}, _answer(self.ranking), WORDS.all_of(notes(self.ranking)))
 
     def table(self) -> pd.DataFrame:
         """One row per network, score and number of labels; see `ranking_rows`."""
         return ranking_rows(self.ranking.rankings)
 
+    def networks(self) -> pd.DataFrame:
+        """One row per network and number of labels, the first to start with first; see `network_rows`."""
+        return network_rows(self.ranking.rankings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As for every analysis, and "networks" with an object for each row of `networks`."""
+        return {**super().to_dict(), "networks": json_rows(self.networks())}
+
     def shown_tables(self) -> tuple[Table, ...]:
-        """The scores at the largest number of labels, and how each would have chosen."""
-        return _tables(self.ranking)
+        """The networks in their order with the largest number of labels."""
+        return (networks_table(self.ranking.rankings[-1], self.ranking.hindsight),)
 
     def sections(self) -> list[Section]:
-        """Figure, tables and limits."""
+        """Table, figure and limits."""
         return [Section("What it rests on", "ranking", _evidence(self.ranking))]
 
     def answer(self) -> tuple[Block, ...]:
-        """What the command prints: the scores at each number of labels, how they would have chosen, and limits."""
-        found, blocks = self.ranking, list[Block]()
-        for ranking in found.rankings:
-            blocks += [scores_table(ranking, found.hindsight), Text("\n".join(in_words(ranking)))]
-        if found.hindsight is not None:
-            blocks.append(choices_table(found.hindsight))
-        elif self.kept and len(found.rankings[0].candidates) > 2:  # the random features are one of them
-            blocks.append(Text(NOTHING_MEASURED))
-        said = _hindsight(found)
-        return (*blocks, *([Text("\n".join(said))] if said else []), Text(LIMITS))
+        """What the command prints: the answer with each number of labels, the networks with the most, and notes."""
+        answers = "\n".join(WORDS.all_of(answer(one) for one in self.ranking.rankings))
+        sentences = "\n".join((*self.verdict.sentences, WORDS.say(state("limits"))))
+        return (Text(answers), *self.shown_tables(), Text(sentences))
 
     def figures(self) -> dict[str, Figure]:
         """The figures by the name of their files: one for each number of labels of a study."""
-        if not self.kept:
+        if not self.ranking.runs.count:
             return {"ranking": draw_ranking(self.ranking.rankings[-1])}
         name = file_name(self.target)
         return {
@@ -78,9 +80,9 @@ class RankingResult(AnalysisResult):
         }
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """Of a study, the tables beside the figures, by the name of their files."""
-        name = file_name(self.target)
-        return {f"{name}-{kind}": table for kind, table in _files(self.ranking).items()} if self.kept else {}
+        """The tables beside the figures, by the name of their files."""
+        before = f"{file_name(self.target)}-" if self.ranking.runs.count else ""
+        return {f"{before}{kind}": table for kind, table in _files(self.ranking).items()}
 
 
 def study_part(summary: Summary) -> Part | None:
@@ -94,41 +96,40 @@ def study_part(summary: Summary) -> Part | None:
     except StoreError as error:  # of another version of the package
         return unreadable_part("which", title, slug, "The ranking that was kept", error)
     changed = change_in_words(summary.frames, ranking.runs, since="its sources were ranked", again="rank")
-    said, judged = in_words(ranking.rankings[-1]), _hindsight(ranking)
+    sentences = WORDS.all_of(notes(ranking))
     blocks: list[Block] = [
         *([Text(changed, "warning")] if changed else []),
-        *([Text(" ".join(judged))] if judged else []),
+        *([Points(sentences)] if sentences else []),
         *_evidence(ranking),
     ]
-    return Part("which", " ".join(said), (Section(title, slug, tuple(blocks), files=_files(ranking)),))
+    return Part("which", _answer(ranking), (Section(title, slug, tuple(blocks), files=_files(ranking)),))
 
 
-def _hindsight(ranking: StudyRanking) -> tuple[str, ...]:
-    return () if ranking.hindsight is None else hindsight_in_words(ranking.hindsight)
+def _answer(ranking: StudyRanking) -> str:
+    return WORDS.say(answer(ranking.rankings[-1]))
 
 
 def _evidence(ranking: StudyRanking) -> tuple[Block, ...]:
+    *fewer, most = ranking.rankings
     return (
-        draw_ranking(ranking.rankings[-1], ranking.hindsight),
-        *_tables(ranking),
+        networks_table(most, ranking.hindsight),
+        draw_ranking(most, ranking.hindsight),
         *(
             Folded(
-                f"With {one.n_target:,} labels", (Text(" ".join(in_words(one))), scores_table(one, ranking.hindsight))
+                f"With {one.n_target:,} labels",
+                (Text(WORDS.say(answer(one))), networks_table(one, ranking.hindsight)),
             )
-            for one in ranking.rankings[:-1]
+            for one in fewer
         ),
-        Text(LIMITS, "note"),
+        Text(WORDS.say(state("limits")), "note"),
     )
 
 
-def _tables(ranking: StudyRanking) -> tuple[Table, ...]:
-    """The scores at the largest number of labels and, with hindsight, how each would have chosen."""
-    scores = scores_table(ranking.rankings[-1], ranking.hindsight)
-    return (scores,) if ranking.hindsight is None else (scores, choices_table(ranking.hindsight))
-
-
 def _files(ranking: StudyRanking) -> dict[str, pd.DataFrame]:
-    tables = {"ranking-scores": ranking_rows(ranking.rankings)}
+    tables = {
+        "ranking-networks": network_rows(ranking.rankings),
+        "ranking-scores": ranking_rows(ranking.rankings),
+    }
     if ranking.hindsight is not None:
         tables["ranking-transfer"] = transferred_rows(ranking.hindsight.transferred)
         tables["ranking-choices"] = choice_rows(ranking.hindsight.choices)

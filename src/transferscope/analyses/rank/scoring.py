@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float64
 
 from transferscope.analyses.rank.candidates import CandidateNetwork, LabelledTarget
 from transferscope.analyses.rank.ranking import RANDOM, LeftOut, Ranking, RatedCandidate, Reason, ScoreRanking
-from transferscope.analyses.rank.words import left_out_in_words
+from transferscope.analyses.rank.statements import WORDS, reasons
 from transferscope.data.task import Kind
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Interval, Status
@@ -124,13 +124,11 @@ def rank_subsets(
     left_out = (*chosen.left_out, *(LeftOut(name, reason) for name, reason in why_not.items() if reason))
     rated = {name: score for name, score in chosen.scores.items() if not why_not[name]}
     if not rated:
-        reasons = "; ".join(left_out_in_words(one, n_target) for one in left_out)
-        raise DataError(f"no score has a value for two candidates: {reasons}")
+        why = " ".join(WORDS.all_of(reasons(left_out)))
+        raise DataError(f"no score has a value for two candidates with {n_target:,} labels. {why}")
     rankings = tuple(
-        ScoreRanking(
-            name, score.title, rate(candidates, scored[name], overlap=n_target / n_pool, networks_vary=networks_vary)
-        )
-        for name, score in rated.items()
+        ScoreRanking(name, rate(candidates, scored[name], overlap=n_target / n_pool, networks_vary=networks_vary))
+        for name in rated
     )
     ranking = Ranking(n_target, tuple(seeds), tuple(candidates), rankings, left_out)
     return Ranked(ranking, {name: scored[name].values for name in rated})

@@ -1,0 +1,55 @@
+"""What is said of one network: which side of its start a number is on, and numbers that do not exist."""
+
+import pytest
+
+from transferscope.analyses.diagnose.result import Measured, measured_rows
+from transferscope.diagnostics import ClassSeparation, Findings, TangentKernel
+from transferscope.diagnostics.diagnostic import Diagnostic
+from transferscope.estimate import Estimate, Status
+from transferscope.records import Record
+from transferscope.wording import number_words as number
+
+
+def found(diagnostic: Diagnostic, value: float, stderr: float | None, status: Status) -> Findings:
+    return Findings((Record(diagnostic.headline, Estimate(value, stderr, 9, status), "target_test"),))
+
+
+@pytest.mark.parametrize(
+    ("value", "start", "stderr", "status", "side"),
+    [
+        (0.5, 0.9, 0.05, "ok", "lower"),  # t of 8 degrees of freedom: 2.31 standard errors on each side
+        (0.9, 0.5, 0.05, "ok", "higher"),
+        (0.5, 0.7, 0.05, "ok", ""),  # 0.385 to 0.615 meets 0.585 to 0.815
+        (0.5, 0.51, None, "ok", "lower"),  # exact numbers
+        (0.5, 0.5, None, "ok", ""),
+        (0.5, 0.9, 0.01, "max_steps", ""),  # not settled
+        (float("nan"), 0.9, None, "undefined", ""),
+    ],
+)
+def test_a_side_is_said_where_intervals_do_not_meet(
+    value: float, start: float, stderr: float | None, status: Status, side: str
+) -> None:
+    for diagnostic in (ClassSeparation(), TangentKernel()):
+        one = Measured(diagnostic, found(diagnostic, value, stderr, status), found(diagnostic, start, stderr, "ok"))
+        assert one.side == side
+    rows = measured_rows([one])
+    assert rows["at"].tolist() == ["end", "start"]
+
+
+def test_without_a_start_there_is_no_side() -> None:
+    assert Measured(ClassSeparation(), found(ClassSeparation(), 0.5, 0.1, "ok")).side == ""
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (1.047, "1.05"),
+        (2358.05, "2,358"),
+        (805.9, "806"),
+        (-0.0547, "−0.0547"),
+        (-1234.5, "−1,234"),
+        (3.22e-6, "3.22e−06"),
+    ],
+)
+def test_numbers_are_written_without_powers_of_ten_where_they_can(value: float, words: str) -> None:
+    assert number(value) == words
