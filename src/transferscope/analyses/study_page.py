@@ -129,7 +129,8 @@ def _question(question: Question, parts: list[Part], to_do: Sequence[str], more:
 
 
 def _to_ask(question: Question, parts: Sequence[Part], summary: Summary) -> Iterator[Statement]:
-    of_commands = "run" in summary.frames.study.spec
+    spec = summary.frames.study.spec
+    of_commands = "run" in spec and "methods" not in spec
     if question == "how much":
         cells = summary.frames.method_cells
         if len(summary.frames.sizes) == 1:
@@ -139,7 +140,7 @@ def _to_ask(question: Question, parts: Sequence[Part], summary: Summary) -> Iter
         if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
             if SCALING not in summary.frames.documents:
                 yield state("ask scaling")
-        elif any(source.get("data") for source in summary.frames.study.spec.get("sources", {}).values()):
+        elif any(source.get("data") for source in spec.get("sources", {}).values()):
             yield state("ask sizes")
     elif question == "why" and of_commands:
         yield state("ask why of commands")
