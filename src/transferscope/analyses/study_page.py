@@ -61,7 +61,7 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
         diagnostics_part(summary),
     ]
     parts = [part for part in found if part is not None]
-    words, answers, questions = words_of(summary.frames.metric), [], []
+    words, answers, questions = words_of(summary.frames.metric, summary.frames.methods_of_others), [], []
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
         more = (budgets,) if budgets and question == "which" else ()
@@ -93,10 +93,12 @@ def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
         next_step=step,
         command=command,
     )
-    missing = words_of(summary.frames.metric).all_of(completeness(summary.frames))
+    missing = words_of(summary.frames.metric, summary.frames.methods_of_others).all_of(completeness(summary.frames))
     blocks: list[Block] = [Text(sentence, "warning") for sentence in missing]
     if summary.cautions:
-        blocks.append(Points(words_of(summary.frames.metric).all_of(summary.cautions)))
+        blocks.append(
+            Points(words_of(summary.frames.metric, summary.frames.methods_of_others).all_of(summary.cautions))
+        )
     return Section("In short", "verdict", (overview, *blocks))
 
 

@@ -1,4 +1,4 @@
-"""What does a cell, by its role: what a role needs is imported with its first cell, so that commands wait for no torch."""
+"""What does a cell, by its role: its module is imported with its first cell, so that commands wait for no torch."""
 
 from importlib import import_module
 

@@ -75,7 +75,7 @@ def test_methods_and_commands_share_target_rows_measure_verdict_and_page(tmp_pat
     study = written(tmp_path, target="labels = [20]\nmetric = 'balanced-accuracy'")
     assert call("run", study, "-q")[0] == 0, call("status", study)
     found = scores(study)
-    assert list(sorted(found)) == ["fine-tune", "raw", "scripts name=good", "scripts name=poor"]
+    assert sorted(found) == ["fine-tune", "raw", "scripts name=good", "scripts name=poor"]
     for name in ("good", "poor"):
         own = pd.read_csv(tmp_path / f"{name}.csv")
         assert found[f"scripts name={name}"] == pytest.approx(balanced_accuracy_score(own["label"], own["prediction"]))

@@ -16,10 +16,10 @@ from transferscope.study.commands.filled import OWN, Job, is_file, placeholders
 from transferscope.study.named_measure import NamedMeasure
 from transferscope.study.places import default_store, read_toml
 from transferscope.study.settings import EngineSettings, RaceSettings, TrackSettings, check_distinct
-from transferscope.study.spec import TABLES as ALL_METHOD_TABLES
 from transferscope.study.spec import LONGEST_NAME, StudySpec, check_names, places_seen_from, read_header, read_spec
+from transferscope.study.spec import TABLES as ALL_METHOD_TABLES
 from transferscope.study.tables import Mistakes, read_table
-from transferscope.wording import candidate_words
+from transferscope.wording import candidate_words, method_words
 
 OWN_TABLES = ("run", "arms")
 SHARED_TABLES = ("engine", "race", "track")
@@ -189,7 +189,9 @@ def parse_commands(
     mistakes = Mistakes(place)
     of_methods = [name for name in METHOD_TABLES if name in tables]
     if of_methods and beside is None:
-        mistakes.add(f"[{of_methods[0]}] is of methods that transferscope trains, and there are none; add [methods.NAME]")
+        mistakes.add(
+            f"[{of_methods[0]}] is of methods that transferscope trains, and there are none; add [methods.NAME]"
+        )
     head = read_header({name: value for name, value in tables.items() if name not in of_methods}, TABLES, mistakes)
     run = read_table(RunSettings, tables.get("run", {}), "[run]", mistakes)
     if run is not None:
@@ -215,9 +217,10 @@ def parse_commands(
         if head is not None and len(mistakes.sentences) == before:
             _check_named(name, arms, several_seeds=len(head.all_seeds) > 1, run=run, beside=beside, mistakes=mistakes)
     _check_distinct(arms, mistakes)
-    for arm in arms if beside is not None else ():
-        if beside is not None and arm.method in beside.methods:
-            mistakes.add(f"[arms.{arm.table}] is called as [methods.{arm.method}]; give one another name")
+    for arm in arms:
+        for name in [] if beside is None else beside.methods:
+            if arm.method in (name, method_words(name)):
+                mistakes.add(f"[arms.{arm.table}] is called as [methods.{name}]; give one another name")
     mistakes.raise_any()
     assert head is not None
     assert run is not None
@@ -379,6 +382,6 @@ def _check_distinct(arms: list[CommandArm], mistakes: Mistakes) -> None:
             of = f"[arms.{twin.table}]" if twin.table == arm.table else f"[arms.{twin.table}] and [arms.{arm.table}]"
             mistakes.add(f"{of} would run one and the same command twice; let its values differ, or drop one")
             continue
-        name = candidate_words(arm.method, arm.source)
+        name = candidate_words(arm.method, arm.source, {arm.method})
         if names.setdefault(name, arm) is not arm:
             mistakes.add(f'[arms.{arm.table}] would be called "{name}", as another arm; give one another name')
