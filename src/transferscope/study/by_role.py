@@ -11,6 +11,7 @@ WORK = "transferscope.study.by_role:work"
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     """Do a cell of a study; see `study.context.Work`."""
-    module = "transferscope.study.commands.run" if cell.role == "command" else "transferscope.study.work"
+    of_commands = "commands.call" if "call" in cell.payload else "commands.run"
+    module = f"transferscope.study.{of_commands if cell.role == 'command' else 'work'}"
     do: Work = import_module(module).work
     return do(cell, context)

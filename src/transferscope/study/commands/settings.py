@@ -12,6 +12,7 @@ from transferscope import consent
 from transferscope.errors import SettingsError
 from transferscope.records import Count, check_settings
 from transferscope.store import without_password
+from transferscope.study.commands.call import Call
 from transferscope.study.commands.filled import OWN, Job, is_file, placeholders
 from transferscope.study.named_measure import NamedMeasure
 from transferscope.study.places import default_store, read_toml
@@ -98,15 +99,16 @@ class CommandArm:
     """One arm of a study of commands.
 
     Attributes:
+        table: Name of its table.
         method: That with what tells it from other arms of the table, as in "lora rank=8".
         source: What it transfers from; None for an arm without a source.
-        job: Its command with its values; no file has been looked for.
+        job: Its command with its values, of which no file has been looked for; or its calls of a function.
     """
 
     table: str
     method: str
     source: str | None
-    job: Job
+    job: Job | Call
 
 
 @dataclass(frozen=True)
