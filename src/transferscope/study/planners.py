@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from transferscope.store import PlannedCell, Store
 from transferscope.study.commands.plan import command_cells, in_order_of_seeds, plan_commands
@@ -14,7 +14,6 @@ from transferscope.study.plan import StudyPlan, plan_cells, plan_study, with_pre
 from transferscope.study.spec import StudySpec, read_spec
 
 AnySpec = StudySpec | CommandSpec
-_Spec = TypeVar("_Spec", StudySpec, CommandSpec)
 
 
 def read_study_file(path: Path) -> AnySpec:
@@ -37,7 +36,7 @@ def cells_of(spec: AnySpec) -> list[PlannedCell]:
     return in_order_of_seeds(spec, [*plan_cells(spec.beside, data), *command_cells(spec, data)])
 
 
-def as_planned_before(spec: _Spec, facts: Mapping[str, Any]) -> _Spec:
+def as_planned_before(spec: AnySpec, facts: Mapping[str, Any]) -> AnySpec:
     """A study with what its last plan, of which these are the facts, has chosen; see `plan.with_precision`."""
     if isinstance(spec, StudySpec):
         return with_precision(spec, facts)

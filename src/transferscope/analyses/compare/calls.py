@@ -76,7 +76,7 @@ def compare_calls(
     assert head is not None
     for one in found:
         consent.allow(one.job.reference)
-        if here:
+        if here and isinstance(one.job, Call):
             calls.keep(one.job, run)
     store = str(folder / f"{head.name}.sqlite")
     spec = CommandSpec(head.name, head.all_seeds, settings, tuple(found), made, limits, store)

@@ -131,7 +131,7 @@ def _columns(
 ) -> Iterator[tuple[Column, Callable[[Comparison], Cell]]]:
     metric = frames.metric
 
-    def name(c: Comparison) -> Cell:
+    def arm(c: Comparison) -> Cell:
         return Cell(tick_name(c.method, frames.methods_of_others), f"from {c.source}" if c.source else "")
 
     def best(c: Comparison) -> Tone:
@@ -140,7 +140,7 @@ def _columns(
     def of_measure(name: str, shown: Callable[[float], str]) -> Callable[[Comparison], Cell]:
         return lambda c: Cell("–" if (one := c.measures[name]) is None else shown(one.value))
 
-    yield Column("Method", numeric=False), name
+    yield Column("Method", numeric=False), arm
     yield (
         Column(metric.name, "Mean on the target test set, its 95 % interval, and the standard deviation over seeds"),
         lambda c: Cell(metric.shown(c.score.value), _interval_detail(c, metric), best(c)),
