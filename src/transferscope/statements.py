@@ -83,8 +83,9 @@ def _arm(arm: tuple[str, str]) -> str:
     return candidate_words(arm[0], arm[1] or None)
 
 
-def _arms(arms: Iterable[tuple[str, str]], most: int = 6) -> str:
-    names = [_arm(arm) for arm in arms]
+def listed_arms(arms: Iterable[tuple[str, str]], most: int = 6, *, arm: Callable[[tuple[str, str]], str] = _arm) -> str:
+    """Arms in a sentence, those beyond the most counted."""
+    names = [arm(one) for one in arms]
     return listed(names if len(names) <= most + 1 else [*names[:most], f"{len(names) - most} others"])
 
 
@@ -98,7 +99,7 @@ def _chance(probability: float) -> str:
 _FILTERS: Mapping[str, Callable[..., str]] = {
     "about": rough_duration,
     "arm": _arm,
-    "arms": _arms,
+    "arms": listed_arms,
     "chance": _chance,
     "counted": counted,
     "of_labels": sizes_in_words,

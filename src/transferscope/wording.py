@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -64,19 +64,21 @@ def measure_words(record: str) -> str:
     return _MEASURE_WORDS.get(record, record)
 
 
-def method_words(method: str) -> str:
-    """The method as prose names it; the reader's own name for a variant stays as it is."""
-    return _METHOD_WORDS.get(method, method)
+def method_words(method: str, of_others: Container[str] = ()) -> str:
+    """The method as prose names it; the reader's own name, of a variant or of a method of others, stays as it is."""
+    return method if method in of_others else _METHOD_WORDS.get(method, method)
 
 
-def short_method_words(method: str) -> str:
+def short_method_words(method: str, of_others: Container[str] = ()) -> str:
     """The method where there is little room: in figures, tables and lines of a terminal."""
-    return _SHORT_METHOD_WORDS.get(method) or method_words(method)
+    short = None if method in of_others else _SHORT_METHOD_WORDS.get(method)
+    return short or method_words(method, of_others)
 
 
-def candidate_words(method: str, source: str | None) -> str:
+def candidate_words(method: str, source: str | None, of_others: Container[str] = ()) -> str:
     """A method together with what it transfers from."""
-    return f"{method_words(method)} from {source}" if source else method_words(method)
+    words = method_words(method, of_others)
+    return f"{words} from {source}" if source else words
 
 
 def distinct(names: Sequence[str]) -> list[str]:

@@ -37,8 +37,8 @@ def finished_cells(store: Store, study: str, *, before: str) -> list[StoredCell]
             f"{counts.done} of the {counts.total} cells of {study} are done; finish it with `transferscope run` before "
             f"{before}"
         )
-    done = [stored for stored in store.cells(study) if stored.state == "done"]
-    if any(stored.cell.role == "command" for stored in done):
+    done = [one for one in store.cells(study) if one.state == "done" and one.cell.role != "command"]
+    if not done:
         raise StoreError(
             f"the runs of {study} are commands, whose networks are known to these alone, and networks are read "
             f"before {before}; `transferscope report` compares them"

@@ -61,7 +61,7 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
         diagnostics_part(summary),
     ]
     parts = [part for part in found if part is not None]
-    words, answers, questions = words_of(summary.frames.metric), [], []
+    words, answers, questions = words_of(summary.frames.metric, summary.frames.methods_of_others), [], []
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
         more = (budgets,) if budgets and question == "which" else ()
@@ -93,10 +93,12 @@ def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
         next_step=step,
         command=command,
     )
-    missing = words_of(summary.frames.metric).all_of(completeness(summary.frames))
+    missing = words_of(summary.frames.metric, summary.frames.methods_of_others).all_of(completeness(summary.frames))
     blocks: list[Block] = [Text(sentence, "warning") for sentence in missing]
     if summary.cautions:
-        blocks.append(Points(words_of(summary.frames.metric).all_of(summary.cautions)))
+        blocks.append(
+            Points(words_of(summary.frames.metric, summary.frames.methods_of_others).all_of(summary.cautions))
+        )
     return Section("In short", "verdict", (overview, *blocks))
 
 
@@ -129,7 +131,8 @@ def _question(question: Question, parts: list[Part], to_do: Sequence[str], more:
 
 
 def _to_ask(question: Question, parts: Sequence[Part], summary: Summary) -> Iterator[Statement]:
-    of_commands = "run" in summary.frames.study.spec
+    spec = summary.frames.study.spec
+    of_commands = "run" in spec and "methods" not in spec
     if question == "how much":
         cells = summary.frames.method_cells
         if len(summary.frames.sizes) == 1:
@@ -139,7 +142,7 @@ def _to_ask(question: Question, parts: Sequence[Part], summary: Summary) -> Iter
         if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
             if SCALING not in summary.frames.documents:
                 yield state("ask scaling")
-        elif any(source.get("data") for source in summary.frames.study.spec.get("sources", {}).values()):
+        elif any(source.get("data") for source in spec.get("sources", {}).values()):
             yield state("ask sizes")
     elif question == "why" and of_commands:
         yield state("ask why of commands")

@@ -25,7 +25,8 @@ def left_out_in_words(study: Path) -> Iterator[str]:
         state = race_state(store.study_documents(row.name))
         if state is None or not state.not_begun:
             return
-        found = decisions(read_study(store, row.name))
+        frames = read_study(store, row.name)
+    found, others_own = decisions(frames), frames.methods_of_others
     kinds, sources = _kinds(row.spec.get("methods", {})), row.spec.get("sources", {})
     arms: dict[tuple[str, str], list[NotBegun]] = {}
     for arm in state.not_begun:
@@ -33,7 +34,7 @@ def left_out_in_words(study: Path) -> Iterator[str]:
     for (method, source), own in sorted(arms.items(), key=lambda entry: max(one.seconds or 0.0 for one in entry[1])):
         seconds = [one.seconds for one in own if one.seconds is not None]
         takes = f" (about {rough_duration(max(seconds))} a run)" if seconds else ""
-        line = f"not begun: {candidate_words(method, source or None)}{takes}"
+        line = f"not begun: {candidate_words(method, source or None, others_own)}{takes}"
         is_small = ":" not in str(sources.get(source, {}).get("network"))  # as those that come with the package are
         best = {found[one.n_target].best_with for one in own if one.n_target in found}
         others = {name.partition(" from ")[0] for name in best if name is not None}

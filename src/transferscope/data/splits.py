@@ -28,9 +28,14 @@ def few_shot(train: LabelledSet, n: int, *, seed: int) -> LabelledSet:
     Raises:
         DataError: `n` is below 1 or above the number of examples.
     """
+    return train.take(few_shot_rows(train, n, seed=seed))
+
+
+def few_shot_rows(train: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray, " n"]:
+    """The positions in `train` of the examples of `few_shot`, which raises as this does."""
     if not 1 <= n <= len(train):
         raise DataError(f"{n} labelled examples were asked for; there are {len(train)}: ask for 1 to {len(train)}")
-    return train.take(_stratified_order(train, n, seed=seed))
+    return _stratified_order(train, n, seed=seed)
 
 
 def split_off_test(examples: LabelledSet, share: float, *, seed: int) -> Parts:

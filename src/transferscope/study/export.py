@@ -85,9 +85,10 @@ def chosen_run(
         SettingsError: The arm gives no network of its architecture.
     """
     runs = finished_runs(store, study)
+    written = [store.files / f"{one.cell.key}.run" for one in store.cells(study) if one.cell.role == "command"]
+    folders = [str(folder) for folder in written if folder.is_dir()]
     if not runs:
-        written = [store.files / f"{cell.cell.key}.run" for cell in store.cells(study)]
-        if folders := [str(folder) for folder in written if folder.is_dir()]:
+        if folders:
             raise StoreError(f"the runs of {study} are commands; what they have written is in {', '.join(folders)}")
         raise StoreError(f"the study {study} has no finished run yet; run it with `transferscope run` first")
     named = method is not None or source is not None
@@ -108,6 +109,11 @@ def chosen_run(
         assert decision.recommended is not None
         name = decision.recommended
     alike = [run for run in runs if arms[run.cell.cell.key] == name]
+    if not alike:
+        raise StoreError(
+            f"the study recommends {name} with {wanted} labels, whose runs are commands; what those have written is in "
+            f"{', '.join(folders) or 'no folder, as keep in [engine] has it'}: name a method, as in --method fine-tune"
+        )
     if not _method(alike[0]).keeps_network:
         said = f"{name} is" if named else f"the study recommends {name} with {wanted} labels, which is"
         why = "fitted without a network" if isinstance(_method(alike[0]), Control) else "no network of its architecture"

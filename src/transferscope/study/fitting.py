@@ -111,7 +111,7 @@ def snapshots(
 def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
     """The task of a method cell, with the few-shot subset of its seed, as its network reads the data."""
     seed = number(cell, "seed")
-    target = _as_planned(recipe.target, recipe.contents.get("target"))
+    target = as_planned(recipe.target, recipe.contents.get("target"))
     subset = few_shot(target.train, number(cell, "n_target"), seed=stream_seed(seed, "subset"))
     data = None if recipe.source is None else recipe.source.as_data
     n_source, content = number(cell, "n_source") if data else 0, recipe.contents.get("source")
@@ -123,7 +123,7 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
     return TransferTask(as_read(few, recipe.target, recipe.network), seen)
 
 
-def _as_planned(data: DataSettings, content: str | None) -> Dataset:
+def as_planned(data: DataSettings, content: str | None) -> Dataset:
     """A data set; a CorruptDataError if it is not the one that the cell was planned with."""
     found = kept_data(data)
     if content is not None and found.fingerprint != content:
@@ -144,7 +144,7 @@ def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | 
     Raises:
         CorruptDataError: The data have changed since.
     """
-    source = _as_planned(data, content)
+    source = as_planned(data, content)
     if n_source >= len(source.train):
         return source
     return replace(source, train=few_shot(source.train, n_source, seed=stream_seed(seed, "source subset")))

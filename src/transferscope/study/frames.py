@@ -95,7 +95,9 @@ class StudyFrames:
         tables = self.study.spec.get("methods", {})
         for name in self.method_cells["method"].unique().tolist():
             table = tables.get(name, {}) if isinstance(tables, Mapping) else {}
-            if table.get("name", table.get("method", name)) == "scratch":  # as a store says it, or a study file
+            if (
+                name not in self.methods_of_others and table.get("name", table.get("method", name)) == "scratch"
+            ):  # as a store says it, or a study file
                 return str(name)
         return None
 
@@ -108,6 +110,13 @@ class StudyFrames:
     def source_unnamed(self) -> frozenset[str]:
         """The methods that have a source of which no name is known, as in a table of results."""
         return frozenset(map(str, self.study.facts.get("source_unnamed", ())))
+
+    @cached_property
+    def methods_of_others(self) -> frozenset[str]:
+        """The methods that are somebody else's, in a table of results or as commands: no word of ours is about them."""
+        arms = self.study.spec.get("arms", ())
+        named = {str(arm["method"]) for arm in arms if isinstance(arm, Mapping) and "method" in arm}
+        return frozenset(self.method_cells["method"].map(str)) if self.is_of_others else frozenset(named)
 
     @property
     def is_of_others(self) -> bool:

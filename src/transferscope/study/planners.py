@@ -1,44 +1,43 @@
-"""Which kind of study a file holds, how it is planned, and what does its cells."""
+"""A study file of methods, of commands or of both: read, and planned as one list of cells."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from transferscope.store import PlannedCell, Store
-from transferscope.study.commands import plan as of_commands
-from transferscope.study.commands.settings import CommandSpec, is_of_commands, read_commands
+from transferscope.study.commands.plan import command_cells, in_order_of_seeds, plan_commands
+from transferscope.study.commands.settings import OWN_TABLES, CommandSpec, read_commands
 from transferscope.study.facts import load_data
 from transferscope.study.places import read_toml
-from transferscope.study.plan import StudyPlan, plan_cells, plan_study
+from transferscope.study.plan import StudyPlan, plan_cells, plan_study, with_precision
 from transferscope.study.spec import StudySpec, read_spec
-
-WORK = "transferscope.study.work:work"
-"""What does the cells of a study of methods."""
 
 AnySpec = StudySpec | CommandSpec
 
 
 def read_study_file(path: Path) -> AnySpec:
-    """The study in a file, of a command where it has a table [run], otherwise of methods; raises as `read_spec`."""
-    return read_commands(path) if is_of_commands(read_toml(path)) else read_spec(path)
+    """The study in a file, with commands where it has a table [run] or [arms]; raises as `read_spec`."""
+    return read_commands(path) if set(OWN_TABLES) & set(read_toml(path)) else read_spec(path)
 
 
 def plan_of(spec: AnySpec, store: Store | None = None) -> StudyPlan:
     """The plan of a study; see `plan.plan_study` and `commands.plan.plan_commands`."""
-    return of_commands.plan_commands(spec) if isinstance(spec, CommandSpec) else plan_study(spec, store)
+    return plan_commands(spec, store) if isinstance(spec, CommandSpec) else plan_study(spec, store)
 
 
 def cells_of(spec: AnySpec) -> list[PlannedCell]:
     """The cells of a study; see `plan.plan_cells` and `commands.plan.command_cells`."""
-    if isinstance(spec, CommandSpec):
-        return of_commands.command_cells(spec)
-    return plan_cells(spec, load_data(spec).facts)
+    if isinstance(spec, StudySpec):
+        return plan_cells(spec, load_data(spec).facts)
+    if spec.beside is None:
+        return command_cells(spec)
+    data = load_data(spec.beside).facts
+    return in_order_of_seeds(spec, [*plan_cells(spec.beside, data), *command_cells(spec, data)])
 
 
-def work_of(spec: AnySpec) -> str:
-    """The dotted name of what does the cells of a study."""
-    return of_commands.WORK if isinstance(spec, CommandSpec) else WORK
-
-
-def work_of_cells(cells: Iterable[PlannedCell]) -> str:
-    """That of cells that are planned already."""
-    return of_commands.WORK if any(cell.role == "command" for cell in cells) else WORK
+def as_planned_before(spec: AnySpec, facts: Mapping[str, Any]) -> AnySpec:
+    """A study with what its last plan, of which these are the facts, has chosen; see `plan.with_precision`."""
+    if isinstance(spec, StudySpec):
+        return with_precision(spec, facts)
+    return spec if spec.beside is None else replace(spec, beside=with_precision(spec.beside, facts))

@@ -244,7 +244,8 @@ def _check(runs: Sequence[PlannedCell]) -> None:
     """Refuse what is about more than numbers of labels."""
     sizes: dict[object, set[object]] = {}
     for cell in runs:
-        sizes.setdefault(cell.labels["source"], set()).add(cell.labels.get("n_source"))
+        if cell.labels.get("n_source") is not None:
+            sizes.setdefault(cell.labels["source"], set()).add(cell.labels["n_source"])
     for what, several in (
         ("pre-training sizes", any(len(found) > 1 for found in sizes.values())),
         ("pre-training steps", len({cell.labels.get("pretrain_step") for cell in runs}) > 1),

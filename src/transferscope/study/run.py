@@ -32,13 +32,14 @@ from transferscope.study.backends import (
     default_workers,
 )
 from transferscope.study.backends.choice import backend_of
+from transferscope.study.by_role import WORK
 from transferscope.study.context import KEEP, WorkContext
 from transferscope.study.fitting import with_chosen
 from transferscope.study.inputs import DOCUMENT, kept_inputs
 from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.places import check_place
 from transferscope.study.plan import StudyPlan
-from transferscope.study.planners import WORK, AnySpec, plan_of, work_of, work_of_cells
+from transferscope.study.planners import AnySpec, plan_of
 from transferscope.study.race import Race
 from transferscope.study.settings import EngineSettings
 from transferscope.study.status import Forecast, StudyStatus, study_status
@@ -116,7 +117,7 @@ def run_study(
     spec: AnySpec,
     store: Store,
     *,
-    work: str | None = None,
+    work: str = WORK,
     retry_failed: bool = False,
     on_event: Callable[[Event], None] = ignore,
     on_plan: Callable[[StudyPlan], None] | None = None,
@@ -132,7 +133,7 @@ def run_study(
     Args:
         spec: The study; `spec.engine` says how many processes, with how many threads, on which device, and how long a
             cell may take.
-        work: Dotted name of what does a cell; None for what does those of such a study.
+        work: Dotted name of what does a cell.
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
         on_plan: Called once when the data are read and before anything is done, with the plan.
@@ -153,7 +154,7 @@ def run_study(
         run_plan,
         store=store,
         engine=spec.engine,
-        work=work or work_of(spec),
+        work=work,
         retry_failed=retry_failed,
         on_event=on_event,
     )
@@ -240,7 +241,7 @@ def work_on(
     store: Store,
     *,
     engine: EngineSettings,
-    work: str | None = None,
+    work: str = WORK,
     limits: Limits = Limits(),
     on_event: Callable[[Event], None] = ignore,
 ) -> Share:
@@ -266,9 +267,7 @@ def work_on(
     if not counts.planned and not counts.running:
         return Share(0, 0, study_status(store, name))
     plan = StudyPlan(row, tuple(stored.cell for stored in store.cells(name)), {})
-    done, failed = _run_cells(
-        plan, store, engine, work or work_of_cells(plan.cells), on_event, limits=limits, is_guest=True
-    )
+    done, failed = _run_cells(plan, store, engine, work, on_event, limits=limits, is_guest=True)
     tidy(store, name)
     return Share(done, failed, study_status(store, name))
 

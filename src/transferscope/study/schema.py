@@ -87,7 +87,10 @@ def study_schema() -> dict[str, Any]:
         "type": "object",
         "properties": tables,
         "required": ["name"],
-        "anyOf": [{"required": ["target", "training", "methods"]}, {"required": ["run", "arms"]}],
+        "anyOf": [
+            {"required": ["target", "training", "methods"]},
+            {"required": ["run", "arms"], "properties": {"run": {"required": ["score"]}}},
+        ],
         "additionalProperties": False,
         "definitions": definitions,
     }

@@ -94,8 +94,11 @@ class StudySpec:
         return tables
 
 
-def read_spec(path: Path) -> StudySpec:
+def read_spec(path: Path, *, but: Sequence[str] = ()) -> StudySpec:
     """The study in a file.
+
+    Args:
+        but: Tables that belong to others, and are left out.
 
     Returns:
         The study. Relative paths of the file, to data, networks, code and the store, are meant from the file's folder:
@@ -106,7 +109,8 @@ def read_spec(path: Path) -> StudySpec:
         SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
     """
     folder = path.parent
-    spec = parse_spec(_code_seen_from(read_toml(path), folder), place=str(path))
+    tables = {name: table for name, table in read_toml(path).items() if name not in but}
+    spec = parse_spec(_code_seen_from(tables, folder), place=str(path))
 
     def seen_network(source: SourceSettings) -> str | None:
         if source.network is None or source.names_network:
@@ -176,7 +180,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     """
     mistakes = Mistakes(place)
     tables = with_encodings(with_tokenizers(tables))
-    head = read_header(tables, _TABLES, mistakes)
+    head = read_header(tables, TABLES, mistakes)
     target = read_table(TargetSettings, tables.get("target", {}), "[target]", mistakes)
     network = read_table(NetworkSettings, tables.get("network", {}), "[network]", mistakes)
     training = read_table(TrainingSettings, tables.get("training", {}), "[training]", mistakes)
@@ -234,7 +238,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     )
 
 
-_TABLES = (
+TABLES = (
     "target",
     "sources",
     "network",

@@ -52,13 +52,10 @@ def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
     Raises as `plan.plan_study`.
     """
     row = None if store is None else next((row for row in store.studies() if row.name == spec.name), None)
-    from transferscope.study.planners import cells_of  # with torch, which where a study stands does not need
+    from transferscope.study.planners import as_planned_before, cells_of  # with torch, which the rest does not need
     from transferscope.study.spec import StudySpec
 
-    if isinstance(spec, StudySpec):
-        from transferscope.study.plan import with_precision
-
-        spec = with_precision(spec, {} if row is None else row.facts)
+    spec = as_planned_before(spec, {} if row is None else row.facts)
     is_as_it_was = row is not None and _of_plan(row.spec) == _of_plan(json.loads(json.dumps(spec.as_json())))
     if is_as_it_was and isinstance(spec, StudySpec):
         return None

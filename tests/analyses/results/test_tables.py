@@ -249,11 +249,13 @@ def test_an_error_above_1_beside_others_below_is_said() -> None:
         assert all(words in note for words, note in zip(notes, found, strict=True))
 
 
-def test_an_arm_that_is_called_as_a_method_of_ours_is_said_to_be_shown_as_it() -> None:
+def test_an_arm_that_is_called_as_a_method_of_ours_goes_by_its_own_name() -> None:
     rows = ROWS.assign(arm=ROWS["arm"].replace({"ridge": "raw", "gpt": "knn"}))
-    (knn, raw) = compare_results(rows, without=["scratch", "raw"]).runs.notes
-    assert "nearest neighbours" in knn
-    assert "raw inputs" in raw
+    found = compare_results(rows, without=["scratch", "raw"])
+    assert not found.runs.notes
+    shown = "\n".join((*found.verdict.lines, *found.verdict.sentences))
+    assert "Knn" in shown
+    assert not [words for words in ("neighbours", "raw inputs", "rom scratch") if words in shown]
 
 
 def test_tasks_that_have_seeds_of_their_own_are_said() -> None:

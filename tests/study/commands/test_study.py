@@ -21,7 +21,7 @@ from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.named_measure import NamedMeasure
 from transferscope.study.run import Limits, plan_into, work_on
 from transferscope.study.settings import EngineSettings
-from transferscope.wording import ALL_LABELS
+from transferscope.wording import ALL_LABELS, capitalised, method_words, short_method_words
 
 
 def call(*arguments: object) -> tuple[int, str]:
@@ -271,3 +271,14 @@ def test_what_each_example_adds_lets_claims_cover_other_examples(
     added = {key: one - one.mean() + (scores[key] if mean is None else mean) for key, one in drawn.items()}
     decided = decisions(replace(done, predictions=added))
     assert decided[ALL_LABELS].covers == covers
+
+
+@pytest.mark.parametrize("name", ["fine-tune", "scratch", "raw"])
+def test_an_arm_of_others_goes_by_its_own_name_whatever_ours_are_called(folder: Path, name: str) -> None:
+    file = study_file(folder, arms=ARMS.replace("tuned", "l2-sp").replace("plain", name))
+    assert call("run", file, "-q")[0] == 0
+    assert call("report", file, "--out", folder / "page.html")[0] == 0
+    shown = call("compare", file)[1] + (folder / "page.html").read_text()
+    assert name.capitalize() in shown
+    words = {method_words(name), short_method_words(name), "L2-SP"} - {name}
+    assert not [one for one in words if one in shown or capitalised(one) in shown]

@@ -36,7 +36,7 @@ def budgets_section(store: Store, summary: Summary) -> Section | None:
     sizes = sorted({n for _, decided in found.values() for n, one in decided.items() if one.recommended is not None})
     if len(found) < 2 or not sizes:
         return None
-    words = words_of(frames.metric)
+    words = words_of(frames.metric, frames.methods_of_others)
     columns = (
         Column(capitalised(own[1]), numeric=False),
         *(Column(sizes_in_words([n]), numeric=False) for n in sizes),

@@ -96,7 +96,7 @@ def checkpoints_section(summary: Summary) -> Section | None:
     found = checkpoint_series(summary)
     if not found:
         return None
-    words = words_of(summary.frames.metric)
+    words = words_of(summary.frames.metric, summary.frames.methods_of_others)
     said = words.all_of(_stated(series, alone=len(summary.frames.sizes) == 1) for series in found)
     return Section("How long to pre-train", "checkpoints", (Points(said), draw_checkpoints(summary, found)))
 

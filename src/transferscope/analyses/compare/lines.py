@@ -62,7 +62,7 @@ def _rows(frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[
     levels = {n: {arm.name: arm.mean for arm in decided[n].arms} for n in shown}
     names = {}
     for arm in chosen:
-        method, source = short_method_words(pairs[arm.name].method), pairs[arm.name].source
+        method, source = short_method_words(pairs[arm.name].method, frames.methods_of_others), pairs[arm.name].source
         names[arm.name] = capitalised(f"{method} from {source}" if source else method)
     wide = min(max(map(len, names.values())), 26 if len(shown) > 1 else 37)
     head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>11}" for n in shown)

@@ -19,7 +19,11 @@ LEAST_SIZES = 3
 
 def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     """The parts of the page that rest on the comparison alone; how many labels it takes, only if several were tried."""
-    frames, decided, words = summary.frames, summary.decided, words_of(summary.frames.metric)
+    frames, decided, words = (
+        summary.frames,
+        summary.decided,
+        words_of(summary.frames.metric, summary.frames.methods_of_others),
+    )
     of_which = (
         settings_section(frames),
         _drawn("Training curves", "curves", draw_curves(summary)),
@@ -47,7 +51,9 @@ def next_step(summary: Summary) -> tuple[str, str]:
         return "", ""
     file = f"{summary.frames.study.name}.toml"
     edit = state("more seeds", seeds=len(summary.frames.seeds) + said[0].facts["more"], file=file)
-    return " ".join(words_of(summary.frames.metric).all_of([said[0], edit])), f"transferscope run {file}"
+    return " ".join(
+        words_of(summary.frames.metric, summary.frames.methods_of_others).all_of([said[0], edit])
+    ), f"transferscope run {file}"
 
 
 def _drawn(title: str, slug: str, figure: Figure | None) -> Section | None:

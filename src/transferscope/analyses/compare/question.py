@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 import pandas as pd
 from torch import nn
 
+from transferscope.analyses.compare.calls import compare_calls
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.sources import Source, named_sources
 from transferscope.analyses.compare.study_file import (
@@ -45,9 +46,12 @@ LONGEST_RUN = 10.0
 
 
 def compare(
-    target: str | Path | Dataset | pd.DataFrame,
+    target: str | Path | Dataset | pd.DataFrame | None = None,
     sources: Source | Sequence[Source] | None = None,
     *,
+    run: Callable[..., Any] | None = None,
+    arms: Mapping[str, Mapping[str, Any]] = NOTHING,
+    score: Mapping[str, str] = NOTHING,
     labels: Sequence[int] = (),
     methods: Sequence[str] | None = None,
     diagnostics: Sequence[str] = (),
@@ -68,11 +72,16 @@ def compare(
     predictions: str | Path | None = None,
     on_event: Callable[[Event], None] = ignore,
 ) -> ComparisonResult:
-    """Compare ways to transfer, and ways that need no source, on a target; or results that are there.
+    """Compare ways to transfer, and ways that need no source, on a target; or results that are there; or your runs.
 
     Results are given alone, as a data frame, or as the path of a file or folder that exists, with `without`, `columns`,
     `predictions` and `margin` (`analyses.results.compare_results`); nothing is run, and `next` of what is returned says
     which runs to make.
+
+    Runs of your own are made by a function, given alone with `arms`: `run(**arms[NAME], seed=...)`, and `labels=...`
+    where `labels` are given, trains and returns its score, or an array with what each test example gives to it. It is
+    called in worker processes if they can import it, and else in this one; after a change of its code, or of what it
+    imports, its runs are made anew.
 
     Unless `seeds` are given, the cheapest runs come first, then those that can still change the answer, until it is
     settled (`decision.next_runs`), with at most MOST_SEEDS seeds of each arm. A run that is expected to take more than
@@ -94,6 +103,11 @@ def compare(
         sources: What to transfer from: data likewise; a pretrained network by name ("hf:FOLDER", "timm:NAME",
             "torchvision:NAME", "package.module:factory", "file.py:factory"), as a `Pretrained`, or as a
             `torch.nn.Module` that can be made again in another process (see `pretrained_module`); or several of them.
+        run: A function that trains; see above.
+        arms: Of `run`: its arguments in each arm, by the name of the arm: numbers and text. One is "source": what it
+            transfers from, or None for an arm without one.
+        score: Of `run`: what it returns, as in {"name": "accuracy", "unit": "share", "better": "higher"}; see [run] in
+            a study file.
         labels: Numbers of labelled target examples, each at least 1; none for all that there are.
         methods: Names of methods, or references to others, as in "package.module:Class" and "path/to/file.py:Class".
             None for those of `default_methods` that can learn the target from the sources; a network of others is not
@@ -133,6 +147,39 @@ def compare(
         >>> print(result.verdict)  # doctest: +SKIP
         >>> result.report("digits.html")  # doctest: +SKIP
     """
+    if run is not None:
+        refuse_unused(
+            {
+                "target": target is not None,
+                "sources": sources is not None,
+                "methods": methods is not None,
+                "diagnostics": bool(diagnostics),
+                "network": network is not None,
+                "training": bool(training),
+                "pretraining": bool(pretraining),
+                "metric": metric is not None,
+                "without": without is not None,
+                "columns": columns is not None,
+                "predictions": predictions is not None,
+            },
+            "a function is given that makes the runs",
+        )
+        limits = {"question": question, "runs": runs, "minutes": minutes}
+        return compare_calls(
+            run,
+            arms,
+            score=score,
+            labels=labels,
+            seeds=MOST_SEEDS if seeds is None else seeds,
+            race=None
+            if seeds is not None and runs is None and minutes is None
+            else {**limits, **({} if margin is None else {"margin": margin})},
+            engine=engine,
+            folder=Path(folder),
+            on_event=shown_in_notebook(on_event),
+            on_end=warn_of_failures,
+        )
+    refuse_unused({"arms": bool(arms), "score": bool(score)}, "no function makes the runs")
     of_results = {
         "without": without is not None,
         "columns": columns is not None,

@@ -90,7 +90,7 @@ def data_section(frames: StudyFrames, found: Mapping[str, Found]) -> Section | N
     target = _table(facts.get("target"))
     if target:
         shown = {f"Target: {target.get('name', 'the target')}": ("", target), **shown}
-    words = words_of(frames.metric)
+    words = words_of(frames.metric, frames.methods_of_others)
     cards = []
     for title, (name, entry) in shown.items():
         data = found.get(name)

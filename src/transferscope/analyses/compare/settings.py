@@ -173,7 +173,7 @@ def settings_section(frames: StudyFrames) -> Section | None:
                     Cell("" if place else duration(arm.seconds), "" if place else times),
                 )
             )
-    said = words_of(frames.metric).all_of(searches(frames))
+    said = words_of(frames.metric, frames.methods_of_others).all_of(searches(frames))
     return Section(
         "Settings chosen", "settings", (Points(said), Table(columns, tuple(rows))), {"settings": _trials(frames)}
     )

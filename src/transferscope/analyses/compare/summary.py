@@ -51,7 +51,7 @@ class Summary:
     def in_short(self) -> str:
         """What was studied, in one line."""
         frames, target = self.frames, self.frames.study.facts.get("target", {})
-        return words_of(frames.metric).say(
+        return words_of(frames.metric, frames.methods_of_others).say(
             state(
                 "study",
                 target=target.get("name", "the target") if isinstance(target, Mapping) else "the target",
@@ -78,7 +78,8 @@ class Summary:
     def name_of(self, source: str, method: str) -> str:
         """An arm in tables and figures: its method, and the source where the method has several."""
         several = sum(other == method for _, other in self.arms) > 1
-        return f"{tick_name(method)} from {source}" if source and several else tick_name(method)
+        name = tick_name(method, self.frames.methods_of_others)
+        return f"{name} from {source}" if source and several else name
 
     @cached_property
     def in_order(self) -> tuple[Comparison, ...]:
@@ -116,7 +117,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     if not comparisons:
         raise StoreError(_why_empty(frames))
     beware = _cautions(frames)
-    words, answer = words_of(frames.metric), answers(frames, decided)
+    words, answer = words_of(frames.metric, frames.methods_of_others), answers(frames, decided)
     next_steps = settling(frames, decided)
     sentences = words.all_of(
         [

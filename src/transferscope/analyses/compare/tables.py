@@ -14,7 +14,7 @@ from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Points, Section, Table, Text, Tone
 from transferscope.report.figures.choice import evenly_chosen, shown_of, tick_name
 from transferscope.statements import Statement, state
-from transferscope.study.frames import LABELS
+from transferscope.study.frames import LABELS, StudyFrames
 from transferscope.study.metric import Metric
 from transferscope.wording import (
     candidate_words,
@@ -39,7 +39,7 @@ def methods_section(summary: Summary) -> Section:
         by_size.setdefault(comparison.n_target, []).append(comparison)
     sizes = evenly_chosen(sorted(by_size), _MOST_TABLES)
     tables = [_methods_table(summary, size, by_size[size]) for size in sizes]
-    words = words_of(summary.frames.metric)
+    words = words_of(summary.frames.metric, summary.frames.methods_of_others)
     more_said = () if chosen_settings(summary.frames) else searches(summary.frames)
     said = words.all_of([*notes(summary.frames, summary.decided), *_test_set(summary), *more_said])
     left_out = shown_of("numbers of labels", [f"{size:,}" for size in sizes], list(by_size))
@@ -122,20 +122,25 @@ def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> 
         caption += (
             f"; the first {_ARMS_OF_MORE} of {len(group):,} and those that are named: all are in methods-table.csv"
         )
-    columns, cells_of = zip(*_columns(summary.frames.metric, group, decision.recommended), strict=True)
+    columns, cells_of = zip(*_columns(summary.frames, group, decision.recommended), strict=True)
     return Table(columns, tuple(tuple(cell(c) for cell in cells_of) for c in shown), caption)
 
 
 def _columns(
-    metric: Metric, group: Sequence[Comparison], recommended: str | None
+    frames: StudyFrames, group: Sequence[Comparison], recommended: str | None
 ) -> Iterator[tuple[Column, Callable[[Comparison], Cell]]]:
+    metric = frames.metric
+
+    def arm(c: Comparison) -> Cell:
+        return Cell(tick_name(c.method, frames.methods_of_others), f"from {c.source}" if c.source else "")
+
     def best(c: Comparison) -> Tone:
         return "best" if c.facts.name == recommended else ""
 
     def of_measure(name: str, shown: Callable[[float], str]) -> Callable[[Comparison], Cell]:
         return lambda c: Cell("–" if (one := c.measures[name]) is None else shown(one.value))
 
-    yield Column("Method", numeric=False), lambda c: Cell(tick_name(c.method), f"from {c.source}" if c.source else "")
+    yield Column("Method", numeric=False), arm
     yield (
         Column(metric.name, "Mean on the target test set, its 95 % interval, and the standard deviation over seeds"),
         lambda c: Cell(metric.shown(c.score.value), _interval_detail(c, metric), best(c)),
@@ -239,7 +244,7 @@ def gaps_section(summary: Summary) -> Section | None:
     missing = cells[~cells["state"].isin(["done", "failed"])]
     if failed.empty and missing.empty:
         return None
-    blocks = [*_missing(missing), *_failures(failed)]
+    blocks = [*_missing(missing, summary.frames), *_failures(failed, summary.frames)]
     return Section("Missing and failed", "gaps", tuple(blocks), _failure_files(failed))
 
 
@@ -248,14 +253,14 @@ def _failure_files(failed: pd.DataFrame) -> dict[str, pd.DataFrame]:
     return {} if failed.empty else {"failures": failed[columns]}
 
 
-def _missing(missing: pd.DataFrame) -> list[Block]:
+def _missing(missing: pd.DataFrame, frames: StudyFrames) -> list[Block]:
     if missing.empty:
         return []
     kinds = ["role", "source", "method", "diagnostic", "n_target", "state"]
     counts = missing.groupby(kinds, sort=False).size().reset_index(name="n")
     rows = tuple(
         (
-            Cell(_what(row)),
+            Cell(_what(row, frames)),
             Cell(f"{row['n_target']:,}" if row["n_target"] else "–"),
             Cell(_STATE_WORDS.get(str(row["state"]), str(row["state"]))),
             Cell(str(row["n"])),
@@ -266,27 +271,27 @@ def _missing(missing: pd.DataFrame) -> list[Block]:
     return [Table(columns, rows)]
 
 
-def _failures(failed: pd.DataFrame) -> list[Block]:
+def _failures(failed: pd.DataFrame, frames: StudyFrames) -> list[Block]:
     if failed.empty:
         return []
     blocks: list[Block] = []
     for _, row in failed.head(_MOST_ROWS).iterrows():
-        blocks.extend(_failure(row))
+        blocks.extend(_failure(row, frames))
     if len(failed) > _MOST_ROWS:
         blocks.append(Text(f"The other {len(failed) - _MOST_ROWS:,} failures are in the file failures.csv."))
     return blocks
 
 
-def _failure(row: pd.Series) -> list[Block]:
+def _failure(row: pd.Series, frames: StudyFrames) -> list[Block]:
     where = f"{row['n_target']:,} labels, seed {row['seed']}" if row["n_target"] else f"seed {row['seed']}"
     kind = str(row["failure_kind"]).replace("_", " ")
-    said = Text(f"{_what(row)}, {where} ({kind}): {row['failure_message']}", "warning")
+    said = Text(f"{_what(row, frames)}, {where} ({kind}): {row['failure_message']}", "warning")
     details = str(row["failure_details"])
     return [said, Folded("Details", (Listing(details),))] if details else [said]
 
 
-def _what(row: pd.Series) -> str:
-    network = candidate_words(row["method"] or row["role"], row["source"] or None)
+def _what(row: pd.Series, frames: StudyFrames) -> str:
+    network = candidate_words(row["method"] or row["role"], row["source"] or None, frames.methods_of_others)
     return capitalised(f"{row['diagnostic']} of {network}" if row["diagnostic"] else network)
 
 
@@ -303,7 +308,7 @@ def origins_section(summary: Summary) -> Section:
         trained=list(_trained(study.spec)),
         versions=[f"{name} {version}" for name, version in facts.get("versions", {}).items()],
     )
-    blocks: list[Block] = [Text(words_of(summary.frames.metric).say(said))]
+    blocks: list[Block] = [Text(words_of(summary.frames.metric, summary.frames.methods_of_others).say(said))]
     if "precision" in facts:
         blocks.append(Text(f"Precision: {precision_in_words(facts['precision'])}."))
     blocks.extend(_columns_of_tables(facts))

@@ -1,19 +1,26 @@
 """The sentences of a comparison, with numbers as its measure has them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
-from transferscope.statements import Words
+from transferscope.statements import Words, listed_arms
 from transferscope.study.metric import Metric
-from transferscope.wording import sizes_in_words
+from transferscope.wording import candidate_words, method_words, sizes_in_words
 
 
 @cache
-def words_of(metric: Metric) -> Words:
-    """The sentences of words.j2; numbers are in points, a `fit` is as it was measured."""
+def words_of(metric: Metric, of_others: frozenset[str] = frozenset()) -> Words:
+    """The sentences of words.j2; numbers are in points, a `fit` is as it was measured.
+
+    Args:
+        of_others: Methods that go by the names that others gave them, whichever of ours is called so.
+    """
+
+    def arm(one: tuple[str, str]) -> str:
+        return candidate_words(one[0], one[1] or None, of_others)
 
     @pass_context
     def with_labels(said: Context, sizes: Sequence[int]) -> str:
@@ -24,12 +31,15 @@ def words_of(metric: Metric) -> Words:
         return "" if low is None or high is None else f" ({metric.points(low)} to {metric.points(high)})"
 
     filters: Mapping[str, Callable[..., str]] = {
+        "arm": arm,
+        "arms": partial(listed_arms, arm=arm),
         "between": between,
         "difference": metric.shown_difference,
         "fit": lambda fit: metric.shown(fit) if metric.higher_is_better else f"R² {fit:.2f}",
         "gain": metric.gain,
         "in_brackets": lambda sizes: f" ({sizes_in_words(sizes)})" if sizes else "",
         "level": metric.level,
+        "method": partial(method_words, of_others=of_others),
         "points": metric.points,
         "reached": lambda level, sizes: metric.level(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else ""),
         "within": metric.within,

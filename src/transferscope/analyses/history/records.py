@@ -150,7 +150,10 @@ def study_rows(frames: StudyFrames, task: str | None = None) -> pd.DataFrame:
         raise DataError(f"the study {frames.study.name} has no finished run; finish it with `transferscope run`")
     target = frames.study.facts.get("target", {})
     name = task or str(target.get("name", frames.study.name) if isinstance(target, dict) else frames.study.name)
-    arms = [candidate_words(m, s or None) for m, s in zip(runs["method"], runs["source"], strict=True)]
+    arms = [
+        candidate_words(m, s or None, frames.methods_of_others)
+        for m, s in zip(runs["method"], runs["source"], strict=True)
+    ]
     mean = runs.assign(arm=arms).groupby(["arm", "n_target"], sort=False)["value"].mean().reset_index()
     return pd.DataFrame(
         {

@@ -174,10 +174,9 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
             "method such as [methods.scratch] to its file and run it again"
         )
     runs = final[(final["role"] == "method") & ((final["source"] != "") | (final["method"] == best.method))]
-    arms = [
-        candidate_words(method, source or None) for method, source in zip(runs["method"], runs["source"], strict=True)
-    ]
-    scratch = candidate_words(best.method, None)
+    others = frames.methods_of_others
+    arms = [candidate_words(m, s or None, others) for m, s in zip(runs["method"], runs["source"], strict=True)]
+    scratch = candidate_words(best.method, None, others)
     frame = pd.DataFrame({"arm": arms, "n": runs["n_target"], "seed": runs["seed"], "error": 1 - runs["value"]})
     target = None
     if target_score is not None:

@@ -60,7 +60,10 @@ def study_part(summary: Summary) -> Part | None:
     except (DataError, SettingsError):
         return None
     styles = mark_styles(summary.frames.methods, summary.frames.baseline)
-    known = {candidate_words(c.method, c.source): styles[c.method] for c in summary.comparisons}
+    known = {
+        candidate_words(c.method, c.source, summary.frames.methods_of_others): styles[c.method]
+        for c in summary.comparisons
+    }
     said = Points(sentences(plan))
     return Part("how much", headline(plan), (Section("A plan of labels", "plan", (said, *_evidence(plan, known))),))
 

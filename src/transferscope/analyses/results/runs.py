@@ -21,7 +21,7 @@ from transferscope.data.frame import Frame
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.study.decisions import Arm
 from transferscope.study.named_measure import NamedMeasure
-from transferscope.wording import ALL_LABELS, counted, listed, method_words
+from transferscope.wording import ALL_LABELS, counted, listed
 
 Wide = Literal["arms", "labels"]
 """What the columns of scores are of, in a table with several scores in a row."""
@@ -207,10 +207,6 @@ def read_runs(
     if planned := int((rows["state"] == "planned").sum()):
         of_seeds.append(
             f"{counted(planned, 'row')} without a final score {'is' if planned == 1 else 'are'} still to be run"
-        )
-    for arm in sorted({name for name in rows["method"] if name != "scratch" and method_words(name) != name}):
-        of_seeds.append(
-            f"{arm} is shown as {method_words(arm)}, the method of that name; call it otherwise if it is another"
         )
     with_source = _with_source(rows, without, has_column="source" in columns)
     arms = [Arm(method, source) for method, source in zip(rows["method"], rows["source"], strict=True)]

@@ -15,8 +15,11 @@ from transferscope.errors import MissingDataError, SettingsError
 from transferscope.files import require_regular
 from transferscope.user_code import files_of
 
-OWN = ("labels", "seed", "out")
+OWN = ("labels", "seed", "out", "rows")
 """Placeholders that the engine fills, beside {source} and those of the arms."""
+
+ROWS = ".rows.txt"
+"""File in the folder of a run beside methods: the numbers of the target's training examples that it may learn from."""
 
 Value = str | int | float
 
@@ -31,7 +34,7 @@ class Job:
         values: What fills them, but for `OWN`; "source" is "" for an arm without one.
         shell: Whether /bin/sh reads the command; otherwise it is split into words, which are filled one by one.
         files: SHA-256 of the files that it reads, as far as they are known, by their names seen from the folder.
-        score: "FILE:KEY" of the score.
+        score: "FILE:KEY" of the score; None beside methods, which are judged by predictions.
         is_share: Whether the score is to be between 0 and 1.
         predictions: File with what each test example adds; None for none.
     """
@@ -41,7 +44,7 @@ class Job:
     shell: bool
     folder: str
     files: Mapping[str, str]
-    score: str
+    score: str | None
     is_share: bool
     predictions: str | None
 
@@ -68,7 +71,8 @@ class Job:
 
     def words(self, labels: Mapping[str, Any], *, out: str) -> list[str]:
         """The program and its arguments for one run with these labels ("n_target", "seed"), which writes into `out`."""
-        own: dict[str, Value] = {"labels": int(labels["n_target"]), "seed": int(labels["seed"]), "out": out}
+        numbers = {"labels": int(labels["n_target"]), "seed": int(labels["seed"])}
+        own: dict[str, Value] = {**numbers, "out": out, "rows": str(Path(out, ROWS))}
         values = {**self.values, **own}
         if self.shell:
             quoted = {name: _Quoted(value) for name, value in values.items()}
@@ -77,7 +81,7 @@ class Job:
 
     def check_quotes(self) -> None:
         """Refuse, with a SettingsError, placeholders in quotes that end where those begin which a shell needs."""
-        own = {"labels": 1, "seed": 0, "out": "out"}
+        own = {"labels": 1, "seed": 0, "out": "out", "rows": "rows"}
         quoted, bare = (
             _words_of_shell(self.command.format_map({name: kind(value) for name, value in self.values.items()} | own))
             for kind in (_TwoWords, _OneSign)

@@ -1,51 +1,76 @@
-"""From a study of commands to its cells."""
+"""From a study of commands, alone or beside methods, to its cells."""
 
 from collections import ChainMap
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from transferscope.errors import MissingDataError, SettingsError
-from transferscope.store import PlannedCell, StudyRow
+from transferscope.store import PlannedCell, Store, StudyRow
 from transferscope.study.commands.filled import digest_of, digests_of
 from transferscope.study.commands.settings import CommandSpec
-from transferscope.study.facts import surroundings
-from transferscope.study.plan import StudyPlan, cell_key, shared_digest
+from transferscope.study.commands.target import check_target
+from transferscope.study.facts import DataFacts, surroundings
+from transferscope.study.plan import StudyPlan, cell_key, plan_study, shared_digest
 from transferscope.wording import ALL_LABELS
 
 VERSION = 1
 """Part of the key of a run of a command."""
 
-WORK = "transferscope.study.commands.run:work"
-"""What does the cells of such a study; it imports no torch, so that a run begins at once."""
+
+def plan_commands(spec: CommandSpec, store: Store | None = None) -> StudyPlan:
+    """The cells of a study with commands, whole seeds first.
+
+    Raises:
+        MissingDataError: A pattern of `files` has no file.
+        DataError: As `plan_study` for the methods beside them, or what they are to learn no command can be judged by.
+    """
+    controls = list(dict.fromkeys(arm.method for arm in spec.arms if arm.source is None))
+    if spec.beside is None:
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        facts = {"measure": spec.run.measure.as_json(), "controls": controls, **surroundings()}
+        return StudyPlan(StudyRow(spec.name, spec.as_json(), facts, created), tuple(command_cells(spec)), {})
+    own = plan_study(replace(spec.beside, engine=spec.engine), store)
+    assert own.data is not None
+    check_target(own.study.facts["target"])
+    facts = {**own.study.facts, "controls": [*own.study.facts.get("controls", ()), *controls]}
+    study = replace(own.study, spec={**spec.as_json(), **own.study.spec}, facts=facts)
+    cells = in_order_of_seeds(spec, [*own.cells, *command_cells(spec, own.data)])
+    return replace(own, study=study, cells=tuple(cells))
 
 
-def plan_commands(spec: CommandSpec) -> StudyPlan:
-    """The cells of a study of commands; a MissingDataError where a pattern of `files` has no file."""
-    facts = {
-        "measure": spec.run.measure.as_json(),
-        "controls": list(dict.fromkeys(arm.method for arm in spec.arms if arm.source is None)),
-        **surroundings(),
-    }
-    created = datetime.now(UTC).isoformat(timespec="seconds")
-    return StudyPlan(StudyRow(spec.name, spec.as_json(), facts, created), tuple(command_cells(spec)), {})
+def in_order_of_seeds(spec: CommandSpec, cells: list[PlannedCell]) -> list[PlannedCell]:
+    """The cells of methods and commands together, so that whole seeds are complete first."""
+    places = {seed: place for place, seed in enumerate(spec.seeds)}
+    return sorted(cells, key=lambda cell: places[int(str(cell.labels["seed"]))])
 
 
-def command_cells(spec: CommandSpec) -> list[PlannedCell]:
+def command_cells(spec: CommandSpec, data: DataFacts | None = None) -> list[PlannedCell]:
     """One cell for each seed, arm and number of labels, in this order.
 
     The key of a run is that of its filled command and of the content of the files that it names, with what Python files
     among them import. What is read of its result belongs to the study, and not to the run.
+
+    Args:
+        data: What the target is of the methods beside them; None for none.
 
     Raises:
         MissingDataError: A pattern of `files` has no file.
     """
     folder = Path(spec.arms[0].job.folder)
     further = _further(spec, folder)
-    result = [spec.run.score.partition(":")[0], spec.run.predictions]
-    runs = list(product(spec.seeds, spec.run.labels or (ALL_LABELS,)))
+    result: list[Any] = [(spec.run.score or "").partition(":")[0], spec.run.predictions]
+    numbers = spec.run.labels or (ALL_LABELS,)
+    target: Mapping[str, Any] = {}
+    if spec.beside is not None and data is not None:
+        result += [data.target]
+        numbers = spec.beside.target.labels or (data.n_target,)
+        target = {"target": {"data": asdict(spec.beside.target.as_data), "content": data.target}}
+    runs = list(product(spec.seeds, numbers))
     read = cache(partial(digests_of, folder))
     found: dict[int, list[PlannedCell]] = {seed: [] for seed in spec.seeds}
     for arm in spec.arms:
@@ -68,7 +93,7 @@ def command_cells(spec: CommandSpec) -> list[PlannedCell]:
                 "seed": seed,
             }
             key = cell_key(shared_digest(parts), seed=seed, n_target=n_target)
-            found[seed].append(PlannedCell(key, "command", labels, job.as_payload()))
+            found[seed].append(PlannedCell(key, "command", labels, {**job.as_payload(), **target}))
     return [cell for cells in found.values() for cell in cells]
 
 

@@ -14,14 +14,16 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from transferscope import consent
 from transferscope.errors import CorruptDataError
 from transferscope.records import Cost
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.commands import guard
-from transferscope.study.commands.filled import Job, digest_of
+from transferscope.study.commands.filled import ROWS, Job, digest_of, placeholders
 from transferscope.study.commands.score import read_examples, read_numbers
 from transferscope.study.context import KEEP, RunFailed, WorkContext
 
@@ -62,18 +64,20 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     log = context.files / f"{cell.key}.output.txt"
     if (kept / _ENDED).is_file():  # its score could not be read, or not be stored; now it may be
         with contextlib.suppress(RunFailed, ValueError, KeyError):
-            return _outcome(job, kept, json.loads((kept / _ENDED).read_text()))
+            return _outcome(cell, job, kept, json.loads((kept / _ENDED).read_text()))
     for old in (kept, *context.files.glob(f".{cell.key}.*.run")):
         shutil.rmtree(old, ignore_errors=True)
     out = Path(tempfile.mkdtemp(prefix=f".{cell.key}.", suffix=".run", dir=context.files.absolute()))
     try:
+        if job.score is None and "rows" in placeholders(job.command):
+            _target().write_rows(cell, out / ROWS)
         words = job.words(cell.labels, out=str(out))
         ended = run(words, folder=Path(job.folder), log=log, environment=_environment(context), context=context)
         if ended.status:
             raise RunFailed(f"the command {_how(ended.status)}; {_said(ended.output, log)}")
         took = {"seconds": ended.seconds, "peak": ended.peak_memory}
         try:
-            outcome = _outcome(job, out, took)
+            outcome = _outcome(cell, job, out, took)
         except RunFailed as error:
             if error.kind is None:  # so that a score that was misnamed needs no second run
                 (out / _ENDED).write_text(json.dumps(took))
@@ -89,7 +93,16 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
         shutil.rmtree(out, ignore_errors=True)
 
 
-def _outcome(job: Job, out: Path, took: Mapping[str, float]) -> Outcome:
+def _target() -> ModuleType:
+    """What knows the target of methods beside a command, imported with torch where there are any."""
+    return import_module("transferscope.study.commands.target")
+
+
+def _outcome(cell: PlannedCell, job: Job, out: Path, took: Mapping[str, float]) -> Outcome:
+    cost = Cost(seconds=float(took["seconds"]), peak_memory=int(took["peak"]))
+    if job.score is None:
+        found = _target().measured(cell, job.predictions, out)
+        return Outcome(found.records, cost, {"predictions": found.predictions.numpy()}, {"status": "ok"})
     records = read_numbers(job.score, out)
     score = records[0].estimate.value
     if job.is_share and not 0 <= score <= 1:
@@ -100,9 +113,7 @@ def _outcome(job: Job, out: Path, took: Mapping[str, float]) -> Outcome:
     examples = {}
     if job.predictions is not None:
         examples["predictions"] = read_examples(job.predictions, out, score)
-    return Outcome(
-        records, Cost(seconds=float(took["seconds"]), peak_memory=int(took["peak"])), examples, {"status": "ok"}
-    )
+    return Outcome(records, cost, examples, {"status": "ok"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,10 +101,18 @@ def read_examples(name: str, out: Path, score: float) -> Float[np.ndarray, " N"]
     Raises:
         RunFailed: There is no such file or column, or its mean is another number than the score.
     """
+    table = read_examples_table(name, out)
+    try:
+        return example_scores({str(key): table[key] for key in table}, score, place=name, tolerance=1e-3)
+    except (DataError, ValueError) as error:
+        raise RunFailed(str(error)) from error
+
+
+def read_examples_table(name: str, out: Path) -> pd.DataFrame:
+    """A CSV file with a row for each test example, as text; a RunFailed if there is none."""
     try:
         require_regular(out / name, "a CSV file")
-        table = pd.read_csv(out / name, dtype=str, keep_default_na=False)
-        return example_scores({str(key): table[key] for key in table}, score, place=name, tolerance=1e-3)
+        return pd.read_csv(out / name, dtype=str, keep_default_na=False)
     except FileNotFoundError:
         raise RunFailed(f"it wrote no {name} into its folder {{out}}") from None
     except DataError as error:

@@ -4,7 +4,7 @@ import itertools
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,16 +12,22 @@ from transferscope import consent
 from transferscope.errors import SettingsError
 from transferscope.records import Count, check_settings
 from transferscope.store import without_password
+from transferscope.study.commands.call import Call
 from transferscope.study.commands.filled import OWN, Job, is_file, placeholders
 from transferscope.study.named_measure import NamedMeasure
 from transferscope.study.places import default_store, read_toml
 from transferscope.study.settings import EngineSettings, RaceSettings, TrackSettings, check_distinct
-from transferscope.study.spec import LONGEST_NAME, check_names, places_seen_from, read_header
+from transferscope.study.spec import LONGEST_NAME, StudySpec, check_names, places_seen_from, read_header, read_spec
+from transferscope.study.spec import TABLES as ALL_METHOD_TABLES
 from transferscope.study.tables import Mistakes, read_table
-from transferscope.wording import candidate_words
+from transferscope.wording import candidate_words, method_words
 
-TABLES = ("run", "arms", "engine", "race", "track")
-"""The tables of such a study file."""
+OWN_TABLES = ("run", "arms")
+SHARED_TABLES = ("engine", "race", "track")
+TABLES = (*OWN_TABLES, *SHARED_TABLES)
+"""The tables of a study file of commands; those of methods may stand beside them."""
+
+METHOD_TABLES = tuple(name for name in ALL_METHOD_TABLES if name not in SHARED_TABLES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +39,8 @@ class RunSettings:
             writes), {source} (empty for an arm without one), and those that the arms give values for. It is started in
             the folder of the study file. An arm may have a command of its own.
         score: What runs are judged by, as "FILE:KEY": a JSON file that the command writes into {out}, and the key of a
-            number in it; "a.b" is the key b in the table a.
+            number in it; "a.b" is the key b in the table a. None beside [methods], where all runs are judged by
+            `predictions` in the measure of [target].
         better: Whether a "higher" or a "lower" score is better.
         unit: The unit of the score, as in "%" or "EUR"; "share" for a share of 1, which is shown in percent; none if
             not given.
@@ -41,14 +48,15 @@ class RunSettings:
         labels: The numbers of labels that {labels} stands for; if not given, runs learn from all there are.
         predictions: A CSV file that the command writes into {out}, with a row for each test example: the columns
             prediction and label, or a column score whose mean is the score. Claims then hold for other test examples
-            too; without it for this test set.
+            too; without it for this test set. Beside [methods] it is needed, with prediction and label of each test
+            example of [target] in its order.
         files: Further files that runs depend on, beside those that the command names, as in ["*.py", "data/*.csv"]:
             after a change of any, runs are made again.
         shell: Whether a shell reads the command, so that pipes and variables work; it gets values in quotes, so write
             placeholders without.
     """
 
-    score: str
+    score: str | None = None
     command: str | None = None
     better: Literal["higher", "lower"] = "higher"
     unit: str = ""
@@ -60,13 +68,13 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
-        file, _, key = self.score.partition(":")
-        for setting, path in (("score", file), ("predictions", self.predictions)):
+        file, _, key = (self.score or "").partition(":")
+        for setting, path in (("score", None if self.score is None else file), ("predictions", self.predictions)):
             if path is not None and (not path or Path(path).is_absolute() or ".." in Path(path).parts):
                 raise SettingsError(
                     f"{setting} names the file {path!r}; expected a file in the folder {{out}} of a run"
                 )
-        if not key:
+        if self.score is not None and not key:
             raise SettingsError(
                 f'score = "{self.score}" has no key; expected "FILE:KEY", as in "results.json:accuracy"'
             )
@@ -77,9 +85,13 @@ class RunSettings:
 
     @property
     def measure(self) -> NamedMeasure:
-        """What runs are judged by."""
+        """What runs are judged by that have a score of their own."""
+        assert self.score is not None
         key = self.score.partition(":")[2]
         return NamedMeasure.of(key, name=self.name or key, unit=self.unit, higher=self.better == "higher")
+
+
+_UNSAID = {item.name: item.default for item in fields(RunSettings)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,25 +99,27 @@ class CommandArm:
     """One arm of a study of commands.
 
     Attributes:
+        table: Name of its table.
         method: That with what tells it from other arms of the table, as in "lora rank=8".
         source: What it transfers from; None for an arm without a source.
-        job: Its command with its values; no file has been looked for.
+        job: Its command with its values, of which no file has been looked for; or its calls of a function.
     """
 
     table: str
     method: str
     source: str | None
-    job: Job
+    job: Job | Call
 
 
 @dataclass(frozen=True)
 class CommandSpec:
-    """A study whose trainer is a command, as its file says.
+    """A study whose trainer is a command, as its file says, alone or beside methods of transferscope.
 
     Attributes:
         seeds: The seeds, distinct, each at least 0.
         race: Which runs are made when only those are that can still decide; None to make all.
         files: As in `StudySpec`.
+        beside: The methods, with their target and all that belongs to them; None for none.
     """
 
     name: str
@@ -117,11 +131,13 @@ class CommandSpec:
     store: str
     track: TrackSettings | None = None
     files: str | None = None
+    beside: StudySpec | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The arms by name, whatever they transfer from."""
-        return tuple(dict.fromkeys(arm.method for arm in self.arms))
+        """The methods and the arms of commands by name, whatever they transfer from."""
+        own = () if self.beside is None else self.beside.methods
+        return tuple(dict.fromkeys([*own, *(arm.method for arm in self.arms)]))
 
     @property
     def files_folder(self) -> Path | None:
@@ -131,6 +147,7 @@ class CommandSpec:
     def as_json(self) -> dict[str, Any]:
         """The study as JSON values, defaults filled in; the store's password is left out."""
         return {
+            **({} if self.beside is None else self.beside.as_json()),
             "name": self.name,
             "seeds": list(self.seeds),
             "run": asdict(self.run),
@@ -145,46 +162,48 @@ class CommandSpec:
         }
 
 
-def is_of_commands(tables: Mapping[str, Any]) -> bool:
-    """Whether a study file has a command for its trainer."""
-    return "run" in tables or "arms" in tables
-
-
 def read_commands(path: Path) -> CommandSpec:
-    """The study in a file whose trainer is a command, which may be run, as whoever names the file has said so by that.
+    """The study in a file with a command, which may be run, as whoever names the file has said so by that.
 
     Raises as `study.spec.read_spec`.
     """
-    spec = parse_commands(read_toml(path), folder=path.parent.absolute(), place=str(path))
+    tables = read_toml(path)
+    beside = read_spec(path, but=OWN_TABLES) if "methods" in tables else None
+    spec = parse_commands(tables, folder=path.parent.absolute(), beside=beside, place=str(path))
     for arm in spec.arms:
         consent.allow(arm.job.reference)
     return replace(spec, **places_seen_from(path, store=spec.store, files=spec.files, track=spec.track))
 
 
-def parse_commands(tables: Mapping[str, Any], *, folder: Path, place: str = "the study") -> CommandSpec:
+def parse_commands(
+    tables: Mapping[str, Any], *, folder: Path, beside: StudySpec | None = None, place: str = "the study"
+) -> CommandSpec:
     """The study in the tables of a study file whose trainer is a command.
 
     Args:
         tables: What TOML makes of a study file.
         folder: Where its commands run, absolute.
+        beside: What `study.spec` reads in the tables of the methods, where there are any.
 
     Raises:
         SettingsError: Something is wrong; the message names every mistake.
     """
     mistakes = Mistakes(place)
-    own = [name for name in ("target", "sources", "network", "training", "pretraining", "methods") if name in tables]
-    if own:
+    of_methods = [name for name in METHOD_TABLES if name in tables]
+    if of_methods and beside is None:
         mistakes.add(
-            f"[{own[0]}] is of methods that transferscope trains, and [run] is of a command; write two study files"
+            f"[{of_methods[0]}] is of methods that transferscope trains, and there are none; add [methods.NAME]"
         )
-    head = read_header({name: value for name, value in tables.items() if name not in own}, TABLES, mistakes)
+    head = read_header({name: value for name, value in tables.items() if name not in of_methods}, TABLES, mistakes)
     run = read_table(RunSettings, tables.get("run", {}), "[run]", mistakes)
+    if run is not None:
+        mistakes.sentences.extend(_unjudged(run, beside))
     engine = read_table(EngineSettings, tables.get("engine", {}), "[engine]", mistakes)
     track = read_table(TrackSettings, tables["track"], "[track]", mistakes) if "track" in tables else None
     race = None
     if "race" in tables:
         asked = tables["race"]
-        if run is not None and isinstance(asked, Mapping):
+        if run is not None and run.score is not None and isinstance(asked, Mapping):
             asked = {"margin": run.measure.margin, **asked}
         race = read_table(RaceSettings, asked, "[race]", mistakes)
     found = tables.get("arms")
@@ -198,14 +217,37 @@ def parse_commands(tables: Mapping[str, Any], *, folder: Path, place: str = "the
         before = len(mistakes.sentences)
         arms += _arms(name, table, run, folder, mistakes)
         if head is not None and len(mistakes.sentences) == before:
-            _check_named(name, arms, several_seeds=len(head.all_seeds) > 1, run=run, mistakes=mistakes)
+            _check_named(name, arms, several_seeds=len(head.all_seeds) > 1, run=run, beside=beside, mistakes=mistakes)
     _check_distinct(arms, mistakes)
+    for arm in arms:
+        for name in [] if beside is None else beside.methods:
+            if arm.method in (name, method_words(name)):
+                mistakes.add(f"[arms.{arm.table}] is called as [methods.{name}]; give one another name")
     mistakes.raise_any()
     assert head is not None
     assert run is not None
     assert engine is not None
     store = head.store or default_store(head.name)
-    return CommandSpec(head.name, head.all_seeds, run, tuple(arms), engine, race, store, track, head.files)
+    return CommandSpec(head.name, head.all_seeds, run, tuple(arms), engine, race, store, track, head.files, beside)
+
+
+def _unjudged(run: RunSettings, beside: StudySpec | None) -> Iterator[str]:
+    """Why runs are not judged by one measure, on the same test examples where they stand beside methods."""
+    if beside is None:
+        if run.score is None:
+            yield '[run] names no score; give the file and key of it, as in score = "results.json:accuracy"'
+        return
+    given = [name for name in ("score", "better", "unit", "name", "labels") if getattr(run, name) != _UNSAID[name]]
+    if given:
+        yield (
+            f"[run] gives {given[0]}, and [methods] are judged on the test examples of [target], with its labels; drop "
+            'it: all runs are judged alike by predictions = "FILE.csv" of the command'
+        )
+    if run.predictions is None:
+        yield (
+            "[run] names no predictions, and nobody knows on which examples a command is judged; let it write a row "
+            'with prediction and label for each test example of [target], as in predictions = "predictions.csv"'
+        )
 
 
 def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mistakes) -> Iterator[CommandArm]:
@@ -299,7 +341,13 @@ def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
 
 
 def _check_named(
-    table: str, arms: list[CommandArm], *, several_seeds: bool, run: RunSettings, mistakes: Mistakes
+    table: str,
+    arms: list[CommandArm],
+    *,
+    several_seeds: bool,
+    run: RunSettings,
+    beside: StudySpec | None,
+    mistakes: Mistakes,
 ) -> None:
     """Refuse a command whose runs would be one and the same."""
     wanted = set().union(*(placeholders(arm.job.command) for arm in arms if arm.table == table))
@@ -308,10 +356,16 @@ def _check_named(
             f"[arms.{table}] its command has no {{seed}}, so that its runs would be one and the same; give it, as in "
             "--seed {seed}, or seeds = 1"
         )
-    if "labels" in wanted and not run.labels:
+    numbers = run.labels if beside is None else beside.target.labels
+    if "rows" in wanted and beside is None:
+        mistakes.add(f"[arms.{table}] its command has {{rows}}, which are those of a [target] with [methods]; drop it")
+    if "labels" in wanted and beside is None and not run.labels:
         mistakes.add(f"[arms.{table}] its command has {{labels}}; say which in [run], as in labels = [100, 1000]")
-    if len(run.labels) > 1 and "labels" not in wanted:
-        mistakes.add(f"[arms.{table}] its command has no {{labels}}, and [run] has several; give it, or one number")
+    if len(numbers) > 1 and not wanted & {"labels", "rows"}:
+        mistakes.add(
+            f"[arms.{table}] its command has no {{labels}}, and there are several numbers of labels; give it, or one "
+            "number"
+        )
     if "out" not in wanted:
         mistakes.add(
             f"[arms.{table}] its command has no {{out}}, the folder where the score is looked for; give it, as in "
@@ -330,6 +384,6 @@ def _check_distinct(arms: list[CommandArm], mistakes: Mistakes) -> None:
             of = f"[arms.{twin.table}]" if twin.table == arm.table else f"[arms.{twin.table}] and [arms.{arm.table}]"
             mistakes.add(f"{of} would run one and the same command twice; let its values differ, or drop one")
             continue
-        name = candidate_words(arm.method, arm.source)
+        name = candidate_words(arm.method, arm.source, {arm.method})
         if names.setdefault(name, arm) is not arm:
             mistakes.add(f'[arms.{arm.table}] would be called "{name}", as another arm; give one another name')

@@ -1,0 +1,17 @@
+"""What does a cell, by its role: its module is imported with its first cell, so that commands wait for no torch."""
+
+from importlib import import_module
+
+from transferscope.store import Outcome, PlannedCell
+from transferscope.study.context import Work, WorkContext
+
+WORK = "transferscope.study.by_role:work"
+"""The dotted name of what does the cells of a study."""
+
+
+def work(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """Do a cell of a study; see `study.context.Work`."""
+    of_commands = "commands.call" if "call" in cell.payload else "commands.run"
+    module = f"transferscope.study.{of_commands if cell.role == 'command' else 'work'}"
+    do: Work = import_module(module).work
+    return do(cell, context)

@@ -1,0 +1,173 @@
+"""One run of a Python function, in place of a command: its arguments, its identity, and what it returns."""
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from transferscope import consent, user_code
+from transferscope.errors import CorruptDataError, SettingsError
+from transferscope.estimate import Estimate
+from transferscope.records import Cost, Record
+from transferscope.store import Outcome, PlannedCell
+from transferscope.study.context import RunFailed, WorkContext
+
+Function = Callable[..., Any]
+
+_of_this_process: dict[str, Function] = {}
+"""Functions that only this process has, as those of a notebook, by the reference of their calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What the cells of one arm share whose runs are calls of a function; for a plan what a `Job` is of a command.
+
+    Attributes:
+        command: The function, as in "package.module:function".
+        values: Its keyword arguments beside seed and labels: numbers, text, truth values, None, and lists of these.
+        digest: Of its code.
+        name: What its score is called.
+        is_share: Whether the score is to be between 0 and 1.
+        takes_labels: Whether it takes `labels`.
+    """
+
+    command: str
+    values: Mapping[str, Any]
+    digest: str
+    name: str
+    is_share: bool
+    takes_labels: bool
+    folder: str = "."
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def as_payload(self) -> dict[str, Any]:
+        """The call as JSON values."""
+        return {"call": asdict(self)}
+
+    @property
+    def reference(self) -> str:
+        """What `consent` knows the function by."""
+        return f"{self.command} [{self.digest}]"
+
+    def words(self, labels: Mapping[str, Any], *, out: str) -> list[str]:
+        """What tells its runs apart: function, code and arguments."""
+        return [self.reference, json.dumps(self.arguments(labels), sort_keys=True)]
+
+    def named(self, words: list[str]) -> list[tuple[str, str]]:
+        """No files: those of its code are in the digest."""
+        return []
+
+    def arguments(self, labels: Mapping[str, Any]) -> dict[str, Any]:
+        """The keyword arguments of one run with these labels ("n_target", "seed")."""
+        of_run = {"seed": int(labels["seed"])} | ({"labels": int(labels["n_target"])} if self.takes_labels else {})
+        return {**self.values, **of_run}
+
+
+def name_of(run: Function) -> str:
+    """The name of a function, as in "package.module:function"."""
+    kind = user_code.defined(run)
+    return f"{kind.__module__}:{kind.__qualname__}"
+
+
+def is_importable(run: Function) -> bool:
+    """Whether another process finds the function by its name."""
+    module, _, path = name_of(run).partition(":")
+    if module == "__main__":
+        return False
+    try:
+        found: object = import_module(module)
+    except ImportError:
+        return False
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return found is run
+
+
+def digest_of(run: Function) -> str:
+    """The digest of the code of a function: of its file with those that it imports, or of its own code without one."""
+    if found := user_code.digest_of(run):
+        return found
+    code = getattr(user_code.defined(run), "__code__", None)
+    return hashlib.sha256(repr(_plain(code)).encode()).hexdigest() if isinstance(code, CodeType) else ""
+
+
+def _plain(code: CodeType) -> list[object]:
+    inner = [_plain(one) if isinstance(one, CodeType) else one for one in code.co_consts]
+    return [code.co_code, code.co_names, code.co_varnames, inner]
+
+
+def keep(call: Call, run: Function) -> None:
+    """Have calls of a function that cannot be imported be done in this process."""
+    _of_this_process[call.reference] = run
+
+
+def work(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """Call the function of a cell; see `study.context.Work`.
+
+    It returns its score as a number, or what each test example gives to it as an array (N,), whose mean is the score.
+
+    Raises:
+        UntrustedCodeError: The function stands in a store, and nobody has named it.
+        CorruptDataError: Its code is another than when the study was planned.
+        RunFailed: It returned no score.
+        Exception: Whatever it raises.
+    """
+    call = Call(**cell.payload["call"])
+    run = _of_this_process.get(call.reference)
+    if run is None:
+        with consent.reading():
+            consent.require("function", call.reference)
+        run = _imported(call)
+    started = time.perf_counter()
+    found = run(**call.arguments(cell.labels))
+    cost = Cost(seconds=time.perf_counter() - started)
+    try:
+        given = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.zeros((0, 0))
+    if given.ndim > 1 or not given.size:
+        raise RunFailed(
+            f"{call.command} returned {str(found)[:80]!r}; expected its score as a number, or an array with what each "
+            "test example gives to it"
+        )
+    score = float(given.mean())
+    if not math.isfinite(score):
+        raise RunFailed(f"{call.command} returned {score}, and no finite score", kind="non_finite")
+    if call.is_share and not 0 <= score <= 1:
+        raise RunFailed(f"{call.command} returned {score:g}, and a share is between 0 and 1; give another unit")
+    examples = {"predictions": given} if given.ndim else {}
+    return Outcome((Record(call.name, Estimate(score, None, 1)),), cost, examples, {"status": "ok"})
+
+
+def _imported(call: Call) -> Function:
+    module, _, path = call.command.partition(":")
+    try:
+        run: Any = import_module(module)
+        for part in path.split("."):
+            run = getattr(run, part)
+    except (ImportError, AttributeError) as error:
+        raise SettingsError(
+            f"{call.command} cannot be found here ({error}); call compare again where the function is defined"
+        ) from error
+    if digest_of(run) != call.digest:
+        raise CorruptDataError(
+            f"the code of {call.command} has changed since the study was planned; call compare again"
+        )
+    found: Function = run
+    return found
+
+
+def with_values(call: Call, values: Mapping[str, Any]) -> Call:
+    """The same with an arm's arguments; a SettingsError where these cannot be written down."""
+    try:
+        json.dumps(dict(values), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise SettingsError(f"{error}; give numbers, text, truth values, None, or lists of these") from error
+    return replace(call, values=dict(values))

@@ -1,0 +1,89 @@
+"""The target of a command beside methods: the rows that it may learn from, and its score on the same test examples."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from jaxtyping import Int
+
+from transferscope.data.splits import few_shot_rows
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.errors import DataError
+from transferscope.store import PlannedCell
+from transferscope.study.commands.score import read_examples_table
+from transferscope.study.context import RunFailed
+from transferscope.study.fitting import as_planned, number
+from transferscope.study.settings import DataSettings
+from transferscope.study.tables import settings_of
+from transferscope.training import measure, stream_seed
+from transferscope.training.evaluate import Measures
+
+
+def check_target(facts: Mapping[str, Any]) -> None:
+    """Refuse, with a DataError, a target whose test examples are no row of a prediction each."""
+    kind = facts.get("kind")
+    if kind != "classification" and not (kind == "regression" and facts.get("n_outputs") == 1):
+        raise DataError(
+            f"[run] stands beside [methods], and the target is of {kind}; commands write one class or number for each "
+            "test example: drop [run], or give a target of one class or number"
+        )
+
+
+def target_of(cell: PlannedCell) -> Dataset:
+    """The target of a command; a CorruptDataError if it is not the one that the study was planned with."""
+    planned = cell.payload["target"]
+    return as_planned(settings_of(DataSettings, planned["data"]), planned["content"])
+
+
+def write_rows(cell: PlannedCell, path: Path) -> None:
+    """Write the numbers of the training examples that methods of this seed learn from, counted from 0, a line each."""
+    seed = stream_seed(number(cell, "seed"), "subset")
+    rows: Int[np.ndarray, " n"] = few_shot_rows(target_of(cell).train, number(cell, "n_target"), seed=seed)
+    np.savetxt(path, rows, fmt="%d")
+
+
+def measured(cell: PlannedCell, name: str, out: Path) -> Measures:
+    """What a command has predicted, measured as the networks of methods are, but for their loss.
+
+    Args:
+        name: A CSV file in the run's folder with the columns prediction and label, a row for each test example in the
+            order of the target: classes by their names.
+
+    Raises:
+        RunFailed: There is no such file, or it holds something else.
+    """
+    table, test = read_examples_table(name, out), target_of(cell).test
+    if missing := {"prediction", "label"} - set(table):
+        raise RunFailed(f"{name} has no column {min(missing)}; expected prediction and label of each test example")
+    if len(table) != len(test):
+        raise RunFailed(f"{name} has {len(table):,} rows, and the target has {len(test):,} test examples; write each")
+    labels, predictions = (_numbers(table[column], column, name, test) for column in ("label", "prediction"))
+    known = test.labels.reshape(len(test))
+    apart = ~np.isclose(labels, known, rtol=1e-4, atol=1e-6)
+    if apart.any():
+        raise RunFailed(
+            f"the labels in {name} are others than those of the target's test examples, from row "
+            f"{int(apart.argmax()) + 1} on; write these examples, in their order"
+        )
+    of_classes = None if test.classes is None else np.eye(len(test.classes))[predictions.astype(np.int64)]
+    outputs = torch.tensor(predictions[:, None] if of_classes is None else of_classes)
+    found = measure(outputs, torch.tensor(test.labels), part="target_test")
+    return Measures(tuple(record for record in found.records if record.name != "loss"), found.predictions)
+
+
+def _numbers(column: "pd.Series[str]", what: str, name: str, test: LabelledSet) -> np.ndarray:
+    """Classes by their places, or numbers."""
+    if test.classes is None:
+        found = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+        expected = "a finite number"
+    else:
+        places = {known: float(place) for place, known in enumerate(test.classes)}
+        found = column.map(places).to_numpy(dtype=np.float64)
+        expected = f"a class of the target, such as {test.classes[0]}"
+    if (strange := ~np.isfinite(found)).any():
+        row = int(strange.argmax())
+        raise RunFailed(f"{name} holds the {what} {column.iloc[row]!r} in row {row + 1}; expected {expected}")
+    return found

@@ -1,0 +1,118 @@
+"""A Python function as the trainer: the same engine, store, race and resumption as for a command."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transferscope import compare
+from transferscope.errors import SettingsError
+
+ARMS: dict[str, dict[str, Any]] = {
+    "tuned": {"source": "near", "base": 70.0},
+    "other": {"source": "far", "base": 61.0},
+    "plain": {"source": None, "base": 60.0},
+}
+MODULE = """
+import os, pathlib
+def train(source, base, seed, labels=0):
+    pathlib.Path("ran", f"{base}-{labels}-{seed}-{os.getpid()}").touch()
+    return base + seed / 4 + labels / 100
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The current folder, with a module of the reader."""
+    (tmp_path / "ran").mkdir()
+    (tmp_path / "my_training.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    sys.modules.pop("my_training", None)
+
+
+def means(found: Any) -> dict[str, float]:
+    table = found.table()
+    return dict(zip(table["method"], table["mean"], strict=True))
+
+
+@pytest.mark.long
+def test_a_function_of_a_module_is_called_in_workers_and_only_for_what_is_missing(folder: Path) -> None:
+    from my_training import train  # type: ignore[import-not-found]
+
+    asked: dict[str, Any] = {"run": train, "arms": ARMS, "labels": [8, 40], "engine": {"workers": 2}}
+    found = compare(seeds=2, **asked)
+    assert found.verdict.outcomes == {8: "open", 40: "open"}  # two seeds call nothing
+    assert means(found)["tuned"] == pytest.approx(70 + 1 / 8 + 0.4)
+    names = [one.name.rpartition("-") for one in (folder / "ran").iterdir()]
+    assert len(names) == 2 * 3 * 2
+    assert str(os.getpid()) not in {process for *_, process in names}
+    found = compare(seeds=3, **asked)
+    assert found.verdict.outcomes == {8: "helps", 40: "helps"}
+    assert len(list((folder / "ran").iterdir())) == 3 * 3 * 2
+    assert "use tuned from near" in str(found.verdict)
+
+
+def test_a_function_without_a_module_is_called_here_and_races(folder: Path) -> None:
+    called = []
+
+    def train(source: str | None, base: float, seed: int) -> np.ndarray:
+        called.append((base, seed))
+        if base == 61.0 and seed == 1:
+            raise ValueError("no convergence")
+        rng = np.random.default_rng(seed)
+        return np.asarray(base + rng.normal(size=50))
+
+    with pytest.warns(UserWarning, match="no convergence"):
+        found = compare(run=train, arms=ARMS, question="whether", score={"name": "points"})
+    assert found.verdict.outcomes == {0: "helps"}
+    assert found.summary.decided[0].covers == "seeds and test examples"
+    n = len(called)
+    assert n < 12 * len(ARMS)
+    with pytest.warns(UserWarning, match="no convergence"):
+        compare(run=train, arms=ARMS, question="whether", score={"name": "points"})
+    assert len(called) == n
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"), [(np.nan, "finite"), ("good", "number"), (None, "finite"), (1.5, "share")]
+)
+def test_what_is_no_score_is_a_failure_and_the_others_go_on(folder: Path, returned: object, words: str) -> None:
+    def train(source: str | None, base: float, seed: int) -> object:
+        return returned if base == 61.0 else base / 100 + seed / 1000
+
+    with pytest.warns(UserWarning, match=words):
+        found = compare(run=train, arms=ARMS, seeds=3, score={"unit": "share"})
+    assert means(found) == {"tuned": pytest.approx(0.701), "plain": pytest.approx(0.601)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"arms": {}}, ["no arms"]),
+        ({"arms": {"a": {}}}, ["'a'", "source"]),
+        ({"arms": {"a": {"source": None, "seed": 1}}}, ["seed", "another name"]),
+        ({"arms": {"a": {"source": None, "x": object()}}}, ["'a'", "numbers, text"]),
+        ({"score": {"better": "more"}}, ["better"]),
+        ({"seeds": 0}, ["seeds"]),
+        ({"labels": [0]}, ["labels"]),
+        ({"engine": {"workers": 2}}, ["workers", "no module"]),
+        ({"target": "digits"}, ["target"]),
+        ({"run": None}, ["arms"]),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_any_call(
+    folder: Path, changes: dict[str, Any], words: list[str]
+) -> None:
+    def train(**values: object) -> float:
+        raise AssertionError
+
+    with pytest.raises(SettingsError) as refused:
+        compare(**{"run": train, "arms": ARMS, "seeds": 2, **changes})
+    for word in words:
+        assert word in str(refused.value)
