@@ -53,9 +53,7 @@ def pair(rank: int = 2, n_in: int = 16) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("wrapped", ["", "bert."])
-def test_an_adapter_is_put_in_whatever_class_it_was_trained_in(
-    wrapped: str, transformers: Any, tmp_path: Path
-) -> None:
+def test_an_adapter_is_put_in_whatever_class_it_was_trained_in(wrapped: str, transformers: Any, tmp_path: Path) -> None:
     model = base(transformers, tmp_path / "base")
     change, bias = pair(), torch.ones(16)
     tensors = {f"{wrapped}{QUERY}.lora_{side}.weight": factor for side, factor in change.items()}
@@ -81,7 +79,11 @@ def test_an_adapter_is_put_in_whatever_class_it_was_trained_in(
     [
         ("BertModel", "FEATURE_EXTRACTION", {"target_modules": ["query", "value", "word_embeddings"]}),
         ("BertForSequenceClassification", "SEQ_CLS", {"use_rslora": True, "rank_pattern": {"value": 4}}),
-        ("BertForMaskedLM", None, {"target_modules": "all-linear", "alpha_pattern": {"layer.1.attention.self.query": 9}}),
+        (
+            "BertForMaskedLM",
+            None,
+            {"target_modules": "all-linear", "alpha_pattern": {"layer.1.attention.self.query": 9}},
+        ),
         ("GPT2Model", "FEATURE_EXTRACTION", {"target_modules": ["c_attn"], "fan_in_fan_out": True, "bias": "all"}),
         ("GPT2LMHeadModel", "CAUSAL_LM", {"target_modules": ["c_attn", "wte"]}),
         ("GPT2ForSequenceClassification", "SEQ_CLS", {"target_modules": ["c_attn", "c_proj"]}),
@@ -126,7 +128,10 @@ def test_features_are_those_that_peft_merges(
         ({"peft_type": "IA3"}, "only LORA is merged"),
         ({"lora_alpha": "six"}, "expected numbers"),
         ({"alpha_pattern": {"(": 1.0}}, "which is no pattern"),
-        ({"layer": f"{QUERY}s"}, "changes encoder.layer.0.attention.self.querys, which the network in .* does not have"),
+        (
+            {"layer": f"{QUERY}s"},
+            "changes encoder.layer.0.attention.self.querys, which the network in .* does not have",
+        ),
         ({"layer": "embeddings.LayerNorm"}, "a LayerNorm, by A and B"),
         ({"n_in": 15}, r"changes .* \(16, 16\) by A \(2, 15\), B \(16, 2\)"),
         ({"sides": "A"}, "by A; expected A and B"),

@@ -97,6 +97,7 @@ def images(transformers: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(made, "preprocessor_config.json", processor)
     return made
 
+
 @pytest.fixture(scope="module")
 def adapter(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The image tower in a folder `base`, and beside it a low-rank change of one of its layers, as PEFT keeps it."""

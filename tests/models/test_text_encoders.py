@@ -221,7 +221,7 @@ def test_a_decoder_with_a_token_of_padding_keeps_its_head(kind: str, transformer
     assert opened.report.n_outputs == 3
     model.config.pad_token_id = None
     model.save_pretrained(tmp_path)
-    with pytest.raises(NetworkError, match="write pad_token_id into config.json"):
+    with pytest.raises(NetworkError, match=r"write pad_token_id into config\.json"):
         open_pretrained(Pretrained(NetworkSettings(f"hf:{tmp_path}")), (2, 4))
 
 

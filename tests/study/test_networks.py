@@ -16,7 +16,7 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.data.transforms import apply_transforms
 from transferscope.errors import DataError, TransferscopeError
 from transferscope.methods import METHODS, FineTune, FitOptions
-from transferscope.models import Network, NetworkInput, adapt
+from transferscope.models import Network, NetworkInput, adapt, open_pretrained
 from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study import fitting
 from transferscope.study.context import WorkContext
@@ -169,9 +169,14 @@ def test_runs_of_one_process_open_a_network_once_and_leave_it_as_it_was(
     tables = study(folder, sources={"mine": named}, seeds=2)
     tables["methods"] = {"scratch": {}, "fine-tune": {"lr_scale": 1.0}, "l2-sp": {}}
     cells = plan_study(parse_spec(tables)).cells
-    context, opened = WorkContext(folder, device="cpu"), fitting.open_pretrained
+    context = WorkContext(folder, device="cpu")
     calls: list[object] = []
-    monkeypatch.setattr(fitting, "open_pretrained", lambda *args, **more: calls.append(args) or opened(*args, **more))
+
+    def counted(*args: Any, **more: Any) -> Any:
+        calls.append(args)
+        return open_pretrained(*args, **more)
+
+    monkeypatch.setattr(fitting, "open_pretrained", counted)
     fitting._OPENED.clear()
     together = [work(cell, context).records for cell in cells]
     assert len(calls) == 1

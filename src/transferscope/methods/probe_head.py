@@ -107,7 +107,6 @@ def logistic_probe(
     if not standardised:
         std = np.full_like(std, np.sqrt(np.square(std).sum()))
     std[std == 0] = 1.0
-    rows, back = _in_their_span((design - mean) / std)
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=1.0 / penalty, max_iter=max_iterations, class_weight="balanced" if balanced else None)
@@ -117,15 +116,15 @@ def logistic_probe(
             if column.min() == column.max():
                 biases[k] = np.log((column.sum() + 0.5) / ((~column).sum() + 0.5))
                 continue
-            model.fit(rows, column)
-            weights[k] = model.coef_[0] @ back / std
+            model.fit((design - mean) / std, column)
+            weights[k] = model.coef_[0] / std
             biases[k] = model.intercept_[0] - weights[k] @ mean
             converged &= bool(model.n_iter_.max() < max_iterations)
         return ProbeFit(_head(weights, biases, features.device), converged)
-    model.fit(rows, labels.cpu().numpy())
+    model.fit((design - mean) / std, labels.cpu().numpy())
     weights = np.zeros((n_outputs, design.shape[1]))
     biases = np.full(n_outputs, float(np.finfo(np.float16).min))
-    coefficients, intercepts = model.coef_ @ back, model.intercept_
+    coefficients, intercepts = model.coef_, model.intercept_
     if len(present) == 2:
         coefficients, intercepts = (
             np.vstack([-coefficients, coefficients]) / 2,
@@ -134,22 +133,6 @@ def logistic_probe(
     weights[present] = coefficients / std
     biases[present] = intercepts - coefficients @ (mean / std)
     return ProbeFit(_head(weights, biases, features.device), bool(model.n_iter_.max() < max_iterations))
-
-
-def _in_their_span(rows: Float[np.ndarray, "N m"]) -> tuple[Float[np.ndarray, "N r"], Float[np.ndarray, "r m"]]:
-    """Rows in an orthonormal basis of their span, and the basis: with fewer rows than columns, the same fit sooner.
-
-    Weights under an L2 penalty lie in that span.
-    """
-    if len(rows) >= rows.shape[1]:
-        return rows, np.eye(rows.shape[1])
-    if not rows.any():
-        return rows[:, :1], np.zeros((1, rows.shape[1]))
-    values, vectors = np.linalg.eigh(rows @ rows.T)
-    lengths = np.sqrt(values.clip(min=0))
-    told = lengths > lengths[-1] * np.sqrt(len(rows) * np.finfo(np.float64).eps)
-    lengths, vectors = lengths[told], vectors[:, told]
-    return vectors * lengths, (vectors / lengths).T @ rows
 
 
 @torch.no_grad()

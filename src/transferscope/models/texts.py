@@ -1,7 +1,7 @@
 """Text encoders of transformers as networks: tokens in, one row of features or logits out."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -88,7 +88,7 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     if are_pairs(tokens):
         first, second = (encoded(module, half) for half in halves(tokens))
         return torch.cat([(first - second).abs(), first * second], dim=1)
-    config = module.config
+    config: Any = module.config
     there = tokens[:, 0] >= 0
     padding = getattr(config, "pad_token_id", None)
     ids = tokens[:, 0].long().masked_fill(~there, padding if isinstance(padding, int) else 0)

@@ -139,7 +139,7 @@ def read_adapter(folder: Path) -> Adapter | None:
     base = next((place for place in (folder / given, given) if (place / "config.json").is_file()), None)
     if not named or base is None:
         raise MissingDataError(
-            f"{folder} holds an adapter of {named!r}, which is no folder of a model here; fetch that model and write its "
-            f"folder into base_model_name_or_path of {SETTINGS}, or merge the adapter (merge_and_unload of peft)"
+            f"{folder} holds an adapter of {named!r}, which is no folder of a model here; fetch that model and write "
+            f"its folder into base_model_name_or_path of {SETTINGS}, or merge the adapter (merge_and_unload of peft)"
         )
     return Adapter(folder, base, float(alpha), alphas, bool(found.get("use_rslora")))

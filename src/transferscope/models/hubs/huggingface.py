@@ -62,8 +62,8 @@ class HuggingFace(NamedModule):
     read from safetensors alone.
 
     Attributes:
-        name: A folder, or an id on the hub, which is fetched once; behind it `#vision` or `#text` for a tower of a model
-            of images and texts. A folder with a LoRA adapter of PEFT is its base with the adapter merged into it.
+        name: A folder, or an id on the hub, which is fetched once; behind it `#vision` or `#text` for a tower of a
+            model of images and texts. A folder with a LoRA adapter of PEFT is its base with the adapter merged into it.
     """
 
     name: str
