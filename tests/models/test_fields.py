@@ -98,6 +98,18 @@ def images(transformers: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.fixture(scope="module")
+def adapter(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The image tower in a folder `base`, and beside it a low-rank change of one of its layers, as PEFT keeps it."""
+    made = tmp_path_factory.mktemp("adapter")
+    shutil.copytree(images, made / "base")
+    write(made, ADAPTER, {"peft_type": "LORA", "base_model_name_or_path": "base", "r": 2, "lora_alpha": 6})
+    factors = {"A": torch.randn(2, 16), "B": torch.randn(16, 2)}
+    name = f"base_model.model.{CHANGED}"
+    save_file({f"{name}.lora_{side}.weight": one for side, one in factors.items()}, made / "adapter_model.safetensors")
+    return made
+
+
 def write(folder: Path, file: str, found: object) -> None:
     (folder / file).write_text(json.dumps(found))
 
@@ -132,7 +144,15 @@ def pictures() -> np.ndarray:
 
 def theirs(transformers: Any, folder: Path) -> Tensor:
     """The same of the library: for texts one after the other, modules by hand as sentence-transformers has them."""
-    model = transformers.AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    settings, base = read(folder, ADAPTER), folder / "base" if (folder / ADAPTER).is_file() else folder
+    model = transformers.AutoModel.from_pretrained(base, dtype=torch.float32).eval()
+    if settings:
+        factors = load_file(folder / "adapter_model.safetensors")
+        a, b = (factors[f"base_model.model.{CHANGED}.lora_{side}.weight"] for side in "AB")
+        alpha = settings.get("alpha_pattern", {}).get("q_proj", settings["lora_alpha"])
+        scale = alpha / (2**0.5 if settings.get("use_rslora") else 2)
+        model.get_submodule(CHANGED).weight.data += scale * b @ a
+        folder = base
     if not (folder / "texts.csv").is_file():
         given = transformers.AutoImageProcessor.from_pretrained(folder, backend="pil")
         pixels = [Image.fromarray(one.transpose(1, 2, 0)) for one in pictures()]
@@ -183,6 +203,7 @@ def as_a_set(rows: Tensor) -> Tensor:
 
 SENTENCES, DENSE, POOL = "sentence_bert_config.json", "2_Dense/config.json", "1_Pooling/config.json"
 PROMPTS, IMAGES = "config_sentence_transformers.json", "preprocessor_config.json"
+ADAPTER, CHANGED = "adapter_config.json", "encoder.layers.0.self_attn.q_proj"
 
 CASES: list[tuple[str, str, Any]] = [
     ("config.json", "architectures", ["BertForMaskedLM"]),
@@ -268,6 +289,21 @@ CASES: list[tuple[str, str, Any]] = [
     (IMAGES, "input_data_format", None),
     (IMAGES, "device", "cpu"),
     (IMAGES, "do_color_quantize", True),
+    (ADAPTER, "peft_type", "LORA"),
+    (ADAPTER, "base_model_name_or_path", "./base"),
+    (ADAPTER, "lora_alpha", 1.5),
+    (ADAPTER, "alpha_pattern", {"k_proj": 7, "q_proj": 1}),
+    (ADAPTER, "use_rslora", True),
+    *((ADAPTER, name, 7) for name in ("r", "layers_to_transform", "qalora_group_size")),
+    *((ADAPTER, name, True) for name in ("fan_in_fan_out", "inference_mode", "ensure_weight_tying")),
+    *((ADAPTER, name, "x") for name in ("bias", "task_type", "revision", "peft_version", "megatron_core")),
+    *((ADAPTER, name, ["x"]) for name in ("target_modules", "exclude_modules", "layers_pattern", "modules_to_save")),
+    *((ADAPTER, name, {"x": 1}) for name in ("rank_pattern", "auto_mapping", "megatron_config", "loftq_config")),
+    *((ADAPTER, name, {"x": 1}) for name in ("eva_config", "corda_config", "lora_ga_config", "runtime_config")),
+    (ADAPTER, "lora_dropout", 0.5),
+    (ADAPTER, "init_lora_weights", "pissa"),
+    *((ADAPTER, name, True) for name in ("use_dora", "lora_bias", "use_qalora", "other")),
+    *((ADAPTER, name, [1]) for name in ("layer_replication", "target_parameters", "trainable_token_indices")),
 ]  # fmt: skip
 
 REFUSED: list[tuple[str, str, Any, str]] = [
@@ -309,7 +345,7 @@ def changed(folder: Path, to: Path, file: str, name: str, value: object) -> Path
 
 
 def base_of(file: str, request: pytest.FixtureRequest) -> Path:
-    found: Path = request.getfixturevalue("images" if file == IMAGES else "texts")
+    found: Path = request.getfixturevalue({IMAGES: "images", ADAPTER: "adapter"}.get(file, "texts"))
     return found
 
 
@@ -327,7 +363,7 @@ def test_every_field_is_followed_harmless_or_refused(
         assert "\n" not in str(caught.value)
         return
     expected = ours(base) if field.treatment == "harmless" else theirs(transformers, folder)
-    tolerance = 0.03 if file == IMAGES else 1e-5  # Pillow rounds a byte in a thousand to its neighbour
+    tolerance = 0.03 if file in (IMAGES, ADAPTER) else 1e-5  # Pillow rounds a byte in a thousand to its neighbour
     torch.testing.assert_close(as_a_set(ours(folder)), as_a_set(expected), rtol=0, atol=tolerance)
 
 
@@ -414,11 +450,11 @@ def test_weights_of_a_layer_after_the_pooling_are_those_of_a_trained_one(texts: 
         ours(folder)
 
 
-def test_an_adapter_is_refused(texts: Path, tmp_path: Path) -> None:
+def test_an_adapter_beside_a_model_is_refused(texts: Path, tmp_path: Path) -> None:
     folder = tmp_path / "adapter"
     shutil.copytree(texts, folder)
     write(folder, "adapter_config.json", {"peft_type": "LORA"})
-    with pytest.raises(TransferscopeError, match=r"holds an adapter \(adapter_config\.json\)"):
+    with pytest.raises(TransferscopeError, match=r"holds an adapter \(adapter_config\.json\) beside a model"):
         ours(folder)
     (folder / "adapter_config.json").unlink()
     write(folder, PROMPTS, {"prompts": {"q": "query "}, "default_prompt_name": "q"})
@@ -428,12 +464,12 @@ def test_an_adapter_is_refused(texts: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["CLIP", "MetaClip2", "Siglip"])
-def test_an_image_tower_has_one_feature_under_all_names_of_its_class(
-    kind: str, transformers: Any, tmp_path: Path
-) -> None:
+def test_a_tower_has_one_feature_under_all_names_of_its_class(kind: str, transformers: Any, tmp_path: Path) -> None:
     """Alone, under a projection, and in the model of images and texts: the library's `pooler_output` of each."""
     size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
-    vision, words = {**size, "image_size": SIDE, "patch_size": 8}, {**size, "vocab_size": 99}
+    vision = {**size, "image_size": SIDE, "patch_size": 8}
+    tokens = {"pad_token_id": 1, "bos_token_id": 97, "eos_token_id": 98}
+    words = {**size, "vocab_size": 99, "max_position_embeddings": 10, **tokens}
     torch.manual_seed(0)
     text = getattr(transformers, f"{kind}TextConfig")(**words)
     image = getattr(transformers, f"{kind}VisionConfig")(**vision)
@@ -444,19 +480,37 @@ def test_an_image_tower_has_one_feature_under_all_names_of_its_class(
         if "layernorm" in name or "layer_norm" in name:
             parameter.data = torch.randn_like(parameter)
     whole.save_pretrained(tmp_path / "whole")
-    inputs = torch.randn(3, 3, SIDE, SIDE)
+    pixels = torch.randn(3, 3, SIDE, SIDE)
+    ids = torch.tensor([[97, 4, 5, 6, 98], [97, 7, 98, -1, -1], [97, 98, -1, -1, -1]])
+    tokenised = torch.stack([ids, torch.where(ids < 0, -1, 0)], dim=1).int()
     with torch.no_grad():
-        expected = whole.vision_model(pixel_values=inputs).pooler_output
-    for name in ("VisionModel", "VisionModelWithProjection"):
-        found = getattr(transformers, f"{kind}{name}", None)
-        if found is not None:
-            found.from_pretrained(tmp_path / "whole", config=whole.config.vision_config).save_pretrained(
-                tmp_path / name
-            )
-    assert (tmp_path / "VisionModelWithProjection").is_dir() == (kind != "Siglip")
-    for folder in tmp_path.iterdir():
-        write(folder, IMAGES, {"image_mean": [0.5] * 3, "image_std": [0.5] * 3, "resample": 2})
-        opened = open_pretrained(Pretrained(NetworkSettings(f"hf:{folder}")), (3, SIDE, SIDE), head="either")
-        assert opened.report.n_outputs == 0
-        with torch.no_grad():
-            torch.testing.assert_close(opened.network.eval().features(inputs), expected, rtol=0, atol=1e-6)
+        of_texts = []
+        for row in ids:  # the texts of SigLIP are padded to their full length, and nothing is masked
+            row = row[row >= 0]
+            row = torch.nn.functional.pad(row, (0, 10 - len(row)), value=1) if kind == "Siglip" else row
+            of_texts.append(whole.text_model(input_ids=row[None]).pooler_output)
+        of_images = whole.vision_model(pixel_values=pixels).pooler_output
+    towers = {"Vision": (pixels, of_images), "Text": (tokenised, torch.cat(of_texts))}
+    for tower, (inputs, expected) in towers.items():
+        names = [f"{tmp_path}/whole#{tower.lower()}", *([f"{tmp_path}/whole"] if tower == "Vision" else [])]
+        for name in (f"{tower}Model", f"{tower}ModelWithProjection"):
+            found = getattr(transformers, f"{kind}{name}", None)
+            if found is not None:
+                config = getattr(whole.config, f"{tower.lower()}_config")
+                found.from_pretrained(tmp_path / "whole", config=config).save_pretrained(tmp_path / name)
+                names.append(f"{tmp_path}/{name}")
+        assert len(names) == (3 if tower == "Vision" else 2) + (kind != "Siglip")
+        for name in names:
+            scaling = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3, "resample": 2}
+            write(Path(name.partition("#")[0]), IMAGES, scaling)
+            settings = NetworkSettings(f"hf:{name}")
+            opened = open_pretrained(Pretrained(settings), tuple(inputs.shape[1:]), head="either")
+            assert opened.report.n_outputs == 0
+            assert opened.report.missing == ()
+            with torch.no_grad():
+                torch.testing.assert_close(opened.network.eval().features(inputs), expected, rtol=0, atol=1e-6)
+    identities = [NetworkSettings(f"hf:{tmp_path}/whole{tower}").identity for tower in ("", "#vision", "#text")]
+    assert identities[0] == identities[1] != identities[2]
+    for name, message in (("whole#audio", "expected #vision or #text"), ("TextModel#text", "has no tower 'text'")):
+        with pytest.raises(TransferscopeError, match=message):
+            input_of(NetworkSettings(f"hf:{tmp_path}/{name}"))

@@ -200,6 +200,31 @@ def test_a_classifier_keeps_its_head_and_a_model_of_tokens_gives_its_encoder(
     )
 
 
+@pytest.mark.parametrize("kind", ["GPT2", "Llama", "Qwen2"])
+def test_a_decoder_with_a_token_of_padding_keeps_its_head(kind: str, transformers: Any, tmp_path: Path) -> None:
+    """Each text alone through the library's class for classification, and beside longer ones here."""
+    small = {"n_embd": 16, "n_layer": 2, "n_head": 2}
+    if kind != "GPT2":
+        small = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+        small["num_key_value_heads"] = 2
+    torch.manual_seed(0)
+    tokens = {"vocab_size": 30, "num_labels": 3, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1}
+    settings = getattr(transformers, f"{kind}Config")(**small, **tokens)
+    model = getattr(transformers, f"{kind}ForSequenceClassification")(settings).eval()
+    model.save_pretrained(tmp_path)
+    ids = torch.tensor([[2, 3, 4, 5], [6, 7, -1, -1], [5, -1, -1, -1]])
+    opened = open_pretrained(Pretrained(NetworkSettings(f"hf:{tmp_path}")), (2, 4), head="either")
+    with torch.no_grad():
+        expected = torch.cat([model(input_ids=row[row >= 0][None]).logits for row in ids])
+        found = opened.network.eval()(torch.stack([ids, torch.where(ids < 0, -1, 0)], dim=1).int())
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    assert opened.report.n_outputs == 3
+    model.config.pad_token_id = None
+    model.save_pretrained(tmp_path)
+    with pytest.raises(NetworkError, match=r"write pad_token_id into config\.json"):
+        open_pretrained(Pretrained(NetworkSettings(f"hf:{tmp_path}")), (2, 4))
+
+
 def test_scratch_draws_the_weights_again(folder: Path, files: Path) -> None:
     train = load(name_of(files, folder)).train
     settings = NetworkSettings(f"hf:{folder}")

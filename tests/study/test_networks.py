@@ -16,8 +16,9 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.data.transforms import apply_transforms
 from transferscope.errors import DataError, TransferscopeError
 from transferscope.methods import METHODS, FineTune, FitOptions
-from transferscope.models import Network, NetworkInput, adapt
+from transferscope.models import Network, NetworkInput, adapt, open_pretrained
 from transferscope.store import Outcome, PlannedCell, Store
+from transferscope.study import fitting
 from transferscope.study.context import WorkContext
 from transferscope.study.export import export
 from transferscope.study.facts import DataFacts, SourceFacts, load_data
@@ -155,6 +156,36 @@ def test_networks_of_other_architectures_are_sources_of_one_study(folder: Path) 
     tables["sources"]["tiny"]["input"] = {"size": 8, "channels": 3, "mean": 0.4, "std": 0.25}
     changed = {cell.labels["source"] for cell in plan_study(parse_spec(tables)).cells if cell.key not in keys}
     assert changed == {"tiny"}  # another scaling is another network
+
+
+def test_runs_of_one_process_open_a_network_once_and_leave_it_as_it_was(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "tiny.py").write_text(
+        "import torch\nfrom torch import nn\n\n\ndef tiny():\n    torch.manual_seed(5)\n"
+        "    return nn.Sequential(nn.Flatten(), nn.Linear(256, 7), nn.ReLU(), nn.Linear(7, 4))\n"
+    )
+    named = {"network": f"{folder}/tiny.py:tiny", "input": {"mean": 0.5, "std": 0.2}}
+    tables = study(folder, sources={"mine": named}, seeds=2)
+    tables["methods"] = {"scratch": {}, "fine-tune": {"lr_scale": 1.0}, "l2-sp": {}}
+    cells = plan_study(parse_spec(tables)).cells
+    context = WorkContext(folder, device="cpu")
+    calls: list[object] = []
+
+    def counted(*args: Any, **more: Any) -> Any:
+        calls.append(args)
+        return open_pretrained(*args, **more)
+
+    monkeypatch.setattr(fitting, "open_pretrained", counted)
+    fitting._OPENED.clear()
+    together = [work(cell, context).records for cell in cells]
+    assert len(calls) == 1
+    alone = []
+    for cell in cells:
+        fitting._OPENED.clear()
+        alone.append(work(cell, context).records)
+    assert alone == together
+    assert len(calls) == 5  # of each that transfers
 
 
 @pytest.mark.parametrize(

@@ -314,8 +314,13 @@ def _last_linear(module: nn.Module, inputs: Tensor) -> str:
         module.train(was_training)
         for handle in handles:
             handle.remove()
-    if called and called[-1][1].shape == outputs.shape and torch.equal(called[-1][1], outputs):
-        return called[-1][0]
+    if called:
+        name, last = called[-1]
+        of_one_token = last.ndim == 3 and last.shape[::2] == outputs.shape  # as decoders read the last one
+        if of_one_token and (last == outputs[:, None]).all(dim=2).any(dim=1).all():
+            return name
+        if last.shape == outputs.shape and torch.equal(last, outputs):
+            return name
     names = [f"{name.removeprefix('module.')} ({output.shape[-1]} outputs)" for name, output in called[-_LISTED:]]
     listed = f"the linear layers that it calls are {', '.join(names)}" if names else "it calls no linear layer"
     raise NetworkError(

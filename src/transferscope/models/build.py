@@ -19,7 +19,7 @@ from transferscope.models.adapt import adapt, check_answers
 from transferscope.models.backbones import Backbone, conv4, lenet, linear, mlp, resnet20, resnet32, resnet56
 from transferscope.models.hubs.factory import Factory
 from transferscope.models.hubs.hub import NamedModule
-from transferscope.models.hubs.huggingface import HuggingFace
+from transferscope.models.hubs.huggingface import HuggingFace, split_tower
 from transferscope.models.hubs.timm import Timm
 from transferscope.models.hubs.torchvision import Torchvision
 from transferscope.models.inputs import NetworkInput
@@ -258,8 +258,10 @@ def makes_network(text: str) -> bool:
 def seen_from(name: str, folder: Path) -> str:
     """A name as it is meant in a file of `folder`, with the paths of code and of folders of transformers absolute."""
     hub, _, rest = name.partition(":")
-    if hub == "hf" and rest and (folder / Path(rest).expanduser()).is_dir():
-        return f"hf:{(folder.absolute() / Path(rest).expanduser())}"
+    if hub == "hf" and rest:
+        place, tower = split_tower(rest)
+        if (folder / Path(place).expanduser()).is_dir():
+            return f"hf:{folder.absolute() / Path(place).expanduser()}{f'#{tower}' if tower else ''}"
     return registry.seen_from(name, folder)
 
 

@@ -43,7 +43,7 @@ FIELDS: tuple[Field, ...] = (
         "architectures",
         "followed",
         "the class of transformers; of one whose head predicts tokens or projects (`...WithProjection`) the encoder, "
-        "of one of images and texts (`CLIPModel`) its image tower",
+        "of one of images and texts (`CLIPModel`) its image tower, or the one of texts for `hf:FOLDER#text`",
     ),
     _fields(
         "config.json",
@@ -101,7 +101,37 @@ FIELDS: tuple[Field, ...] = (
     _fields("preprocessor_config.json", "do_flip_channel_order", "refused", "channels in another order"),
     _fields("preprocessor_config.json", "do_pad pad_size size_divisor size_divisibility", "refused", "borders"),
     _fields("*.bin", "*", "harmless", "not read: weights come from safetensors alone"),
-    _fields("adapter_config.json", "*", "refused", "adapters are not put in: merge them and save the model again"),
+    _fields(
+        "adapter_config.json",
+        "peft_type base_model_name_or_path lora_alpha alpha_pattern use_rslora",
+        "followed",
+        "LoRA, in a folder without a model: added to the weights of its base, which must be a folder here",
+    ),
+    _fields(
+        "adapter_config.json",
+        "r rank_pattern target_modules exclude_modules layers_to_transform layers_pattern modules_to_save bias "
+        "fan_in_fan_out auto_mapping task_type",
+        "harmless",
+        "`adapter_model.safetensors` has what was trained, and its shapes say the ranks",
+    ),
+    _fields(
+        "adapter_config.json",
+        "lora_dropout inference_mode revision peft_version megatron_config megatron_core loftq_config eva_config "
+        "corda_config lora_ga_config qalora_group_size runtime_config ensure_weight_tying",
+        "harmless",
+        "how it was trained",
+    ),
+    _fields(
+        "adapter_config.json",
+        "init_lora_weights",
+        "refused",
+        "an initialisation that changes the weights of the base",
+        True,
+        "gaussian",
+        "eva",
+        "orthogonal",
+    ),
+    _fields("adapter_config.json", "*", "refused", "the weights are not those of the base with B A added"),
     _fields("generation_config.json", "*", "harmless", "nothing is generated"),
     _fields(
         "tokenizer*.json",
@@ -276,8 +306,8 @@ def check_folder(folder: Path) -> None:
     adapter = folder / "adapter_config.json"
     if adapter.exists():
         raise NetworkError(
-            f"{folder} holds an adapter (adapter_config.json), which is not put in; merge it into the model "
-            "(merge_and_unload of peft) and save that"
+            f"{folder} holds an adapter (adapter_config.json) beside a model; give each a folder of its own, or merge "
+            "them (merge_and_unload of peft) and save that"
         )
     for file in sorted(folder.glob("*.json")):
         is_read = file.name in ("config.json", "config_sentence_transformers.json") or fnmatch(file.name, _SENTENCES)

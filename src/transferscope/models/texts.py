@@ -1,7 +1,7 @@
 """Text encoders of transformers as networks: tokens in, one row of features or logits out."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,8 @@ POOLING = "text_pooling"
 
 AFTER = "after_pooling"
 """Submodule of a module of transformers that reads the pooled row."""
+
+_OF_FULL_LENGTH = ("siglip_text_model", "siglip2_text_model")  # trained on padded texts without a mask
 
 ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "SiLU", "Sigmoid", "LeakyReLU", "ELU", "Softplus", "Mish")
 """Activations of `Dense`, with the settings that torch gives them."""
@@ -86,11 +88,19 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
     if are_pairs(tokens):
         first, second = (encoded(module, half) for half in halves(tokens))
         return torch.cat([(first - second).abs(), first * second], dim=1)
-    config = module.config
+    config: Any = module.config
     there = tokens[:, 0] >= 0
     padding = getattr(config, "pad_token_id", None)
     ids = tokens[:, 0].long().masked_fill(~there, padding if isinstance(padding, int) else 0)
     given = {"input_ids": ids, "attention_mask": there.long()}
+    if not isinstance(padding, int) and getattr(module, "score", None) is not None:
+        raise NetworkError(
+            f"{type(module).__name__} reads the last token before the padding, and its configuration names no token of "
+            "padding; write pad_token_id into config.json, as the tokenizer has it"
+        )
+    if getattr(config, "model_type", None) in _OF_FULL_LENGTH:
+        room = config.max_position_embeddings - ids.shape[1]
+        given = {"input_ids": F.pad(ids, (0, max(room, 0)), value=padding)}
     if (getattr(config, "type_vocab_size", None) or 0) > 1:
         given["token_type_ids"] = tokens[:, 1].long().clamp(min=0)
     outputs = module(**given)

@@ -1,5 +1,7 @@
 """What every kind of cell needs to fit a method: its task, the network it starts from, its options."""
 
+import copy
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,6 +16,7 @@ from transferscope.errors import CorruptDataError, SettingsError
 from transferscope.methods import FitOptions, Fitted, Snapshots
 from transferscope.methods.tuning import Tuned, trials_file, tune, with_chosen_settings
 from transferscope.models import Network, OpenedNetwork, build_network, open_network, open_pretrained, save_weights
+from transferscope.models.network import new_head
 from transferscope.models.pretrained import code_notes, fingerprint_of
 from transferscope.store import PlannedCell, Store
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
@@ -162,9 +165,21 @@ def starting_network(cell: PlannedCell, recipe: MethodRecipe, task: TransferTask
         need = cell.needs[0]
         file = context.snapshot(need, step) if isinstance(step, int) else context.network(need)
         return open_network(fresh_network(recipe, task.source, seed), file).network
-    return open_source(
-        recipe, target.train.input_shape, n_outputs=target.train.n_outputs, seed=stream_seed(seed, "network")
-    ).network
+    n_outputs, seed = target.train.n_outputs, stream_seed(seed, "network")
+    assert recipe.source is not None
+    if recipe.source.pretrained(recipe.network).weights is not None:
+        return open_source(recipe, target.train.input_shape, n_outputs=n_outputs, seed=seed).network
+    named = recipe.source.pretrained(recipe.network).network
+    key = (json.dumps(named.identity, sort_keys=True), target.train.input_shape, recipe.checksum)
+    if key not in _OPENED:
+        _OPENED.clear()
+        _OPENED[key] = open_source(recipe, target.train.input_shape).network
+    network = copy.deepcopy(_OPENED[key])
+    return network.under(new_head(network.n_features, n_outputs, seed=seed))
+
+
+_OPENED: dict[tuple[object, ...], Network] = {}
+"""The named network that this process opened last: opening one tries it out, which takes seconds."""
 
 
 def open_source(

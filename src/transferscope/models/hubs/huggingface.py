@@ -22,6 +22,8 @@ from transferscope.errors import (
 from transferscope.files import require_regular
 from transferscope.models.adapt import NO_HEAD
 from transferscope.models.fields import check_folder, read_json
+from transferscope.models.hubs.adapters import SETTINGS as ADAPTER
+from transferscope.models.hubs.adapters import Adapter, read_adapter
 from transferscope.models.hubs.hub import NamedModule, WithWeights, first_line, imported, said
 from transferscope.models.hubs.sentences import SentenceFolder, read_sentence_folder
 from transferscope.models.inputs import NetworkInput, read_image_processor
@@ -32,6 +34,24 @@ from transferscope.models.weights import check_checksum
 _TOKEN_HEADS = ("ForMaskedLM", "ForPreTraining", "LMHeadModel", "ForCausalLM")  # heads that predict tokens
 _FORMS = ("F16", "BF16", "F32", "F64")
 _VOLATILE = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  # of a configuration: no answer depends
+_OF_TEXTS = ("CLIPModel", "MetaClip2Model", "SiglipModel", "Siglip2Model")  # with a pooled output of the texts' tower
+
+TOWERS = ("vision", "text")
+"""Parts of a model of images and texts that a name may ask for, as in "hf:FOLDER#text"."""
+
+
+def split_tower(name: str) -> tuple[str, str]:
+    """A name without its tower, and the tower, "" where none is asked for.
+
+    Raises:
+        NetworkError: It asks for something else.
+    """
+    place, mark, tower = name.rpartition("#")
+    if not mark or Path(name).expanduser().is_dir():
+        return name, ""
+    if tower not in TOWERS:
+        raise NetworkError(f"hf:{name} asks for {tower!r}; expected #vision or #text of a model of images and texts")
+    return place, tower
 
 
 @dataclass(frozen=True)
@@ -42,37 +62,50 @@ class HuggingFace(NamedModule):
     read from safetensors alone.
 
     Attributes:
-        name: A folder, or an id on the hub, which is fetched once.
+        name: A folder, or an id on the hub, which is fetched once; behind it `#vision` or `#text` for a tower of a
+            model of images and texts. A folder with a LoRA adapter of PEFT is its base with the adapter merged into it.
     """
 
     name: str
 
     @cached_property
     def folder(self) -> Path:
-        """Where its files are."""
-        given = Path(self.name).expanduser()
+        """Where the files of the network are: of an adapter, those of its base."""
+        return self._given if self.adapter is None else self.adapter.base
+
+    @cached_property
+    def adapter(self) -> Adapter | None:
+        """What is merged into the network; None for most."""
+        return read_adapter(self._given)
+
+    @cached_property
+    def _given(self) -> Path:
+        place, _ = split_tower(self.name)
+        given = Path(place).expanduser()
         if given.is_dir():
-            if not (given / "config.json").is_file():
+            if not any((given / name).is_file() for name in ("config.json", ADAPTER)):
                 raise NetworkError(f"{given} has no config.json; give a folder that save_pretrained wrote")
             for path in given.rglob("*"):
                 if not path.is_dir():  # transformers would wait for a pipe
                     require_regular(path, "the files that save_pretrained wrote")
             return given
-        if given.is_absolute() or self.name.startswith((".", "~")) or self.name.count("/") > 1:
+        if given.is_absolute() or place.startswith((".", "~")) or place.count("/") > 1:
             raise MissingDataError(
                 f"there is no folder {given}; give one that save_pretrained wrote, or an id of the hub"
             )
         hub = imported("huggingface_hub", "hf")
         try:
-            return Path(hub.snapshot_download(self.name, allow_patterns=["*.json", "*.safetensors"]))
+            return Path(hub.snapshot_download(place, allow_patterns=["*.json", "*.safetensors"]))
         except Exception as error:  # of the network, of the hub, of the name
             raise MissingDataError(
-                f"hf:{self.name} is no folder here and cannot be fetched from the hub: {first_line(error)}"
+                f"hf:{place} is no folder here and cannot be fetched from the hub: {first_line(error)}"
             ) from error
 
     @cached_property
     def input(self) -> NetworkInput | None:
         """The vocabulary of a text model; else `preprocessor_config.json`, or the size of the configuration."""
+        if self.tower == "text":
+            return NetworkInput(vocabulary=self.configuration.vocab_size)
         vocabulary = self._json.get("vocab_size")
         if isinstance(vocabulary, int) and "image_size" not in self._json and "vision_config" not in self._json:
             return NetworkInput(vocabulary=vocabulary)
@@ -92,14 +125,16 @@ class HuggingFace(NamedModule):
     def tokenizer(self) -> Path | None:
         """The folder of its tokenizer; None where it has none, or reads no texts."""
         reads = self.input is not None and self.input.vocabulary is not None
-        return self.folder if reads and (self.folder / "tokenizer.json").is_file() else None
+        places = (place for place in (self._given, self.folder) if (place / "tokenizer.json").is_file())
+        return next(places, None) if reads else None
 
     @property
     def identity(self) -> Mapping[str, Any]:
-        """The configuration, and what follows the encoder in a folder of sentence-transformers."""
-        config = {key: value for key, value in self._json.items() if key not in _VOLATILE}
-        found = self.sentences
-        return {"config": config} if found is None else {"config": config, "sentences": asdict(found)}
+        """The configuration, which of its towers, and what follows the encoder in a folder of sentence-transformers."""
+        found: dict[str, Any] = {"config": {key: value for key, value in self._json.items() if key not in _VOLATILE}}
+        if self.tower == "text":
+            found["tower"] = self.tower
+        return found if self.sentences is None else {**found, "sentences": asdict(self.sentences)}
 
     def random(self, seed: int) -> nn.Module:
         """The model of the configuration, as its class initialises it."""
@@ -118,6 +153,7 @@ class HuggingFace(NamedModule):
                 output_loading_info=True,
                 **self._options,
             )
+            of_head = () if self.adapter is None else self.adapter.merge(module)
             module = self._pooled(module)
             if self.sentences is not None and hasattr(module, AFTER):
                 self.sentences.load(getattr(module, AFTER), self.folder)
@@ -137,7 +173,7 @@ class HuggingFace(NamedModule):
         missing = tuple(sorted({*map(str, found["missing_keys"]), *wrong}))
         if not missing:
             check_checksum(self.folder / "model.safetensors")
-        return WithWeights(module.train(), missing, tuple(sorted(map(str, found["unexpected_keys"]))))
+        return WithWeights(module.train(), missing, tuple(sorted({*map(str, found["unexpected_keys"]), *of_head})))
 
     def _pooled(self, module: nn.Module) -> nn.Module:
         """The module, which knows how a folder of sentence-transformers goes on, with layers of random weights."""
@@ -174,27 +210,40 @@ class HuggingFace(NamedModule):
             found = transformers_package().AutoConfig.from_pretrained(
                 str(self.folder), local_files_only=True, trust_remote_code=False
             )
-            found = found.vision_config if self._of_images is not None else found
+            found = getattr(found, f"{self.tower}_config") if self.tower else found
             found.dtype, found.return_dict, found.output_hidden_states = torch.float32, True, False
             return found
 
+    @cached_property
+    def tower(self) -> str:
+        """Which one of a model of images and texts is opened: "vision" or "text"; "" for another model."""
+        _, asked = split_tower(self.name)
+        two = self._named is not None and {f"{tower}_config" for tower in TOWERS} <= self._json.keys()
+        found = [tower for tower in TOWERS if two and self._class_of(tower) is not None]
+        if asked and asked not in found:
+            has = f"its towers are {' and '.join(found)}" if found else f"{self._named} is opened as it is"
+            raise NetworkError(f"hf:{self.name} has no tower {asked!r} that can be opened: {has}; leave #{asked} out")
+        return asked or ("vision" if "vision" in found else "")
+
     @property
-    def _of_images(self) -> Any:
-        """The image tower of a class that reads images and texts, as CLIPVisionModel of CLIPModel; None for others."""
+    def _named(self) -> str | None:
         named = (self._json.get("architectures") or [None])[0]
-        if not isinstance(named, str) or not {"vision_config", "text_config"} <= self._json.keys():
+        return named if isinstance(named, str) else None
+
+    def _class_of(self, tower: str) -> Any:
+        if tower == "text" and self._named not in _OF_TEXTS:
             return None
-        return getattr(transformers_package(), f"{named.removesuffix('Model')}VisionModel", None)
+        return getattr(transformers_package(), f"{str(self._named).removesuffix('Model')}{tower.title()}Model", None)
 
     @cached_property
     def kind(self) -> Any:
         """The class that the configuration names; of one whose head predicts tokens, or projects, the encoder."""
-        named = (self._json.get("architectures") or [None])[0]
-        plain = named.removesuffix("WithProjection") if isinstance(named, str) else ""
-        found = self._of_images or getattr(transformers_package(), plain, None)
+        named = self._named
+        plain = "" if named is None else named.removesuffix("WithProjection")
+        found = self._class_of(self.tower) if self.tower else getattr(transformers_package(), plain, None)
         if not (isinstance(found, type) and issubclass(found, transformers_package().PreTrainedModel)):
             found = None  # a function of transformers, or a class of other things
-        if found is not None and named.endswith(_TOKEN_HEADS):
+        if found is not None and plain.endswith(_TOKEN_HEADS):
             found = transformers_package().MODEL_MAPPING.get(type(self.configuration), found)  # its encoder
         if found is None:
             raise NetworkError(

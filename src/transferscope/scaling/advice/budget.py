@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
-from scipy import optimize, stats
+from scipy import optimize, special
 
 from transferscope.errors import SettingsError
 from transferscope.estimate import Interval
@@ -74,7 +74,7 @@ def forecast_at(surface: Surface, costs: Cost | None, n: float, s: float) -> Spl
     middle = float(np.average(logs, weights=weights))
     squares = np.average((logs - middle) ** 2, weights=weights)
     squares += np.average(np.square(missed), weights=weights) if missed else 0.0
-    half = float(stats.norm.ppf((1 + LEVEL) / 2) * np.sqrt(squares))
+    half = float(special.ndtri((1 + LEVEL) / 2) * np.sqrt(squares))
     interval = Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), LEVEL)
     return Split(n, s, None if costs is None else float(costs.of(n, s)), float(np.exp(middle)), interval, beyond)
 

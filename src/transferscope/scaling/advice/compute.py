@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy import stats
+from scipy import special
 
 from transferscope.estimate import Interval
 from transferscope.scaling.advice.budget import LEVEL, Split, best_split, forecast_at, rest_of, splits, surface_draws
@@ -103,11 +103,11 @@ def isoflop_minima(surface: Surface, costs: Cost) -> Float[np.ndarray, "k 2"]:
 def _by_minima(minima: Float[np.ndarray, "k 2"], budget: float) -> tuple[float, Interval]:
     """N at a budget by a straight line through the logarithms, with its prediction interval."""
     x, y = np.log(minima).T
-    line = stats.linregress(x, y)
+    slope, intercept = np.polyfit(x, y, 1)
     degrees = len(x) - 2
-    spread = np.sqrt(((y - line.intercept - line.slope * x) ** 2).sum() / degrees)
+    spread = np.sqrt(((y - intercept - slope * x) ** 2).sum() / degrees)
     at = np.log(budget)
-    half = stats.t.ppf((1 + LEVEL) / 2, degrees) * spread
+    half = special.stdtrit(degrees, (1 + LEVEL) / 2) * spread
     half *= np.sqrt(1 / len(x) + (at - x.mean()) ** 2 / ((x - x.mean()) ** 2).sum())
-    middle = line.intercept + line.slope * at
+    middle = intercept + slope * at
     return float(np.exp(middle)), Interval(float(np.exp(middle - half)), float(np.exp(middle + half)), LEVEL)

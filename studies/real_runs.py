@@ -1,0 +1,68 @@
+"""Every run behind docs/results/real.md as one CSV, and the tables of that page.
+
+python studies/real_runs.py runs docs/results/runs/real.csv   # from the stores of the finished studies real-*.toml
+python studies/real_runs.py docs/results/runs/real.csv        # the tables from it
+"""
+
+import json
+import sqlite3
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+
+def runs_of(store: Path) -> pd.DataFrame:
+    """study, method, n_target, seed, score (accuracy or R^2) and seconds of each run."""
+    with sqlite3.connect(store) as connection:
+        found = pd.read_sql(
+            "SELECT cell.labels, outcome.seconds, record.value FROM study_cells AS cell "
+            "JOIN outcomes AS outcome USING (cell_id) JOIN records AS record USING (cell_id) "
+            "WHERE record.name IN ('accuracy', 'r2') AND record.part = 'target_test' AND record.step IS NULL",
+            connection,
+        )
+    labels = pd.json_normalize(found["labels"].map(json.loads).tolist())[["method", "n_target", "seed"]]
+    return labels.assign(study=store.stem.removeprefix("real-"), score=found["value"], seconds=found["seconds"])
+
+
+def table_of(runs: pd.DataFrame, studies: list[str]) -> list[str]:
+    """Rows of Markdown: a study with a number of labels, and mean ± standard deviation of each method in per cent."""
+    chosen = runs[runs["study"].isin(studies)]
+    methods = list(dict.fromkeys(chosen["method"]))
+    lines = [f"| | labels | {' | '.join(methods)} |", "|---" * (2 + len(methods)) + "|"]
+    for study in studies:
+        for n, group in chosen[chosen["study"] == study].groupby("n_target"):
+            means, spreads = (100 * group.groupby("method")["score"].agg(how) for how in ("mean", "std"))
+            cells = [f"{means[m]:.1f} ± {spreads[m]:.1f}" if m in means else "" for m in methods]
+            lines.append(f"| {study} | {n} | {' | '.join(cells)} |")
+    return lines
+
+
+def beside_by_hand(runs: pd.DataFrame, by_hand: pd.DataFrame) -> list[str]:
+    """Rows of Markdown: what benchmarks/by_hand.py reached on the same labels, beside the arm that does the same."""
+    lines = ["| | labels | by hand | here | seconds by hand, all of the study |", "|---" * 5 + "|"]
+    same = {"probe": "linear-probe", "ridge": "raw", "source": "source-boosting"}
+    for (study, arm, n), group in by_hand.groupby(["study", "arm", "n_target"]):
+        own = runs[(runs["study"] == study) & (runs["method"] == same[arm]) & (runs["n_target"] == n)]["score"]
+        means = f"{100 * group['score'].mean():.1f} | {100 * own.mean():.1f}"
+        lines.append(f"| {study}, {same[arm]} | {n} | {means} | {group['seconds'].iloc[0]:.0f} |")
+    return lines
+
+
+GROUPS = (
+    ["cifar10", "svhn", "fashion-mnist", "usps", "mnist", "photos"],
+    ["banking", "mrpc", "rte", "cola"],
+    ["taxi", "diamonds"],
+)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        frame = pd.concat([runs_of(store) for store in sorted(Path(sys.argv[1]).glob("real-*.sqlite"))])
+        frame = frame.sort_values(["study", "method", "n_target", "seed"]).round({"score": 5, "seconds": 2})
+        frame[["study", "method", "n_target", "seed", "score", "seconds"]].to_csv(sys.argv[2], index=False)
+    else:
+        frame = pd.read_csv(sys.argv[1])
+        by_hand = pd.read_csv(Path(sys.argv[1]).with_name("real-by-hand.csv"))
+        tables = [*(table_of(frame, group) for group in GROUPS), beside_by_hand(frame, by_hand)]
+        print("\n\n".join(map("\n".join, tables)))

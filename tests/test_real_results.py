@@ -1,0 +1,42 @@
+"""What docs/results/real.md says, held to the runs behind it."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "docs" / "results"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("real_runs", ROOT / "studies" / "real_runs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_of_the_page_are_those_of_the_runs(script: ModuleType) -> None:
+    page = (RESULTS / "real.md").read_text(encoding="utf-8")
+    runs, by_hand = (pd.read_csv(RESULTS / "runs" / f"{name}.csv") for name in ("real", "real-by-hand"))
+    lines = [line for group in script.GROUPS for line in script.table_of(runs, group)]
+    lines += script.beside_by_hand(runs, by_hand)
+    assert len(lines) > 30
+    assert [line for line in lines if line not in page] == []
+    assert set(runs["study"]) == {study for group in script.GROUPS for study in group}
+
+
+def test_the_probe_is_as_far_from_the_same_by_hand_as_the_page_says(script: ModuleType) -> None:
+    runs, by_hand = (pd.read_csv(RESULTS / "runs" / f"{name}.csv") for name in ("real", "real-by-hand"))
+    ours = runs[runs["method"] == "linear-probe"].groupby(["study", "n_target"])["score"].mean()
+    theirs = by_hand[by_hand["arm"] == "probe"].groupby(["study", "n_target"])["score"].mean()
+    ahead = 100 * (ours.loc[theirs.index] - theirs)
+    assert ahead.idxmin() == ("cola", 100)
+    assert ahead.min() == pytest.approx(-2.4, abs=0.051)
+    assert ahead.loc["usps"].tolist() == pytest.approx([7.4, 3.1], abs=0.3)
+    assert ahead.loc[["cifar10", "mrpc", "banking"]].abs().max() < 1.45
