@@ -19,18 +19,19 @@ from transferscope.analyses.scaling.study import DOCUMENT as SCALING
 from transferscope.analyses.scaling.study import study_part as scaling_part
 from transferscope.report.blocks import Answer, Block, Overview, Points, Section, Text, Tone
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
+from transferscope.report.save import PaperWidth
 from transferscope.statements import Statement, state
 from transferscope.store import Store
 
 
 def build_report(
-    store: Store, study: str, out: Path, *, pdf: bool = False, refreshed_every: int | None = None
+    store: Store, study: str, out: Path, *, width: PaperWidth | None = None, refreshed_every: int | None = None
 ) -> ReportFiles:
-    """Write the report on a study, complete or not, with figures and tables in a folder beside the page.
+    """Write the report on a study, complete or not: one page that holds its figures and tables.
 
     Args:
         out: The HTML file to write; one that exists is replaced.
-        pdf: Whether figures are written as PDF, too, and not as SVG alone.
+        width: Writes the figures for a paper, too; see `report.page.write_page`.
         refreshed_every: Seconds after which a browser reads the page again, while the study runs; None for never.
 
     Raises:
@@ -45,7 +46,8 @@ def build_report(
         title=summary.frames.study.name,
         verdict=summary.verdict,
         facts=summary.in_short,
-        files=("svg", "pdf") if pdf else ("svg",),
+        command=f"transferscope report {study}.toml",
+        width=width,
         refreshed_every=refreshed_every,
     )
 

@@ -1,6 +1,9 @@
 """`transferscope report`: from a study to a page."""
 
 import time
+from collections.abc import Callable
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +20,13 @@ WATCH_SECONDS = 5
 """Seconds between two looks at the store of a study that runs, and between two readings of its page by a browser."""
 
 
+class Width(StrEnum):
+    """What the figures of a paper are as wide as."""
+
+    COLUMN = "column"
+    TEXT = "text"
+
+
 def report(
     study_or_store: Annotated[
         str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file, or a store: a SQLite file or database URL.")
@@ -26,10 +36,12 @@ def report(
     watch: Annotated[
         bool, typer.Option("--watch", help="Write it anew while the study runs, until it is complete or Ctrl-C.")
     ] = False,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Write its figures as PDF, too, and not as SVG alone.")] = False,
+    width: Annotated[
+        Width | None, typer.Option(help="Write its figures for a paper, too: SVG, PDF, CSV; 3.25 or 5.5 inches wide.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report on a study: one HTML file, with figures and tables in a folder beside it."""
+    """Write the report on a study: one HTML file, which holds its figures and tables."""
     from transferscope.analyses.study_page import build_report
     from transferscope.report.save import file_name
     from transferscope.store import Store
@@ -42,19 +54,21 @@ def report(
         if is_own and (other := metric_in_words(Path(study_or_store), store.study(chosen).spec)):
             typer.echo(f"note: {other}", err=True)
         page = out or Path(f"{file_name(chosen)}.html")
-        written = _watched(store, chosen, page, pdf=pdf) if watch else build_report(store, chosen, page, pdf=pdf)
+        made = partial(build_report, store, chosen, page, width=width.value if width else None)
+        written = _watched(store, chosen, page, made) if watch else made()
     if as_json:
         verdict = {"headline": written.verdict.headline, "sentences": list(written.verdict.sentences)}
         files = [str(file) for file in (written.html, *written.files)]
         print_json("report", {"study": chosen, "verdict": verdict, "written": files})
         return
     typer.echo(written.verdict.shown)
-    typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
+    typer.echo(f"\nReport: {written.html}")
+    if written.files:
+        typer.echo(f"Figures: {written.files[0].parent}")
 
 
-def _watched(store: "Store", study: str, out: Path, *, pdf: bool) -> "ReportFiles":
+def _watched(store: "Store", study: str, out: Path, made: Callable[..., "ReportFiles"]) -> "ReportFiles":
     """Write the page whenever the store has changed, and once more for good when the study is complete or at Ctrl-C."""
-    from transferscope.analyses.study_page import build_report
     from transferscope.study.race_state import race_state
 
     seen: object = None
@@ -70,14 +84,14 @@ def _watched(store: "Store", study: str, out: Path, *, pdf: bool) -> "ReportFile
                 seen = now
                 said = f"{counts.done} of {counts.total} cells done"
                 try:
-                    build_report(store, study, out, refreshed_every=WATCH_SECONDS)
+                    made(width=None, refreshed_every=WATCH_SECONDS)
                     typer.echo(f"{said}: wrote {out}", err=True)
                 except StoreError as error:  # nothing to show yet, or the file cannot be written
                     typer.echo(f"{said}: no page yet, because {error}", err=True)
             time.sleep(WATCH_SECONDS)
     except KeyboardInterrupt:
         typer.echo("stopped watching", err=True)
-    return build_report(store, study, out, pdf=pdf)
+    return made()
 
 
 def _located(study_or_store: str, study: str | None) -> tuple[str, str | None]:

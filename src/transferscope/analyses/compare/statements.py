@@ -78,19 +78,23 @@ def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
 
 
 def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
-    """How sure the recommended arm is, and what a race left out; numbers of labels that share it are said together."""
+    """How sure the recommended arm of each number of labels is, and what a race left out."""
     shared: dict[str, list[int]] = {}
     for n_target, decision in decided.items():
         if decision.recommended is not None:
             shared.setdefault(decision.recommended, []).append(n_target)
-    for recommended, sizes in shared.items():
-        own = [decided[n] for n in sizes]
+    if shared:
         yield state(
             "which",
-            arm=_Named(frames, sizes[0], own[0]).pair(recommended),
-            margin=own[0].margin,
-            n_arms=max(sum(arm.n_seeds > 0 for arm in one.arms) for one in own),
-            chances=[(n if len(decided) > 1 else None, one.chance) for n, one in zip(sizes, own, strict=True)],
+            choices=[
+                (
+                    _Named(frames, sizes[0], decided[sizes[0]]).pair(recommended),
+                    [(n if len(decided) > 1 else None, decided[n].chance) for n in sizes],
+                )
+                for recommended, sizes in shared.items()
+            ],
+            margin=next(iter(decided.values())).margin,
+            n_arms=max(sum(arm.n_seeds > 0 for arm in one.arms) for one in decided.values()),
         )
     race = race_state(frames.documents)
     left = [arm for arm in race.not_begun if arm.n_target in decided] if race else []

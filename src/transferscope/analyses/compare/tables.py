@@ -35,7 +35,7 @@ _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 def methods_section(summary: Summary) -> Section:
     """One table for each number of labels, the smallest first, and what to know of it; of very many arms the best."""
     by_size: dict[int, list[Comparison]] = {}
-    for comparison in summary.in_order:
+    for comparison in sorted(summary.in_order, key=lambda c: -math.inf if c.facts.mean is None else -c.facts.mean):
         by_size.setdefault(comparison.n_target, []).append(comparison)
     sizes = evenly_chosen(sorted(by_size), _MOST_TABLES)
     tables = [_methods_table(summary, size, by_size[size]) for size in sizes]
@@ -146,18 +146,10 @@ def _columns(
     yield (
         Column(
             f"Over the best without ({metric.gain_unit})",
-            "Gain over the best arm without a source, with an interval that holds for all arms and any number of seeds",
+            "Gain over the best arm without a source; its interval holds for all arms and any number of seeds: clear of 0 "
+            "it is called better or worse. Not called: too few seeds, unstable, or a rival could still rise",
         ),
         lambda c: _gain(c, metric),
-    )
-    yield (
-        Column(
-            "Call",
-            "Better or worse: the interval is clear of 0. Not called: too few seeds, unstable, or something without a "
-            "source could still rise",
-            numeric=False,
-        ),
-        _call,
     )
     yield (
         Column("Chance", "Probability of being within the margin of the best arm"),
@@ -192,20 +184,15 @@ def _sd(c: Comparison, metric: Metric) -> str:
 
 
 def _gain(c: Comparison, metric: Metric) -> Cell:
-    gain = c.facts.gain
+    """The gain with its interval and its call."""
+    facts, gain = c.facts, c.facts.gain
+    why = facts.why or ("unstable" if facts.unstable else "unfinished" if facts.unfinished else "")
     if gain is None:
-        return Cell("–")
-    detail = ""
-    if gain.low is not None and gain.high is not None:
-        detail = f"{metric.points(gain.low)} to {metric.points(gain.high)}"
-    return Cell(metric.points(gain.value), detail, value=gain.value)
-
-
-def _call(c: Comparison) -> Cell:
-    facts = c.facts
-    tones: dict[str, Tone] = {"better": "positive", "worse": "negative", "": "baseline"}
-    said = "unstable" if facts.unstable else "unfinished" if facts.unfinished else ""
-    return Cell(facts.call or "no source", facts.why or said, tones.get(facts.call, "undecided"))
+        return Cell("no source", why, "baseline", value=math.nan)
+    called = f"{facts.call}: {why}" if why else facts.call
+    ends = "" if gain.low is None or gain.high is None else f"{metric.points(gain.low)} to {metric.points(gain.high)}, "
+    tones: dict[str, Tone] = {"better": "positive", "worse": "negative"}
+    return Cell(metric.points(gain.value), f"{ends}{called}", tones.get(facts.call, "undecided"), value=gain.value)
 
 
 def _over_scratch(c: Comparison, metric: Metric) -> Cell:

@@ -134,8 +134,12 @@ class ResultsComparison(ComparisonResult):
         notes = [Points(tuple(f"{capitalised(note)}." for note in self.runs.notes))] if self.runs.notes else []
         return Section("The runs", "runs", (*notes, table), {"runs": rows}, folded=True)
 
+    def page(self) -> list[Section]:
+        """The same: the answer is the first of them."""
+        return self.sections()
+
     def report(self, path: str | Path) -> ReportFiles:
-        """Write the page: one self-contained HTML file, with figures and tables in a folder beside it."""
+        """Write the page: one self-contained HTML file, which holds its figures and tables."""
         return write_page(
             self.sections(),
             Path(path),
@@ -143,7 +147,7 @@ class ResultsComparison(ComparisonResult):
             title=self.title,
             verdict=self.verdict,
             facts=self.summary.in_short,
-            files=("svg",),
+            command=f"transferscope compare {self.store}",
         )
 
 
