@@ -133,8 +133,8 @@ def number_words(value: float, *, share: bool = False) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """A number with its sign and a real minus."""
-    return f"{value:+.{digits}f}".replace("-", "−")
+    """A number with its sign and a real minus; what is rounded to 0 has a plus."""
+    return f"{value:+z.{digits}f}".replace("-", "−")
 
 
 def probability_words(p: float) -> str:

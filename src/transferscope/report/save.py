@@ -131,6 +131,8 @@ def _for_paper(figure: Figure, inches: float) -> Canvas:
     assert canvas is not None
     canvas.set_layout_engine("constrained")
     canvas.set_size_inches(inches, canvas.get_figheight())
+    for axes in canvas.axes:
+        axes.tick_params(labelsize=_TYPE)
     for text in canvas.findobj(Text):
         text.set_fontsize(_TYPE)
     return canvas

@@ -256,7 +256,7 @@ def draw_costs(summary: Summary) -> Figure | None:
         name="costs",
         canvas=wide,
         narrow=lambda: drawn(1, NARROW),
-        data=_data(summary)[["source", "method", "n_target", "score", "seconds", "recommended"]],
+        data=summary.table[["source", "method", "n_target", "mean", "seconds", "pretraining_seconds"]],
         caption=(
             "Star: the arm to use; line: nothing as cheap scores higher. Half its time or less, and not shown to be "
             f"worse: {'; '.join(said)}."

@@ -146,8 +146,8 @@ def _columns(
     yield (
         Column(
             f"Over the best without ({metric.gain_unit})",
-            "Gain over the best arm without a source; its interval holds for all arms and any number of seeds: clear of 0 "
-            "it is called better or worse. Not called: too few seeds, unstable, or a rival could still rise",
+            "Gain over the best arm without a source; its interval holds for all arms and any number of seeds: clear of "
+            "0 it is called better or worse. Not called: too few seeds, unstable, or a rival could still rise",
         ),
         lambda c: _gain(c, metric),
     )

@@ -141,8 +141,8 @@ WITH_SOURCE, WITHOUT = "#0072b2", "#6b7079"
 RECOMMENDED = "*"
 """The mark of the arm to use, in every picture of a study."""
 
-# Every colour has a contrast of at least 3 to 1 on light and on dark paper. The first four are Okabe and Ito's, told apart
-# with every common kind of colour blindness.
+# Every colour has a contrast of at least 3 to 1 on light and on dark paper. The first four are Okabe and Ito's, told
+# apart with every common kind of colour blindness.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b98a00", "#7b5cd6")
 _ORDERED = ("#7b5cd6", "#a84fc4", "#d14f86", "#cf6a3c", "#b98a00")
 _MARKS = ("o", "s", "^", "D", "v", "P")

@@ -108,7 +108,8 @@
       const plain = text.replaceAll("\u00a0", " ").replaceAll("−", "-");
       return `"${(/^[=+\-@]/.test(plain) && Number.isNaN(Number.parseFloat(plain)) ? `'${plain}` : plain).replaceAll('"', '""')}"`;
     };
-    return rows.map((row) => row.flatMap(([text, detail], column) => (details[column] ? [field(text), field(detail)] : [field(text)])).join(",")).join("\n");
+    const title = rows[0].map(([text], column) => (details[column] ? [text, `${text}, detail`] : [text]));
+    return rows.map((row, place) => row.flatMap((texts, column) => (place ? (details[column] ? texts : [texts[0]]) : title[column]).map(field)).join(",")).join("\n");
   };
   document.querySelectorAll("table").forEach((table, place) => {
     const name = `${table.closest("section")?.id || "table"}-${place + 1}`;
