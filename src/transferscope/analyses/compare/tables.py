@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ from transferscope.study.metric import Metric
 from transferscope.wording import (
     candidate_words,
     capitalised,
+    counted,
     duration,
     precision_in_words,
     probability_words,
@@ -58,17 +59,18 @@ def _test_set(summary: Summary) -> Iterator[Statement]:
 def paper_table(summary: Summary) -> Table:
     """Means with their intervals, a row for each way to learn and a column for each number of labels.
 
-    The tone "best" marks the best mean of a column, and signs what is better or worse than the best without a source.
+    The tone "best" marks the best mean of a column, and signs what is better or worse than the best without a source,
+    and what was still improving when its training ended.
     """
     metric, sizes = summary.frames.metric, summary.frames.sizes
     found = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons}
     n = sorted({len(c.seeds) for c in summary.comparisons})
-    called = {c.facts.call for c in summary.comparisons}
+    signs = {sign for c in summary.comparisons for sign in _signs(c)}
     symmetric = all(_is_symmetric(c, metric) for c in summary.comparisons)  # one form for all cells
     rows = []
     for source, method in summary.arms:
         own = [found.get((source, method, size)) for size in sizes]
-        cells = [_paper_cell(c, summary, called, symmetric=symmetric) for c in own]
+        cells = [_paper_cell(c, summary, symmetric=symmetric) for c in own]
         rows.append((Cell(capitalised(summary.name_of(source, method))), *cells))
     caption = state(
         "paper table",
@@ -77,16 +79,20 @@ def paper_table(summary: Summary) -> Table:
         least=n[0],
         most=n[-1],
         over=sorted({c.interval_over for c in summary.comparisons if c.interval}),
-        signs=[(sign, call) for sign, call in _SIGNS if call in called],
+        signs=[(sign, meaning) for sign, meaning in _SIGNS.items() if sign in signs],
     )
     columns = (Column("Method", numeric=False), *(Column(sizes_in_words([size])) for size in sizes))
     return Table(columns, tuple(rows), words_of(metric).say(caption))
 
 
-_SIGNS = (("*", "better"), ("†", "worse"))
+_SIGNS = {"*": "better", "†": "worse", "‡": "unfinished"}
 
 
-def _paper_cell(comparison: Comparison | None, summary: Summary, called: Container[str], *, symmetric: bool) -> Cell:
+def _signs(c: Comparison) -> str:
+    return "".join(sign for sign, meaning in _SIGNS.items() if c.facts.call == meaning) + "‡" * c.facts.unfinished
+
+
+def _paper_cell(comparison: Comparison | None, summary: Summary, *, symmetric: bool) -> Cell:
     if comparison is None:
         return Cell("–")
     metric, value, interval = summary.frames.metric, comparison.score.value, comparison.interval
@@ -96,10 +102,9 @@ def _paper_cell(comparison: Comparison | None, summary: Summary, called: Contain
     elif interval is not None:
         low, high = (_paper_number(end, comparison, metric) for end in (interval.low, interval.high))
         text += f" [{low}, {high}]"
-    sign = next((sign for sign, call in _SIGNS if call == comparison.facts.call and call in called), "")
     others = [c.score.value for c in summary.comparisons if c.n_target == comparison.n_target]
     best = max(others) if metric.higher_is_better else min(others)
-    return Cell(f"{text}{sign}", tone="best" if value == best else "")
+    return Cell(f"{text}{_signs(comparison)}", tone="best" if value == best else "")
 
 
 def _paper_number(one: float, comparison: Comparison, metric: Metric) -> str:
@@ -146,8 +151,8 @@ def _columns(
     yield (
         Column(
             f"Over the best without ({metric.gain_unit})",
-            "Gain over the best arm without a source; its interval holds for all arms and any number of seeds: clear of "
-            "0 it is called better or worse. Not called: too few seeds, unstable, or a rival could still rise",
+            "Gain over the best arm without a source; its interval holds for all arms and any number of seeds: clear "
+            "of 0 it is called better or worse. Not called: too few seeds, unstable, or a rival could still rise",
         ),
         lambda c: _gain(c, metric),
     )
@@ -256,18 +261,19 @@ def _missing(missing: pd.DataFrame) -> list[Block]:
 def _failures(failed: pd.DataFrame) -> list[Block]:
     if failed.empty:
         return []
-    blocks: list[Block] = []
-    for _, row in failed.head(_MOST_ROWS).iterrows():
-        blocks.extend(_failure(row))
-    if len(failed) > _MOST_ROWS:
-        blocks.append(Text(f"The other {len(failed) - _MOST_ROWS:,} failures are in the file failures.csv."))
+    groups = [rows for _, rows in failed.groupby("failure_message", sort=False)]
+    blocks = [block for rows in groups[:_MOST_ROWS] for block in _failure(rows.iloc[0], others=len(rows) - 1)]
+    if len(groups) > _MOST_ROWS:
+        blocks.append(Text("The other failures are in the file failures.csv."))
     return blocks
 
 
-def _failure(row: pd.Series) -> list[Block]:
+def _failure(row: pd.Series, *, others: int) -> list[Block]:
+    """One message, with the first cell that failed by it."""
     where = f"{row['n_target']:,} labels, seed {row['seed']}" if row["n_target"] else f"seed {row['seed']}"
     kind = str(row["failure_kind"]).replace("_", " ")
-    said = Text(f"{_what(row)}, {where} ({kind}): {row['failure_message']}", "warning")
+    more = f", and {counted(others, 'other')}" if others else ""
+    said = Text(f"{_what(row)}, {where}{more} ({kind}): {row['failure_message']}", "warning")
     details = str(row["failure_details"])
     return [said, Folded("Details", (Listing(details),))] if details else [said]
 
