@@ -75,7 +75,7 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
         for section in (gaps_section(summary), data_section(summary.frames, data), origins_section(summary))
         if section
     )
-    return [_answer(summary, answers), *questions, Section("The study", "study", (), sections=about)]
+    return [answer_section(summary, answers, *next_step(summary)), *questions, Section("The study", "study", (), sections=about)]
 
 
 SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}
@@ -83,9 +83,9 @@ SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how m
 TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "positive", "no": "negative"}
 
 
-def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
+def answer_section(summary: Summary, answers: Sequence[Answer], step: str, command: str) -> Section:
+    """The first screen: the answer in a sentence and a picture, the answers to the questions, what to do next."""
     outcomes = {decision.outcome for decision in summary.decided.values()}
-    step, command = next_step(summary)
     overview = Overview(
         outcome=outcomes_in_words(summary.decided),
         tone=TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
@@ -95,10 +95,10 @@ def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
         next_step=step,
         command=command,
     )
-    missing = words_of(summary.frames.metric).all_of(completeness(summary.frames))
-    blocks: list[Block] = [Text(sentence, "warning") for sentence in missing]
+    words = words_of(summary.frames.metric)
+    blocks: list[Block] = [Text(sentence, "warning") for sentence in words.all_of(completeness(summary.frames))]
     if summary.cautions:
-        blocks.append(Points(words_of(summary.frames.metric).all_of(summary.cautions)))
+        blocks.append(Points(words.all_of(summary.cautions)))
     return Section("In short", "verdict", (overview, *blocks))
 
 

@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.result import ComparisonResult
-from transferscope.analyses.compare.statements import completeness, outcomes_in_words, settling
+from transferscope.analyses.compare.statements import settling
 from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.results.runs import Runs
-from transferscope.analyses.study_page import SHORT, TONES
+from transferscope.analyses.study_page import SHORT, answer_section
 from transferscope.decision import Question, next_runs
-from transferscope.report.blocks import Answer, Block, Cell, Column, Overview, Points, Section, Table, Text
+from transferscope.report.blocks import Answer, Cell, Column, Points, Section, Table
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
 from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, margin_of, scores_of
 from transferscope.wording import ALL_LABELS, capitalised
@@ -98,18 +97,9 @@ class ResultsComparison(ComparisonResult):
         ]
         answers = [Answer(SHORT[part.question], part.sentence, part.question.replace(" ", "-")) for part in parts]
         steps = words.all_of(settling(summary.frames, summary.decided))
-        outcomes = set(summary.verdict.outcomes.values())
-        overview = Overview(
-            outcome=outcomes_in_words(summary.decided),
-            tone=TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
-            headline=summary.verdict.headline,
-            picture=draw_arms(summary),
-            answers=tuple(answers),
-            next_step=f"{steps[0]} The runs to make:" if steps else "",
-            command=f"transferscope compare {self.store} --next 4" if steps else "",
-        )
-        missing: list[Block] = [Text(said, "warning") for said in words.all_of(completeness(summary.frames))]
-        return [Section("In short", "verdict", (overview, *missing)), *shown, self._read()]
+        step = f"{steps[0]} The runs to make:" if steps else ""
+        command = f"transferscope compare {self.store} --next 4" if steps else ""
+        return [answer_section(summary, answers, step, command), *shown, self._read()]
 
     def _read(self) -> Section:
         rows, measure = self.runs.rows, self.runs.measure

@@ -204,6 +204,6 @@ def draw_surface(surface: Surface, *, name: str, law: str = "", measure: Measure
         canvas=canvas,
         narrow=narrow,
         data=frame,
-        caption=f"{measure.title} over both sizes. Dots: measured. Lines: the law {chosen}, {fit.law.formula}. "
-        "Violet to ochre: small to large.",
+        caption=f"{capitalised(measure.title)} over both sizes. Dots: measured. Lines: the law {chosen}, "
+        f"{fit.law.formula}. Violet to ochre: small to large.",
     )
