@@ -75,7 +75,8 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
         for section in (gaps_section(summary), data_section(summary.frames, data), origins_section(summary))
         if section
     )
-    return [answer_section(summary, answers, *next_step(summary)), *questions, Section("The study", "study", (), sections=about)]
+    first = answer_section(summary, answers, *next_step(summary))
+    return [first, *questions, Section("The study", "study", (), sections=about)]
 
 
 SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}

@@ -89,7 +89,7 @@ def draw_arms(summary: Summary) -> Figure | None:
             "Line: the best without a source, with its score above. Star: the arm to use. Blue: with a source; an "
             "interval clear of the line (filled mark) is called better or worse, and all hold at once. Grey: without. "
             f"On the right: score{', and time of a run with its pre-training' if timed else ''}.{left_out}"
-            f"{shown_of('numbers of labels', sizes, list(decided))}"
+            f"{shown_of('numbers of labels', [f'{n:,}' for n in sizes], list(decided))}"
         ),
     )
 
@@ -291,8 +291,8 @@ def _cost_panel(axes: Axes, summary: Summary, size: int, named: Sequence[Compari
         tip(drawn, f"{c.facts.name}: {metric.level(score)}, {duration(c.cost.total)}")
         if recommended or c is named[0]:
             name = beside_axis(summary.name_of(c.source or "", c.method), width=22)
-            place = {"ha": "right", "va": "bottom", "fontsize": 8, "textcoords": "offset points"}
-            axes.annotate(name, (c.cost.total, score), (-6, 3), **place)
+            at = (c.cost.total, score)
+            axes.annotate(name, at, (-6, 3), textcoords="offset points", ha="right", va="bottom", fontsize=8)
     seconds, scores = [c.cost.total for c in front], [c.facts.mean or 0.0 for c in front]
     axes.step(seconds, scores, where="post", color=QUIET, linewidth=0.9, zorder=0.5)
     axes.set_xscale("log")

@@ -149,16 +149,18 @@ _COVERS = {
 
 
 def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """What is called better at each number of labels, or that nothing is at any."""
-    helped = {n: decision for n, decision in decided.items() if decision.helping}
-    return tuple(
-        state(
-            "helping",
-            sizes=[n] if len(decided) > 1 else [],
-            arms=_Named(frames, n, decision).pairs(decision.helping),
-        )
-        for n, decision in helped.items()
-    ) or (state("none called"),)
+    """What is called better at each number of labels, those with the same together; or that nothing is at any."""
+    shared: dict[tuple[str, ...], list[int]] = {}
+    for n, decision in decided.items():
+        if decision.helping:
+            shared.setdefault(decision.helping, []).append(n)
+    if not shared:
+        return (state("none called"),)
+    better = [
+        (sizes if len(decided) > 1 else [], _Named(frames, sizes[0], decided[sizes[0]]).pairs(arms))
+        for arms, sizes in shared.items()
+    ]
+    return (state("helping", better=better),)
 
 
 def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:

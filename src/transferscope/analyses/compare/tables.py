@@ -170,6 +170,8 @@ def _columns(
             Column("Source kept", f"{metric.name} on the source test set after transfer, and its change by it"),
             lambda c: _kept(c, metric),
         )
+    if all(math.isnan(c.cost.total) for c in group):
+        return
     yield (
         Column("Time", "Mean of a run with its search for settings and the pre-training that it shares with others"),
         _time,

@@ -1,7 +1,7 @@
 """What a comparison of somebody else's runs returns."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +91,12 @@ class ResultsComparison(ComparisonResult):
         summary, words = self.summary, words_of(self.summary.frames.metric)
         parts = study_parts(summary)
         shown = [
-            Section(QUESTIONS[part.question], part.question.replace(" ", "-"), (), sections=part.sections)
+            Section(
+                QUESTIONS[part.question],
+                part.question.replace(" ", "-"),
+                (),
+                sections=tuple(replace(section, folded=True) for section in part.sections),
+            )
             for part in parts
             if part.sections
         ]
