@@ -265,8 +265,8 @@ def _failures(failed: pd.DataFrame) -> list[Block]:
         return []
     groups = [rows for _, rows in failed.groupby("failure_message", sort=False)]
     blocks = [block for rows in groups[:_MOST_ROWS] for block in _failure(rows.iloc[0], others=len(rows) - 1)]
-    if len(groups) > _MOST_ROWS:
-        blocks.append(Text("The other failures are in the file failures.csv."))
+    if others := sum(map(len, groups[_MOST_ROWS:])):
+        blocks.append(Text(f"The other {counted(others, 'failure')} are in the file failures.csv."))
     return blocks
 
 
