@@ -115,7 +115,7 @@ def summary(store: "Store") -> "Summary":
 def report(store: "Store", tmp_path_factory: pytest.TempPathFactory) -> "ReportFiles":
     from transferscope.analyses.study_page import build_report
 
-    return build_report(store, "usps", tmp_path_factory.mktemp("report") / "report.html", pdf=True)
+    return build_report(store, "usps", tmp_path_factory.mktemp("report") / "report.html", width="column")
 
 
 @pytest.fixture(scope="session")

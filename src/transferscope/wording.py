@@ -118,9 +118,14 @@ ALL_LABELS = 0
 
 
 def sizes_in_words(sizes: Sequence[int]) -> str:
-    """Numbers of labels: "1 label", "20 and 1,000 labels", "all labels" where runs take all that there are."""
+    """Numbers of labels: "1 label", "20 and 1,000 labels", "all labels" where runs take all that there are.
+
+    Of more than five the ends and how many: "200 to 12,800 labels (7 numbers)".
+    """
     if list(sizes) == [ALL_LABELS]:
         return "all labels"
+    if len(sizes) > 5:
+        return f"{sizes[0]:,} to {sizes[-1]:,} labels ({len(sizes)} numbers)"
     return f"{listed([f'{n:,}' for n in sizes])} {'label' if list(sizes) == [1] else 'labels'}"
 
 
@@ -135,8 +140,8 @@ def number_words(value: float, *, share: bool = False) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """A number with its sign and a real minus."""
-    return f"{value:+.{digits}f}".replace("-", "−")
+    """A number with its sign and a real minus; what is rounded to 0 has a plus."""
+    return f"{value:+z.{digits}f}".replace("-", "−")
 
 
 def probability_words(p: float) -> str:

@@ -1,8 +1,15 @@
 """The page in a real browser."""
 
+import base64
+import csv
+import io
 import re
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
+from PIL import Image
 
 from browser import Opened, chromium
 from fabricate import HOSTILE
@@ -48,3 +55,34 @@ def test_in_the_dark_nothing_but_text_is_as_bright_as_paper(opened: Opened) -> N
     white = [sum(n for n, colour in (p.getcolors(2**24) or []) if colour == (255, 255, 255)) for p in (light, dark)]
     assert white[0] > 1_000_000
     assert white[1] < 100
+
+
+def test_figures_and_tables_are_saved_from_the_page_alone(page: str, tmp_path: Path) -> None:
+    """Every button is clicked, and the addresses that links are given are kept."""
+    catch = """<script>
+      HTMLAnchorElement.prototype.click = function () {
+        const held = document.createElement("i");
+        held.title = this.download;
+        held.textContent = this.href;
+        document.body.append(held);
+      };
+      document.querySelectorAll(".files button").forEach((button) => button.click());
+    </script></body>"""
+    policy = re.search(r"<meta http-equiv=.Content-Security-Policy[^>]*>", page)
+    assert policy is not None
+    (tmp_path / "page.html").write_text(page.replace(policy[0], "").replace("</body>", catch), encoding="utf-8")
+    dom = Opened(chromium(), (tmp_path / "page.html").as_uri(), tmp_path).dom()
+    saved = dict(re.findall(r'<i title="([^"]*)">([^<]*)</i>', dom))
+    names = re.findall(r'<figure id="figure-([^"]*)"', page)
+    assert {f"{name}.{ending}" for name in names for ending in ("svg", "png")} <= set(saved)
+    assert sum(name.endswith(".csv") for name in saved) == page.count("<table")
+    drawn = ElementTree.fromstring(unquote(saved["arms.svg"].partition(",")[2]))
+    assert drawn.tag.endswith("svg")
+    assert "var(" not in ElementTree.tostring(drawn, encoding="unicode")
+    with Image.open(io.BytesIO(base64.b64decode(saved["arms.png"].partition(",")[2]))) as image:
+        assert image.width > 1500
+        assert len(image.convert("RGB").getcolors(2**24) or []) > 20
+    table = list(csv.reader(unquote(saved["methods-1.csv"].partition(",")[2]).splitlines()))
+    assert table[0][:2] == ["Method", "Method, detail"]
+    assert len({len(row) for row in table}) == 1
+    assert table[1][0] in page

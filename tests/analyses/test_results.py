@@ -159,27 +159,18 @@ class _Tags(HTMLParser):
         self.text += data
 
 
-def test_a_notebook_shows_verdict_and_table_and_escapes_names(result: AnalysisResult) -> None:
-    seen = _Tags(result._repr_html_())
-    assert set(seen.opened) <= {
-        "div",
-        "p",
-        "table",
-        "caption",
-        "span",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "small",
-        "code",
-    }
-    assert sorted(seen.opened) == sorted(seen.closed)
-    assert "table" in seen.opened
-    assert result.verdict.headline.replace("`", "").replace(" ", "")[:40] in seen.text.replace("\u00a0", "").replace(
-        " ", ""
-    )
+def test_a_notebook_shows_the_first_screen_and_tables_in_a_style_of_its_own(result: AnalysisResult) -> None:
+    html = result._repr_html_()
+    seen = _Tags(html)
+    assert sorted(set(seen.opened) - set(seen.closed) - {"img"}) == []
+    assert {"table", "style"} <= set(seen.opened)
+    assert not {"script", "a", "section"} & set(seen.opened)  # nothing to run, and nowhere to go
+    assert ("svg" in seen.opened) == any(section.figures for section in result.page())
+    rules = html[html.index("<style>") : html.index("</style>")]
+    for theme in ('[data-jp-theme-light="false"]', ".vscode-dark", "prefers-color-scheme: dark"):
+        assert theme in rules
+    shown = seen.text.replace("\u00a0", "").replace(" ", "")
+    assert result.verdict.headline.replace("`", "").replace(" ", "")[:40] in shown
     assert HOSTILE in seen.text
 
 

@@ -1,5 +1,6 @@
 import base64
 import hashlib
+import io
 import itertools
 import re
 from dataclasses import replace
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
+from pages import held_tables
 from transferscope.analyses.compare.statements import which
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.study_page import build_report
@@ -33,8 +35,7 @@ def test_the_page_is_light_and_stands_alone(report: ReportFiles, page: str) -> N
     assert report.html.stat().st_size < 2_000_000
     loaded = re.findall(r'(?:src|href)="([^"]*)"|url\(([^)]*)\)', page)
     addresses = {one or other for one, other in loaded}
-    files = {address for address in addresses if address.startswith("report.files/")}
-    assert all(address.startswith(("#", "data:")) for address in addresses - files)
+    assert all(address.startswith(("#", "data:")) for address in addresses)
 
 
 @pytest.mark.long
@@ -76,7 +77,8 @@ def test_headings_go_down_one_level_at_a_time_and_everything_below_the_first_scr
 def test_no_sentence_is_said_twice(page: str) -> None:
     told = page[: page.index('<section id="data">')]  # sources may be alike
     said = re.findall(r"<(p|li|figcaption)\b[^>]*>(.*?)</\1>", told, re.DOTALL)
-    sentences = [one for _, text in said for one in re.sub(r"<[^>]+>|SVG · PDF · CSV", "", text).strip().split(". ")]
+    plain = [re.sub(r"<span class=.files.*?</span>|<[^>]+>", "", text, flags=re.DOTALL).strip() for _, text in said]
+    sentences = [one for text in plain for one in text.split(". ")]
     assert len(sentences) > 20
     assert [one for one in sentences if sentences.count(one) > 1] == []
 
@@ -91,15 +93,16 @@ def test_the_one_script_is_ours_and_the_policy_names_its_hash(page: str) -> None
 
 
 @pytest.mark.long
-def test_arms_have_one_order_in_tables_and_figures(page: str, summary: Summary) -> None:
-    """The best over all numbers of labels first, by hand from the table of scores."""
+def test_tables_are_sorted_by_their_scores_and_figures_of_all_sizes_by_the_mean(page: str, summary: Summary) -> None:
+    """By hand from the table of scores."""
     scores = summary.table.pivot(index=["source", "method"], columns="n_target", values="mean")
     by_hand = list((scores - scores.mean()).mean(axis=1).sort_values(ascending=False).index)
     assert list(summary.arms) == by_hand
     for size in summary.frames.sizes:
         table = page[page.index(f"{size:,}\u00a0labels, best first") :]
         rows = re.findall(r'<th scope="row" class="">(.*?)<small>', table[: table.index("</table>")])
-        assert rows == [tick_name(method) for source, method in by_hand if source]
+        ordered = scores[size].sort_values(ascending=False, kind="stable").index
+        assert rows == [tick_name(method) for source, method in ordered if source]
     figure = page[page.index('id="figure-arms"') :]
     drawn = re.findall(r"<text[^>]*>([^<]*)</text>", figure[: figure.index("</svg>")])
     for source in summary.frames.sources:
@@ -142,18 +145,24 @@ def test_what_a_race_left_out_is_named_beside_the_choice(tmp_path: Path, small: 
 
 
 @pytest.mark.long
-def test_every_figure_has_svg_pdf_and_numbers(report: ReportFiles) -> None:
-    folder = report.html.with_suffix(".files")
+def test_the_page_holds_the_numbers_of_every_figure_and_table(page: str) -> None:
+    held = held_tables(page)
+    assert set(held) == {*FIGURES, "methods-table", "runs", "study", "failures"}
+    assert len(pd.read_csv(io.StringIO(held["arms"]))) == 3 * 9
+
+
+@pytest.mark.long
+def test_figures_of_a_paper_have_its_width_and_type(report: ReportFiles) -> None:
+    """A column of 3.25 inches is 234 points."""
+    folder = report.html.with_name("report-figures")
     expected = {f"{name}.{ending}" for name in FIGURES for ending in ("svg", "pdf", "csv")}
-    assert {path.name for path in report.files} == expected | {
-        "methods-table.csv",
-        "runs.csv",
-        "study.csv",
-        "failures.csv",
-    }
+    assert {path.name for path in report.files} == expected
     assert all(path.parent == folder and path.stat().st_size > 100 for path in report.files)
     assert (folder / "labels.pdf").read_bytes().startswith(b"%PDF")
-    assert len(pd.read_csv(folder / "arms.csv")) == 3 * 9
+    for name in FIGURES:
+        drawn = (folder / f"{name}.svg").read_text(encoding="utf-8")
+        assert float(re.findall(r'<svg[^>]* width="([\d.]+)pt"', drawn)[0]) == pytest.approx(234)
+        assert set(re.findall(r"font-size: ([\d.]+)px", drawn)) == {"8"}
 
 
 @pytest.mark.long

@@ -119,13 +119,13 @@ def test_the_page_says_what_it_said(named: tuple[str, AnalysisResult], folder: P
 
 
 class _Words(HTMLParser):
-    """The words of a page, without figures, styles and what every machine says differently."""
+    """The words of a page, without figures, styles, files to save and what every machine says differently."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
         self.text = ""
         self._silent = 0
-        self.feed(html)
+        self.feed(re.sub(r"<(p|span) class=\"files\".*?</\1>", "", html, flags=re.DOTALL))
         self.text = re.sub(r"[ \t]+", " ", self.text)
         self.text = re.sub(r"\s*\n\s*", "\n", self.text).strip() + "\n"
 

@@ -58,14 +58,17 @@ class AnalysisResult(ABC):
         Raises:
             StoreError: The file cannot be written.
         """
+        return write_page(self.page(), Path(path), kicker=self.kind, title=self.title, verdict=self.verdict)
+
+    def page(self) -> list[Section]:
+        """The sections of the page, the answer with the first figure before those of `sections`."""
         verdict, sections = self.verdict, self.sections()
         picture = next((figure for section in sections for figure in section.figures), None)
         sections = [replace(one, blocks=tuple(b for b in one.blocks if b is not picture)) for one in sections]
         answer: list[Block] = [Text(verdict.headline, "lead"), *([picture] if picture else [])]
         answer += [Points(verdict.sentences)] if verdict.sentences else []
-        in_short = Section("In short", "verdict", tuple(answer))
         kept = [section for section in sections if section.blocks or section.sections]
-        return write_page([in_short, *kept], Path(path), kicker=self.kind, title=self.title, verdict=verdict)
+        return [Section("In short", "verdict", tuple(answer)), *kept]
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON values: the `result` of the document that the command prints with `--json`.
@@ -94,11 +97,8 @@ class AnalysisResult(ABC):
         return markdown_table(self.paper_table())
 
     def _repr_html_(self) -> str:
-        """Verdict and tables, for a notebook; all text is escaped."""
-        verdict = self.verdict
-        sentences = [Text(sentence) for sentence in verdict.sentences]
-        blocks: list[Block] = [Text(verdict.headline, "lead"), *sentences, *self.shown_tables()]
-        return render_blocks(blocks)
+        """The first section of the page and the tables in a style of their own, for a notebook; all text is escaped."""
+        return render_blocks([*self.page()[0].blocks, *self.shown_tables()])
 
 
 def json_rows(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -19,18 +19,19 @@ from transferscope.analyses.scaling.study import DOCUMENT as SCALING
 from transferscope.analyses.scaling.study import study_part as scaling_part
 from transferscope.report.blocks import Answer, Block, Overview, Points, Section, Text, Tone
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
+from transferscope.report.save import PaperWidth
 from transferscope.statements import Statement, state
 from transferscope.store import Store
 
 
 def build_report(
-    store: Store, study: str, out: Path, *, pdf: bool = False, refreshed_every: int | None = None
+    store: Store, study: str, out: Path, *, width: PaperWidth | None = None, refreshed_every: int | None = None
 ) -> ReportFiles:
-    """Write the report on a study, complete or not, with figures and tables in a folder beside the page.
+    """Write the report on a study, complete or not: one page that holds its figures and tables.
 
     Args:
         out: The HTML file to write; one that exists is replaced.
-        pdf: Whether figures are written as PDF, too, and not as SVG alone.
+        width: Writes the figures for a paper, too; see `report.page.write_page`.
         refreshed_every: Seconds after which a browser reads the page again, while the study runs; None for never.
 
     Raises:
@@ -45,7 +46,8 @@ def build_report(
         title=summary.frames.study.name,
         verdict=summary.verdict,
         facts=summary.in_short,
-        files=("svg", "pdf") if pdf else ("svg",),
+        command=f"transferscope report {study}.toml",
+        width=width,
         refreshed_every=refreshed_every,
     )
 
@@ -73,7 +75,8 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
         for section in (gaps_section(summary), data_section(summary.frames, data), origins_section(summary))
         if section
     )
-    return [_answer(summary, answers), *questions, Section("The study", "study", (), sections=about)]
+    first = answer_section(summary, answers, *next_step(summary))
+    return [first, *questions, Section("The study", "study", (), sections=about)]
 
 
 SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}
@@ -81,9 +84,9 @@ SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how m
 TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "positive", "no": "negative"}
 
 
-def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
+def answer_section(summary: Summary, answers: Sequence[Answer], step: str, command: str) -> Section:
+    """The first screen: the answer in a sentence and a picture, the answers to the questions, what to do next."""
     outcomes = {decision.outcome for decision in summary.decided.values()}
-    step, command = next_step(summary)
     overview = Overview(
         outcome=outcomes_in_words(summary.decided),
         tone=TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
@@ -93,12 +96,10 @@ def _answer(summary: Summary, answers: Sequence[Answer]) -> Section:
         next_step=step,
         command=command,
     )
-    missing = words_of(summary.frames.metric, summary.frames.methods_of_others).all_of(completeness(summary.frames))
-    blocks: list[Block] = [Text(sentence, "warning") for sentence in missing]
+    words = words_of(summary.frames.metric, summary.frames.methods_of_others)
+    blocks: list[Block] = [Text(sentence, "warning") for sentence in words.all_of(completeness(summary.frames))]
     if summary.cautions:
-        blocks.append(
-            Points(words_of(summary.frames.metric, summary.frames.methods_of_others).all_of(summary.cautions))
-        )
+        blocks.append(Points(words.all_of(summary.cautions)))
     return Section("In short", "verdict", (overview, *blocks))
 
 

@@ -1,7 +1,9 @@
 """`transferscope report`: from a study to a page, or to the table of a paper, a spreadsheet or another program."""
 
 import time
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +33,13 @@ class Format(StrEnum):
 _ENDINGS = {Format.LATEX: "tex", Format.MARKDOWN: "md"}
 
 
+class Width(StrEnum):
+    """What the figures of a paper are as wide as."""
+
+    COLUMN = "column"
+    TEXT = "text"
+
+
 def report(
     place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file, or a store: a path or URL.")],
     table: Annotated[
@@ -40,18 +49,20 @@ def report(
     watch: Annotated[
         bool, typer.Option("--watch", help="Write the page anew as runs end, until the study is complete.")
     ] = False,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Write figures as PDF, too, and not as SVG alone.")] = False,
+    width: Annotated[
+        Width | None, typer.Option(help="Write its figures for a paper, too: SVG, PDF, CSV; 3.25 or 5.5 inches wide.")
+    ] = None,
     study: StudyName = None,
     out: OutOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the page of a study, with figures and tables in a folder beside it; or print its table.
+    """Write the page of a study, one HTML file that holds its figures and tables; or print its table.
 
     The table has a row for each arm and number of labels, with intervals, p-values and costs. In Python:
     `transferscope.open_result(STUDY).table()`.
     """
     if table is not None:
-        refuse_unused({"--watch": watch, "--pdf": pdf, "--json": as_json}, "--table asks for the table alone")
+        refuse_unused({"--watch": watch, "--width": width, "--json": as_json}, "--table asks for the table alone")
         _table(place, table, study, out)
         return
     refuse_unused({"--watch": watch and as_json}, "--json answers once")
@@ -68,13 +79,16 @@ def report(
             print_analysis("report", open_result(place, study=chosen), study=chosen)
             return
         page = file_in(out, f"{file_name(chosen)}.html")
-        written = _watched(store, chosen, page, pdf=pdf) if watch else build_report(store, chosen, page, pdf=pdf)
+        made = partial(build_report, store, chosen, page, width=width.value if width else None)
+        written = _watched(store, chosen, page, made) if watch else made()
     if as_json:
         files = [written.html, *written.files]
         print_analysis("report", open_result(place, study=chosen), files, study=chosen)
         return
     typer.echo(written.verdict.shown)
-    typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
+    typer.echo(f"\nReport: {written.html}")
+    if written.files:
+        typer.echo(f"Figures: {written.files[0].parent}")
 
 
 def _table(place: str, form: Format, study: str | None, out: Path | None) -> None:
@@ -98,9 +112,8 @@ def _table(place: str, form: Format, study: str | None, out: Path | None) -> Non
         typer.echo(f"written: {file}")
 
 
-def _watched(store: "Store", study: str, out: Path, *, pdf: bool) -> "ReportFiles":
+def _watched(store: "Store", study: str, out: Path, made: Callable[..., "ReportFiles"]) -> "ReportFiles":
     """Write the page whenever the store has changed, and once more for good when the study is complete or at Ctrl-C."""
-    from transferscope.analyses.study_page import build_report
     from transferscope.study.race_state import race_state
 
     seen: object = None
@@ -116,11 +129,11 @@ def _watched(store: "Store", study: str, out: Path, *, pdf: bool) -> "ReportFile
                 seen = now
                 said = f"{counts.done} of {counts.total} cells done"
                 try:
-                    build_report(store, study, out, refreshed_every=WATCH_SECONDS)
+                    made(width=None, refreshed_every=WATCH_SECONDS)
                     typer.echo(f"{said}: wrote {out}", err=True)
                 except StoreError as error:  # nothing to show yet, or the file cannot be written
                     typer.echo(f"{said}: no page yet, because {error}", err=True)
             time.sleep(WATCH_SECONDS)
     except KeyboardInterrupt:
         typer.echo("stopped watching", err=True)
-    return build_report(store, study, out, pdf=pdf)
+    return made()

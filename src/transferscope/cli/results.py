@@ -75,4 +75,4 @@ def show_results(
     typer.echo(result.verdict.shown)
     for note in result.runs.notes:
         typer.echo(f"note: {note}", err=True)
-    typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
+    typer.echo(f"\nReport: {written.html}")

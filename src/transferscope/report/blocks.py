@@ -21,6 +21,9 @@ class Text:
     kind: Literal["text"] = "text"
 
 
+_BESIDE = 8.0
+"""The widest picture, in inches, that has room for the answers beside it."""
+
 Tone = Literal["", "positive", "negative", "undecided", "best", "baseline"]
 
 
@@ -197,6 +200,11 @@ class Overview:
     command: str = ""
     kind: Literal["overview"] = "overview"
 
+    @property
+    def is_broad(self) -> bool:
+        """Whether the picture takes the width of the page, with the answers below it."""
+        return self.picture is not None and self.picture.canvas.get_figwidth() > _BESIDE
+
 
 Block = Text | Table | Figure | Listing | Folded | Points | Picture | Gallery | Cards | Overview
 
@@ -207,7 +215,7 @@ class Section:
 
     Attributes:
         slug: Its address within the page, such as "methods".
-        files: Tables to keep beside the page, by name.
+        files: Tables that the page holds as CSV, by name.
         folded: Whether it opens on a click.
     """
 

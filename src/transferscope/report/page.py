@@ -13,13 +13,14 @@ from importlib.resources import files as package_files
 from pathlib import Path
 from typing import Literal
 
+import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from transferscope.errors import StoreError
 from transferscope.report.blocks import Block, Figure, Section, Text
 from transferscope.report.figures.style import inline_svg
-from transferscope.report.save import save_sections, write_text
+from transferscope.report.save import PaperWidth, csv_text, save_for_paper, write_text
 from transferscope.wording import capitalised, unit_kept
 
 Question = Literal["whether", "which", "how much", "why"]
@@ -83,8 +84,8 @@ class ReportFiles:
 
     Attributes:
         html: The page; it needs nothing beside it.
-        files: Figures (SVG, and PDF where asked for) and tables (CSV), in the folder `NAME.files` beside the page;
-            empty where none were asked for.
+        files: Figures for a paper (SVG and PDF) with their numbers (CSV), in the folder `NAME-figures` beside the
+            page; empty where none were asked for.
     """
 
     html: Path
@@ -100,13 +101,14 @@ def write_page(
     title: str,
     verdict: Verdict,
     facts: str = "",
-    files: tuple[Literal["svg", "pdf"], ...] = (),
+    command: str = "",
+    width: PaperWidth | None = None,
     refreshed_every: int | None = None,
 ) -> ReportFiles:
     """Write sections as one self-contained HTML page.
 
-    Its only script sorts and filters tables and opens what is folded for print; the page allows this script alone, by
-    its checksum, and holds everything without it.
+    Its only script sorts and filters tables and saves figures and tables; the page allows this script alone, by its
+    checksum, and shows everything without it.
 
     Args:
         sections: The page in the order of reading, the answer first; those within a section get smaller headings.
@@ -114,7 +116,9 @@ def write_page(
         kicker: What kind of page it is, in a word or two above the title.
         verdict: The answer; its headline goes into the title of the window.
         facts: What was studied, in one line below the title; may be empty.
-        files: As what figures are written into `NAME.files` beside the page, which then holds all tables as CSV, too.
+        command: What writes the page again; may be empty.
+        width: Writes the figures for a paper, too, into the folder `NAME-figures` beside the page: as wide as a
+            "column" (3.25 inches) or the "text" (5.5) in type of 8 points, as SVG, PDF, and the numbers as CSV.
         refreshed_every: Seconds after which a browser reads the page again; None for a page that stays as it is.
 
     Returns:
@@ -125,8 +129,6 @@ def write_page(
     """
     if not out.name:
         raise StoreError(f"{str(out)!r} is a folder and no file to write the report to; give one, as in report.html")
-    folder = out.with_suffix(".files")
-    settings = {"files_folder": folder.name, "endings": [*files, "csv"]} if files else {}
     script = (package_files("transferscope.report") / "templates" / "report.js").read_text(encoding="utf-8")
     page = (
         _environment()
@@ -141,11 +143,11 @@ def write_page(
             script=Markup(script),
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
             refreshed_every=refreshed_every,
-            **settings,
+            command=command,
         )
     )
     try:
-        written = save_sections(sections, folder, pdf="pdf" in files) if files else []
+        written = [] if width is None else save_for_paper(sections, out.with_name(f"{out.stem}-figures"), width)
         write_text(out, page)
     except OSError as error:
         raise StoreError(
@@ -174,12 +176,17 @@ def _environment() -> Environment:
     )
     made.filters["typeset"] = typeset
     made.globals["svg"] = _svg
+    made.globals["csv_address"] = _csv_address
     return made
 
 
 def _svg(figure: Figure, *, narrow: bool = False) -> Markup:
-    if narrow:
-        assert figure.narrow_canvas is not None
-        width = figure.narrow_canvas.get_figwidth()
-        return Markup(inline_svg(figure.narrow_svg, f"{figure.name}-narrow", width=width))
-    return Markup(inline_svg(figure.svg, figure.name, width=figure.canvas.get_figwidth()))
+    canvas, svg = (figure.narrow_canvas, figure.narrow_svg) if narrow else (figure.canvas, figure.svg)
+    assert canvas is not None
+    own = hashlib.sha256(svg.encode()).hexdigest()[:8]  # a notebook shows several figures of one name
+    return Markup(inline_svg(svg, f"{figure.name}-{own}", width=canvas.get_figwidth()))
+
+
+def _csv_address(table: pd.DataFrame) -> str:
+    held = csv_text(table).encode("utf-8", "backslashreplace")
+    return f"data:text/csv;charset=utf-8;base64,{base64.b64encode(held).decode('ascii')}"

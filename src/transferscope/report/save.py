@@ -5,14 +5,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
+from matplotlib.text import Text
 
 from transferscope.errors import missing_extra
 from transferscope.files import written_whole
-from transferscope.report.blocks import Section
-from transferscope.report.figures.style import drawing
+from transferscope.report.blocks import Figure, Section
+from transferscope.report.figures.style import drawing, to_svg
 
 _LONGEST_NAME = 100
 _FORMULA = re.compile(r"[=+\-@\t\r\n]")
@@ -70,12 +72,10 @@ def write_parquet(table: pd.DataFrame, path: Path) -> None:
             raise missing_extra("pyarrow", "parquet", "writing a table as Parquet") from error
 
 
-def save_figure(figure: Canvas, svg: str, folder: Path, name: str, *, pdf: bool = True) -> list[Path]:
-    """Write the figure as SVG, the same from `to_svg`, and as PDF unless told otherwise: in ten times the time."""
-    paths = [folder / f"{name}.{ending}" for ending in ("svg", *(["pdf"] if pdf else []))]
+def save_figure(figure: Canvas, svg: str, folder: Path, name: str) -> list[Path]:
+    """Write the figure as SVG, the same from `to_svg`, and as PDF."""
+    paths = [folder / f"{name}.{ending}" for ending in ("svg", "pdf")]
     write_text(paths[0], svg)
-    if not pdf:
-        return paths
     with drawing(), _fonts_without_layout_tables(), written_whole(paths[1]) as unfinished:
         figure.savefig(unfinished, metadata={"CreationDate": None})
     return paths
@@ -98,8 +98,16 @@ def _fonts_without_layout_tables() -> Iterator[None]:
         dropped[:] = before
 
 
-def save_sections(sections: Sequence[Section], folder: Path, *, pdf: bool) -> list[Path]:
-    """Write every figure of a page with the numbers behind it as CSV, and the tables that go with it.
+PaperWidth = Literal["column", "text"]
+
+_INCHES: dict[PaperWidth, float] = {"column": 3.25, "text": 5.5}
+_TYPE = 8  # points
+_MOST_SHRUNK = 1.45
+"""How many times as wide as the page a drawing may be to keep its layout; another takes that of a telephone."""
+
+
+def save_for_paper(sections: Sequence[Section], folder: Path, width: PaperWidth) -> list[Path]:
+    """Write every figure of a page as SVG and PDF as wide as a paper has room for, and its numbers as CSV.
 
     Args:
         folder: Where to; made if absent.
@@ -107,15 +115,27 @@ def save_sections(sections: Sequence[Section], folder: Path, *, pdf: bool) -> li
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for section in sections:
-        tables = dict(section.files)
         for figure in section.figures:
-            written += save_figure(figure.canvas, figure.svg, folder, figure.name, pdf=pdf)
-            tables[figure.name] = figure.data
-        for name, table in tables.items():
-            write_table(table, folder / f"{name}.csv")
-            written.append(folder / f"{name}.csv")
-        written += save_sections(section.sections, folder, pdf=pdf)
+            canvas = _for_paper(figure, _INCHES[width])
+            written += save_figure(canvas, to_svg(canvas), folder, figure.name)
+            written.append(folder / f"{figure.name}.csv")
+            write_table(figure.data, written[-1])
+        written += save_for_paper(section.sections, folder, width)
     return written
+
+
+def _for_paper(figure: Figure, inches: float) -> Canvas:
+    """The drawing laid out again for that width; it is no longer that of the page."""
+    wide = figure.canvas.get_figwidth() <= _MOST_SHRUNK * inches or figure.narrow_canvas is None
+    canvas = figure.canvas if wide else figure.narrow_canvas
+    assert canvas is not None
+    canvas.set_layout_engine("constrained")
+    canvas.set_size_inches(inches, canvas.get_figheight())
+    for axes in canvas.axes:
+        axes.tick_params(labelsize=_TYPE)
+    for text in canvas.findobj(Text):
+        text.set_fontsize(_TYPE)
+    return canvas
 
 
 def _harmless(value: object) -> object:

@@ -33,12 +33,19 @@ def test_cells_that_wait_are_counted_by_what_they_wait_for(summary: Summary) -> 
 
 def test_many_failures_are_cut_and_kept_in_a_file(summary: Summary) -> None:
     failed = summary.frames.cells[summary.frames.cells["state"] == "failed"]
-    cells = pd.concat([failed] * 150)
+    cells = pd.concat([failed.assign(failure_message=f"no. {i}") for i in range(150)])
     section = _section(replace(summary, frames=replace(summary.frames, cells=cells)))
     last = section.blocks[-1]
     assert isinstance(last, Text)
     assert last.text == "The other 50 failures are in the file failures.csv."
     assert len(section.files["failures"]) == 150
+
+
+def test_failures_of_one_message_are_said_once(summary: Summary) -> None:
+    failed = summary.frames.cells[summary.frames.cells["state"] == "failed"]
+    section = _section(replace(summary, frames=replace(summary.frames, cells=pd.concat([failed] * 150))))
+    (said,) = [block.text for block in section.blocks if isinstance(block, Text)]
+    assert "and 149 others" in said
 
 
 def _section(summary: Summary) -> Section:

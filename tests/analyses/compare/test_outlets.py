@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ from transferscope.analyses.study_page import study_sections
 from transferscope.decision import Decision
 from transferscope.errors import StoreError
 from transferscope.estimate import as_json
-from transferscope.report.blocks import Overview
+from transferscope.report.blocks import Overview, Section
+from transferscope.report.page import render_blocks
 from transferscope.study.decisions import arms_of
 from transferscope.wording import candidate_words
 
@@ -145,6 +148,39 @@ SCRATCH, RIDGE, OBJECTIVE, TUNED, PROBE, UNCHANGED, MERLIN = (
 def decided(scores: dict[Arm, np.ndarray], **options: object) -> Decision:
     (decision,) = summarise_frames(made_up({(arm, 50): of for arm, of in scores.items()}, **options)).decided.values()  # type: ignore[arg-type]
     return decision
+
+
+@pytest.mark.parametrize("rises", [False, True])
+def test_what_is_over_an_unfinished_baseline_is_in_no_outlet(rises: bool) -> None:
+    """What transfer adds to runs from scratch that reach .50 is told only where these were finished."""
+    scores = {SCRATCH: seeds(0.5), RIDGE: seeds(0.85, seed=1), TUNED: seeds(0.9, seed=2)}
+    frames = made_up({(arm, 50): of for arm, of in scores.items()}, rising=frozenset({SCRATCH} if rises else ()))
+    summary = summarise_frames(frames)
+    result = ComparisonResult(summary, "", Path())
+    rows = {row["method"]: row for row in result.to_dict()["rows"]}
+    assert (rows["fine-tune"]["transferability"] is None) == rises
+    assert summary.table["transferability"].notna().any() == (not rises)
+    page = render_blocks([block for section in _all(result.sections()) for block in section.blocks])
+    assert ("Still improving" in page) == rises
+    for outlet in (page, result._repr_html_()):
+        assert ("Over scratch" in outlet) == (not rises)
+    for outlet in (result.to_markdown(), result.to_latex()):
+        assert ("still improving when its training ended" in outlet) == rises
+
+
+def _all(sections: Sequence[Section]) -> Iterator[Section]:
+    for section in sections:
+        yield section
+        yield from _all(section.sections)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_an_interval_is_clear_of_the_line_where_something_is_called(seed: int) -> None:
+    for decision in summarise_frames(drawn(seed)).decided.values():
+        for arm in decision.arms:
+            if arm.gain is not None and arm.gain.low is not None and arm.gain.high is not None:
+                assert (arm.gain.low > 0) == (arm.call == "better")
+                assert (arm.gain.high < 0) == (arm.call == "worse")
 
 
 def test_a_control_that_is_as_good_takes_the_help_away() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cases_of_methods import classification_task
+from pages import held_tables
 from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.settings import chosen_settings, searches, settings_section
 from transferscope.analyses.compare.study_file import (
@@ -134,10 +135,9 @@ def test_a_comparison_searches_every_method_alike_and_shows_it(tmp_path: Path) -
     assert isinstance(table, Table)
     assert [row[3].text for row in table.rows] == ["0.002, 0.01, 0.05", "0.0005, 0.01", "0.002, 0.01, 0.05", "2, 8"]
     assert "too few to search" in {one.kind for one in searches(result.summary.frames)}
-    written = result.report(tmp_path / "page.html")
-    assert "Settings chosen" in written.html.read_text(encoding="utf-8")
-    with (tmp_path / "page.files" / "settings.csv").open(encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
+    page = result.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
+    assert "Settings chosen" in page
+    rows = list(csv.DictReader(held_tables(page)["settings"].splitlines()))
     assert len(rows) == 2 * 6  # of both methods, on one draw of the labels
     assert sum(row["chosen"] == "True" for row in rows) == 2
 

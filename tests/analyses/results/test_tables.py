@@ -1,5 +1,6 @@
 """A table of runs is decided as the same numbers are that are given to `decide` by hand, however it is written."""
 
+import io
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 
 from analyses.results.simulated import CONTROLS, WAYS, drawn, scores, table
+from pages import held_tables
 from transferscope.analyses.results import ResultsComparison, RunColumns, compare_results
 from transferscope.analyses.results.frames import frames_of
 from transferscope.analyses.results.runs import read_runs
@@ -541,7 +543,7 @@ def test_the_page_says_what_the_runs_are(tmp_path: Path) -> None:
     found: ResultsComparison = compare_results(rows, without=CONTROLS, name="mine")
     page = found.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
     assert found.verdict.headline.split(" (")[0] in page.replace("\u00a0", " ")
-    assert pd.read_csv(tmp_path / "page.files" / "runs.csv")["score"].max() < 1
+    assert pd.read_csv(io.StringIO(held_tables(page)["runs"]))["score"].max() < 1
     assert not [words for words in (">0 labels", " 0 labels", "study file", "STUDY.toml") if words in page]
     assert "1 of 25 runs failed" in page.replace("\u00a0", " ")
     assert found.to_dict()["decisions"]["0"]["outcome"] == found.summary.decided[0].outcome

@@ -1,4 +1,4 @@
-"""The picture of a comparison: every arm beside the best that needs no source, grouped by kind."""
+"""The pictures of a comparison: every arm beside the best that needs no source, and what a cheaper one costs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,20 +7,34 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SIZES, beside_axis, evenly_chosen, shown_of
-from transferscope.report.figures.style import INK, NARROW, PAPER, QUIET, drawing, new_figure, tip
-from transferscope.wording import duration, sizes_in_words
+from transferscope.report.figures.panels import multiples
+from transferscope.report.figures.style import (
+    INK,
+    NARROW,
+    PAPER,
+    QUIET,
+    RECOMMENDED,
+    WITH_SOURCE,
+    WITHOUT,
+    drawing,
+    new_figure,
+    tip,
+)
+from transferscope.wording import duration, listed, sizes_in_words
 
-WITH_SOURCE, WITHOUT = "#0072b2", "#6b7079"
-"""Colours of arms with and without a source."""
-
-_MOST_ARMS = 16
-_NAME_WIDTH = 26
+_MOST_ARMS = 14
+_MOST_GROUPS = 3
+_NAME_WIDTH, _LONG_NAME = 26, 38
 _CALLED = ("better", "worse")
+_SPACE = "\u2002\u2002"  # which SVG does not collapse
+_DEPTH = 5.0  # points below what is named in a picture of costs
+_CHEAPER = 0.5  # of the seconds of the arm to use, below which another is worth a look
 
 
 @dataclass(frozen=True)
@@ -46,10 +60,16 @@ def draw_arms(summary: Summary) -> Figure | None:
     def drawn(n_columns: int, width: float) -> Canvas:
         last = min(n_columns, len(sizes)) - 1  # the panel of each row with the times
         n_rows = -(-len(sizes) // n_columns)
-        canvas = new_figure(width, n_rows * (0.8 + 0.27 * len(rows)))
+        room = _LONG_NAME if n_columns > 2 else _NAME_WIDTH
+        names = [row.name if row.arm is None else beside_axis(row.name, width=room) for row in rows]
+        height = 0.36 if any("\n" in name for name in names) else 0.27
+        canvas = new_figure(width, n_rows * (0.8 + height * len(rows)))
         axes = canvas.subplots(n_rows, n_columns, sharex=True, squeeze=False)
         for i, (panel, size) in enumerate(zip(axes.flat, sizes, strict=False)):
-            _panel(panel, summary, size, rows, reach=reach, named=i % n_columns == 0, timed=i % n_columns == last)
+            _panel(panel, summary, size, rows, reach=reach, timed=i % n_columns == last)
+            panel.set_yticks(range(len(rows)), [""] * len(rows) if i % n_columns else names)
+            for label, row in zip(panel.get_yticklabels(), rows, strict=True):
+                label.set_fontweight("bold" if row.arm is None else "normal")
         axes.flat[0].set_xlim(*reach)
         for spare in axes.flat[len(sizes) :]:
             spare.set_visible(False)
@@ -58,36 +78,40 @@ def draw_arms(summary: Summary) -> Figure | None:
         return canvas
 
     with drawing():
-        n_columns = len(sizes) if len(sizes) < 4 else 2
-        wide = drawn(n_columns, min(7.8, 3.2 + 2.0 * n_columns))
+        wide = drawn(len(sizes), 3.3 + 1.9 * len(sizes))
+    timed = any(not np.isnan(c.cost.total) for c in summary.comparisons)
     return Figure(
         name="arms",
         canvas=wide,
         narrow=lambda: drawn(1, NARROW),
         data=_data(summary),
         caption=(
-            "Line: the best without a source. Star: the arm to use. Blue: arms with a source; their intervals hold "
-            "for all at once; filled marks are called better or worse. Grey: arms without, with their own intervals. "
-            f"On the right: score, and time of a run with its pre-training.{left_out}"
-            f"{shown_of('numbers of labels', sizes, list(decided))}"
+            "Line: the best without a source, with its score above. Star: the arm to use. Blue: with a source; an "
+            "interval clear of the line (filled mark) is called better or worse, and all hold at once. Grey: without. "
+            f"On the right: score{', and time of a run with its pre-training' if timed else ''}.{left_out}"
+            f"{shown_of('numbers of labels', [f'{n:,}' for n in sizes], list(decided))}"
         ),
     )
 
 
 def _rows(summary: Summary) -> tuple[list[_Row], str]:
-    """Arms under a heading for each source, those without first; of very many the best."""
+    """Arms under a heading for each source, or one for many sources; those without first; of very many the best."""
     shown = list(summary.arms)
     if len(shown) > _MOST_ARMS:
         kept = {(c.source or "", c.method) for c in summary.comparisons if c.facts.name in _named(summary)}
-        shown = [arm for i, arm in enumerate(shown) if i < _MOST_ARMS or arm in kept]
-    rows: list[_Row] = []
-    unnamed = summary.frames.source_unnamed
+        shown = [arm for i, arm in enumerate(shown) if i < _MOST_ARMS - len(kept) or arm in kept]
+    unnamed, sources = summary.frames.source_unnamed, list(summary.frames.sources)
     groups = {"No source": [arm for arm in shown if not arm[0] and arm[1] not in unnamed]}
-    groups["With a source"] = [arm for arm in shown if not arm[0] and arm[1] in unnamed]
-    groups |= {f"From {source}": [arm for arm in shown if arm[0] == source] for source in summary.frames.sources}
+    if len(sources) > _MOST_GROUPS:
+        groups["With a source"] = [arm for arm in shown if arm not in groups["No source"]]
+    else:
+        groups["With a source"] = [arm for arm in shown if not arm[0] and arm[1] in unnamed]
+        groups |= {f"From {source}": [arm for arm in shown if arm[0] == source] for source in sources}
+    rows: list[_Row] = []
     for heading, own in groups.items():
         if own:
-            rows += [_Row(heading), *(_Row(summary.name_of("", arm[1]), arm) for arm in own)]
+            named = heading == "With a source"
+            rows += [_Row(heading), *(_Row(summary.name_of(arm[0] if named else "", arm[1]), arm) for arm in own)]
     left_out = len(summary.arms) - len(shown)
     return rows, f" {left_out:,} arms that score lower are in the CSV." if left_out else ""
 
@@ -104,14 +128,12 @@ def _panel(
     rows: Sequence[_Row],
     *,
     reach: tuple[float, float],
-    named: bool,
     timed: bool,
 ) -> None:
     metric, decision = summary.frames.metric, summary.decided[size]
     by_arm = {(c.source or "", c.method): c for c in summary.comparisons if c.n_target == size}
     right = axes.get_yaxis_transform()
     axes.axvline(0.0, color=INK, linewidth=0.9, zorder=0.5)
-    least = reach[0]
     for at, row in enumerate(rows):
         c = by_arm.get(row.arm) if row.arm else None
         if c is None or c.facts.mean is None:
@@ -122,42 +144,42 @@ def _panel(
             axes.plot([low, high], [at, at], color=colour, linewidth=2, solid_capstyle="round")
         called = c.facts.call in _CALLED or not c.facts.with_source
         recommended = c.facts.name == decision.recommended
-        mark = "*" if recommended else "o" if c.facts.with_source else "s"
         (drawn,) = axes.plot(
             value,
             at,
-            mark,
+            RECOMMENDED if recommended else "o" if c.facts.with_source else "s",
             color=colour,
             markerfacecolor=colour if called else PAPER,
             markersize=13 if recommended else 6.5,
         )
         tip(drawn, f"{c.facts.name}: {metric.level(c.facts.mean)}, {metric.gain(value)} ({_call(c)})")
-        if value < least:
+        if value < reach[0]:
             beyond = f"◂ {metric.points(value)}"
-            axes.text(0.02, at, beyond, transform=right, va="center", fontsize="small", color=INK)
-        text = metric.level(c.facts.mean) + (f"   {duration(c.cost.total)}" if timed else "")
-        axes.text(1.03, at, text, transform=right, va="center", fontsize="small", color=INK)
-    names = [row.name if row.arm is None else beside_axis(row.name, width=_NAME_WIDTH) for row in rows]
-    axes.set_yticks(range(len(rows)), names if named else [""] * len(rows))
-    for label, row in zip(axes.get_yticklabels(), rows, strict=True):
-        label.set_fontweight("bold" if row.arm is None else "normal")
+            axes.text(0.02, at, beyond, transform=right, va="center", fontsize=8, color=INK)
+        time = f"{_SPACE}{duration(c.cost.total)}" if timed and not np.isnan(c.cost.total) else ""
+        level = metric.level(c.facts.mean)
+        axes.text(1.03, at, f"{level}{time}", transform=right, va="center", fontsize=8, color=INK)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
     axes.tick_params(labelbottom=True, left=False)
     axes.spines["left"].set_color(QUIET)
-    axes.set_title(sizes_in_words([size]))
+    axes.set_title(f"{sizes_in_words([size])}: beat {metric.level(_line(summary, size))}")
+
+
+def _line(summary: Summary, size: int) -> float:
+    """The score of the best without a source, in points."""
+    decision = summary.decided[size]
+    line = next(arm.mean for arm in decision.arms if arm.name == decision.best_without)
+    assert line is not None
+    return line
 
 
 def _beside(c: Comparison, summary: Summary) -> tuple[float, float | None, float | None]:
-    """Points over the best without a source, and the ends of the interval to draw."""
-    facts, decision = c.facts, summary.decided[c.n_target]
-    assert facts.mean is not None
-    if facts.gain is not None:
-        return facts.gain.value, facts.gain.low, facts.gain.high
-    line = next(arm.mean for arm in decision.arms if arm.name == decision.best_without)
-    assert line is not None
-    ends = [None if end is None else end - line for end in (facts.low, facts.high)]
-    return facts.mean - line, ends[0], ends[1]
+    """Points over the best without a source, and the ends of the interval that its call rests on."""
+    if c.facts.gain is not None:
+        return c.facts.gain.value, c.facts.gain.low, c.facts.gain.high
+    assert c.facts.mean is not None
+    return c.facts.mean - _line(summary, c.n_target), None, None
 
 
 def _call(c: Comparison) -> str:
@@ -206,3 +228,78 @@ def _data(summary: Summary) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
+
+
+def draw_costs(summary: Summary) -> Figure | None:
+    """Score against time, with the arms that nothing as cheap scores above joined by a line.
+
+    None where no arm of at most half the time of the arm to use may be as good as that.
+    """
+    cheaper = {n: _cheaper(summary, n) for n in summary.decided}
+    sizes = evenly_chosen([n for n, own in cheaper.items() if own], MOST_SIZES)
+    if not sizes:
+        return None
+
+    def drawn(n_columns: int, width: float) -> Canvas:
+        canvas, panels = multiples(len(sizes), n_columns, width=width, height=2.4, share_height=False)
+        for axes, size in zip(panels, sizes, strict=True):
+            _cost_panel(axes, summary, size, cheaper[size])
+        canvas.supxlabel("Seconds of a run with its pre-training, ← cheaper", fontsize="medium", color=INK)
+        canvas.supylabel(f"{summary.frames.metric.name}, better →", fontsize="medium", color=INK)
+        return canvas
+
+    with drawing():
+        wide = drawn(min(len(sizes), 2), 4.6 * min(len(sizes), 2))
+    names = {n: [summary.name_of(c.source or "", c.method) for c in cheaper[n]][:3] for n in sizes}
+    said = [f"with {sizes_in_words([n])} {listed(own, last='or')}" for n, own in names.items()]
+    return Figure(
+        name="costs",
+        canvas=wide,
+        narrow=lambda: drawn(1, NARROW),
+        data=summary.table[["source", "method", "n_target", "mean", "seconds", "pretraining_seconds"]],
+        caption=(
+            "Star: the arm to use; line: nothing as cheap scores higher. Half its time or less, and not shown to be "
+            f"worse: {'; '.join(said)}."
+        ),
+    )
+
+
+def _cheaper(summary: Summary, size: int) -> list[Comparison]:
+    """Arms of at most half the time of the arm to use that may be within the margin of the best, best first."""
+    decision = summary.decided[size]
+    own = {c.facts.name: c for c in summary.comparisons if c.n_target == size and c.facts.mean is not None}
+    chosen = own.get(decision.recommended or "")
+    if chosen is None:
+        return []
+    most, likely = _CHEAPER * chosen.cost.total, 1 - decision.level
+    found = [c for c in own.values() if c.cost.total <= most and c.facts.chance >= likely and not c.facts.unstable]
+    return sorted(found, key=lambda c: -(c.facts.mean or 0.0))
+
+
+def _cost_panel(axes: Axes, summary: Summary, size: int, named: Sequence[Comparison]) -> None:
+    metric, decision = summary.frames.metric, summary.decided[size]
+    own = [c for c in summary.comparisons if c.n_target == size and c.facts.mean is not None and c.cost.total > 0]
+    own = sorted(own, key=lambda c: (c.cost.total, -(c.facts.mean or 0.0)))
+    front: list[Comparison] = []
+    for c in own:
+        score, recommended = c.facts.mean or 0.0, c.facts.name == decision.recommended
+        if not front or score > (front[-1].facts.mean or 0.0):
+            front.append(c)
+        colour = WITH_SOURCE if c.facts.with_source else WITHOUT
+        mark = RECOMMENDED if recommended else "o" if c.facts.with_source else "s"
+        (drawn,) = axes.plot(c.cost.total, score, mark, color=colour, markersize=13 if recommended else 5)
+        tip(drawn, f"{c.facts.name}: {metric.level(score)}, {duration(c.cost.total)}")
+        if recommended or c is named[0]:
+            name = beside_axis(summary.name_of(c.source or "", c.method), width=22)
+            at = (c.cost.total, score)
+            axes.annotate(name, at, (-6, 3), textcoords="offset points", ha="right", va="bottom", fontsize=8)
+    seconds, scores = [c.cost.total for c in front], [c.facts.mean or 0.0 for c in front]
+    axes.step(seconds, scores, where="post", color=QUIET, linewidth=0.9, zorder=0.5)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.margins(x=0.1, y=0.2)
+    axes.set_ylim(bottom=min(scores[-1], *(c.facts.mean or 0.0 for c in named)) - _DEPTH)
+    axes.yaxis.set_major_formatter(lambda value, _: metric.level(value))
+    axes.set_title(sizes_in_words([size]))

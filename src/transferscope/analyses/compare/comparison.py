@@ -67,8 +67,8 @@ class Comparison:
         score: The study's metric on the target test set over seeds.
         test_interval: Interval of the score over other test sets of the same size; None without predictions.
         over_scratch: Transferability, the measure of the papers: risk from scratch minus risk of this arm in pairs on
-            the same seeds and labels, with its 95 % t-interval, and no statement; None for training from scratch and
-            without it.
+            the same seeds and labels, with its 95 % t-interval, and no statement; None for training from scratch,
+            without it, and where it was still improving when its training ended.
         facts: What is decided of it, in points.
         measures: What else is measured of the target test set over seeds, by name in MEASURES; None where it is not.
         source_kept: Accuracy on the source test set after transfer; None when not measured.
@@ -131,7 +131,9 @@ def compare_arms(frames: StudyFrames, decided: dict[int, Decision], *, level: fl
     runs = {(int(str(n)), Arm(str(method), str(source))): rows for (n, method, source), rows in grouped}
     found = []
     for n_target, decision in decided.items():
-        scratch = runs.get((n_target, Arm(str(frames.baseline), "")))
+        baseline = Arm(str(frames.baseline), "")
+        rises = any(facts.name == str(baseline) and facts.unfinished for facts in decision.arms)
+        scratch = None if rises else runs.get((n_target, baseline))
         for arm, facts in zip(arms_of(frames, n_target), decision.arms, strict=True):
             rows = runs.get((n_target, arm))
             if rows is not None:

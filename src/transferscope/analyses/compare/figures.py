@@ -11,53 +11,58 @@ from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, evenly_chosen, tick_name
 from transferscope.report.figures.panels import multiples
-from transferscope.report.figures.style import (
-    BASELINE_COLOUR,
-    INK,
-    NARROW,
-    QUIET,
-    MarkStyle,
-    drawing,
-    mark_styles,
-    tip,
-)
+from transferscope.report.figures.style import INK, NARROW, QUIET, RECOMMENDED, WITH_SOURCE, WITHOUT, drawing, tip
 from transferscope.study.metric import Metric
 from transferscope.wording import sizes_in_words
 
-_MOST_ARMS = 12
+_MOST_ARMS = 8
 _CLIMB = 0.1  # of the training steps, in which all curves climb
 
 
-def draw_labels(summary: Summary) -> Figure:
-    """The figure; for a study with at least two numbers of labels."""
-    frames, metric = summary.frames, summary.frames.metric
-    table = summary.table.assign(
-        **{name: summary.table[name] * metric.scale for name in ("mean", "low", "high")}  # to the unit of the axis
-    )
-    arms = [arm for arm in summary.arms if arm[1] != frames.baseline] or list(summary.arms)
-    shown, sizes = arms[:_MOST_ARMS], np.unique(table["n_target"])
-    styles = mark_styles(frames.methods, frames.baseline)
-    scratch = table[table["method"] == frames.baseline]
+def draw_labels(summary: Summary) -> Figure | None:
+    """Scores over numbers of labels, beside those of the best without a source; None without one, or without others."""
+    metric, decided = summary.frames.metric, summary.decided
+    line = {
+        n: next(arm.mean or 0.0 for arm in one.arms if arm.name == one.best_without)
+        for n, one in decided.items()
+        if one.best_without is not None
+    }
+    found = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons if c.facts.gain is not None}
+    arms = [arm for arm in summary.arms if any((*arm, n) in found for n in line)]
+    if len(line) < 2 or not arms:
+        return None
+    shown, sizes = arms[:_MOST_ARMS], list(line)
+
+    def panel(axes: Axes, arm: tuple[str, str]) -> None:
+        axes.plot(sizes, list(line.values()), "s-", color=WITHOUT, markersize=4, linewidth=1.2)
+        own = [found[*arm, n] for n in sizes if (*arm, n) in found]
+        axes.plot([c.n_target for c in own], [c.facts.mean or 0.0 for c in own], color=WITH_SOURCE, linewidth=1.4)
+        for c in own:
+            n, mean, gain = c.n_target, c.facts.mean or 0.0, c.facts.gain
+            if gain is not None and gain.low is not None and gain.high is not None:
+                axes.plot([n, n], [line[n] + gain.low, line[n] + gain.high], color=WITH_SOURCE, linewidth=1.8)
+            recommended = c.facts.name == decided[n].recommended
+            mark = RECOMMENDED if recommended else "o"
+            (drawn,) = axes.plot(n, mean, mark, color=WITH_SOURCE, markersize=11 if recommended else 4.5)
+            tip(drawn, f"{c.facts.name}, {n:,} labels: {metric.level(mean)}")
+        axes.set_title(beside_axis(summary.name_of(*arm), width=26), fontsize=8.5)
+        if sizes[-1] >= 5 * sizes[0] > 0:
+            axes.set_xscale("log")
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.minorticks_off()
+        axes.yaxis.set_major_formatter(lambda value, _: metric.level(value).replace(".0 %", " %"))
 
     def drawn(n_columns: int, width: float) -> Canvas:
-        canvas, panels = multiples(len(shown), n_columns, width=width, height=1.75)
-        for axes, (source, method) in zip(panels, shown, strict=True):
-            _thin_lines(axes, [_of_arm(table, other) for other in shown], "n_target", 1.0)
-            _labels_line(axes, scratch, styles[frames.baseline] if frames.baseline else None, "From scratch", metric)
-            name = summary.name_of(source, method)
-            _labels_line(axes, _of_arm(table, (source, method)), styles[method], name, metric)
-            axes.set_title(beside_axis(name, width=26), fontsize=8.5)
-            if sizes[-1] >= 5 * sizes[0] > 0:
-                axes.set_xscale("log")
-            axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
-            axes.minorticks_off()
-        low, high = table["mean"].min(), table["mean"].max()
-        room = 0.35 * (high - low) or 1.0
-        panels[0].set_ylim(
-            max(low - room, min(table["low"].min(), low)), min(high + room, max(table["high"].max(), high))
-        )
+        canvas, panels = multiples(len(shown), n_columns, width=width, height=1.9)
+        for axes, arm in zip(panels, shown, strict=True):
+            panel(axes, arm)
+        own = [found[*arm, n].facts.mean or 0.0 for arm in shown for n in sizes if (*arm, n) in found]
+        means = [*line.values(), *own]
+        room = 0.35 * (max(means) - min(means)) or 1.0
+        low, high = panels[0].get_ylim()
+        panels[0].set_ylim(max(low, min(means) - room), min(high, max(means) + room))
         canvas.supxlabel("Labelled target examples", fontsize="medium", color=INK)
-        canvas.supylabel(metric.title, fontsize="medium", color=INK)
+        canvas.supylabel(f"{metric.name}, better →", fontsize="medium", color=INK)
         return canvas
 
     with drawing():
@@ -69,8 +74,8 @@ def draw_labels(summary: Summary) -> Figure:
         narrow=lambda: drawn(2, NARROW),
         data=summary.table[["source", "method", "n_target", "n_seeds", "mean", "low", "high", "interval_over"]],
         caption=(
-            "A panel for each arm, best first: mean over seeds with its 95 % interval, beside training from scratch "
-            f"(dashed) and the other arms (thin).{left_out}"
+            "A panel for each arm with a source, best first. Grey: the best without one at each number of labels; an "
+            f"interval clear of it is called better or worse. Star: the arm to use.{left_out}"
         ),
     )
 
@@ -79,25 +84,10 @@ def _of_arm(table: pd.DataFrame, arm: tuple[str, str]) -> pd.DataFrame:
     return table[(table["source"] == arm[0]) & (table["method"] == arm[1])]
 
 
-def _thin_lines(axes: Axes, arms: Sequence[pd.DataFrame], x: str, scale: float) -> None:
-    broken = [pd.concat([arm[[x, "mean"]], pd.DataFrame({x: [np.nan], "mean": [np.nan]})]) for arm in arms]
+def _thin_lines(axes: Axes, arms: Sequence[pd.DataFrame], scale: float) -> None:
+    broken = [pd.concat([arm[["step", "mean"]], pd.DataFrame({"step": [np.nan], "mean": [np.nan]})]) for arm in arms]
     lines = pd.concat(broken)
-    axes.plot(lines[x], lines["mean"] * scale, color=QUIET, linewidth=0.7, alpha=0.5, zorder=1)
-
-
-def _labels_line(axes: Axes, rows: pd.DataFrame, style: MarkStyle | None, name: str, metric: Metric) -> None:
-    if style is None or rows.empty:
-        return
-    x, dashed = rows["n_target"].to_numpy(), style.colour == BASELINE_COLOUR
-    mark = "" if dashed else style.mark
-    dashes = "--" if dashed else "-"
-    (line,) = axes.plot(x, rows["mean"], dashes, color=style.colour, linewidth=1.6, marker=mark, markersize=4)
-    axes.fill_between(x, rows["low"], rows["high"], color=style.colour, alpha=0.1 if dashed else 0.22, linewidth=0)
-    values = [
-        f"{name}, {n:,} labels: {metric.shown(mean / metric.scale)}"
-        for n, mean in zip(rows["n_target"], rows["mean"], strict=True)
-    ]
-    tip(line, *(values if not dashed else [name]))
+    axes.plot(lines["step"], lines["mean"] * scale, color=QUIET, linewidth=0.5, zorder=1)
 
 
 def draw_curves(summary: Summary) -> Figure | None:
@@ -110,8 +100,10 @@ def draw_curves(summary: Summary) -> Figure | None:
     known = set(zip(curves["source"], curves["method"], strict=True))
     arms = [arm for arm in summary.arms if arm in known and arm[1] != frames.baseline]
     arms = arms or [arm for arm in summary.arms if arm in known]
-    shown = arms[: _MOST_ARMS if len(sizes) == 1 else 8]
-    styles = mark_styles(frames.methods, frames.baseline)
+    shown = arms[: _MOST_ARMS if len(sizes) == 1 else 4]
+    with_source = {(c.source or "", c.method) for c in summary.comparisons if c.facts.with_source}
+    used = {(c.source or "", c.method, n) for n in sizes for c in summary.comparisons
+            if c.n_target == n and c.facts.name == summary.decided[n].recommended}  # fmt: skip
     climb = _CLIMB * float(curves["step"].max())
 
     def drawn(n_columns: int, width: float) -> Canvas:
@@ -127,10 +119,10 @@ def draw_curves(summary: Summary) -> Figure | None:
             own = curves[
                 (curves["n_target"] == size) & curves["method"].isin([m for _, m in shown] + [frames.baseline])
             ]
-            _thin_lines(axes, [_of_arm(own, other) for other in shown], "step", metric.scale)
+            _thin_lines(axes, [_of_arm(own, other) for other in shown], metric.scale)
             if frames.baseline is not None:
-                _curve(axes, _of_arm(own, ("", frames.baseline)), styles[frames.baseline], "--", metric)
-            _curve(axes, _of_arm(own, arm), styles[method], "-", metric)
+                _curve(axes, _of_arm(own, ("", frames.baseline)), WITHOUT, "--", metric)
+            _curve(axes, _of_arm(own, arm), WITH_SOURCE if arm in with_source else WITHOUT, "-", metric)
             after = own[own["step"] >= climb] if (own["step"] >= climb).any() else own
             low, high = metric.scale * after["mean"].min(), metric.scale * after["mean"].max()
             room = 0.08 * (high - low) or 1.0
@@ -138,7 +130,8 @@ def draw_curves(summary: Summary) -> Figure | None:
             inside = own[(own["mean"] * metric.scale).between(low - room, high + room)]
             axes.set_xlim(left=float(inside["step"].min()))
             labels = f", {size:,}" if len(sizes) > 1 else ""
-            axes.set_title(f"{beside_axis(summary.name_of(source, method), width=22)}{labels}", fontsize=8)
+            star = "★ " if (source, method, size) in used else ""
+            axes.set_title(f"{star}{beside_axis(summary.name_of(source, method), width=22)}{labels}", fontsize=8)
         canvas.supxlabel("Training step", fontsize="medium", color=INK)
         canvas.supylabel(metric.title, fontsize="medium", color=INK)
         return canvas
@@ -152,18 +145,18 @@ def draw_curves(summary: Summary) -> Figure | None:
         narrow=lambda: drawn(2, NARROW),
         data=curves,
         caption=(
-            f"Test scores along the training with {sizes_in_words(sizes)}, which nothing was chosen by: mean over "
-            f"seeds, with the range of all seeds. Dashed: training from scratch; thin: the other arms.{left_out}"
+            f"Test scores along the training with {sizes_in_words(sizes)}, which nothing was chosen by: mean and range "
+            f"of all seeds; blue: with a source. Dashed: training from scratch; thin: the other arms.{left_out}"
         ),
     )
 
 
-def _curve(axes: Axes, rows: pd.DataFrame, style: MarkStyle, dashes: str, metric: Metric) -> None:
+def _curve(axes: Axes, rows: pd.DataFrame, colour: str, dashes: str, metric: Metric) -> None:
     if rows.empty:
         return
-    (line,) = axes.plot(rows["step"], rows["mean"] * metric.scale, dashes, color=style.colour, linewidth=1.4)
+    (line,) = axes.plot(rows["step"], rows["mean"] * metric.scale, dashes, color=colour, linewidth=1.4)
     low, high = rows["min"] * metric.scale, rows["max"] * metric.scale
-    axes.fill_between(rows["step"], low, high, color=style.colour, alpha=0.08 if dashes == "--" else 0.2, linewidth=0)
+    axes.fill_between(rows["step"], low, high, color=colour, alpha=0.08 if dashes == "--" else 0.2, linewidth=0)
     last = rows.iloc[-1]
     tip(line, f"{tick_name(str(last['method']))}: {metric.shown(last['mean'])} after {last['step']:,.0f} steps")
 

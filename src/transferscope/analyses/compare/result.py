@@ -64,7 +64,11 @@ class ComparisonResult(AnalysisResult):
         """The parts of the report that `transferscope report` writes."""
         return study_sections(self.summary)
 
+    def page(self) -> list[Section]:
+        """The same: the answer is the first of them."""
+        return self.sections()
+
     def report(self, path: str | Path) -> ReportFiles:
-        """Write the report: one self-contained HTML file, with figures and their numbers in a folder beside it."""
+        """Write the report: one self-contained HTML file, which holds its figures and their numbers."""
         with Store.open(self.store, create=False) as store:
             return build_report(store, self.title, Path(path))

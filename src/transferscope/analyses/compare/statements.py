@@ -78,19 +78,23 @@ def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
 
 
 def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
-    """How sure the recommended arm is, and what a race left out; numbers of labels that share it are said together."""
+    """How sure the recommended arm of each number of labels is, and what a race left out."""
     shared: dict[str, list[int]] = {}
     for n_target, decision in decided.items():
         if decision.recommended is not None:
             shared.setdefault(decision.recommended, []).append(n_target)
-    for recommended, sizes in shared.items():
-        own = [decided[n] for n in sizes]
+    if shared:
         yield state(
             "which",
-            arm=_Named(frames, sizes[0], own[0]).pair(recommended),
-            margin=own[0].margin,
-            n_arms=max(sum(arm.n_seeds > 0 for arm in one.arms) for one in own),
-            chances=[(n if len(decided) > 1 else None, one.chance) for n, one in zip(sizes, own, strict=True)],
+            choices=[
+                (
+                    _Named(frames, sizes[0], decided[sizes[0]]).pair(recommended),
+                    [(n if len(decided) > 1 else None, decided[n].chance) for n in sizes],
+                )
+                for recommended, sizes in shared.items()
+            ],
+            margin=next(iter(decided.values())).margin,
+            n_arms=max(sum(arm.n_seeds > 0 for arm in one.arms) for one in decided.values()),
         )
     race = race_state(frames.documents)
     left = [arm for arm in race.not_begun if arm.n_target in decided] if race else []
@@ -145,16 +149,18 @@ _COVERS = {
 
 
 def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """What is called better at each number of labels, or that nothing is at any."""
-    helped = {n: decision for n, decision in decided.items() if decision.helping}
-    return tuple(
-        state(
-            "helping",
-            sizes=[n] if len(decided) > 1 else [],
-            arms=_Named(frames, n, decision).pairs(decision.helping),
-        )
-        for n, decision in helped.items()
-    ) or (state("none called"),)
+    """What is called better at each number of labels, those with the same together; or that nothing is at any."""
+    shared: dict[tuple[str, ...], list[int]] = {}
+    for n, decision in decided.items():
+        if decision.helping:
+            shared.setdefault(decision.helping, []).append(n)
+    if not shared:
+        return (state("none called"),)
+    better = [
+        (sizes if len(decided) > 1 else [], _Named(frames, sizes[0], decided[sizes[0]]).pairs(arms))
+        for arms, sizes in shared.items()
+    ]
+    return (state("helping", better=better),)
 
 
 def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pandas as pd
 
@@ -19,6 +19,7 @@ from transferscope.study.metric import Metric
 from transferscope.wording import (
     candidate_words,
     capitalised,
+    counted,
     duration,
     precision_in_words,
     probability_words,
@@ -35,7 +36,7 @@ _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 def methods_section(summary: Summary) -> Section:
     """One table for each number of labels, the smallest first, and what to know of it; of very many arms the best."""
     by_size: dict[int, list[Comparison]] = {}
-    for comparison in summary.in_order:
+    for comparison in sorted(summary.in_order, key=lambda c: -math.inf if c.facts.mean is None else -c.facts.mean):
         by_size.setdefault(comparison.n_target, []).append(comparison)
     sizes = evenly_chosen(sorted(by_size), _MOST_TABLES)
     tables = [_methods_table(summary, size, by_size[size]) for size in sizes]
@@ -58,17 +59,18 @@ def _test_set(summary: Summary) -> Iterator[Statement]:
 def paper_table(summary: Summary) -> Table:
     """Means with their intervals, a row for each way to learn and a column for each number of labels.
 
-    The tone "best" marks the best mean of a column, and signs what is better or worse than the best without a source.
+    The tone "best" marks the best mean of a column, and signs what is better or worse than the best without a source,
+    and what was still improving when its training ended.
     """
     metric, sizes = summary.frames.metric, summary.frames.sizes
     found = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons}
     n = sorted({len(c.seeds) for c in summary.comparisons})
-    called = {c.facts.call for c in summary.comparisons}
+    signs = {sign for c in summary.comparisons for sign in _signs(c)}
     symmetric = all(_is_symmetric(c, metric) for c in summary.comparisons)  # one form for all cells
     rows = []
     for source, method in summary.arms:
         own = [found.get((source, method, size)) for size in sizes]
-        cells = [_paper_cell(c, summary, called, symmetric=symmetric) for c in own]
+        cells = [_paper_cell(c, summary, symmetric=symmetric) for c in own]
         rows.append((Cell(capitalised(summary.name_of(source, method))), *cells))
     caption = state(
         "paper table",
@@ -77,16 +79,20 @@ def paper_table(summary: Summary) -> Table:
         least=n[0],
         most=n[-1],
         over=sorted({c.interval_over for c in summary.comparisons if c.interval}),
-        signs=[(sign, call) for sign, call in _SIGNS if call in called],
+        signs=[(sign, meaning) for sign, meaning in _SIGNS.items() if sign in signs],
     )
     columns = (Column("Method", numeric=False), *(Column(sizes_in_words([size])) for size in sizes))
     return Table(columns, tuple(rows), words_of(metric).say(caption))
 
 
-_SIGNS = (("*", "better"), ("†", "worse"))
+_SIGNS = {"*": "better", "†": "worse", "‡": "unfinished"}
 
 
-def _paper_cell(comparison: Comparison | None, summary: Summary, called: Container[str], *, symmetric: bool) -> Cell:
+def _signs(c: Comparison) -> str:
+    return "".join(sign for sign, meaning in _SIGNS.items() if c.facts.call == meaning) + "‡" * c.facts.unfinished
+
+
+def _paper_cell(comparison: Comparison | None, summary: Summary, *, symmetric: bool) -> Cell:
     if comparison is None:
         return Cell("–")
     metric, value, interval = summary.frames.metric, comparison.score.value, comparison.interval
@@ -96,10 +102,9 @@ def _paper_cell(comparison: Comparison | None, summary: Summary, called: Contain
     elif interval is not None:
         low, high = (_paper_number(end, comparison, metric) for end in (interval.low, interval.high))
         text += f" [{low}, {high}]"
-    sign = next((sign for sign, call in _SIGNS if call == comparison.facts.call and call in called), "")
     others = [c.score.value for c in summary.comparisons if c.n_target == comparison.n_target]
     best = max(others) if metric.higher_is_better else min(others)
-    return Cell(f"{text}{sign}", tone="best" if value == best else "")
+    return Cell(f"{text}{_signs(comparison)}", tone="best" if value == best else "")
 
 
 def _paper_number(one: float, comparison: Comparison, metric: Metric) -> str:
@@ -151,18 +156,10 @@ def _columns(
     yield (
         Column(
             f"Over the best without ({metric.gain_unit})",
-            "Gain over the best arm without a source, with an interval that holds for all arms and any number of seeds",
+            "Gain over the best arm without a source; its interval holds for all arms and any number of seeds: clear "
+            "of 0 it is called better or worse. Not called: too few seeds, unstable, or a rival could still rise",
         ),
         lambda c: _gain(c, metric),
-    )
-    yield (
-        Column(
-            "Call",
-            "Better or worse: the interval is clear of 0. Not called: too few seeds, unstable, or something without a "
-            "source could still rise",
-            numeric=False,
-        ),
-        _call,
     )
     yield (
         Column("Chance", "Probability of being within the margin of the best arm"),
@@ -178,6 +175,8 @@ def _columns(
             Column("Source kept", f"{metric.name} on the source test set after transfer, and its change by it"),
             lambda c: _kept(c, metric),
         )
+    if all(math.isnan(c.cost.total) for c in group):
+        return
     yield (
         Column("Time", "Mean of a run with its search for settings and the pre-training that it shares with others"),
         _time,
@@ -197,20 +196,15 @@ def _sd(c: Comparison, metric: Metric) -> str:
 
 
 def _gain(c: Comparison, metric: Metric) -> Cell:
-    gain = c.facts.gain
+    """The gain with its interval and its call."""
+    facts, gain = c.facts, c.facts.gain
+    why = facts.why or ("unstable" if facts.unstable else "unfinished" if facts.unfinished else "")
     if gain is None:
-        return Cell("–")
-    detail = ""
-    if gain.low is not None and gain.high is not None:
-        detail = f"{metric.points(gain.low)} to {metric.points(gain.high)}"
-    return Cell(metric.points(gain.value), detail, value=gain.value)
-
-
-def _call(c: Comparison) -> Cell:
-    facts = c.facts
-    tones: dict[str, Tone] = {"better": "positive", "worse": "negative", "": "baseline"}
-    said = "unstable" if facts.unstable else "unfinished" if facts.unfinished else ""
-    return Cell(facts.call or "no source", facts.why or said, tones.get(facts.call, "undecided"))
+        return Cell("no source", why, "baseline", value=math.nan)
+    called = f"{facts.call}: {why}" if why else facts.call
+    ends = "" if gain.low is None or gain.high is None else f"{metric.points(gain.low)} to {metric.points(gain.high)}, "
+    tones: dict[str, Tone] = {"better": "positive", "worse": "negative"}
+    return Cell(metric.points(gain.value), f"{ends}{called}", tones.get(facts.call, "undecided"), value=gain.value)
 
 
 def _over_scratch(c: Comparison, metric: Metric) -> Cell:
@@ -274,18 +268,21 @@ def _missing(missing: pd.DataFrame, frames: StudyFrames) -> list[Block]:
 def _failures(failed: pd.DataFrame, frames: StudyFrames) -> list[Block]:
     if failed.empty:
         return []
+    groups = [rows for _, rows in failed.groupby("failure_message", sort=False)]
     blocks: list[Block] = []
-    for _, row in failed.head(_MOST_ROWS).iterrows():
-        blocks.extend(_failure(row, frames))
-    if len(failed) > _MOST_ROWS:
-        blocks.append(Text(f"The other {len(failed) - _MOST_ROWS:,} failures are in the file failures.csv."))
+    for rows in groups[:_MOST_ROWS]:
+        blocks.extend(_failure(rows.iloc[0], frames, others=len(rows) - 1))
+    if others := sum(map(len, groups[_MOST_ROWS:])):
+        blocks.append(Text(f"The other {counted(others, 'failure')} are in the file failures.csv."))
     return blocks
 
 
-def _failure(row: pd.Series, frames: StudyFrames) -> list[Block]:
+def _failure(row: pd.Series, frames: StudyFrames, *, others: int) -> list[Block]:
+    """One message, with the first cell that failed by it."""
     where = f"{row['n_target']:,} labels, seed {row['seed']}" if row["n_target"] else f"seed {row['seed']}"
     kind = str(row["failure_kind"]).replace("_", " ")
-    said = Text(f"{_what(row, frames)}, {where} ({kind}): {row['failure_message']}", "warning")
+    more = f", and {counted(others, 'other')}" if others else ""
+    said = Text(f"{_what(row, frames)}, {where}{more} ({kind}): {row['failure_message']}", "warning")
     details = str(row["failure_details"])
     return [said, Folded("Details", (Listing(details),))] if details else [said]
 

@@ -1,22 +1,21 @@
 """What a comparison of somebody else's runs returns."""
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.result import ComparisonResult
-from transferscope.analyses.compare.statements import completeness, outcomes_in_words, settling
+from transferscope.analyses.compare.statements import settling
 from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.results.runs import Runs
-from transferscope.analyses.study_page import SHORT, TONES
+from transferscope.analyses.study_page import SHORT, answer_section
 from transferscope.decision import Question, next_runs
-from transferscope.report.blocks import Answer, Block, Cell, Column, Overview, Points, Section, Table, Text
+from transferscope.report.blocks import Answer, Cell, Column, Points, Section, Table
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
 from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, margin_of, scores_of
 from transferscope.wording import ALL_LABELS, capitalised
@@ -92,24 +91,20 @@ class ResultsComparison(ComparisonResult):
         summary, words = self.summary, words_of(self.summary.frames.metric, self.summary.frames.methods_of_others)
         parts = study_parts(summary)
         shown = [
-            Section(QUESTIONS[part.question], part.question.replace(" ", "-"), (), sections=part.sections)
+            Section(
+                QUESTIONS[part.question],
+                part.question.replace(" ", "-"),
+                (),
+                sections=tuple(replace(section, folded=True) for section in part.sections),
+            )
             for part in parts
             if part.sections
         ]
         answers = [Answer(SHORT[part.question], part.sentence, part.question.replace(" ", "-")) for part in parts]
         steps = words.all_of(settling(summary.frames, summary.decided))
-        outcomes = set(summary.verdict.outcomes.values())
-        overview = Overview(
-            outcome=outcomes_in_words(summary.decided),
-            tone=TONES.get(next(iter(outcomes)), "undecided") if len(outcomes) == 1 else "undecided",
-            headline=summary.verdict.headline,
-            picture=draw_arms(summary),
-            answers=tuple(answers),
-            next_step=f"{steps[0]} The runs to make:" if steps else "",
-            command=f"transferscope compare {self.store} --next 4" if steps else "",
-        )
-        missing: list[Block] = [Text(said, "warning") for said in words.all_of(completeness(summary.frames))]
-        return [Section("In short", "verdict", (overview, *missing)), *shown, self._read()]
+        step = f"{steps[0]} The runs to make:" if steps else ""
+        command = f"transferscope compare {self.store} --next 4" if steps else ""
+        return [answer_section(summary, answers, step, command), *shown, self._read()]
 
     def _read(self) -> Section:
         rows, measure = self.runs.rows, self.runs.measure
@@ -134,8 +129,12 @@ class ResultsComparison(ComparisonResult):
         notes = [Points(tuple(f"{capitalised(note)}." for note in self.runs.notes))] if self.runs.notes else []
         return Section("The runs", "runs", (*notes, table), {"runs": rows}, folded=True)
 
+    def page(self) -> list[Section]:
+        """The same: the answer is the first of them."""
+        return self.sections()
+
     def report(self, path: str | Path) -> ReportFiles:
-        """Write the page: one self-contained HTML file, with figures and tables in a folder beside it."""
+        """Write the page: one self-contained HTML file, which holds its figures and tables."""
         return write_page(
             self.sections(),
             Path(path),
@@ -143,7 +142,7 @@ class ResultsComparison(ComparisonResult):
             title=self.title,
             verdict=self.verdict,
             facts=self.summary.in_short,
-            files=("svg",),
+            command=f"transferscope compare {self.store}",
         )
 
 

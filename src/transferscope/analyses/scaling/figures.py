@@ -2,9 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis
@@ -19,7 +17,7 @@ from transferscope.analyses.scaling.axes import (
 )
 from transferscope.analyses.scaling.measure import ERROR, Measure
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import QUIET, MarkStyle
+from transferscope.report.figures.style import INK, MarkStyle, ordered_colours
 from transferscope.scaling.advice.budget import splits
 from transferscope.scaling.extrapolation import extrapolate
 from transferscope.scaling.surface import Surface
@@ -98,7 +96,7 @@ def draw_isoflop(analysis: Analysis) -> Figure:
     def draw(_: Canvas, panels: list[Axes]) -> pd.DataFrame:
         (axes,) = panels
         rows, drawn = [], {}
-        colours = [to_hex(SHADES(place)) for place in np.linspace(0.1, 0.85, len(budgets))]
+        colours = ordered_colours(len(budgets))
         for budget, colour in zip(budgets, colours, strict=True):
             path = splits(surface, costs, float(budget), count=80)
             errors = surface.predict(path)
@@ -107,14 +105,14 @@ def draw_isoflop(analysis: Analysis) -> Figure:
             near = np.abs(np.log(cost / budget)) < NEAR
             seen = [measure.value(error) for error in data.errors[near]]
             axes.plot(data.sizes[near, 0], seen, "o", color=colour, markersize=3)
-            drawn[float(budget)] = (float(value[kept][-1]), colour, float(path[kept, 0][-1]))
+            drawn[float(budget)] = (float(value[kept][-1]), float(path[kept, 0][-1]))
             rows.append(pd.DataFrame({"budget": budget, "n": path[:, 0], "tokens": path[:, 1], "value": value}))
         for best in one.optima:
             axes.plot(best.plan.pretrain_size, measure.value(best.plan.error), "*", color=FORECAST, markersize=9)
         log_axes(axes, x_title="Parameters N", y_title=measure.title, linear=measure.top > 0)
-        for budget, (height, colour, x) in drawn.items():
+        for budget, (height, x) in drawn.items():
             axes.annotate(
-                f"{budget:.1e}", (x, height), (4, 0), textcoords="offset points", fontsize=7, color=colour, va="center"
+                f"{budget:.1e}", (x, height), (4, 0), textcoords="offset points", fontsize=7, color=INK, va="center"
             )
         return pd.concat(rows, ignore_index=True)
 
@@ -128,7 +126,6 @@ def draw_isoflop(analysis: Analysis) -> Figure:
 
 
 TITLES, SYMBOLS = ("Pre-training size n", "Fine-tuning size s"), ("n", "s")
-SHADES = colormaps["viridis"]
 MOST_LEVELS, FEW_LEVELS = 24, 6
 """With more levels than the first number, lines are drawn for as few as the second; each point has the colour of the
 nearest."""
@@ -136,18 +133,17 @@ APART = 0.045
 """Least distance of two names, as a share of the height of a panel."""
 
 
-def _name_lines(axes: Axes, x: float, drawn: dict[float, tuple[float, str]], symbol: str) -> None:
+def _name_lines(axes: Axes, x: float, drawn: dict[float, float], symbol: str) -> None:
     """Write the size of each line at its right end, leaving out names that would touch one written before."""
     span = np.ptp(np.log(axes.get_ylim()))
     least, most = min(drawn), max(drawn)
     written: dict[float, str] = {}  # by height
     for level in (least, most, *drawn):
-        height = drawn[level][0]
+        height = drawn[level]
         if all(abs(np.log(height / other)) > APART * span for other in written):
             written[height] = f"{symbol} = {short_size(level)}"
     if len(written) == 1:
-        written = {drawn[least][0]: f"{symbol} = {short_size(least)} to {short_size(most)}"}
-    colours = {height: colour if len(written) > 1 else QUIET for height, colour in drawn.values()}
+        written = {drawn[least]: f"{symbol} = {short_size(least)} to {short_size(most)}"}
     for height, name in written.items():
         axes.annotate(
             name,
@@ -156,7 +152,7 @@ def _name_lines(axes: Axes, x: float, drawn: dict[float, tuple[float, str]], sym
             textcoords="offset points",
             va="center",
             fontsize=7,
-            color=colours[height],
+            color=INK,
             annotation_clip=False,
         )
 
@@ -183,7 +179,7 @@ def draw_surface(surface: Surface, *, name: str, law: str = "", measure: Measure
             ]  # n may be 0
             nearest = np.abs(logs[0] - logs[1]).argmin(axis=1)
             line = line_sizes(data.sizes[:, column][data.sizes[:, column] > 0].min(), data.sizes[:, column].max())
-            colours = [to_hex(SHADES(place)) for place in np.linspace(0.1, 0.85, len(levels))]
+            colours = ordered_colours(len(levels))
             drawn = {}
             for place, (level, colour) in enumerate(zip(levels, colours, strict=True)):
                 rows = nearest == place
@@ -193,7 +189,7 @@ def draw_surface(surface: Surface, *, name: str, law: str = "", measure: Measure
                 fitted = np.array([measure.value(error) for error in fitted])
                 axes.plot(data.sizes[rows, column], seen, "o", color=colour, markersize=3)
                 axes.plot(line, fitted, color=colour, linewidth=1.0)
-                drawn[float(level)] = (float(fitted[-1]), colour)
+                drawn[float(level)] = float(fitted[-1])
             axes.set_title(f"Lines of equal {SYMBOLS[other]}")
             title = "Target error" if measure is ERROR else measure.title
             log_axes(axes, x_title=TITLES[column], y_title=title, linear=measure.top > 0)
@@ -208,6 +204,6 @@ def draw_surface(surface: Surface, *, name: str, law: str = "", measure: Measure
         canvas=canvas,
         narrow=narrow,
         data=frame,
-        caption=f"{measure.title} over both sizes. Dots: measured. Lines: the law {chosen}, {fit.law.formula}. Dark to "
-        "light: small to large.",
+        caption=f"{capitalised(measure.title)} over both sizes. Dots: measured. Lines: the law {chosen}, "
+        f"{fit.law.formula}. Violet to ochre: small to large.",
     )

@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 import matplotlib as mpl
 from matplotlib.artist import Artist
+from matplotlib.colors import LinearSegmentedColormap, to_hex
 from matplotlib.figure import Figure
 
 INK = "#1b1f23"
@@ -134,10 +135,23 @@ def inline_svg(svg: str, prefix: str, *, width: float) -> str:
 
 BASELINE_COLOUR = "#7a7a7a"
 
-# Okabe and Ito's colours, told apart with every common kind of colour blindness; without black and yellow, which vanish
-# on a dark or a light page.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+WITH_SOURCE, WITHOUT = "#0072b2", "#6b7079"
+"""Colours of arms with and without a source, in every picture of a study."""
+
+RECOMMENDED = "*"
+"""The mark of the arm to use, in every picture of a study."""
+
+# Every colour has a contrast of at least 3 to 1 on light and on dark paper. The first four are Okabe and Ito's, told
+# apart with every common kind of colour blindness.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b98a00", "#7b5cd6")
+_ORDERED = ("#7b5cd6", "#a84fc4", "#d14f86", "#cf6a3c", "#b98a00")
 _MARKS = ("o", "s", "^", "D", "v", "P")
+
+
+def ordered_colours(n: int) -> list[str]:
+    """Colours of n values of an ordered parameter, such as numbers of labels, from the smallest to the largest."""
+    ramp = LinearSegmentedColormap.from_list("ordered", _ORDERED)
+    return [to_hex(ramp(i / max(n - 1, 1))) for i in range(n)]
 
 
 @dataclass(frozen=True, slots=True)

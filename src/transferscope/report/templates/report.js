@@ -1,7 +1,7 @@
 "use strict";
-// Tables that sort by their headings and filter by a word, and folded parts that open for print. Nothing is loaded.
+// Tables that sort by their headings and filter by a word, and figures and tables that are saved as files. Nothing is loaded.
 (() => {
-  const shown = (cell) => [...cell.childNodes].filter((node) => node.nodeName !== "SMALL").map((node) => node.textContent).join("").trim();
+  const shown = (cell) => [...(cell.querySelector("button") ?? cell).childNodes].filter((node) => node.nodeName !== "SMALL").map((node) => node.textContent).join("").trim();
   const numberOf = (cell) => {
     if ("value" in cell.dataset) return Number.parseFloat(cell.dataset.value);
     const found = /^[<>×+\s]*(-?[\d.]+)/.exec(shown(cell).replaceAll("−", "-").replaceAll(",", ""));
@@ -56,12 +56,66 @@
   };
   window.addEventListener("hashchange", open);
   if (location.hash) open();
-  let opened = [];
-  window.addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
-    for (const folded of opened) folded.open = true;
+  const save = (name, address) => {
+    const link = document.createElement("a");
+    link.download = name;
+    link.href = address;
+    link.click();
+  };
+  const offer = (place, words, label, action) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = words;
+    button.setAttribute("aria-label", label);
+    button.addEventListener("click", action);
+    place.append(button);
+  };
+  // A drawing as a document of its own, in the colours of light paper.
+  const alone = (svg) => {
+    const copy = svg.cloneNode(true);
+    const [, , width, height] = svg.getAttribute("viewBox").split(" ");
+    copy.removeAttribute("style");
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    copy.setAttribute("width", `${width}pt`);
+    copy.setAttribute("height", `${height}pt`);
+    const text = new XMLSerializer().serializeToString(copy).replaceAll("var(--ink)", "#1b1f23").replaceAll("var(--paper)", "#ffffff");
+    return { address: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`, width, height };
+  };
+  document.querySelectorAll("figure .files").forEach((place) => {
+    const { name } = place.dataset;
+    const svg = place.closest("figure").querySelector("svg");
+    offer(place, "SVG", `SVG of ${name}`, () => save(`${name}.svg`, alone(svg).address));
+    offer(place, "PNG", `PNG of ${name}`, () => {
+      const { address, width, height } = alone(svg);
+      const image = new Image();
+      image.addEventListener("load", () => {
+        const canvas = document.createElement("canvas");
+        [canvas.width, canvas.height] = [4 * width, 4 * height];
+        const drawn = canvas.getContext("2d");
+        drawn.fillStyle = "#ffffff";
+        drawn.fillRect(0, 0, canvas.width, canvas.height);
+        drawn.drawImage(image, 0, 0, canvas.width, canvas.height);
+        save(`${name}.png`, canvas.toDataURL("image/png"));
+      });
+      image.src = address;
+    });
   });
-  window.addEventListener("afterprint", () => {
-    for (const folded of opened) folded.open = false;
+  // A table as it is shown, a second line of a cell in a column of its own; no cell is a formula to a spreadsheet.
+  const csv = (table) => {
+    const rows = [...table.rows].map((row) => [...row.cells].map((cell) => [shown(cell), cell.querySelector("small")?.textContent.trim() ?? ""]));
+    const details = rows[0].map((_, column) => rows.some((row) => row[column][1]));
+    const field = (text) => {
+      const plain = text.replaceAll("\u00a0", " ").replaceAll("−", "-");
+      return `"${(/^[=+\-@]/.test(plain) && Number.isNaN(Number.parseFloat(plain)) ? `'${plain}` : plain).replaceAll('"', '""')}"`;
+    };
+    const title = rows[0].map(([text], column) => (details[column] ? [text, `${text}, detail`] : [text]));
+    return rows.map((row, place) => row.flatMap((texts, column) => (place ? (details[column] ? texts : [texts[0]]) : title[column]).map(field)).join(",")).join("\n");
+  };
+  document.querySelectorAll("table").forEach((table, place) => {
+    const name = `${table.closest("section")?.id || "table"}-${place + 1}`;
+    const files = document.createElement("span");
+    files.className = "files";
+    (table.caption ?? table.createCaption()).append(files);
+    offer(files, "CSV", `CSV of this table: ${name}`, () => save(`${name}.csv`, `data:text/csv;charset=utf-8,${encodeURIComponent(csv(table))}`));
   });
 })();
