@@ -69,6 +69,7 @@ class Diagram:
         limit: Values beyond plus or minus this have the full colour.
         shows: What the values are. Other than transferability they are a matrix of values of at least 0, drawn from
             light to dark with the first row on top.
+        colours: Of a matrix, a map of matplotlib.
     """
 
     panel: str
@@ -77,6 +78,7 @@ class Diagram:
     values: Float64[np.ndarray, "q p"]
     limit: float = 1.0
     shows: str = TRANSFERABILITY
+    colours: str = "viridis_r"
 
 
 @dataclass(frozen=True)
