@@ -292,11 +292,13 @@ class TheoryFigure(ABC):
         version: Part of the key of its points; raise it when results change.
         known_error: Largest systematic difference of theory and simulation (finite size, step size), in the unit of the
             values; distances are shortened by it before they are scored. 0 where the comparison is exact.
+        known_share: The same as a share of what theory says, on top of it.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     known_error: ClassVar[float] = 0.0
+    known_share: ClassVar[float] = 0.0
 
     @abstractmethod
     def theory(self) -> Theory:
@@ -371,7 +373,11 @@ class TheoryFigure(ABC):
         compared = [item for item in simulated if not np.isnan(item.point.expected)]
         estimates = [item.estimate for item in compared]
         expected = [item.point.expected for item in compared]
-        return agreement(estimates, expected, known_error=self.known_error)
+        return agreement(estimates, expected, known_error=[self.error_at(item.point) for item in compared])
+
+    def error_at(self, point: Point) -> float:
+        """Largest systematic difference of theory and simulation at a point."""
+        return self.known_error + self.known_share * abs(point.expected)
 
     def drawn(self, simulated: Sequence[Simulated]) -> Drawn:
         """Everything that the figure shows once these points are simulated."""
