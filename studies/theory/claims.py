@@ -2,9 +2,9 @@
 
     TRANSFERSCOPE_DATA=FOLDER python -m studies.theory.claims ROWS.csv OUT.csv [FIGURE ...]
 
-FOLDER holds mnist.npz, ROWS.csv is syn2real_finetune.csv of Mikami et al.'s repository. A row for each claim, and one for
-the agreement of theory and simulation; with figures named, as in tahir2024-fig4, only theirs are made again. Figures of
-studies are not among them: their pages have their runs.
+FOLDER holds mnist.npz, ROWS.csv is syn2real_finetune.csv of Mikami et al.'s repository. A row for each claim, and one
+for the agreement of theory and simulation; with figures named, as in tahir2024-fig4, only theirs are made again.
+Figures of studies are not among them: their pages have their runs.
 """
 
 import sys
