@@ -68,6 +68,6 @@ def test_a_study_is_placed_with_figure_table_and_words(tmp_path: Path) -> None:
     assert {row["n_target"] for row in rows} == {"12", "30"}
     answer = json.loads(run("place", str(file), "--out", str(tmp_path / "out"), "--json"))["result"]
     assert (answer["analysis"], len(answer["rows"])) == ("place", len(rows))
-    assert {row["name"] for row in rows} >= {"outside_share", "modelled", "measured", "gap", "scratch_modelled"}
+    assert {row["name"] for row in rows} >= {"outside_share", "modelled", "measured", "scratch_modelled"}
     for row in rows:
         assert not row["low"] or float(row["low"]) <= float(row["value"]) <= float(row["high"])
