@@ -111,7 +111,7 @@ def draw(
             {"claim": one.sentence, "source": one.source, "holds": one.holds, "exception": ""}
             for one in drawn.figure.claims
         ]
-        frames = {one.name: one.data for one in drawn.figure.drawings} | drawn.figure.tables
+        frames = {one.name: one.data for one in drawn.figure.drawings} | dict(drawn.figure.tables)
         rows = [{"table": of} | row for of, frame in frames.items() for row in frame.to_dict("records")]
         facts = {"agreement": " ".join(drawn.figure.sentences), "claims": held, "points": 0, "points_failed": 0}
         _answer(paper, figure, known, facts | {"rows": rows}, drawn.written)

@@ -133,11 +133,11 @@ def test_claims_fail_on_shuffled_rows(name: str, errors: pd.DataFrame) -> None:
 @pytest.mark.long
 def test_what_is_drawn_has_the_parameters_that_are_printed(errors: pd.DataFrame) -> None:
     """The independent fits of Figure 8, and for Figure 9 the 42 points whose fit has the printed parameters."""
-    data = figure("fig8", errors).drawings[0].data.set_index(["curve", "parameter"])[["median", "low", "high"]]
+    data = figure("fig8", errors).drawings[0].data
     assert len(data) == 2 * len(VERIFIED) - 1  # but for the rate of normal to semseg
-    for (curve, parameter), row in data.iterrows():
-        source, _, target = str(curve).partition(" to ")
-        value = VERIFIED[target, source][parameter == "C"]
+    for row in data.to_dict("records"):
+        source, _, target = row["curve"].partition(" to ")
+        value = VERIFIED[target, source][row["parameter"] == "C"]
         assert row["median"] == pytest.approx(value, abs=1e-4)
         assert row["low"] < value < row["high"]
     for name in ("fig2", "fig9"):

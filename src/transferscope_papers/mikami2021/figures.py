@@ -82,14 +82,11 @@ def figure_4(errors: pd.DataFrame) -> StudyFigure:
     fits = panel_fits(panels)
     fits["millions"] = fits["series"].map(errors.groupby("model")["nparam"].first())
     fits["mean_error"] = [data.errors.mean() for panel in panels for data in panel.curves.values()]
-    logs = np.log(fits[["millions", "C"]])
-    of_panels = {str(title): part for title, part in logs.groupby(fits["panel"], sort=False)}
-    slopes = {title: np.polyfit(part["millions"], part["C"], 1)[0] for title, part in of_panels.items()}
-    straight = {title: part.corr().iloc[0, 1] ** 2 for title, part in of_panels.items()}
-    ranks = {
-        title: part["millions"].corr(part["mean_error"], "spearman")
-        for title, part in fits.groupby("panel", sort=False)
-    }
+    of_panels = {panel.title: fits[fits["panel"] == panel.title] for panel in panels}
+    logs = {title: (np.log(part["millions"]), np.log(part["C"])) for title, part in of_panels.items()}
+    slopes = {title: float(np.polyfit(*pair, 1)[0]) for title, pair in logs.items()}
+    straight = {title: float(np.corrcoef(*pair)[0, 1] ** 2) for title, pair in logs.items()}
+    ranks = {title: part["millions"].corr(part["mean_error"], "spearman") for title, part in of_panels.items()}
     claims = (
         _claim(
             "bigger models attain smaller test errors",
@@ -191,7 +188,7 @@ def figure_9(errors: pd.DataFrame) -> StudyFigure:
         restyled(draw_surface(surface, name="mikami2021-fig9-effective-data", law="effective-data")),
     )
     points = pd.DataFrame({"n": fit.observations.sizes[:, 0], "s": fit.observations.sizes[:, 1]})
-    wide = np.log(points.assign(error=fit.observations.errors).pivot(index="s", columns="n", values="error"))
+    wide = points.assign(error=np.log(fit.observations.errors)).pivot(index="s", columns="n", values="error")
     straight = [np.corrcoef(np.log(wide.index), column)[0, 1] ** 2 for _, column in wide.items()]
     first, last = (np.asarray(wide[below]) - np.asarray(wide[above]) for below, above in ((1e3, 4e3), (16e3, 64e3)))
     off = np.abs(table["linear residuals"] / table["published"] - 1)
@@ -302,7 +299,7 @@ def figure_14(errors: pd.DataFrame) -> StudyFigure:
     return StudyFigure((draw_landscapes(curves, name="mikami2021-fig14"),), (), (claim,))
 
 
-def _claim(sentence: str, place: str, holds: bool, seen: str) -> SeenClaim:
+def _claim(sentence: str, place: str, holds: bool | np.bool, seen: str) -> SeenClaim:
     return SeenClaim(sentence, f"mikami2021, {place}", bool(holds), seen)
 
 

@@ -4,6 +4,7 @@ One row of the table is one evaluation; the error of a run is 1 - value at its l
 are the curves of each figure, and the fits to them beside the numbers that the paper prints.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -136,12 +137,12 @@ def rendering_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
 
 def rendering_steps(errors: pd.DataFrame) -> pd.DataFrame:
     """What one more attribute of the images does (Figure 6 right): added, before, alpha and C before and after."""
-    of = panel_fits(rendering_panels(errors)).assign(attributes=list(RENDERINGS.values()))
-    rows = []
-    for few in of.to_dict("records"):
-        for more in of.to_dict("records"):
-            added = set(more["attributes"]) - set(few["attributes"])
-            if len(added) == 1 and len(more["attributes"]) == len(few["attributes"]) + 1:
+    fits = panel_fits(rendering_panels(errors)).to_dict("records")
+    rows: list[dict[str, object]] = []
+    for few, less in zip(fits, RENDERINGS.values(), strict=True):
+        for more, own in zip(fits, RENDERINGS.values(), strict=True):
+            added = set(own) - set(less)
+            if len(added) == 1 and len(own) == len(less) + 1:
                 changes = {
                     f"{name} {when}": row[name]
                     for name in ("alpha", "C")
@@ -197,7 +198,7 @@ def panel_fits(panels: tuple[Panel, ...]) -> pd.DataFrame:
             power = fit_law(data.sizes, data.errors, law="power", loss="linear")
             above = data.errors > held.theta[2]
             line = np.log(data.sizes[above, 0]), np.log(data.errors[above] - held.theta[2])
-            alpha_stderr, _, gap_stderr = standard_errors(*held.solved)
+            alpha_stderr, _, gap_stderr = standard_errors(*held.solved) if held.solved else (math.nan,) * 3
             rows.append(
                 {
                     "panel": panel.title,

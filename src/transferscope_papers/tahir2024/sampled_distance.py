@@ -1,4 +1,4 @@
-"""Wasserstein distance of two tasks from samples, always beside what the same estimate says of one task against itself.
+"""Wasserstein distance of two tasks from samples in the plane of their teachers, between two bounds.
 
 The empirical W1 of n points in d dimensions is biased upwards by about n^(-1/d). In 500 dimensions that bias is all one
 sees: 29.34 between orthogonal teachers and 29.33 between a task and itself, where the truth
@@ -16,45 +16,6 @@ from scipy.spatial.distance import cdist
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope_papers.problems import LinearTeacher, LinearTransfer, isotropic
-
-
-@dataclass(frozen=True)
-class SampledDistance:
-    """Empirical W1 with its bias.
-
-    Attributes:
-        between: W1 between a sample of the source and one of the target.
-        same_task: W1 between two samples of the target, whose true distance is 0: the bias.
-        excess: The mean difference of the two; not unbiased either, but near the truth where it is many standard
-            errors.
-    """
-
-    between: Estimate
-    same_task: Estimate
-    excess: Estimate
-
-
-def sampled_distance(
-    pair: LinearTransfer, n: int, generator: np.random.Generator, *, repeats: int = 5
-) -> SampledDistance:
-    """Empirical W1 of the joint distributions of (x, y), both with the target's noise, by exact optimal transport.
-
-    Args:
-        pair: The two tasks, over inputs N(0, I); reduce them with `reduced` first.
-        n: Points per sample, at least 1; time grows as n^3.
-        repeats: Number of independent draws, at least 2.
-
-    Raises:
-        SettingsError: Fewer than two repeats.
-    """
-    if repeats < 2:
-        raise SettingsError(f"repeats = {repeats} is out of range; a standard error needs at least 2 draws")
-    source = LinearTeacher(pair.source.weights, pair.target.sigma, pair.source.covariance)
-    between, same = np.empty(repeats), np.empty(repeats)
-    for i in range(repeats):
-        first, second, third = (_points(task, n, generator) for task in (pair.target, source, pair.target))
-        between[i], same[i] = _transport(first, second), _transport(first, third)
-    return SampledDistance(_mean(between), _mean(same), _mean(between - same))
 
 
 def reduced(pair: LinearTransfer) -> LinearTransfer:
@@ -80,11 +41,6 @@ def _points(task: LinearTeacher, n: int, generator: np.random.Generator) -> Floa
     return np.column_stack([sample.inputs, sample.targets])
 
 
-def _transport(first: Float64[np.ndarray, "n k"], second: Float64[np.ndarray, "n k"]) -> float:
-    costs = cdist(first, second)
-    return float(costs[linear_sum_assignment(costs)].mean())
-
-
 @dataclass(frozen=True)
 class SampledBracket:
     """W1 lies between the means of the two, each of which has its error over samples."""
@@ -104,7 +60,7 @@ def sampled_bracket(
     function is 1-Lipschitz, and its means are taken over `fresh` points that did not choose it.
 
     Args:
-        pair: As `sampled_distance` takes it.
+        pair: The two tasks, over inputs N(0, I); reduce them with `reduced` first. Both have the target's noise.
         n: Points per sample; both bounds tend to W1 as it grows.
         repeats: Independent samples, at least 2.
     """
