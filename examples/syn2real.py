@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 
 from transferscope.analyses.scaling.axes import (
     add_legend,
-    dashes,
     line_sizes,
     log_axes,
     new_panels,
@@ -27,7 +27,7 @@ from transferscope.analyses.scaling.axes import (
 from transferscope.data import load
 from transferscope.errors import DataError
 from transferscope.numerics.intervals import t_interval
-from transferscope.report.figures.style import drawing
+from transferscope.report.figures.style import drawing, mark_styles
 from transferscope.scaling import extrapolate, fit_hierarchical, fit_law, fit_surface
 from transferscope.scaling.advice import advise
 from transferscope.scaling.observations import Observations, observe
@@ -195,7 +195,8 @@ def held_out(rows: pd.DataFrame) -> pd.DataFrame:
 def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
     """Measured errors with the median law of each curve under a common prior (Figures 1, 4 and 6 left)."""
     names = list(dict.fromkeys(name for data in panels.values() for name in data))
-    styles = series_styles(names)
+    styles = mark_styles(names, "upright")  # grey: one more than there are colours
+    lined = set()
     with drawing():
         canvas, axes = new_panels(len(panels))
         for drawn, (title, data) in zip(axes, panels.items(), strict=True):
@@ -214,12 +215,18 @@ def draw_curves(panels: dict[str, dict[str, Observations]], path: Path) -> None:
                     linewidth=0.6,
                 )
                 if name in falling and slope < 0:  # no falling law is drawn through points that rise
+                    lined.add(name)
                     line = line_sizes(one.sizes.min(), one.sizes.max())
                     middle = [falling[name].quantile(values, 0.5) for values in falling[name].predict(line).T]
-                    drawn.plot(line, middle, dashes(styles, name), color=style.colour, linewidth=1.1)
+                    drawn.plot(line, middle, color=style.colour, linewidth=1.1)
             drawn.set_title(title)
             log_axes(drawn, x_title="Pre-training images n", y_title="Target error")
-        add_legend(canvas, styles, title="Source")
+        look = {"markersize": 4, "linewidth": 1.1}
+        handles = [
+            Line2D([], [], color=one.colour, marker=one.mark, ls="-" if name in lined else "", label=name, **look)
+            for name, one in styles.items()
+        ]
+        canvas.legend(handles=handles, loc="outside upper left", ncols=3, fontsize=8, title="Source", title_fontsize=8)
         canvas.savefig(path, dpi=110)
 
 

@@ -86,42 +86,35 @@ def draw(
     if study and known.reads != "study":
         what = "from the authors' rows" if known.reads == "table" else "computed and simulated"
         raise SettingsError(f"{name} is {what}, and reads no study; leave --study {study} out")
-    if known.reads == "study":
-        if not study:
-            raise SettingsError(f"{name} is drawn from a finished study; give its file, as in --study STUDY.toml")
-        if change or table is not None:
-            wrong = "--set" if change else "--table"
-            raise SettingsError(f"{name} is drawn from a finished study and takes no {wrong}; leave it out")
-        from transferscope_papers.from_study import write_study_figure
-        from transferscope_papers.looks import read_looks
-
-        found = write_study_figure(paper, figure, study, out, store=store, looks=read_looks(panel_size, style))
-        if not as_json:
-            typer.echo(found.words(f"{known.title} ({name})"))
-            return
-        held = [
-            {"claim": one.sentence, "source": one.source, "holds": one.holds, "exception": ""}
-            for one in found.figure.claims
-        ]
-        rows = [{"table": one.name} | row for one in found.figure.drawings for row in one.data.to_dict("records")]
-        facts = {"agreement": " ".join(found.figure.sentences), "claims": held, "points": 0, "points_failed": 0}
-        _answer(paper, figure, known, facts | {"rows": rows}, found.written)
-        return
-    if known.reads == "table":
-        if table is None:
+    if known.reads != "nothing":
+        of_runs = "from a finished study" if known.reads == "study" else "from the authors' rows"
+        if known.reads == "study" and (not study or table is not None):
+            what = "takes no --table; leave it out" if study else "give its file, as in --study STUDY.toml"
+            raise SettingsError(f"{name} is drawn from a finished study; {what}")
+        if known.reads == "table" and table is None:
             raise SettingsError(f"{name} is drawn from the authors' rows; give them with --table syn2real_finetune.csv")
         if change:
-            raise SettingsError(f"{name} is drawn from the authors' rows and has no settings; leave --set out")
+            raise SettingsError(f"{name} is drawn {of_runs} and has no settings; leave --set out")
+        from transferscope_papers.from_study import write_study_figure
         from transferscope_papers.looks import read_looks
         from transferscope_papers.mikami2021.figures import write_paper_figure
 
-        drawn = write_paper_figure(table, figure, out, looks=read_looks(panel_size, style))
+        looks = read_looks(panel_size, style)
+        if table is None:
+            drawn = write_study_figure(paper, figure, study, out, store=store, looks=looks)
+        else:
+            drawn = write_paper_figure(table, figure, out, looks=looks)
         if not as_json:
-            typer.echo(drawn.words())
+            typer.echo(drawn.words(f"{known.title} ({name})"))
             return
-        rows = [{"table": of} | row for of, frame in drawn.tables.items() for row in frame.to_dict("records")]
-        facts = {"agreement": "", "claims": [], "points": 0, "points_failed": 0, "rows": rows}
-        _answer(paper, figure, known, facts, drawn.written)
+        held = [
+            {"claim": one.sentence, "source": one.source, "holds": one.holds, "exception": ""}
+            for one in drawn.figure.claims
+        ]
+        frames = {one.name: one.data for one in drawn.figure.drawings} | dict(drawn.figure.tables)
+        rows = [{"table": of} | row for of, frame in frames.items() for row in frame.to_dict("records")]
+        facts = {"agreement": " ".join(drawn.figure.sentences), "claims": held, "points": 0, "points_failed": 0}
+        _answer(paper, figure, known, facts | {"rows": rows}, drawn.written)
         return
     if table is not None:
         raise SettingsError(f"{name} is computed and simulated, and reads no table; leave --table {table} out")

@@ -143,7 +143,7 @@ def _draw_matrix(axes: Axes, diagram: Diagram) -> QuadMesh:
         diagram.y,
         diagram.values,
         shading="nearest",
-        cmap="viridis_r",
+        cmap=diagram.colours,
         vmin=0.0,
         vmax=diagram.limit,
         rasterized=True,

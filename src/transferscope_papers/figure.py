@@ -69,6 +69,7 @@ class Diagram:
         limit: Values beyond plus or minus this have the full colour.
         shows: What the values are. Other than transferability they are a matrix of values of at least 0, drawn from
             light to dark with the first row on top.
+        colours: Of a matrix, a map of matplotlib.
     """
 
     panel: str
@@ -77,6 +78,7 @@ class Diagram:
     values: Float64[np.ndarray, "q p"]
     limit: float = 1.0
     shows: str = TRANSFERABILITY
+    colours: str = "viridis_r"
 
 
 @dataclass(frozen=True)
@@ -290,11 +292,13 @@ class TheoryFigure(ABC):
         version: Part of the key of its points; raise it when results change.
         known_error: Largest systematic difference of theory and simulation (finite size, step size), in the unit of the
             values; distances are shortened by it before they are scored. 0 where the comparison is exact.
+        known_share: The same as a share of what theory says, on top of it.
     """
 
     name: ClassVar[str]
     version: ClassVar[int] = 1
     known_error: ClassVar[float] = 0.0
+    known_share: ClassVar[float] = 0.0
 
     @abstractmethod
     def theory(self) -> Theory:
@@ -369,7 +373,11 @@ class TheoryFigure(ABC):
         compared = [item for item in simulated if not np.isnan(item.point.expected)]
         estimates = [item.estimate for item in compared]
         expected = [item.point.expected for item in compared]
-        return agreement(estimates, expected, known_error=self.known_error)
+        return agreement(estimates, expected, known_error=[self.error_at(item.point) for item in compared])
+
+    def error_at(self, point: Point) -> float:
+        """Largest systematic difference of theory and simulation at a point."""
+        return self.known_error + self.known_share * abs(point.expected)
 
     def drawn(self, simulated: Sequence[Simulated]) -> Drawn:
         """Everything that the figure shows once these points are simulated."""

@@ -1,7 +1,7 @@
 """Figures of papers that are drawn from a finished study: what such a figure is, and how its files are written."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -104,34 +104,61 @@ class MeasuredClaim:
 
 
 @dataclass(frozen=True)
+class SeenClaim:
+    """What a paper says that a figure shows, decided by what is drawn.
+
+    Attributes:
+        source: Where it is made: paper, and section or figure.
+        seen: The numbers that decide it.
+    """
+
+    sentence: str
+    source: str
+    holds: bool
+    seen: str
+
+    @property
+    def words(self) -> str:
+        """What came of it, with the numbers."""
+        return f"{'holds' if self.holds else 'DOES NOT HOLD'}: {self.sentence} ({self.source}); {self.seen}"
+
+
+@dataclass(frozen=True)
 class StudyFigure:
-    """What came of a figure.
+    """What came of a figure of a finished study or of the authors' rows.
 
     Attributes:
         sentences: What it shows, in numbers.
-        claims: What the paper says of it, each with what the study says.
+        claims: What the paper says of it, each with what the runs say.
+        tables: Numbers to print, by title.
     """
 
     drawings: tuple[Figure, ...]
-    sentences: tuple[str, ...]
-    claims: tuple[MeasuredClaim, ...] = ()
+    sentences: tuple[str, ...] = ()
+    claims: tuple[MeasuredClaim | SeenClaim, ...] = ()
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class StudyFigureMade:
-    """A figure that was drawn from a study and written.
+    """A figure that was drawn from runs and written.
 
     Attributes:
+        runs: The study, or the file of the authors' rows.
         written: The SVG, the PDF and the CSV of each drawing, one after another.
     """
 
-    study: str
+    runs: str
     figure: StudyFigure
     written: tuple[Path, ...]
 
     def words(self, title: str) -> str:
         """What to tell the reader, below a title."""
-        lines = [f"{title}, from {self.study}", *self.figure.sentences]
+        lines = [f"{title}, from {self.runs}", *self.figure.sentences]
+        lines += [
+            f"{name}\n{frame.to_string(index=False, float_format='{:.4g}'.format)}"
+            for name, frame in self.figure.tables.items()
+        ]
         lines += [f"claim {claim.words}" for claim in self.figure.claims]
         for i, drawn in enumerate(self.figure.drawings):
             svg, pdf, table = self.written[3 * i : 3 * i + 3]

@@ -118,7 +118,7 @@ def numbers_of(figure: TheoryFigure, drawn: Drawn) -> pd.DataFrame:
             rows += [_computed(diagram.panel, "map", float(x), float(y), float(value)) for x, value in pairs]
     for item in drawn.simulated:
         point, mean = item.point, item.estimate
-        z = z_score(mean, point.expected, known_error=figure.known_error)
+        z = z_score(mean, point.expected, known_error=figure.error_at(point))
         measured = (mean.value, mean.stderr, mean.n, mean.status)
         rows.append((point.panel, point.series, "simulation", point.x, point.y, *measured, point.expected, z))
     return pd.DataFrame(rows, columns=list(_COLUMNS))

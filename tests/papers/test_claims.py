@@ -4,7 +4,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,31 +77,12 @@ def test_what_is_drawn_at_the_quick_profile_bears_the_claims_out(name: str) -> N
         assert found.holds or found.claim.exception, found.sentence
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.real_data
-def test_the_order_of_the_bounds_comes_out_where_the_table_says_that_it_does() -> None:
-    figure = FIGURES["shachaf2021-table1"]
-    assert not any(claim.exception for claim in figure.claims())
+def test_the_order_of_the_bounds_comes_out() -> None:
+    figure = quick("shachaf2021-table1")
     for found in check(figure, simulate(figure)):
         assert found.holds, found.sentence
-
-
-def test_the_quick_table_tells_nothing_and_says_that_it_takes_the_full_profile() -> None:
-    known = (
-        "1 draw of the pairs with 10 samples and 3 repeats do not tell the order: that takes the full profile (5 "
-        "draws, 25 samples, 10 repeats), as in `transferscope papers draw shachaf2021 table1 --full`."
-    )
-    figure = quick("shachaf2021-table1")
-    for levels in ({"distance": 0.9, "bartlett": 0.8}, {"distance": 0.7, "bartlett": 0.8}):  # theorem 4.2: .75
-        drawn = [
-            Simulated(point, Estimate(levels.get(point.series, 0.75) - point.x / 1000, 0.01, 1))
-            for point in figure.points()
-        ]
-        for found in check(figure, drawn):
-            assert found.holds is None
-            assert found.sentence == f"cannot be told: {found.claim.sentence} ({found.claim.source}). {known}"
-        in_full = [found.holds for found in FIGURES[figure.name].check(figure.drawn(drawn))]
-        assert in_full == [False, "distance" in levels and levels["distance"] < 0.8, True]
 
 
 def distorted(drawn: Drawn) -> Iterator[Drawn]:
@@ -294,16 +274,8 @@ def test_the_simulation_ends_at_the_ends_of_every_range(name: str, high: bool) -
     whole = {key: round(end) if isinstance(getattr(figure, key), int) else float(end) for key, end in ends.items()}
     there = replace(figure, **values, **whole)
     there.theory()
-    for points in (there.groups()[0], there.groups()[-1]):
+    for points in (*there.groups()[:1], *there.groups()[-1:]):
         started = time.process_time()
         found = there.simulate_group(points)
         assert time.process_time() - started < 600
         assert all(estimate.status for estimate in found)
-
-
-def test_every_claim_of_a_figure_is_listed_with_its_verdict() -> None:
-    page = Path(__file__).parents[2] / "docs" / "results" / "theory-agreement.md"
-    listed = page.read_text(encoding="utf-8")
-    for figure in FIGURES.values():
-        for claim in figure.claims():
-            assert f"| {figure.name} | {claim.sentence} | {claim.source} | " in listed, claim.sentence

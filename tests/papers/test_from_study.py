@@ -204,7 +204,7 @@ def test_what_is_no_grid_is_refused_in_a_sentence(tmp_path: Path) -> None:
         ),
         (
             ("merlin2020", "fig4b", "--study", "a.toml", "--set", "d=3"),
-            "merlin2020 fig4b is drawn from a finished study and takes no --set; leave it out",
+            "merlin2020 fig4b is drawn from a finished study and has no settings; leave --set out",
         ),
         (
             ("tahir2024", "fig2", "--study", "a.toml"),

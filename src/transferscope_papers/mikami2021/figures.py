@@ -1,7 +1,6 @@
 """The figures of the Syn2Real paper from the authors' published rows, with our numbers beside the published ones."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -27,9 +26,11 @@ from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import MarkStyle
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations
+from transferscope.scaling.surface import Surface
 from transferscope_papers.catalogue import found_at, listed
+from transferscope_papers.from_study import SeenClaim, StudyFigure, StudyFigureMade
 from transferscope_papers.looks import Looks, drawing, in_style, restyled, write_drawings
-from transferscope_papers.mikami2021.landscapes import draw_landscapes
+from transferscope_papers.mikami2021.landscapes import draw_alike, draw_landscapes, valley_widths
 from transferscope_papers.mikami2021.rows import (
     FIGURE_5_LARGEST,
     PUBLISHED_D,
@@ -38,6 +39,7 @@ from transferscope_papers.mikami2021.rows import (
     common_d_table,
     extrapolation_series,
     extrapolation_table,
+    full_law_fit,
     full_law_table,
     model_panels,
     panel_fits,
@@ -45,137 +47,267 @@ from transferscope_papers.mikami2021.rows import (
     paper_surface,
     read_errors,
     rendering_panels,
+    rendering_steps,
     surface_table,
     task_panels,
 )
 
 
-@dataclass(frozen=True)
-class PaperFigure:
-    """What a figure of the paper is made of.
-
-    Attributes:
-        drawings: Its parts.
-        tables: Numbers to print, by title.
-    """
-
-    drawings: tuple[Figure, ...]
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
-
-
-def figure_1(errors: pd.DataFrame) -> PaperFigure:
+def figure_1(errors: pd.DataFrame) -> StudyFigure:
     """Cross-task curves with the fitted law."""
     panels = task_panels(errors)
-    return PaperFigure(
-        (draw_panels(panels, name="mikami2021-fig1", series="Pre-trained on"),), {"fits": panel_fits(panels)}
+    fits = panel_fits(panels)
+    nearer = fits["rmse"] < fits["power_rmse"]
+    claims = (
+        _claim(
+            "the scaling law fits the errors with high accuracy in most cases: within 1 %",
+            "section 4.2",
+            (fits["rmse"] < 0.01).mean() > 0.5,
+            f"{(fits['rmse'] < 0.01).sum()} of {len(fits)} pairs, the worst {100 * fits['rmse'].max():.2f} %",
+        ),
+        _claim(
+            "errors level off: the law (1) lies nearer than a power law with as many parameters in most cases",
+            "section 3.1",
+            nearer.mean() > 0.5,
+            f"{nearer.sum()} of {len(fits)} pairs",
+        ),
     )
+    drawing = draw_panels(panels, name="mikami2021-fig1", series="Pre-trained on")
+    return StudyFigure((drawing,), (), claims, {"fits": fits})
 
 
-def figure_4(errors: pd.DataFrame) -> PaperFigure:
+def figure_4(errors: pd.DataFrame) -> StudyFigure:
     """Effect of model size."""
     panels = model_panels(errors)
-    sizes = {str(model): float(rows["nparam"].iloc[0]) for model, rows in errors.groupby("model")}
+    fits = panel_fits(panels)
+    fits["millions"] = fits["series"].map(errors.groupby("model")["nparam"].first())
+    fits["mean_error"] = [data.errors.mean() for panel in panels for data in panel.curves.values()]
+    of_panels = {panel.title: fits[fits["panel"] == panel.title] for panel in panels}
+    logs = {title: (np.log(part["millions"]), np.log(part["C"])) for title, part in of_panels.items()}
+    slopes = {title: float(np.polyfit(*pair, 1)[0]) for title, pair in logs.items()}
+    straight = {title: float(np.corrcoef(*pair)[0, 1] ** 2) for title, pair in logs.items()}
+    ranks = {title: part["millions"].corr(part["mean_error"], "spearman") for title, part in of_panels.items()}
+    claims = (
+        _claim(
+            "bigger models attain smaller test errors",
+            "section 4.3",
+            max(ranks.values()) < -0.5,
+            "rank correlation of mean error and size " + _by_panel(ranks),
+        ),
+        _claim(
+            "the transfer gap falls with model size, roughly as a power law",
+            "section 4.3 and Figure 4 right",
+            max(slopes.values()) < 0,
+            f"exponents {_by_panel(slopes)}, R^2 {_by_panel(straight)}",
+        ),
+    )
     drawings = (
         draw_panels(panels, name="mikami2021-fig4-left", series="Network"),
-        draw_gap_over_models(panels, sizes, name="mikami2021-fig4-right"),
+        draw_gap_over_models(fits, name="mikami2021-fig4-right"),
     )
-    return PaperFigure(drawings, {"fits": panel_fits(panels)})
+    return StudyFigure(drawings, (), claims, {"fits": fits})
 
 
-def figure_5(errors: pd.DataFrame) -> PaperFigure:
+def figure_5(errors: pd.DataFrame) -> StudyFigure:
     """Extrapolation beyond 64,000 images."""
     table = extrapolation_table(errors)
-    return PaperFigure((draw_extrapolation(errors, name="mikami2021-fig5"),), {"root mean square errors": table})
+    wide = table.pivot(index="model", columns="law", values="rmse")
+    gain, off = wide["power"] / wide["power+floor"], np.exp(np.abs(np.log(table["rmse"] / table["published"])))
+    claims = (
+        _claim(
+            "the law (1) predicts errors at larger n better than a power law for all models",
+            "section 4.4 and Figure 5",
+            (gain > 1).all(),
+            f"{gain.min():.1f} to {gain.max():.1f} times (published 4.1 to 5.4)",
+        ),
+        _claim(
+            "the errors of prediction are those that are printed, within a factor of two",
+            "Figure 5 right",
+            (off < 2).all(),
+            f"off by at most {off.max():.2f} times; three of the five fitted sizes are not among the published rows",
+        ),
+    )
+    drawing = draw_extrapolation(errors, name="mikami2021-fig5")
+    return StudyFigure((drawing,), (), claims, {"root mean square errors": table})
 
 
-def figure_6(errors: pd.DataFrame) -> PaperFigure:
+def figure_6(errors: pd.DataFrame) -> StudyFigure:
     """Effect of the complexity of synthetic images."""
-    panels = rendering_panels(errors)
+    panels, steps = rendering_panels(errors), rendering_steps(errors)
+    slower, lower = steps["alpha after"] < steps["alpha before"], steps["C after"] < steps["C before"]
+    texture = steps["added"] == "texture"
+    source = "section 4.5 and Figure 6"
+    claims = (
+        _claim("alpha falls with every added attribute", source, slower.all(), f"{slower.sum()} of {len(steps)} steps"),
+        _claim(
+            "C falls with appearance, light and background",
+            source,
+            lower[~texture].all(),
+            f"{lower[~texture].sum()} of {(~texture).sum()} steps",
+        ),
+        _claim(
+            "C does not fall with object texture in most cases",
+            source,
+            (~lower[texture]).mean() > 0.5,
+            f"{(~lower[texture]).sum()} of {texture.sum()} steps",
+        ),
+    )
     drawings = (
-        draw_panels(panels, name="mikami2021-fig6-left", series="Rendering"),
+        draw_panels(
+            panels,
+            name="mikami2021-fig6-left",
+            series="What is varied",
+        ),
         draw_panel_parameters(panels, name="mikami2021-fig6-right"),
     )
-    return PaperFigure(drawings, {"fits": panel_fits(panels)})
+    note = "Which rows have which attributes is inferred from the names of the authors' configuration files."
+    return StudyFigure(drawings, (note,), claims, {"one attribute more": steps, "fits": panel_fits(panels)})
 
 
-def figure_8(errors: pd.DataFrame) -> PaperFigure:
+def figure_8(errors: pd.DataFrame) -> StudyFigure:
     """Rates and transfer gaps of the cross-task setting."""
     panels = task_panels(errors)
-    return PaperFigure((draw_panel_parameters(panels, name="mikami2021-fig8"),), {"fits": panel_fits(panels)})
-
-
-def figure_9(errors: pd.DataFrame) -> PaperFigure:
-    """The full law over both sizes, with its points, which are Figure 2."""
-    surface = paper_surface(errors)
-    drawings = tuple(
-        restyled(draw_surface(surface, name=f"mikami2021-fig9-{law}", law=law))
-        for law in ("full", "effective-data")
-        if law in surface.fits
+    fits = panel_fits(panels)
+    wide = ~(fits["alpha_stderr"] < 1)
+    unstable = ", ".join(fits[wide]["series"] + " to " + fits[wide]["panel"])
+    claim = _claim(
+        "the rate of normal to semseg alone is unstable, with a standard error above 1",
+        "section C.1",
+        unstable == "normal to semseg",
+        unstable or "none",
     )
-    tables = {"full law": full_law_table(errors), "held-out scores": surface_table(surface)}
-    return PaperFigure(drawings, tables)
+    return StudyFigure((draw_panel_parameters(panels, name="mikami2021-fig8"),), (), (claim,), {"fits": fits})
 
 
-def figure_10(errors: pd.DataFrame) -> PaperFigure:
+def figure_9(errors: pd.DataFrame) -> StudyFigure:
+    """The full law over both sizes by the fit whose parameters are printed, with its points, which are Figure 2."""
+    surface, fit, table = paper_surface(errors), full_law_fit(errors), full_law_table(errors)
+    published = Surface({"full": fit}, {}, {}, fit.observations, ())
+    drawings = (
+        restyled(draw_surface(published, name="mikami2021-fig9-full", law="full")),
+        restyled(draw_surface(surface, name="mikami2021-fig9-effective-data", law="effective-data")),
+    )
+    points = pd.DataFrame({"n": fit.observations.sizes[:, 0], "s": fit.observations.sizes[:, 1]})
+    wide = points.assign(error=np.log(fit.observations.errors)).pivot(index="s", columns="n", values="error")
+    straight = [np.corrcoef(np.log(wide.index), column)[0, 1] ** 2 for _, column in wide.items()]
+    first, last = (np.asarray(wide[below]) - np.asarray(wide[above]) for below, above in ((1e3, 4e3), (16e3, 64e3)))
+    off = np.abs(table["linear residuals"] / table["published"] - 1)
+    claims = (
+        _claim(
+            "(a) the effect of pre-training diminishes for large n, at the fewest labels",
+            "section 3.1 and Figure 2",
+            last[0] < 0.5 * first[0],
+            f"it falls by {100 * first[0]:.1f} % from 1,000 to 4,000 images, by {100 * last[0]:.1f} % from 16,000 on",
+        ),
+        _claim(
+            "(b) the error drops straight down with s regardless of n",
+            "section 3.1 and Figure 2",
+            min(straight) > 0.99,
+            f"R^2 of log error over log s at least {min(straight):.4f}",
+        ),
+        _claim(
+            "all errors are explained by one full law, with the printed parameters within 5 %",
+            "section C.2 and Figure 9",
+            (off < 0.05).all(),
+            f"off by at most {100 * off.max():.1f} %; root mean square error {fit.rmse:.4f} over {len(points)} points",
+        ),
+    )
+    return StudyFigure(drawings, (), claims, {"full law": table, "held-out scores": surface_table(surface)})
+
+
+def figure_10(errors: pd.DataFrame) -> StudyFigure:
     """Figure 1, linearised."""
-    return PaperFigure(
-        (draw_panels(task_panels(errors), name="mikami2021-fig10", series="Pre-trained on", linearised=True),)
+    return _linearised(
+        task_panels(errors),
+        name="mikami2021-fig10",
+        series="Pre-trained on",
+        below="mulclass to semseg, normal to semseg",
     )
 
 
-def figure_11(errors: pd.DataFrame) -> PaperFigure:
+def figure_11(errors: pd.DataFrame) -> StudyFigure:
     """Figure 4, linearised."""
-    return PaperFigure((draw_panels(model_panels(errors), name="mikami2021-fig11", series="Network", linearised=True),))
+    return _linearised(model_panels(errors), name="mikami2021-fig11", series="Network")
 
 
-def figure_12(errors: pd.DataFrame) -> PaperFigure:
+def figure_12(errors: pd.DataFrame) -> StudyFigure:
     """Figure 6, linearised."""
-    return PaperFigure(
-        (draw_panels(rendering_panels(errors), name="mikami2021-fig12", series="Rendering", linearised=True),)
-    )
+    return _linearised(rendering_panels(errors), name="mikami2021-fig12", series="Rendering")
 
 
-def figure_13(errors: pd.DataFrame) -> PaperFigure:
-    """The landscape of objdet to objdet, and the common-D procedure of the same appendix."""
+def _linearised(panels: tuple[Panel, ...], *, name: str, series: str, below: str = "") -> StudyFigure:
+    fits = panel_fits(panels)
+    straight = fits["straight"] > 0.8
+    claims = [
+        _claim(
+            "with C subtracted, errors are linear in log n overall: R^2 above .8 in most curves",
+            "section C.3",
+            straight.mean() > 0.5,
+            f"{straight.sum()} of {len(fits)} curves, the lowest {fits['straight'].min():.2f}",
+        )
+    ]
+    if below:
+        own = ", ".join(sorted(fits[fits["below"] > 0]["series"] + " to " + fits[fits["below"] > 0]["panel"]))
+        claims.append(_claim(f"a few points lie below C in {below} alone", "section C.3", own == below, own))
+    drawing = draw_panels(panels, name=name, series=series, linearised=True)
+    return StudyFigure((drawing,), (), tuple(claims), {"fits": fits})
+
+
+def figure_13(errors: pd.DataFrame) -> StudyFigure:
+    """Two curves that look alike, the landscape of objdet to objdet, and the common-D procedure of appendix D."""
     curve = {"objdet to objdet": task_panels(errors)[0].curves["objdet"]}
-    return PaperFigure((draw_landscapes(curve, name="mikami2021-fig13"),), {"common D": common_d_table(errors)})
+    common = common_d_table(errors)
+    alike = draw_alike(name="mikami2021-fig13-left")
+    apart = float(np.abs(alike.data["D = 0.5, alpha = 0.4"] / alike.data["D = 1, alpha = 0.5"] - 1).max())
+    ratio = float(valley_widths(curve)[0])
+    claims = (
+        _claim(
+            "curves with other alpha and D are almost the same: within 1 % from 1,000 images on",
+            "appendix D and Figure 13 left",
+            apart < 0.01,
+            f"within {100 * apart:.2f} %",
+        ),
+        _claim(
+            "the landscape has a valley along which alpha and D change together",
+            "appendix D and Figure 13 right",
+            ratio > 1.5,
+            f"residuals within 10 % of the smallest over a factor of {ratio:.1f} of alpha",
+        ),
+        _claim(
+            "alternating medians converge to D = 0.48",
+            "appendix D",
+            bool(np.allclose(common["D"], PUBLISHED_D, atol=0.01)),
+            "from D = 0.3, 0.5 and 0.7 they end at " + ", ".join(f"{value:.2f}" for value in common["D"]),
+        ),
+    )
+    drawings = (alike, draw_landscapes(curve, name="mikami2021-fig13-right"))
+    return StudyFigure(drawings, (), claims, {"common D": common})
 
 
-def figure_14(errors: pd.DataFrame) -> PaperFigure:
+def figure_14(errors: pd.DataFrame) -> StudyFigure:
     """The landscapes of all tasks."""
     curves = {
         f"{series} to {panel.title}": data for panel in task_panels(errors) for series, data in panel.curves.items()
     }
-    return PaperFigure((draw_landscapes(curves, name="mikami2021-fig14"),))
+    widths = valley_widths(curves)
+    claim = _claim(
+        "such valleys are there for the other tasks too: a factor above 1.2 of alpha in most of them",
+        "appendix D and Figure 14",
+        (widths > 1.2).mean() > 0.5,
+        f"{(widths > 1.2).sum()} of {len(widths)} pairs",
+    )
+    return StudyFigure((draw_landscapes(curves, name="mikami2021-fig14"),), (), (claim,))
 
 
-@dataclass(frozen=True)
-class PaperFigureMade:
-    """What came of a figure.
-
-    Attributes:
-        tables: The published numbers, by title.
-        captions: What each drawing shows.
-        written: The SVG, the PDF and the CSV of each drawing, one after another.
-    """
-
-    tables: dict[str, pd.DataFrame]
-    captions: tuple[str, ...]
-    written: tuple[Path, ...]
-
-    def words(self) -> str:
-        """What to tell the reader."""
-        lines = [
-            f"{title}\n{frame.to_string(index=False, float_format='{:.4g}'.format)}\n"
-            for title, frame in self.tables.items()
-        ]
-        for i, caption in enumerate(self.captions):
-            svg, pdf, table = self.written[3 * i : 3 * i + 3]
-            lines.append(f"{svg}, {pdf.name}, {table.name}\n{caption}")
-        return "\n".join(lines)
+def _claim(sentence: str, place: str, holds: bool | np.bool, seen: str) -> SeenClaim:
+    return SeenClaim(sentence, f"mikami2021, {place}", bool(holds), seen)
 
 
-def write_paper_figure(table: Path, name: str, folder: Path, *, looks: Looks | None = None) -> PaperFigureMade:
+def _by_panel(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{value:.3g} ({title})" for title, value in values.items())
+
+
+def write_paper_figure(table: Path, name: str, folder: Path, *, looks: Looks | None = None) -> StudyFigureMade:
     """Draw a figure of the paper from the authors' table.
 
     Args:
@@ -188,12 +320,11 @@ def write_paper_figure(table: Path, name: str, folder: Path, *, looks: Looks | N
         UnknownNameError: The paper has no such figure.
         MissingDataError: There is no such table.
     """
-    make = cast(Callable[[pd.DataFrame], PaperFigure], found_at(listed("mikami2021", name).place))
+    make = cast(Callable[[pd.DataFrame], StudyFigure], found_at(listed("mikami2021", name).place))
     looks = looks or Looks()
     with in_style(looks.style):
         made = make(read_errors(table))
-    written = write_drawings(made.drawings, folder, looks)
-    return PaperFigureMade(made.tables, tuple(figure.caption for figure in made.drawings), written)
+    return StudyFigureMade(table.name, made, write_drawings(made.drawings, folder, looks))
 
 
 X_TITLE, Y_TITLE = "Pre-training images n", "Target error"
@@ -243,7 +374,7 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
     for row in fits.to_dict("records"):
         curve = f"{row['series']} to {row['panel']}" if len(panels) > 1 else str(row["series"])
         for parameter in ("alpha", "C"):
-            stderr = float(row[f"{parameter}_stderr"] or np.nan)
+            stderr = float(row[f"{parameter}_stderr"])
             if np.isfinite(stderr) and stderr < 1:
                 value = float(row[parameter])
                 ends = {"median": value, "low": value - 2 * stderr, "high": value + 2 * stderr}
@@ -280,17 +411,17 @@ def parameter_figure(frame: pd.DataFrame, *, name: str, caption: str) -> Figure:
     return Figure(name=name, canvas=canvas, narrow=narrow, data=frame, caption=caption)
 
 
-def draw_gap_over_models(panels: tuple[Panel, ...], n_parameters: dict[str, float], *, name: str) -> Figure:
-    """Transfer gap over model size, log-log, with a straight line (Figure 4 right)."""
-    fits = panel_fits(panels).assign(millions=lambda frame: frame["series"].map(n_parameters))
+def draw_gap_over_models(fits: pd.DataFrame, *, name: str) -> Figure:
+    """Transfer gap C over model size in `millions`, log-log, with a straight line for each panel (Figure 4 right)."""
+    panels = list(dict.fromkeys(fits["panel"]))
     with drawing():
         canvas, axes = new_panels(len(panels))
         for drawn, panel in zip(axes, panels, strict=True):
-            part = fits[fits["panel"] == panel.title].sort_values("millions")
+            part = fits[fits["panel"] == panel].sort_values("millions")
             slope, offset = np.polyfit(np.log(part["millions"]), np.log(part["C"]), 1)
             drawn.plot(part["millions"], part["C"], "o", color="#0072b2", markersize=4)
             drawn.plot(part["millions"], np.exp(offset) * part["millions"] ** slope, color="#0072b2", linewidth=1.1)
-            drawn.set_title(panel.title)
+            drawn.set_title(panel)
             log_axes(drawn, x_title="Parameters (million)", y_title="Transfer gap C")
     return Figure(
         name=name, canvas=canvas, data=fits, caption="Fitted transfer gap C over model size, with a power law."

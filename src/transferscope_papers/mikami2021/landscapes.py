@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from transferscope.analyses.scaling.axes import new_panels
+from transferscope.analyses.scaling.axes import log_axes, new_panels
 from transferscope.report.blocks import Figure
 from transferscope.scaling.observations import Observations
 from transferscope_papers.looks import drawing
@@ -21,6 +21,30 @@ def landscape(
     C = np.maximum(left.mean(axis=2, keepdims=True), 0)
     result: Float[np.ndarray, "A D"] = np.sqrt(np.square(left - C).mean(axis=2))
     return result
+
+
+def valley_widths(curves: dict[str, Observations]) -> Float[np.ndarray, " curves"]:
+    """By which factor alpha varies where residuals are within 10 % of the smallest."""
+    ends = []
+    for data in curves.values():
+        loss = landscape(data)
+        valley = ALPHAS[(loss < 1.1 * loss.min()).any(axis=1)]
+        ends.append(valley.max() / valley.min())
+    return np.array(ends)
+
+
+def draw_alike(*, name: str) -> Figure:
+    """Two laws with C = 0.5 that look alike (Figure 13 left)."""
+    n = np.geomspace(1_000, 64_000, 50)
+    pairs = {f"D = {D:g}, alpha = {alpha:g}": 0.5 + D * n**-alpha for D, alpha in ((0.5, 0.4), (1.0, 0.5))}
+    with drawing():
+        canvas, (axes,) = new_panels(1)
+        for (label, errors), dashed in zip(pairs.items(), ("-", "--"), strict=True):
+            axes.plot(n, errors, dashed, label=label)
+        axes.legend(fontsize=8)
+        log_axes(axes, x_title="Pre-training images n", y_title="Target error")
+    caption = "D n^-alpha + C with C = 0.5 for two pairs of D and alpha: almost the same curve."
+    return Figure(name=name, canvas=canvas, data=pd.DataFrame({"n": n, **pairs}), caption=caption)
 
 
 def _listed(

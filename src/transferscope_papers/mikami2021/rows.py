@@ -4,6 +4,7 @@ One row of the table is one evaluation; the error of a run is 1 - value at its l
 are the curves of each figure, and the fits to them beside the numbers that the paper prints.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.errors import CorruptDataError, MissingDataError
-from transferscope.scaling.fit import LawFit, fit_law
+from transferscope.scaling.fit import LawFit, fit_law, standard_errors
 from transferscope.scaling.groups import common_d, power_floor_within
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.solve import Loss
@@ -109,12 +110,46 @@ def model_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
     )
 
 
+RENDERINGS = {
+    "bop-lv0": (),
+    "bop-lv1": ("texture",),
+    "bop-lv2": ("several",),
+    "bop-lv3": ("several", "texture"),
+    "bop-lv2.5": ("several", "light"),
+    "bop-lv4": ("several", "light", "texture"),
+    "bop-lv5": ("several", "light", "background"),
+    "bop": ("several", "light", "background", "texture"),
+}
+"""What is not at its simplest (appearance, light, background, object texture) in each of the eight data sets of Figure
+7, by the authors' names of them; inferred from the names of their configuration files, for no row says it."""
+
+
 def rendering_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
-    """Figure 6: objdet to objdet, a series for each rendering variant under the authors' name for it."""
+    """Figure 6: objdet to objdet, a series for each of `RENDERINGS` by its attributes."""
     rows = _one_percent(errors)
     rows = rows[(rows["ptask"] == "objdet") & (rows["ftask"] == "objdet") & (rows["model"] == "r50")]
-    rows = rows.sort_values("pdata", kind="stable")
-    return (Panel("objdet to objdet", _series(rows, "pdata")),)
+    curves = {
+        ", ".join(attributes) or "single": _over_n(rows[rows["pdata"] == name])
+        for name, attributes in RENDERINGS.items()
+    }
+    return (Panel("objdet to objdet", curves),)
+
+
+def rendering_steps(errors: pd.DataFrame) -> pd.DataFrame:
+    """What one more attribute of the images does (Figure 6 right): added, before, alpha and C before and after."""
+    fits = panel_fits(rendering_panels(errors)).to_dict("records")
+    rows: list[dict[str, object]] = []
+    for few, less in zip(fits, RENDERINGS.values(), strict=True):
+        for more, own in zip(fits, RENDERINGS.values(), strict=True):
+            added = set(own) - set(less)
+            if len(added) == 1 and len(own) == len(less) + 1:
+                changes = {
+                    f"{name} {when}": row[name]
+                    for name in ("alpha", "C")
+                    for when, row in (("before", few), ("after", more))
+                }
+                rows.append({"added": added.pop(), "to": few["series"], **changes})
+    return pd.DataFrame(rows)
 
 
 def extrapolation_series(errors: pd.DataFrame) -> dict[str, tuple[Observations, Observations]]:
@@ -151,27 +186,41 @@ def paper_fit(data: Observations) -> LawFit:
 
 
 def panel_fits(panels: tuple[Panel, ...]) -> pd.DataFrame:
-    """Rate and transfer gap of every series (Figures 1, 4, 6, 8), with D held and with all three free."""
+    """Rate and transfer gap of every series (Figures 1, 4, 6, 8), with D held and with all three free.
+
+    `rmse` and `power_rmse` are what the law with D held and a power law leave of the log error, `straight` is the R^2
+    of log(error - C) over log n, and `below` counts points below C, which have no such logarithm.
+    """
     rows = []
     for panel in panels:
         for name, data in panel.curves.items():
             held, free = paper_fit(data), fit_law(data.sizes, data.errors, loss="linear")
-            alpha, gap = held.estimates["alpha"], held.estimates["C"]
+            power = fit_law(data.sizes, data.errors, law="power", loss="linear")
+            above = data.errors > held.theta[2]
+            line = np.log(data.sizes[above, 0]), np.log(data.errors[above] - held.theta[2])
+            alpha_stderr, _, gap_stderr = standard_errors(*held.solved) if held.solved else (math.nan,) * 3
             rows.append(
                 {
                     "panel": panel.title,
                     "series": name,
                     "alpha": float(held.theta[0]),
-                    "alpha_stderr": alpha.stderr,
-                    "alpha_status": alpha.status,
+                    "alpha_stderr": float(alpha_stderr),
                     "C": float(held.theta[2]),
-                    "C_stderr": gap.stderr,
+                    "C_stderr": float(gap_stderr),
                     "free_alpha_status": free.estimates["alpha"].status,
                     "free_alpha_set": str(free.profiles.get("alpha", "none")),
                     "free_C_set": str(free.profiles.get("C", "none")),
+                    "rmse": _left(held, data),
+                    "power_rmse": _left(power, data),
+                    "straight": float(np.corrcoef(*line)[0, 1] ** 2),
+                    "below": int((~above).sum()),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def _left(fit: LawFit, data: Observations) -> float:
+    return float(np.sqrt(np.mean(np.log(fit.predict(data.sizes) / data.errors) ** 2)))
 
 
 def common_d_table(errors: pd.DataFrame) -> pd.DataFrame:
@@ -206,14 +255,19 @@ def extrapolation_table(errors: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def full_law_table(errors: pd.DataFrame) -> pd.DataFrame:
-    """Parameters of the full law (2), by linear residuals as published and by log residuals, s in images."""
+def full_law_fit(errors: pd.DataFrame, loss: Loss = "linear") -> LawFit:
+    """The full law (2) on the 42 points of Figure 9; by linear residuals it has the printed parameters."""
     rows = surface_rows(errors)
     rows = rows[rows["fratio"].isin(FULL_LAW_SHARES)]
+    return fit_law(rows[["n", "s"]].to_numpy(), rows["error"].to_numpy(), law="full", loss=loss)
+
+
+def full_law_table(errors: pd.DataFrame) -> pd.DataFrame:
+    """Parameters of the full law (2), by linear residuals as published and by log residuals, s in images."""
     columns: dict[str, Mapping[str, float | str]] = {"published": PUBLISHED_FULL_LAW}
     losses: tuple[Loss, ...] = ("linear", "log")
     for loss in losses:
-        fit = fit_law(rows[["n", "s"]].to_numpy(), rows["error"].to_numpy(), law="full", loss=loss)
+        fit = full_law_fit(errors, loss)
         alpha, beta, delta_gamma, delta = fit.theta
         columns[f"{loss} residuals"] = {"alpha": alpha, "beta": beta, "gamma": delta_gamma / delta, "delta": delta}
         columns[f"{loss}: status"] = {

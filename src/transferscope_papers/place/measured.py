@@ -11,7 +11,7 @@ from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 from transferscope.store import Store, StoredCell
 from transferscope.study.cell import MethodRecipe
-from transferscope_papers.place.estimates import N_DRAWS, Unexplained, ranged
+from transferscope_papers.place.estimates import Unexplained
 
 PROBE = "linear-probe"
 """The method that is linear transfer."""
@@ -101,27 +101,6 @@ class Measured:
 def over_seeds(values: Float64[np.ndarray, " S"]) -> Estimate:
     """The mean over seeds with its t-interval; "too_few" for one seed, which leaves it without interval."""
     return t_interval(values) if len(values) else Estimate.missing("undefined", 0)
-
-
-def minus_model(values: Float64[np.ndarray, " S"], modelled: float, draws: Float64[np.ndarray, " draws"]) -> Estimate:
-    """The mean over seeds minus what a model says, with an interval that holds the uncertainty of both.
-
-    Args:
-        values: By seed, shape (S,).
-        draws: Its possible values, shape (N_DRAWS,).
-
-    Returns:
-        "undefined" where either has no finite value, "too_few" without interval for one seed.
-    """
-    s = len(values)
-    if s == 0 or not math.isfinite(modelled):
-        return Estimate.missing("undefined", s)
-    value = float(values.mean())
-    if s == 1:
-        return Estimate(value - modelled, None, 1, "too_few")
-    stderr = float(values.std(ddof=1)) / math.sqrt(s)
-    error = stderr * np.random.default_rng(1).standard_t(s - 1, N_DRAWS)
-    return ranged(value - modelled, value + error - draws, n=s)
 
 
 def measured_transfer(

@@ -3,14 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import pandas as pd
 
 from transferscope.estimate import Estimate
-
-Signs = Literal["same", "opposite", "open"]
-"""Of the model's and the measured transferability; open where one of them is not known."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +30,7 @@ class Placement:
         chance_negative: Probability of negative transfer by the model, its error included.
         scratch_modelled: Squared error from scratch by the model, the noise included.
         scratch_measured: Squared error from scratch that the study measured on held-out examples.
-        scratch_gap: scratch_measured minus scratch_modelled: whether the model describes the pair.
         measured: Transferability that the study measured, paired over seeds.
-        gap: measured minus modelled.
     """
 
     name: str
@@ -56,20 +50,7 @@ class Placement:
     chance_negative: float
     scratch_modelled: Estimate
     scratch_measured: Estimate
-    scratch_gap: Estimate
     measured: Estimate
-    gap: Estimate
-
-    @property
-    def described(self) -> bool | None:
-        """Whether the model gives the measured error from scratch within what is known of both; None if unmeasured."""
-        return None if self.scratch_gap.interval is None else self.scratch_gap.sign == 0
-
-    @property
-    def signs(self) -> Signs:
-        """Whether what the model says and what was measured are on one side of 0."""
-        product = self.modelled.sign * self.measured.sign
-        return "open" if product == 0 else "same" if product > 0 else "opposite"
 
     @property
     def quantities(self) -> dict[str, Estimate]:

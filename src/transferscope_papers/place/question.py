@@ -38,7 +38,6 @@ from transferscope_papers.place.measured import (
     Measured,
     best_trained,
     measured_transfer,
-    minus_model,
     over_seeds,
     squared_errors,
 )
@@ -69,7 +68,7 @@ def place(
     What lies outside the pretrained features, the noise and the dimensions are estimated from labelled target examples
     (training and test part together; the pretraining saw none of them), each with an interval that is carried through
     to what the model says, together with the error of the model. Measured is what the study's linear probes gained over
-    training from scratch; whether the model describes the pair is told from the error of training from scratch.
+    training from scratch, beside the error of training from scratch itself.
 
     Args:
         finished: A finished study: its file, or the path or URL of its store, with its folder of networks.
@@ -224,7 +223,5 @@ def _placement(name: str, origin: Origin, pair: PairEstimate, measured: Measured
         chance_negative=float((risks.transferability < 0).mean()),
         scratch_modelled=own(from_scratch, its_draws),
         scratch_measured=over_seeds(measured.scratch),
-        scratch_gap=minus_model(measured.scratch, from_scratch, its_draws),
         measured=over_seeds(measured.differences),
-        gap=minus_model(measured.differences, modelled, risks.transferability),
     )

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pandas as pd
 
 from transferscope.analyses.result import AnalysisResult
@@ -12,7 +13,7 @@ from transferscope.estimate import Estimate
 from transferscope.report.blocks import Block, Cell, Column, Section, Table, Text
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import Verdict
-from transferscope.wording import counted, listed
+from transferscope.wording import counted
 from transferscope_papers.place.figure import draw_diagram
 from transferscope_papers.place.placement import Placement, placement_rows
 from transferscope_papers.theory.placement import Pair
@@ -55,8 +56,8 @@ class PlacementResult(AnalysisResult):
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the model describes the pairs, and how often its sign is the measured one."""
-        return Verdict({}, description_in_words(self.points), (signs_in_words(self.points),))
+        """How far off its error from scratch is, and how often its sign is right, over all runs of the study."""
+        return Verdict({}, scratch_in_words(self.points), (signs_in_words(self.points),))
 
     def table(self) -> pd.DataFrame:
         """One row per quantity of each case; see `placement_rows`."""
@@ -83,68 +84,45 @@ class PlacementResult(AnalysisResult):
         return f"{LIMITS} {_OF_CLASSES}" if any(point.kind == "classification" for point in self.points) else LIMITS
 
 
-def description_in_words(points: Sequence[Placement]) -> str:
-    """In how many cases the model gives the measured error of training from scratch, which is what it has to do first.
-
-    Cases of one source and number of labels that differ in their linear probe alone count once.
-    """
-    cases = {(point.name, point.n_target): point.described for point in points}
-    known = [described for described in cases.values() if described is not None]
+def scratch_in_words(points: Sequence[Placement]) -> str:
+    """How many times the measured error of training from scratch the modelled one is, from the least to the most."""
+    cases = {(one.name, one.n_target): (one.scratch_modelled.value, one.scratch_measured.value) for one in points}
+    known = [modelled / measured for modelled, measured in cases.values() if measured > 0 and math.isfinite(modelled)]
     if not known:
-        return (
-            "Whether the linear-transfer model describes these pairs cannot be told: that takes two seeds of training "
-            "from scratch to compare with."
-        )
-    described, n = known.count(True), len(known)
-    verdict = (
-        "describes these pairs"
-        if described == n
-        else "does not describe these pairs"
-        if not described
-        else f"describes {described} of {n} pairs and numbers of labels, and not the others"
-    )
+        return "The study measured no training from scratch to hold the linear model against."
     return (
-        f"This model {verdict}: held against the error of training from scratch on held-out examples, what it says "
-        f"agrees within what is known of both in {described} of {counted(n, 'case')}."
+        f"Over {counted(len(known), 'case')} the linear model has {min(known):.2g} to {max(known):.2g} times (median "
+        f"{np.median(known):.2g}) the error that training from scratch has."
     )
 
 
 def signs_in_words(points: Sequence[Placement]) -> str:
-    """In how many cases the signs are the same, opposite or not known, and why not."""
-    if all(math.isnan(point.measured.value) for point in points):
+    """How often the sign of the model is the measured one, beside one sign for all, where the measured one is known."""
+    told = [one for one in points if one.measured.n >= FEWEST_SEEDS and one.measured.sign != 0]
+    if not told:
         return (
-            "Nothing was measured to hold the linear-transfer model against; that takes a linear probe and training "
-            "from scratch on the same seeds."
+            f"Whether its sign is right cannot be told: that takes {FEWEST_SEEDS} seeds of a linear probe and of "
+            "training from scratch, and a difference whose interval leaves out 0."
         )
-    found = [point.signs for point in points]
-    counts = (
-        f"The linear-transfer model and the measurement have the same sign in {found.count('same')} of "
-        f"{counted(len(found), 'case')} and opposite signs in {found.count('opposite')}"
+    right = sum(one.measured.sign * one.modelled.value > 0 for one in told)
+    up = sum(one.measured.sign > 0 for one in told)
+    return (
+        f"Of {counted(len(told), 'case')} whose sign is measured it has that sign in {right}; the same sign for all of "
+        f"them is right in {max(up, len(told) - up)}."
     )
-    unknown = [point for point, signs in zip(points, found, strict=True) if signs == "open"]
-    if not unknown:
-        return f"{counts}."
-    reasons = listed(list(dict.fromkeys(map(_why_open, unknown))), last="or")
-    return f"{counts}; in {len(unknown)} it cannot be told, because {reasons}."
 
 
-def _why_open(placement: Placement) -> str:
-    if math.isnan(placement.measured.value):
-        return "nothing was measured"
-    if placement.measured.interval is None:
-        return "there is one seed"
-    return "an interval holds 0"
-
+FEWEST_SEEDS = 4
+"""With fewer the sign of a measured gain is not held against the model."""
 
 _COLUMNS = (
     Column("From", numeric=False),
     Column("Labels"),
     Column("Outside the features", "Share of the target function that no linear head on the pretrained features has"),
     Column("Scratch by the model", "Squared error of training from scratch, in units of the variance of the labels"),
-    Column("Scratch", "The same, measured on held-out examples; where it differs the model does not describe the pair"),
+    Column("Scratch", "The same, measured on held-out examples"),
     Column("Model", "Transferability by the linear-transfer model, its own error in the interval"),
     Column("Measured", "Transferability of the linear probe, paired by seed"),
-    Column("Signs", "Whether model and measurement are on one side of 0", numeric=False),
 )
 
 
@@ -157,14 +135,7 @@ def _row(one: Placement, *, named: bool) -> tuple[Cell, ...]:
         _cell(one.scratch_measured, _number),
         _cell(one.modelled, _signed),
         _cell(one.measured, _signed),
-        _signs(one),
     )
-
-
-def _signs(placement: Placement) -> Cell:
-    if placement.signs == "open":
-        return Cell("cannot be told", tone="undecided")
-    return Cell(placement.signs, tone="positive" if placement.signs == "same" else "negative")
 
 
 def _cell(found: Estimate, shown: Callable[[float], str], *, unit: str = "") -> Cell:

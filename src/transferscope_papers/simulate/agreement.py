@@ -1,6 +1,6 @@
 """Whether simulations scatter around a closed form as their standard errors say."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,14 +68,17 @@ def z_score(estimate: Estimate, expected: float, *, known_error: float = 0.0) ->
     return float(np.sign(t) * stats.norm.isf(stats.t.sf(abs(t), estimate.n - 1)))
 
 
-def agreement(estimates: Iterable[Estimate], expected: Iterable[float], *, known_error: float = 0.0) -> Agreement:
-    """Score every point of a diagram against the closed form; `known_error` as in `z_score`, the same for all."""
-    pairs = zip(estimates, expected, strict=True)
-    scores = np.array([z_score(estimate, value, known_error=known_error) for estimate, value in pairs])
+def agreement(
+    estimates: Sequence[Estimate], expected: Iterable[float], *, known_error: float | Sequence[float] = 0.0
+) -> Agreement:
+    """Score every point of a diagram against the closed form; `known_error` as in `z_score`, of each or for all."""
+    errors = np.broadcast_to(known_error, len(estimates))
+    triples = zip(estimates, expected, errors, strict=True)
+    scores = np.array([z_score(estimate, value, known_error=error) for estimate, value, error in triples])
     z = scores[~np.isnan(scores)]
     if len(z) == 0:
         return Agreement(z, len(scores), float("nan"), float("nan"), float("nan"))
-    tested = z[z != 0] if known_error > 0 else z
+    tested = z[z != 0] if errors.any() else z
     return Agreement(
         z=z,
         n_unusable=len(scores) - len(z),

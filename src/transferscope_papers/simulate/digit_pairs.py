@@ -68,6 +68,12 @@ class Task:
         eigenvalues, vectors = np.linalg.eigh(self.images.T @ self.images / len(self.images))
         return Covariance(np.maximum(eigenvalues[::-1], 0.0), np.ascontiguousarray(vectors[:, ::-1]))
 
+    def mirrored(self) -> "Task":
+        """The same images with the labels exchanged."""
+        other = Task(self.images, -self.signs)
+        other.__dict__["covariance"] = self.covariance
+        return other
+
     def descend(self, start: Float[np.ndarray, " d"], steps: int) -> Float[np.ndarray, " d"]:
         """Weights after `steps` steps of size 1/lambda_1 of gradient descent on the mean squared error, exactly."""
         sigma = self.covariance
@@ -139,18 +145,6 @@ def draw_pairs(classes: Sequence[int], n_pairs: int, seed: int) -> Int[np.ndarra
     return np.array(sorted(rows))
 
 
-def bound_table(train: Digits, test: Digits, settings: TableSettings | None = None) -> BoundTable:
-    """Correlate bounds with test errors over pairs of tasks.
-
-    Args:
-        train: Images to pretrain on and to draw target samples from; all images are standardised with theirs.
-        test: Images to measure on.
-        settings: Numbers of pairs, samples and repeats; None for the paper's.
-    """
-    chosen = settings or TableSettings()
-    return correlate(task_pairs(train, test, n_pairs=chosen.n_pairs, seed=chosen.seed), chosen)
-
-
 @dataclass(frozen=True)
 class TaskPair:
     """A source task, a target task and the target's test images; `index` is part of the seeds."""
@@ -161,23 +155,31 @@ class TaskPair:
     index: int
 
 
-def task_pairs(train: Digits, test: Digits, *, n_pairs: int, seed: int) -> tuple[TaskPair, ...]:
-    """Pairs of tasks on standardised images; those that share a task share its covariance, which takes the time.
+class Tasks:
+    """Every task on standardised images; it and its mirror image share their covariance, which takes the time."""
 
-    Args:
-        train: Images to pretrain on and to draw target samples from.
-        test: Images to measure on.
-    """
-    train, test = train.standardised(train), test.standardised(train)
-    pairs = draw_pairs(sorted({int(c) for c in train.labels}), n_pairs, seed).tolist()
-    learnt = {(a, b): train.task(a, b) for row in pairs for a, b in (row[:2], row[2:])}
-    held_out = {(c, d): test.task(c, d) for _, _, c, d in pairs}
-    return tuple(TaskPair(learnt[a, b], learnt[c, d], held_out[c, d], i) for i, (a, b, c, d) in enumerate(pairs))
+    def __init__(self, train: Digits, test: Digits) -> None:
+        """From images to pretrain on and to draw target samples from, and images to measure on."""
+        self._train, self._test = train.standardised(train), test.standardised(train)
+        self._made: dict[tuple[int, int], tuple[Task, Task]] = {}
+
+    def pairs(self, n_pairs: int, seed: int) -> tuple[TaskPair, ...]:
+        """A draw of pairs."""
+        rows = draw_pairs(sorted({int(c) for c in self._train.labels}), n_pairs, seed).tolist()
+        return tuple(TaskPair(self._of(a, b)[0], *self._of(c, d), i) for i, (a, b, c, d) in enumerate(rows))
+
+    def _of(self, positive: int, negative: int) -> tuple[Task, Task]:
+        if (positive, negative) not in self._made:
+            first, second = sorted((positive, negative))
+            own = self._train.task(first, second), self._test.task(first, second)
+            self._made[first, second], self._made[second, first] = own, (own[0].mirrored(), own[1].mirrored())
+        return self._made[positive, negative]
 
 
-def correlate(pairs: Sequence[TaskPair], settings: TableSettings) -> BoundTable:
-    """The table of these pairs: its settings' `n_pairs` are as many, and drawn with its seed."""
-    measured = [_measure(pair, settings) for pair in pairs]
+def bound_table(tasks: Tasks, settings: TableSettings | None = None) -> BoundTable:
+    """Correlate bounds with test errors over a draw of pairs of tasks; the paper's settings with None."""
+    chosen = settings or TableSettings()
+    measured = [_measure(pair, chosen) for pair in tasks.pairs(chosen.n_pairs, chosen.seed)]
     errors = np.stack([pair.errors for pair in measured])  # (K, repeats, sizes)
     names = measured[0].bounds
     return BoundTable(

@@ -7,6 +7,7 @@ keeps the norms.
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -88,22 +89,52 @@ def train_from_scratch(samples: Sequence[Sample], start: Weights, settings: Desc
     return _students(descend(_OnSample(inputs, labels), start, settings, retract=_to_sphere))
 
 
-def refit_heads(students: Students, samples: Sequence[Sample], *, rcond: float = 1e-3) -> Students:
-    """Linear transfer: the least-squares head of minimum norm on each student's frozen features.
+def refit_heads(students: Students, samples: Sequence[Sample], *, rcond: float | None = None) -> Students:
+    """Linear transfer: a new head on each student's frozen features.
+
+    By default that of gradient descent as in tahir2024 App. D.2: from 0, at rate 0.01 m, 1e5 steps or until the loss
+    (1/2n) sum (f(x_i) - y_i)^2 is 1e-6. On the eigenvectors of the Gram matrix k(x_i, x_j)/n of the features, with
+    eigenvalues w, it has fitted the share 1 - (1 - 0.01 w)^T of the labels after T steps, so that near-copies of
+    neurons, whose differences are features that exist on paper only, are hardly used.
 
     Args:
         samples: A target sample for each.
-        rcond: Features' singular values below this share of the largest are cut off: students hold near-copies of
-            neurons, whose differences are features that exist on paper only.
+        rcond: Least squares of minimum norm instead, with singular values of the features below this share of the
+            largest cut off.
 
     Returns:
         Students with the same neurons, and the statuses of their pretraining.
     """
     networks = []
     for student, sample in zip(students.networks, samples, strict=True):
-        heads = head_on_features(student.features(sample.inputs) / len(student.heads), sample.targets, rcond=rcond)
+        features = student.features(sample.inputs) / len(student.heads)
+        if rcond is None:
+            heads = _descended_head(features, sample.targets)
+        else:
+            heads = head_on_features(features, sample.targets, rcond=rcond)
         networks.append(ReluNetwork(student.neurons, heads))
     return Students(tuple(networks), students.status, students.steps)
+
+
+HEAD_RATE, HEAD_STEPS, HEAD_LOSS = 0.01, 100_000, 1e-6
+
+
+def _descended_head(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """The head of gradient descent on features (n, m) that are divided by m, by their singular vectors."""
+    n, m = features.shape
+    left, sizes, right = np.linalg.svd(features, full_matrices=False)
+    along = left.T @ targets
+    outside = max(targets @ targets - along @ along, 0.0)  # what no head reaches
+    kept = 1 - HEAD_RATE * m * sizes**2 / n  # of what is left, by one step
+
+    def loss(steps: int) -> float:
+        return float((np.sum((kept**steps * along) ** 2) + outside) / (2 * n))
+
+    steps = HEAD_STEPS
+    if loss(steps) < HEAD_LOSS:
+        steps = bisect_left(range(HEAD_STEPS), True, key=lambda done: loss(done) < HEAD_LOSS)
+    used = sizes > np.finfo(float).eps * max(n, m) * sizes[0]
+    return np.asarray(right[used].T @ ((1 - kept[used] ** steps) / sizes[used] * along[used]))
 
 
 def risks(students: Students, targets: Sequence[ReluNetwork]) -> Outcomes:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -50,8 +50,10 @@ _AT_PEAK = 3
 _EXACT, _RIDGED, _LIMIT, _SCRATCH = "exact head", "head with a ridge", "limit (Theorem 3.7)", "from scratch"
 _FINITE = "two layers"
 _SOURCE_SAMPLE, _TARGET_SAMPLE = 700, 701
-_DRAWN = 4
+_DRAWN = 60
 """Draws of what the start leaves, for a line."""
+_SMALL_START = 0.03
+"""Up to this scale the start does not take part in learning the source."""
 _NEAR = 0.05
 _PRECISION = 1e-14
 """Relative size of the singular values that an exact head leaves out."""
@@ -62,9 +64,9 @@ class PretrainedFigure(TheoryFigure):
     """Features after gradient descent from a random start: spectrum, and error of linear transfer.
 
     Networks of full width start from N(0, alpha^2) entries and learn the source: its population, or in the last panel a
-    finite noisy sample. The lines of the spectrum are the closed form of `theory.sparsification`; those of the error
-    against the scale are the mean risk of ridge regression on the source's direction beside what the start leaves. Both
-    are limits of many inputs and not scored; the last panel is.
+    finite noisy sample. The lines of the spectrum are the closed form of `theory.sparsification`, a limit of many
+    inputs; scored are draws of the source's direction beside what the start leaves at this d, and in the third panel,
+    whose lines they are, the mean risk of ridge regression on them. A spectrum is scored while the start is small.
 
     Attributes:
         d: Number of inputs, and width.
@@ -82,7 +84,8 @@ class PretrainedFigure(TheoryFigure):
     ridge: float = setting(1e-3, Range(1e-8, 1))
 
     name: ClassVar[str] = "tahir2024-sparsification"
-    known_error: ClassVar[float] = 0.01  # a ratio of means for a mean of ratios
+    version: ClassVar[int] = 2
+    known_share: ClassVar[float] = 0.05  # a ratio of means for a mean of ratios; ends of descent
 
     def theory(self) -> Theory:
         """Spectrum against scale and width, error against scale and source examples."""
@@ -116,20 +119,30 @@ class PretrainedFigure(TheoryFigure):
 
     def points(self) -> tuple[Point, ...]:
         """One simulation for each depth and scale, width, and number of source examples."""
-        nan = float("nan")
         found = []
         for depth in _DEPTHS:
             for alpha in _DEPTHS[depth]:
                 own: dict[str, float] = {"depth": depth, "scale": alpha, "width": self.d, "source": math.inf}
                 group = f"{depth} layers"
-                found.append(Point("scale", _layers(depth), alpha, nan, own, group=group))
+                ratio = self._drawn_ratio(alpha, depth, self.d) if alpha <= _SMALL_START else math.nan
+                found.append(Point("scale", _layers(depth), alpha, ratio, own, group=group))
                 if depth in _HEADED:
-                    names = [f"{_layers(depth)}, {head}" for head in self._heads]
-                    found += [Point("risk", name, alpha, nan, own, group=group) for name in names]
+                    found += [
+                        Point(
+                            "risk",
+                            f"{_layers(depth)}, {head}",
+                            alpha,
+                            self._modelled(alpha, depth, ridge),
+                            own,
+                            group=group,
+                        )
+                        for head, ridge in self._heads.items()
+                    ]
             for share in _WIDTHS:
                 width = round(share * self.d)
                 own = {"depth": depth, "scale": _AT_WIDTHS, "width": width, "source": math.inf}
-                found.append(Point("width", _layers(depth), share, nan, own, group=f"{depth} layers, width {width}"))
+                ratio = self._drawn_ratio(_AT_WIDTHS, depth, width)
+                found.append(Point("width", _layers(depth), share, ratio, own, group=f"{depth} layers, width {width}"))
         for share in _SOURCES:
             n = round(share * self.d)
             own = {"depth": 2, "scale": _SMALL, "width": self.d, "source": n}
@@ -238,14 +251,18 @@ class PretrainedFigure(TheoryFigure):
         return outside + (outside + self.sigma**2) / (self._n - 2)
 
     def _modelled(self, alpha: float, depth: int, ridge: float) -> float:
-        pair = self._pair
-        risks = []
-        for k in range(_DRAWN):
-            features = leftover_features(
-                pair.source, scale=alpha, depth=depth, width=self.d, generator=np.random.default_rng(k)
-            )
-            risks.append(float(regression_on_features(pair, features).risk(float(self._n), ridge)))
-        return float(np.mean(risks))
+        drawn = self._left(alpha, depth, self.d)
+        return float(np.mean([regression_on_features(self._pair, one).risk(float(self._n), ridge) for one in drawn]))
+
+    def _drawn_ratio(self, alpha: float, depth: int, width: int) -> float:
+        sizes = [np.linalg.svd(one, compute_uv=False) for one in self._left(alpha, depth, width)]
+        return float(np.mean([one[1] / one[0] for one in sizes]))
+
+    def _left(self, alpha: float, depth: int, width: int) -> list[np.ndarray]:
+        settings: dict[str, Any] = {"scale": alpha, "depth": depth, "width": width}
+        return [
+            leftover_features(self._pair.source, generator=np.random.default_rng(k), **settings) for k in range(_DRAWN)
+        ]
 
     def _source(self, n: float, seeds: Sequence[int]) -> LeastSquares:
         """The losses of pre-training, one for each seed."""

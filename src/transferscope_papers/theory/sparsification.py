@@ -61,14 +61,18 @@ def leftover_features(
         width: h, at least 1.
 
     Returns:
-        theta_S/||theta_S||^(1/L) v' + alpha^(L-1) E_1...E_(L-1), with a random unit vector v; shape (d, h).
+        theta_S/||theta_S||^(1/L) v' + alpha^(L-1) E_1...E_(L-1) (I - v v'), with a random unit vector v; shape (d, h).
+        Once the source is learnt perfectly, the head is along v and the features times the head along theta_S, so that
+        what is left of the start is orthogonal to the head.
     """
     product = np.eye(len(source))
     for _ in range(int(at_least("depth", depth, 2)) - 1):
         product = product @ generator.standard_normal((product.shape[1], width))
-    kept = generator.standard_normal(width)
+    head = generator.standard_normal(width)
+    head /= np.linalg.norm(head)
+    product = product - np.outer(product @ head, head)
     size = float(above("source_norm", float(np.linalg.norm(source)), 0))
-    learnt = np.outer(source / size ** (1 / depth), kept / np.linalg.norm(kept))
+    learnt = np.outer(source / size ** (1 / depth), head)
     return np.asarray(learnt + float(at_least("scale", scale, 0)) ** (depth - 1) * product)
 
 

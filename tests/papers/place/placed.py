@@ -21,9 +21,8 @@ def point(
     *,
     modelled: Estimate,
     measured: Estimate,
-    scratch_gap: Estimate = NOT_MEASURED,
+    scratch: Estimate = NOT_MEASURED,
     method: str = "linear-probe",
-    gap: Estimate = NOT_MEASURED,
 ) -> Placement:
     """A point; what lies outside is 10 % (3 to 13) with a noise of 0.1 (0 to 0.3) in 20 directions of the inputs."""
     return Placement(
@@ -43,8 +42,6 @@ def point(
         modelled=modelled,
         chance_negative=0.25,
         scratch_modelled=ranged(0.4, 0.3, 0.5),
-        scratch_measured=NOT_MEASURED if scratch_gap is NOT_MEASURED else ranged(0.6, 0.55, 0.65),
-        scratch_gap=scratch_gap,
+        scratch_measured=scratch,
         measured=measured,
-        gap=gap,
     )

@@ -6,7 +6,7 @@ import pytest
 
 from transferscope.errors import DataError
 from transferscope_papers.problems import Covariance
-from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, Task, bound_table, draw_pairs
+from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, Task, Tasks, bound_table, draw_pairs
 from transferscope_papers.theory.fine_tuning_bounds import deviation_bound, fine_tuning_bound
 
 QUICK = TableSettings(n_pairs=4, n_samples=3, n_repeats=2, sizes=(5, 8), pretraining_steps=50)
@@ -44,13 +44,13 @@ def test_pairs_of_tasks_are_distinct() -> None:
 
 
 def test_the_table_has_every_bound_and_size() -> None:
-    table = bound_table(blobs(200, 1), blobs(100, 2), QUICK)
+    table = bound_table(Tasks(blobs(200, 1), blobs(100, 2)), QUICK)
     bounds = {*(f"theorem 4.2, c = {c}" for c in ("0.1", "0.5", "1", "2")), "bartlett", "distance"}
     assert set(table.r_squared) == bounds
     assert len(table.test_error) == 2
     assert all(0 <= estimate.value <= 1 for row in table.r_squared.values() for estimate in row)
     assert all(0 < error < 1 for error in table.test_error)
-    again = bound_table(blobs(200, 1), blobs(100, 2), QUICK)
+    again = bound_table(Tasks(blobs(200, 1), blobs(100, 2)), QUICK)
     assert again.r_squared == table.r_squared
 
 
@@ -69,9 +69,20 @@ def test_images_are_standardised_with_two_numbers() -> None:
     np.testing.assert_allclose(scaled.images, (data.images - data.images.mean()) / np.std(data.images))
     moved = Digits(3 * data.images + 7, data.labels)
     settings = TableSettings(n_pairs=3, n_samples=2, n_repeats=2, sizes=(6,), pretraining_steps=20)
-    first, second = (bound_table(images, images, settings).r_squared for images in (data, moved))
+    first, second = (bound_table(Tasks(images, images), settings).r_squared for images in (data, moved))
     for name, estimates in first.items():
         assert estimates[0].value == pytest.approx(second[name][0].value, rel=1e-6)
+
+
+def test_a_mirrored_task_has_the_covariance_of_its_own_images() -> None:
+    pairs = Tasks(blobs(200, 1), blobs(100, 2)).pairs(30, seed=0)
+    assert any(pair.source.signs[0] < 0 for pair in pairs)
+    for pair in pairs:
+        images, own = pair.source.images, pair.source.covariance
+        np.testing.assert_allclose(
+            own.from_eigenbasis(own.eigenvalues * own.to_eigenbasis(np.eye(12)[0])),
+            images.T @ images[:, 0] / len(images),
+        )
 
 
 def test_there_are_only_so_many_pairs() -> None:
@@ -91,5 +102,5 @@ def test_fine_tuning_on_thirty_real_digits_beats_ten() -> None:
             Digits(arrays[f"x_{part}"][:n].reshape(n, -1) / 255, arrays[f"y_{part}"][:n].astype(np.int64))
             for part, n in (("train", 3000), ("test", 1000))
         )
-    table = bound_table(train, test, TableSettings(n_pairs=2, n_samples=3, n_repeats=2, sizes=(10, 30)))
+    table = bound_table(Tasks(train, test), TableSettings(n_pairs=2, n_samples=3, n_repeats=2, sizes=(10, 30)))
     assert table.test_error[1] < table.test_error[0]

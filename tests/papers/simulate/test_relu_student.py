@@ -4,6 +4,7 @@ import torch
 
 from transferscope.errors import DataError
 from transferscope_papers.problems import ReluNetwork, Sample, ablate, relu_teacher
+from transferscope_papers.simulate import relu_student
 from transferscope_papers.simulate.descent import DescentSettings, Weights
 from transferscope_papers.simulate.relu_student import (
     RULE,
@@ -98,6 +99,25 @@ def test_the_risk_of_linear_transfer_tends_to_the_part_outside_the_features() ->
     estimate = outcome.means(n_seeds)[0]
     assert estimate.stderr is not None
     assert outside - 4 * estimate.stderr < estimate.value < outside * (1 + 5 * n_features / n) + 4 * estimate.stderr
+
+
+def test_the_descended_head_is_that_of_steps_of_gradient_descent(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = ablate(relu_teacher(5, 8, generator(1)), 0.5, generator(2))
+    sample, m = pair.sample(30, generator(3)), 12
+    neurons = generator(4).standard_normal((m, 5))
+    neurons /= np.linalg.norm(neurons, axis=1, keepdims=True)
+    features, heads, losses = np.maximum(sample.inputs @ neurons.T, 0) / m, np.zeros(m), []
+    for _ in range(400):
+        left = features @ heads - sample.targets
+        losses.append(left @ left / 60)
+        heads = heads - 0.01 * m * features.T @ left / 30
+    students = Students((ReluNetwork(neurons, np.ones(m)),), np.array(["ok"]), np.zeros(1, dtype=np.int64))
+    monkeypatch.setattr(relu_student, "HEAD_STEPS", 400)
+    np.testing.assert_allclose(refit_heads(students, [sample]).networks[0].heads, heads, rtol=1e-8)
+    monkeypatch.setattr(relu_student, "HEAD_LOSS", losses[150] * (1 + 1e-9))  # stops there, as descent would
+    early = refit_heads(students, [sample]).networks[0]
+    left = features @ early.heads - sample.targets
+    assert left @ left / 60 == pytest.approx(losses[150])
 
 
 def test_samples_of_one_batch_have_one_size() -> None:

@@ -1,0 +1,59 @@
+"""docs/results/papers.md: every table, figure, theorem and algorithm of the five papers, and what came of it here.
+
+    python -m studies.theory.papers_page        # after studies.theory.claims
+
+How many claims of a figure hold is counted in docs/results/runs/papers-claims.csv; the rest stands in papers.csv beside
+this file: `figure` is a name of `papers draw`, `runs` a file in docs/results/runs, or "none" where runs were not kept.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+
+from transferscope_papers.catalogue import PAPERS
+
+RESULTS, ROWS = Path(__file__).parents[2] / "docs" / "results", Path(__file__).with_name("papers.csv")
+VERDICTS = ("reproduced", "reproduced in small", "not reproduced", "corrected", "cannot be done here")
+INTRODUCTION = """# Five papers, item by item
+
+*Claims* are what the paper says of a figure, checked on what is drawn, as hold / all. Every one stands with its verdict
+in [runs/papers-claims.csv](runs/papers-claims.csv), made at the quick profile by `python -m studies.theory.claims`
+(under 30 s of CPU each). Figures of Mikami et al. take `--table syn2real_finetune.csv`. *Runs not kept*: the means of
+the page cannot be recomputed, its studies can be run again. This page is written by
+`python -m studies.theory.papers_page`.
+"""
+
+
+def page() -> str:
+    """The page."""
+    rows, claims = (pd.read_csv(path, keep_default_na=False) for path in (ROWS, RESULTS / "runs" / "papers-claims.csv"))
+    claims = claims[claims["what"] == "claim"]
+    lines = [INTRODUCTION]
+    for paper, known in PAPERS.items():
+        lines += [f"## {known.title}", "", "| | published | ours | verdict | claims | page | command, runs |"]
+        lines += ["|---|---|---|---|---|---|---|"]
+        for row in rows[rows["paper"] == paper].to_dict("records"):
+            own = claims[claims["figure"] == f"{paper}-{row['figure']}"]
+            runs = f"[{row['runs']}](runs/{row['runs']})" if row["runs"] else ""
+            cells = (
+                *(row[name] for name in ("item", "published", "ours")),
+                ": ".join(filter(None, (f"**{row['verdict']}**", row["why"]))),
+                f"{(own['verdict'] == 'holds').sum()} / {len(own)}" if len(own) else "",
+                f"[{Path(row['page']).stem}]({row['page']})",
+                "; ".join(
+                    filter(
+                        None,
+                        (
+                            f"`papers draw {paper} {row['figure']}`" if row["figure"] else "",
+                            "runs not kept" if row["runs"] == "none" else runs,
+                        ),
+                    )
+                ),
+            )
+            lines.append(f"| {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    (RESULTS / "papers.md").write_text(page(), encoding="utf-8")
