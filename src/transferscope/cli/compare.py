@@ -79,7 +79,7 @@ def compare(
     ] = False,
     minutes: Annotated[float | None, typer.Option(help="Begin no run that would end later. [no limit]")] = None,
     runs: Annotated[int | None, typer.Option(help="Most runs in all, at least 2. [no limit]")] = None,
-    question: Annotated[Question, typer.Option(help="Which arm, or whether a source helps.")] = Question.WHICH,
+    question: Annotated[Question, typer.Option(help="What is settled.")] = Question.WHICH,
     margin: Annotated[float | None, typer.Option(help="Differences of no interest, in points. [1]")] = None,
     metric: Annotated[str | None, typer.Option(help="As in balanced-accuracy. [what suits labels]")] = None,
     network: Annotated[
