@@ -62,7 +62,9 @@ def report(
     `transferscope.open_result(STUDY).table()`.
     """
     if table is not None:
-        refuse_unused({"--watch": watch, "--width": width, "--json": as_json}, "--table asks for the table alone")
+        refuse_unused(
+            {"--watch": watch, "--width": width is not None, "--json": as_json}, "--table asks for the table alone"
+        )
         _table(place, table, study, out)
         return
     refuse_unused({"--watch": watch and as_json}, "--json answers once")
