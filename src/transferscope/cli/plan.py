@@ -40,7 +40,6 @@ def plan(
     """
     from transferscope.analyses.plan import LabelColumns, PlanQuestion
     from transferscope.analyses.plan import plan as make_plan
-    from transferscope.analyses.plan.words import notes
     from transferscope.analyses.scaling.measurements import Better
     from transferscope.cli.answer import as_text
     from transferscope.report.blocks import Text
@@ -55,6 +54,6 @@ def plan(
         print_analysis("plan", result, [] if out is None else [result.report(out).html])
         return
     typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
-    for note in notes(result.plan):
+    for note in result.plan.notes:
         typer.echo(f"note: {note}")
     typer.echo(f"\nReport: {result.report(out or Path(f'{file_name(result.name)}-plan.html')).html}")

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from fabricate import Fabrication, fabricate
 from transferscope import plan
 from transferscope.analyses.plan import LabelColumns, PlanQuestion
-from transferscope.analyses.plan.words import headline
 from transferscope.analyses.scaling.measure import Measure
 from transferscope.analyses.study_page import build_report
 from transferscope.cli.main import app
@@ -74,8 +73,8 @@ def test_a_table_is_answered_as_its_laws_say(table: pd.DataFrame) -> None:
 )
 def test_never_and_already_are_said(scratch: np.ndarray, transfer: np.ndarray, said: str) -> None:
     result = plan(rows(scratch, transfer))
-    assert headline(result.plan).startswith(said)
-    assert re.search(r"\(probability (> )?99 %\)\.$", headline(result.plan))
+    assert result.verdict.headline.startswith(said)
+    assert re.search(r"\(probability (> )?99 %\)\.$", result.verdict.headline)
     assert json.loads(result.to_json())["rows"][1]["catch_up"] in ("inf", 0.0)
 
 

@@ -76,12 +76,11 @@ def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
         SettingsError: The study has one number of labels.
         DataError: Too little of it is finished.
     """
-    made = make_plan(study_measurements(frames, question.target_score), question)
-    best = best_without(frames)
+    measured, best = study_measurements(frames, question.target_score), best_without(frames)
     cut_off = [
         one.n_target for one in arm_trainings(frames) if one.unfinished and best == Arm(one.method, one.source or "")
     ]
-    return replace(made, cut_off=tuple(cut_off))
+    return make_plan(measured, question, cut_off=tuple(cut_off))
 
 
 def _is_table(place: str) -> bool:
