@@ -1,18 +1,74 @@
 """Which column of a table of scores holds what: named by the reader, or by one of its common names."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 import pandas as pd
 
-from transferscope.analyses.scaling.checks import words_in
-from transferscope.analyses.scaling.measurements import FALLING, RISING, Better, known_by
 from transferscope.errors import SettingsError, unknown_name
-from transferscope.wording import listed
+from transferscope.wording import few, listed
+
+Better = Literal["lower", "higher"]
+"""Which scores are better."""
+
+_LOSSES = "loss losses nll perplexity ppl mse rmse mae risk bpb bpc cost deviance xent crossentropy fid"
+LOSSES = frozenset(_LOSSES.split())
+"""Words in the name of a column of losses, which fall and have no largest value."""
+
+FALLING = LOSSES | {"error", "errors", "err", "wer", "cer", "eer"}
+RISING = frozenset(
+    [
+        "accuracy",
+        "accuracies",
+        "acc",
+        "top1",
+        "top5",
+        "auc",
+        "auroc",
+        "auprc",
+        "roc",
+        "f1",
+        "fscore",
+        "score",
+        "precision",
+        "recall",
+        "map",
+        "miou",
+        "iou",
+        "dice",
+        "bleu",
+        "rouge",
+        "meteor",
+        "em",
+        "match",
+        "r2",
+        "reward",
+        "success",
+        "pass",
+        "quality",
+        "correct",
+        "performance",
+        "kappa",
+        "mcc",
+        "psnr",
+        "ssim",
+    ]
+)
+"""Words in the name of a column that say which values are better."""
 
 ARM_NAMES = "arm method approach model init initialisation initialization start variant"
 SEED_NAMES = "seed seeds run rep repeat repetition trial fold"
+_REPEATS = (
+    "seed seeds run runs rep reps repeat repeats repetition repetitions replicate replicates replica trial trials fold "
+    "folds"
+)
+REPEATS = frozenset(_REPEATS.split())
+"""Words in the name of a column that tells repeats of one measurement apart."""
 
+TASK_NAMES = "task dataset data_set benchmark target"
 
 _REVERSING = frozenset(("neg", "negative", "negated", "minus", "drop", "gap", "reduction", "improvement"))
 """Words with which the name of a measure means the opposite: neg_log_loss of scikit-learn rises as it gets better."""
@@ -33,13 +89,91 @@ class Role:
     alone: bool = False
 
 
+def words_in(name: str) -> set[str]:
+    """The words in the name of a column, in small letters: "valTop-1 acc" is val, top1 and acc."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    spelled = re.sub(r"top.(?=[0-9])", "top", f"{apart} {name}".lower())
+    return set(re.findall(r"[a-z]+[0-9]?", spelled))
+
+
+def plain_name(name: str, kept: str = "") -> str:
+    """The name of a column in small letters, with _ between words; `kept` are further letters."""
+    return re.sub(rf"[^a-z0-9{kept}]+", "_", name.lower()).strip("_")
+
+
+def cell_text(cell: object) -> str:
+    """A cell as text: 3.0 is "3", nothing is ""."""
+    if cell is None or cell is pd.NA or (isinstance(cell, float) and np.isnan(cell)):
+        return ""
+    if isinstance(cell, float | np.floating) and float(cell).is_integer():
+        return str(int(cell))
+    return str(cell).strip()
+
+
+def rows_where(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
+    """The rows with a value by column.
+
+    Raises:
+        UnknownNameError: There is no such column, or no such value in it.
+    """
+    for column, value in where.items():
+        if column not in table:
+            raise unknown_name("column", column, map(str, table.columns))
+        texts = table[column].map(cell_text)
+        if not (texts == value).any():
+            raise unknown_name(f"value of {column}", value, list(dict.fromkeys(texts)))
+        table = table[texts == value]
+    return table
+
+
+def long_form(
+    table: pd.DataFrame,
+    roles: Mapping[str, Role],
+    given: Mapping[str, str | None],
+    *,
+    size: str,
+    value: str,
+    series: str | None = None,
+) -> tuple[pd.DataFrame, dict[str, str], tuple[str, ...]]:
+    """A table with a row for each score, of one with a column of scores for each size, named by it, or each series.
+
+    Args:
+        roles: All roles by name; `size`, `value` and `series` are some of them.
+        given: The columns that were named, by role; that of `value` may be what such columns measure.
+        series: The role of columns of numbers that have no other one; None where such columns are something else.
+
+    Returns:
+        The table, the columns that it got by role, and how it was read: the table itself, and nothing more, where it
+        has a row for each score.
+    """
+    alike = {
+        role: {n for n in table.columns if plain_name(str(n), "²") in about.names.split()}
+        for role, about in roles.items()
+    }
+    numbered = [name for name in table.columns if re.fullmatch(r"\d[\d_]*(\.\d+)?", str(name))]
+    role, columns = size, numbered
+    if series is not None and len(numbered) < 2:
+        named = set().union(*alike.values(), given.values())
+        others = table.columns.difference(list(named & {*table.columns}), sort=False)
+        role, columns = series, [name for name in others if pd.api.types.is_numeric_dtype(table[name])]
+    taken = [value] if role == size else [role, value]  # a size by its name goes before another number of the row
+    if len(columns) < 2 or any(given.get(one) in table or alike[one] for one in taken):
+        return table, {}, ()
+    score = given.get(value) or roles[value].names.split()[0]
+    long = table.melt(table.columns.difference(columns, sort=False), columns, role, score)
+    if role == size:
+        long[role] = long[role].str.replace("_", "").astype(float)
+    said = f"the columns {few(columns)} were read as {roles[value].what} of {roles[role].what}"
+    return long[long[score].notna()].reset_index(drop=True), {role: role, value: score}, (said,)
+
+
 def columns_by_role(
     frame: pd.DataFrame,
     roles: Mapping[str, Role],
     given: Mapping[str, str | None],
     *,
     optional: Collection[str],
-    option: Callable[[str, str], str] = lambda role, column: f"--{role}-column {column}".rstrip(),
+    option: Callable[[str, str], str],
 ) -> tuple[dict[str, str | None], list[str]]:
     """The columns of a table by what they hold, each of one role.
 
@@ -56,7 +190,9 @@ def columns_by_role(
         UnknownNameError: A named column does not exist.
         SettingsError: One cannot be found, or several could be one.
     """
-    by_name = known_by(frame, "²")
+    by_name: dict[str, list[str]] = {}
+    for name in map(str, frame.columns):
+        by_name.setdefault(plain_name(name, "²"), []).append(name)
     notes: list[str] = []
     found: dict[str, str | None] = dict.fromkeys(roles)
     taken = {column for column in given.values() if column}
@@ -73,7 +209,7 @@ def columns_by_role(
             continue
         if about.alone and len(known) > 1:
             raise SettingsError(
-                f"the table holds several measures ({listed(known)}); choose one with {option(role, known[0])}"
+                f"the table holds several measures ({few(known)}); choose one with {option(role, known[0])}"
             )
         twins = [name for name in known if name.lower() == known[0].lower()] if known else []
         if len(twins) > 1:
@@ -82,8 +218,8 @@ def columns_by_role(
             )
         if not known:
             raise SettingsError(
-                f"the table has no column of {about.what} among {listed([str(name) for name in frame.columns])}; name "
-                f"it with {option(role, '')}"
+                f"the table has no column of {about.what} among {few(map(str, frame.columns))}; name it with "
+                f"{option(role, '')}"
             )
         if known[1:] and known[1] in next(filter(None, alike)):
             raise SettingsError(

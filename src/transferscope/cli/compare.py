@@ -48,6 +48,7 @@ class Question(StrEnum):
     WHETHER = "whether"
 
 
+_OF_TASKS = {"task", "tried", "columns", "where", "wide", "better", "metric", "labels", "report", "as_json"}
 _OF_RESULTS = {"without", "columns", "where", "wide", "better", "unit", "predictions", "next_runs", "report"}
 _OF_BOTH = {"metric", "margin", "out"}
 
@@ -163,6 +164,12 @@ def compare(
     next_runs: Annotated[
         int | None, typer.Option("--next", min=1, help="Of results: print rows of so many runs to make next, as CSV.")
     ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Of results of several tasks: say which arm to try next on this one.")
+    ] = None,
+    tried: Annotated[
+        list[str] | None, typer.Option(metavar="ARM=SCORE", help="With --task: what was tried on it already.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Of results: the HTML file to write. [OUT/NAME.html]")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the study file, the results and the report.")] = Path("runs"),
     as_json: AsJson = False,
@@ -175,6 +182,25 @@ def compare(
 
     Without --from, TARGET is the file or folder of results that somebody has: nothing is run, and the answer is theirs.
     """
+    if task is not None:
+        from transferscope.cli.results import show_proposal
+
+        _refuse_others(context, _OF_TASKS, "--task asks what to try next, and nothing is run")
+        show_proposal(
+            task,
+            [target, *(rest or [])],
+            tried=tried or [],
+            columns=columns or [],
+            metric=metric,
+            where=where or [],
+            wide=wide and wide.value,
+            better=better and better.value,
+            labels=labels or [],
+            page=report,
+            as_json=as_json,
+        )
+        return
+    refuse_unused({"--tried": tried is not None}, "it is of a task that --task names")
     if not rest and not source and not target.endswith(".toml") and Path(target).exists():  # data need --from
         from transferscope.cli.results import show_results
 

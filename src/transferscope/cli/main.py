@@ -25,7 +25,6 @@ from transferscope.cli import (
     diagnose,
     doctor,
     export,
-    history,
     plan,
     rank,
     report,
@@ -55,6 +54,7 @@ LIST_OPTIONS = (
     "--without",
     "--columns",
     "--where",
+    "--tried",
 )
 """Options that take several values, as in --labels 100 600."""
 
@@ -87,7 +87,6 @@ app.add_typer(show.app, name="show")
 app.command()(demo.demo)
 app.command()(scaling.scaling)
 app.command()(plan.plan)
-app.add_typer(history.app, name="history")
 app.command()(diagnose.diagnose)
 app.command()(rank.rank)
 app.command()(export.export)

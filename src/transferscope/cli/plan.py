@@ -20,7 +20,9 @@ def plan(
         int | None, typer.Option(help="Of a table: how many classes are told apart, so that curves start at chance.")
     ] = None,
     labels_column: Annotated[str | None, typer.Option(help="Column of a table: numbers of labels.")] = None,
-    arm_column: Annotated[str | None, typer.Option(help="Column: from scratch, or which way of transfer.")] = None,
+    arm_column: Annotated[
+        str | None, typer.Option(help="Column: from scratch, or which way of transfer. [none: one arm]")
+    ] = None,
     score_column: Annotated[str | None, typer.Option(help="Column: scores.")] = None,
     seed_column: Annotated[str | None, typer.Option(help="Column: seeds; equal ones share their labels.")] = None,
     stderr_column: Annotated[str | None, typer.Option(help="Column: standard errors of scores.")] = None,
@@ -29,6 +31,10 @@ def plan(
         str | None,
         typer.Option(metavar="lower|higher", help="Which scores are better; told by name and trend without."),
     ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(help="Of a table: the rows to keep, as in --where dataset=sst2.")
+    ] = None,
+    wide: Annotated[bool, typer.Option("--wide", help="Every column of numbers is the scores of an arm.")] = False,
     study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
     out: Annotated[Path | None, typer.Option(help="The HTML file to write.")] = None,
     as_json: AsJson = False,
@@ -38,15 +44,24 @@ def plan(
     Reads learning curves over numbers of labels: a study with several, or a table with columns for labels, arm and
     score. Prints the answer and writes a report.
     """
+    from transferscope.analyses.columns import Better
     from transferscope.analyses.plan import LabelColumns, PlanQuestion
     from transferscope.analyses.plan import plan as make_plan
-    from transferscope.analyses.scaling.measurements import Better
     from transferscope.cli.answer import as_text
+    from transferscope.cli.results import pairs_of
     from transferscope.report.blocks import Text
     from transferscope.report.save import file_name
 
     columns = LabelColumns(
-        labels_column, arm_column, score_column, seed_column, stderr_column, scratch, cast(Better | None, better)
+        labels_column,
+        arm_column,
+        score_column,
+        seed_column,
+        stderr_column,
+        scratch,
+        cast(Better | None, better),
+        where=pairs_of("--where", where or []),
+        wide=wide,
     )
     question = PlanQuestion(target_score, cost_label, cost_run, margin, classes)
     result = make_plan(place, question, columns=columns, study=study)

@@ -1,6 +1,6 @@
 """`transferscope compare` of results that somebody has: a table with a row for each run, or a folder of runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -11,9 +11,13 @@ from transferscope.cli.as_json import print_analysis
 from transferscope.errors import SettingsError, each_once, unknown_name
 
 if TYPE_CHECKING:
+    from transferscope.analyses.columns import Better
     from transferscope.analyses.results.runs import Wide
-    from transferscope.analyses.scaling.measurements import Better
     from transferscope.decision import Question
+
+
+_ROLES_OF_TASKS = ("arm", "task", "seed", "labels")
+"""What columns may hold in results of several tasks."""
 
 
 def show_results(
@@ -46,7 +50,7 @@ def show_results(
     from transferscope.report.save import csv_text, file_name
 
     roles = [one.name for one in fields(RunColumns) if one.name not in ("wide", "better", "unit", "where")]
-    named = _pairs("--columns", columns)
+    named = pairs_of("--columns", columns)
     for role in named:
         if role not in roles:
             raise unknown_name("role of --columns", role, roles)
@@ -58,7 +62,7 @@ def show_results(
             better=cast("Better | None", better),
             unit=unit,
             wide=cast("Wide | None", wide),
-            where=_pairs("--where", where),
+            where=pairs_of("--where", where),
         ),
         predictions=predictions,
         margin=margin,
@@ -85,8 +89,68 @@ def show_results(
     typer.echo(f"\nReport: {written.html} (figures and tables in {written.html.with_suffix('.files')})")
 
 
-def _pairs(option: str, given: Sequence[str]) -> dict[str, str]:
-    pairs = [one.partition("=") for one in given]
+def show_proposal(
+    task: str,
+    known: Sequence[str],
+    *,
+    tried: Sequence[str],
+    columns: Sequence[str],
+    metric: str | None,
+    where: Sequence[str],
+    wide: str | None,
+    better: str | None,
+    labels: Sequence[int],
+    page: Path | None,
+    as_json: bool,
+) -> None:
+    """Print which arm to try next on a task, and write a page where one is named.
+
+    Args:
+        known: Tables, studies, stores, or names of what comes with the package.
+        tried: What was tried on the task, as ARM=SCORE.
+    """
+    from transferscope.analyses.history import propose
+    from transferscope.analyses.plan import LabelColumns
+    from transferscope.cli.answer import as_text
+    from transferscope.report.blocks import Text
+
+    named = pairs_of("--columns", columns)
+    for role in named:
+        if role not in _ROLES_OF_TASKS:
+            raise unknown_name("role of --columns", role, _ROLES_OF_TASKS)
+    if len(labels) > 1 or wide == "labels":
+        raise SettingsError("--task reads one number of labels; give --labels once, and --wide arms at most")
+    asked = LabelColumns(
+        **named,
+        score=metric,
+        better=cast("Better | None", better),
+        where=pairs_of("--where", where),
+        wide=wide == "arms",
+    )
+    scores = pairs_of("--tried", tried, at=str.rpartition)  # names of arms may hold "="
+    try:
+        probes = {arm: float(score) for arm, score in scores.items()}
+    except ValueError:
+        raise SettingsError(
+            f"--tried {' '.join(tried)} holds what is no score; write it as in --tried fine-tune=0.91"
+        ) from None
+    result = propose(task, known, tried=probes, columns=asked, labels=labels[0] if labels else None)
+    written = [] if page is None else [result.report(page).html]
+    if as_json:
+        print_analysis("compare", result, written)
+        return
+    typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
+    for note in result.notes:
+        typer.echo(f"note: {note}", err=True)
+    if written:
+        typer.echo(f"\nReport: {written[0]}")
+
+
+def pairs_of(
+    option: str, given: Sequence[str], *, at: Callable[[str, str], tuple[str, str, str]] = str.partition
+) -> dict[str, str]:
+    """What an option gives as NAME=VALUE; a SettingsError for anything else, or a name twice."""
+    pairs = [at(one, "=") for one in given]
     for name, sign, value in pairs:
         if not (name and sign and value):
             raise SettingsError(f"{option} {name}{sign}{value} was given; write it as NAME=VALUE")

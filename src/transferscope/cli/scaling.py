@@ -53,9 +53,9 @@ def scaling(
             "does"
         )
     # the command line starts faster without the numerics of a command that is not used
+    from transferscope.analyses.columns import Better
     from transferscope.analyses.scaling import Columns, Question
     from transferscope.analyses.scaling import scaling as analyse
-    from transferscope.analyses.scaling.measurements import Better
     from transferscope.cli.answer import as_text
     from transferscope.report.blocks import Text
     from transferscope.report.save import file_name

@@ -13,6 +13,7 @@ from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Costs, NextRun
 from transferscope.scaling.advice.label_plan import (
+    REACH,
     CurveDraws,
     LabelCount,
     Pairs,
@@ -30,8 +31,8 @@ from transferscope.scaling.advice.label_plan import (
 )
 from transferscope.scaling.observations import Observations
 
-MORE = 100
-"""Labels whose use is told beyond the largest measured number."""
+LEAST_MORE = 100
+"""Least number of further labels whose use is told."""
 
 MOST_ARMS = 24
 """Arms beside training from scratch that are followed: those with the lowest errors."""
@@ -92,7 +93,8 @@ class ArmPlan:
         catch_up: Where training from scratch catches up with it; None where that is not asked or cannot be said.
         correlation: Of its seeds with those of training from scratch; 0 where they are not paired.
         labels: Labels that the wanted score takes; None without one.
-        more: By how much the error falls with MORE labels beyond the largest measured number; None without a curve.
+        more: By how much the error falls with `LabelPlan.more` labels beyond the largest measured number; None without
+            a curve.
         worth: Labels with which training from scratch equals this arm at its largest measured number; None where that
             cannot be said.
     """
@@ -159,6 +161,11 @@ class LabelPlan:
         """The arm that the answer is about: the one that is caught up with last, or the best without scratch."""
         return self.others[0] if self.others else self.arms[0]
 
+    @property
+    def more(self) -> int:
+        """Further labels whose use is told."""
+        return _more(self.sizes)
+
     def cost_of(self, count: LabelCount) -> float | None:
         """What a number of labels costs with a run; None without costs, or where it is no number."""
         costs = self.question.costs
@@ -169,6 +176,11 @@ class LabelPlan:
         """The arm other than training from scratch that takes the fewest labels for the wanted score."""
         known = [(arm.labels.value, arm.labels.high, place) for place, arm in enumerate(self.others) if arm.labels]
         return self.others[min(known)[2]] if known else None
+
+
+def _more(grid: Float[np.ndarray, " G"]) -> int:
+    """About a tenth of the largest measured number of labels, as a power of ten, and LEAST_MORE at least."""
+    return max(LEAST_MORE, 10 ** (math.floor(math.log10(grid[-1] / REACH)) - 1))
 
 
 def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int, ...] = ()) -> LabelPlan:
@@ -189,7 +201,7 @@ def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int,
 
     def arm_of(name: str, curve: CurveDraws | None, **against: Any) -> ArmPlan:
         wanted = None if curve is None or measured.target_error is None else labels_for(curve, measured.target_error)
-        more = None if curve is None else gain_of_more(curve, MORE)
+        more = None if curve is None else gain_of_more(curve, _more(grid))
         facts = {"catch_up": None, "correlation": 0.0, "worth": None, **against}
         return ArmPlan(name, measured.curves[name], curve, labels=wanted, more=more, **facts)
 

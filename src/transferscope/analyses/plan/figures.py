@@ -72,11 +72,12 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
 
     with drawing():
         wide = drawn(1, 2, 9.2)
+    first = "First: measured" if plan.pairs else "Measured"
     hidden = len(plan.arms) - len(shown)
     left_out = f" {hidden} further arms are in the table only." if hidden else ""
     gain = (
-        f" Second: how far {lead.name} is ahead of training from scratch, with the measured differences; the bar at the "
-        "bottom is the 90 % interval of where it is caught up with."
+        f" Second: how far {lead.name} is ahead of training from scratch, with the measured differences; the bar at "
+        "the bottom is the 90 % interval of where it is caught up with."
     )
     return Figure(
         name="label-plan",
@@ -84,17 +85,19 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
         narrow=lambda: drawn(2, 1, NARROW),
         data=pd.concat(list(rows), ignore_index=True),
         caption=(
-            f"{'First: measured' if plan.pairs else 'Measured'} scores (means over seeds) with the median and 90 % band of "
-            f"the curves that they allow{'; dotted: the wanted score' if plan.target_error is not None else ''}."
+            f"{first} scores (means over seeds) with the median and 90 % band "
+            f"of the curves that they allow{'; dotted: the wanted score' if plan.target_error is not None else ''}."
             f"{gain if plan.pairs else ''} Shaded: beyond what was measured.{left_out}"
         ),
     )
 
 
 def _draw_gain(axes: Axes, plan: LabelPlan, pairs: Pairs, colour: str) -> None:
-    assert plan.scratch is not None and plan.scratch.curve is not None and plan.lead.curve is not None
     lead, scratch = plan.lead, plan.scratch
-    gain = plan.scratch.curve.errors[pairs.scratch] - plan.lead.curve.errors[pairs.transfer]
+    assert scratch is not None
+    assert scratch.curve is not None
+    assert lead.curve is not None
+    gain = scratch.curve.errors[pairs.scratch] - lead.curve.errors[pairs.transfer]
     order = np.argsort(gain, axis=0)
     sums = np.cumsum(pairs.weights[order], axis=0)
     ordered = np.take_along_axis(gain, order, axis=0)

@@ -58,9 +58,8 @@ def plan(
         chance = None if asked.classes is None else error_of_guessing(measured, asked.classes)
         measured = replace(measured, notes=(*read.notes, *measured.notes), chance=chance)
         return PlanResult(make_plan(measured, asked), name)
-    named = (
-        {} if columns is None else {field.name: getattr(columns, field.name) is not None for field in fields(columns)}
-    )
+    given = columns or LabelColumns()
+    named = {one.name: getattr(given, one.name) != getattr(LabelColumns(), one.name) for one in fields(given)}
     named["classes"] = asked.classes is not None
     refuse_unused(named, f"{without_password(str(table))} is a study, whose columns are known")
     with open_existing(str(table)) as store:

@@ -65,7 +65,9 @@ def study_part(summary: Summary) -> Part | None:
     styles = mark_styles(summary.frames.methods, summary.frames.baseline)
     known = {candidate_words(c.method, c.source): styles[c.method] for c in summary.comparisons}
     headline, *rest = sentences(plan)
-    return Part("how much", headline, (Section("A plan of labels", "plan", (Points(tuple(rest)), *_evidence(plan, known))),))
+    return Part(
+        "how much", headline, (Section("A plan of labels", "plan", (Points(tuple(rest)), *_evidence(plan, known))),)
+    )
 
 
 def _evidence(plan: LabelPlan, styles: Mapping[str, MarkStyle] | None = None) -> tuple[Block, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from transferscope.analyses.plan.facts import LEAST, MORE, ArmPlan, LabelPlan
+from transferscope.analyses.plan.facts import LEAST, ArmPlan, LabelPlan
 from transferscope.scaling.advice.label_plan import FAR, REACH, LabelCount
 from transferscope.statements import Statement, Words, state
 from transferscope.wording import listed, number_words, probability_words
@@ -133,18 +133,18 @@ def _more(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
     if arm.more is None:
         return
     costs, bought = plan.question.costs, plan.measure.difference(arm.more.value)
-    spent = None if costs is None else costs.of(0, MORE)
+    spent = None if costs is None else costs.of(0, plan.more)
     yield state(
         "more",
         arm=_name(plan, arm),
-        more=MORE,
+        more=plan.more,
         largest=arm.largest,
         gain=arm.more.value,
         interval=(arm.more.low, arm.more.high),
         cost=spent,
         price=spent / bought if spent is not None and bought > 0 else None,
         a_point="a point" if plan.measure.kind == "accuracy" else f"for each 1{plan.measure.unit or ' of the score'}",
-        far=arm.largest + MORE > FAR * arm.largest,
+        far=arm.largest + plan.more > FAR * arm.largest,
     )
 
 
@@ -154,7 +154,7 @@ def _next(plan: LabelPlan) -> Iterator[Statement]:
     told = [plan.cheapest or plan.lead] if for_score or plan.scratch is None else [plan.scratch, plan.lead]
     arms = [_name(plan, arm) for arm in told]
     if plan.turns_on == "law":
-        yield state("measure for a law", arms=arms, sizes=sizes)
+        yield state("measure for a law", arms=[_name(plan, arm) for arm in told if arm.curve is None], sizes=sizes)
     elif sizes:
         first, scratch = plan.next_sizes[0], None if plan.scratch is None else scratch_in_words(plan)
         facts = {"for_score": for_score, "scratch": scratch, "cost": first.cost, "information": first.information}

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.plan.facts import MORE, LabelPlan
+from transferscope.analyses.plan.facts import LabelPlan
 from transferscope.analyses.plan.statements import filters_of, size
 from transferscope.report.blocks import Cell, Column, Table
 from transferscope.scaling.advice.label_plan import LabelCount
@@ -21,11 +21,11 @@ def plan_rows(plan: LabelPlan) -> pd.DataFrame:
     Returns:
         Columns: arm, role ("scratch", "lead" or "transfer"), sizes (how many), largest (labels), score (median at the
         largest number), score_low, score_high, catch_up, catch_up_low, catch_up_high, p_already, p_beyond, labels,
-        labels_low, labels_high (for the wanted score), gain (of MORE labels), gain_low, gain_high, worth, worth_low,
-        worth_high (labels from scratch that equal this arm at its largest number), cost (of `labels` with a run),
-        cost_of_more, limit (labels up to which curves are followed). Numbers of labels are 0 where they are at or
-        below the smallest measured number, infinite above `limit`, NaN where they were not asked for or cannot be said.
-        Accuracies and their gains are in percent.
+        labels_low, labels_high (for the wanted score), more (further labels), gain (of them), gain_low, gain_high,
+        worth, worth_low, worth_high (labels from scratch that equal this arm at its largest number), cost (of `labels`
+        with a run), cost_of_more, limit (labels up to which curves are followed). Numbers of labels are 0 where they
+        are at or below the smallest measured number, infinite above `limit`, NaN where they were not asked for or
+        cannot be said. Accuracies and their gains are in percent.
     """
     costs, measure = plan.question.costs, plan.measure
     rows = []
@@ -40,11 +40,16 @@ def plan_rows(plan: LabelPlan) -> pd.DataFrame:
             row |= {f"{name}_{end}": np.nan if count is None else getattr(count, end) for end in ("low", "high")}
         row["p_already"] = np.nan if arm.catch_up is None else arm.catch_up.already
         row["p_beyond"] = np.nan if arm.catch_up is None else arm.catch_up.beyond
-        for name, gain in (("gain", more and more.value), ("gain_low", more and more.low), ("gain_high", more and more.high)):
+        for name, gain in (
+            ("gain", more and more.value),
+            ("gain_low", more and more.low),
+            ("gain_high", more and more.high),
+        ):
             row[name] = np.nan if gain is None else measure.difference(gain)
         cost = None if arm.labels is None else plan.cost_of(arm.labels)
         row["cost"] = np.nan if cost is None else cost
-        row["cost_of_more"] = np.nan if costs is None else costs.of(0, MORE)
+        row["more"] = plan.more
+        row["cost_of_more"] = np.nan if costs is None else costs.of(0, plan.more)
         row["limit"] = float(plan.sizes[-1])
         rows.append(row)
     return pd.DataFrame(rows)
@@ -63,7 +68,9 @@ def arms_table(plan: LabelPlan) -> Table:
     if target is not None:
         columns.append(Column(f"Labels for {measure.shown(target)}"))
         columns += [Column("Cost", "Of these labels and a run")] if plan.question.costs is not None else []
-    columns.append(Column(f"Next {MORE} labels", "What they add to the score beyond the largest measured number"))
+    columns.append(
+        Column(f"Next {plan.more:,} labels", "What they add to the score beyond the largest measured number")
+    )
 
     def count_cell(count: LabelCount | None) -> Cell:
         if count is None:
@@ -90,7 +97,9 @@ def arms_table(plan: LabelPlan) -> Table:
                 row.append(Cell("–" if cost is None else number_words(cost)))
         more = arm.more
         row.append(
-            Cell("–") if more is None else Cell(words["fall"](more.value), f"90 %: {words['falls']((more.low, more.high))}")
+            Cell("–")
+            if more is None
+            else Cell(words["fall"](more.value), f"90 %: {words['falls']((more.low, more.high))}")
         )
         rows.append(tuple(row))
     return Table(tuple(columns), tuple(rows), "Every arm with 90 % intervals")

@@ -62,7 +62,7 @@ def scaling(
     name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
     read = measured_rows(table)
     frame = read.rows
-    columns, found = found_columns(frame, columns)
+    frame, columns, found = found_columns(frame, columns)
     compute = of_compute(columns)
     names = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
     check_sizes(asked, tuple(names), compute=compute)
