@@ -115,7 +115,7 @@ def test_what_is_given_twice_is_refused(what: str, tmp_path: Path) -> None:
     "arguments",
     [
         ["submit", "s.toml", "--slurm", "1", "--sbatch", "mem=1", "--sbatch", "mem=2"],
-        ["history", "propose", "t", "--tried", "a=0.1", "--tried", "a=0.2"],
+        ["compare", "t.csv", "--task", "t", "--tried", "a=0.1", "--tried", "a=0.2"],
     ],
 )
 def test_options_that_are_given_twice_are_refused(arguments: list[str]) -> None:

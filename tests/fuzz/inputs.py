@@ -221,7 +221,7 @@ _STUDY_COMMANDS = [
     "diagnose --map",
     "export --out net",
     "plan",
-    "history add",
+    "compare --task a",
 ]
 
 
@@ -377,7 +377,6 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     commands: dict[str, Any] = {**vars(typer.main.get_command(app))["commands"]}
     commands["theory"] = vars(typer.main.get_command(theory))["commands"]["place"]
     commands["show"] = vars(commands["show"])["commands"]["network"]
-    commands["history"] = vars(commands["history"])["commands"][draw.one(["add", "propose"])]
     commands["papers"] = vars(typer.main.get_command(papers))["commands"]["draw"]
     name = draw.one(sorted(commands))
     base = _base_commands(material, draw)
@@ -449,7 +448,6 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "doctor": [[]],
         "schema": [[], ["answer"]],
         "table": [["study.toml"], ["study.sqlite", "--format", draw.one(["latex", "json", "parquet"])], []],
-        "history": [["add", "study.toml"], ["propose"], ["list"], []],
     }
 
 
@@ -1200,7 +1198,7 @@ def store_of_code(draw: Draw, material: Material, folder: Path) -> list[Command]
     commands: list[Command] = [
         *(["status", place], ["report", place], ["table", place], ["rank", place]),
         *(["scaling", place], ["plan", place], ["theory", "place", place], ["diagnose", "--map", place]),
-        *(["export", place, "--out", "net"], ["history", "add", place], ["work", place, "--workers", "0"]),
+        *(["export", place, "--out", "net"], ["compare", place, "--task", "a"], ["work", place, "--workers", "0"]),
         *(["run", "study.toml", "--yes"], ["work", place, "--workers", "0"], ["export", place, "--out", "net"]),
     ]
     return [draw.one(commands)]
@@ -1288,8 +1286,7 @@ def same_names(draw: Draw, material: Material, folder: Path) -> list[Command]:
         ["run", "study.toml", "--yes"],
         ["compare", source, target, "--network", "mlp", *few, "--methods", *methods],
         ["plan", "table.csv"],
-        ["history", "add", "table.csv"],
-        ["history", "propose", names[0], "--tried", f"{names[0]}=0.5", "--tried", f"{names[1]}=0.6"],
+        ["compare", "table.csv", "--task", names[0], "--tried", f"{names[0]}=0.5", "--tried", f"{names[1]}=0.6"],
     ]
     return [draw.one(commands)]
 

@@ -203,6 +203,8 @@ def test_tasks_without_an_arm_in_common_are_never_read_together() -> None:
     result = propose("birds", known, tried={"ViT-B-32 openai": 0.8})
     assert {one.arm.split("-")[0] for one in result.proposals} == {"ViT"}
     assert propose("birds", "recorded races").n_tasks == 4
+    named = propose("mnist", "CLIP_benchmark")  # one of its tasks, which is another one than the reader's
+    assert (named.best, named.n_tasks) == (None, 44)
 
 
 def test_gains_are_of_the_same_task_source_and_labels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,8 @@ def propose(
     Args:
         task: The new task; what is known of it counts as tried.
         known: Scores of arms on tasks: a data frame, a CSV, TSV or JSON table, a study file, the path or URL of a
-            store, a name of what comes with the package (docs/history.md), or several of these.
+            store, a name of what comes with the package (docs/history.md), or several of these, of which a later one
+            counts where two have the same arm on the same task.
         tried: Further scores on the new task by arm.
         columns: Which column of a table holds what; None to find them by common names.
         labels: The number of labels; None to read each arm of a task at its largest one.
@@ -88,7 +89,7 @@ def propose(
     frame = pd.concat([rows for rows, _ in read], ignore_index=True)
     if labels is not None:
         frame = frame[(frame["labels"] == labels) | frame["labels"].isna()]
-    frame = frame.sort_values("labels", na_position="first").drop_duplicates(["task", "arm"], keep="last")
+    frame = frame.sort_values("labels", na_position="first").drop_duplicates(["task", "arm", "measure"], keep="last")
     own = frame[frame["task"] == task]
     others = _others(frame, task, set(tried) | set(own["arm"]))
     if len(own):

@@ -50,8 +50,9 @@ def known_rows(place: str | Path | pd.DataFrame, columns: LabelColumns) -> tuple
     if isinstance(place, pd.DataFrame):
         read = measured_rows(place)
         return table_rows(read.rows, columns, origin="table", notes=read.notes)
-    if name in set(shipped_rows()["origin"]):
-        return shipped_rows()[shipped_rows()["origin"] == name], ()
+    shipped = shipped_rows()
+    if name in set(shipped["origin"]):  # whose tasks are none of the reader's, whatever they are called
+        return shipped[shipped["origin"] == name].assign(task=shipped["origin"] + ": " + shipped["task"]), ()
     if "://" in name or name.endswith((".toml", ".sqlite", ".db")):
         with open_existing(name) as store:
             return _studies(store), ()

@@ -13,6 +13,7 @@ from transferscope.analyses.columns import (
     FALLING,
     REPEATS,
     RISING,
+    TASK_NAMES,
     Better,
     Role,
     columns_by_role,
@@ -96,7 +97,7 @@ def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()
     Rows that sum others up are no measurements and are left out.
 
     Args:
-        naming: Columns that name what a row is of, such as a task, beside those of seeds.
+        naming: Columns that name what a row is of, beside those of seeds and of tasks.
 
     Returns:
         Rows numbered as they come in the table, with texts as names of columns and numbers as numbers; and how it was
@@ -121,8 +122,8 @@ def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()
             )
         frame = read_frame(path)
         rows, notes = frame.rows, frame.notes
-    seeds = [name for name in rows.columns if words_in(str(name)) & REPEATS]
-    rows, left = without_summaries(rows, [*seeds, *naming])
+    usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in TASK_NAMES.split()]
+    rows, left = without_summaries(rows, [*dict.fromkeys([*usual, *naming])])
     return Frame(rows.apply(typed), (*notes, *left))
 
 
