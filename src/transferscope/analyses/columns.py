@@ -160,7 +160,7 @@ def long_form(
     if len(columns) < 2 or any(given.get(one) in table or alike[one] for one in taken):
         return table, {}, ()
     score = given.get(value) or roles[value].names.split()[0]
-    long = table.melt(table.columns.difference(columns, sort=False), columns, role, score)
+    long = table.melt([name for name in table.columns if name not in columns], columns, role, score)
     if role == size:
         long[role] = long[role].str.replace("_", "").astype(float)
     said = f"the columns {few(columns)} were read as {roles[value].what} of {roles[role].what}"

@@ -164,9 +164,8 @@ def test_long_and_wide_tables_and_several_are_read_alike(tmp_path: Path) -> None
     parts = [frame[frame["task"] < "task3"], frame[frame["task"] >= "task3"]]
     renamed = frame.rename(columns={"task": "dataset", "arm": "model"})
     tried = {"arm0": 0.65, "arm15": 0.75, "arm1": 0.64}
-    asked = {"score": "accuracy", "wide": True}
     whole = propose("new", path, tried=tried).table().sort_values("arm", ignore_index=True)
-    for known, columns in ((wide, LabelColumns(**asked)), (parts, None), (renamed, None)):
+    for known, columns in ((wide, LabelColumns(score="accuracy", wide=True)), (parts, None), (renamed, None)):
         found = propose("new", known, tried=tried, columns=columns).table()
         pd.testing.assert_frame_equal(found.sort_values("arm", ignore_index=True), whole, rtol=1e-6)
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from scaling.examples import OBJDET, SIZES, language_models
+from transferscope.analyses.columns import Better
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.measurements import (
-    Better,
     Columns,
     as_errors,
     by_finetune_size,

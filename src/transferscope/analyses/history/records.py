@@ -15,7 +15,7 @@ from transferscope.errors import DataError
 from transferscope.store import Store
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.named_measure import NamedMeasure
-from transferscope.study.places import open_existing
+from transferscope.study.places import is_study, open_existing
 from transferscope.wording import candidate_words
 
 COLUMNS = ("task", "arm", "labels", "score", "measure", "better", "origin")
@@ -53,7 +53,7 @@ def known_rows(place: str | Path | pd.DataFrame, columns: LabelColumns) -> tuple
     shipped = shipped_rows()
     if name in set(shipped["origin"]):  # whose tasks are none of the reader's, whatever they are called
         return shipped[shipped["origin"] == name].assign(task=shipped["origin"] + ": " + shipped["task"]), ()
-    if "://" in name or name.endswith((".toml", ".sqlite", ".db")):
+    if is_study(name):
         with open_existing(name) as store:
             return _studies(store), ()
     read = measured_rows(Path(name), [] if columns.task is None else [columns.task])

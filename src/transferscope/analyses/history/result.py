@@ -1,4 +1,4 @@
-"""What to try next on a task: the proposal in words, as a table and as a figure."""
+"""What to try next on a task: the proposal in words and as a table."""
 
 import math
 from collections.abc import Iterator
@@ -8,12 +8,10 @@ from typing import ClassVar
 import pandas as pd
 
 from transferscope.analyses.result import AnalysisResult
-from transferscope.report.blocks import Cell, Column, Figure, Section, Table, Text
-from transferscope.report.figures.choice import beside_axis
-from transferscope.report.figures.style import INK, PAPER, drawing, new_figure
+from transferscope.report.blocks import Cell, Column, Section, Table, Text
 from transferscope.report.page import Verdict
 from transferscope.statements import Statement, Words, state
-from transferscope.wording import number_words
+from transferscope.wording import capitalised, number_words
 
 _MOST_SHOWN = 20
 
@@ -105,18 +103,8 @@ class ProposalResult(AnalysisResult):
 
     def table(self) -> pd.DataFrame:
         """One row per arm, the next to try first: arm, tasks, tried, expected, sd, improvement."""
-        rows = [
-            {
-                "arm": one.arm,
-                "tasks": one.tasks,
-                "tried": one.tried,
-                "expected": one.expected,
-                "sd": one.sd,
-                "improvement": one.improvement,
-            }
-            for one in self.proposals
-        ]
-        return pd.DataFrame(rows)
+        names = ["arm", "tasks", "tried", "expected", "sd", "improvement"]
+        return pd.DataFrame([[getattr(one, name) for name in names] for one in self.proposals], columns=names)
 
     def shown_tables(self) -> tuple[Table, ...]:
         """The first arms to try, and those that were tried."""
@@ -139,26 +127,9 @@ class ProposalResult(AnalysisResult):
         return (Table(columns, rows, f"Tried, and the next {min(len(self.open), _MOST_SHOWN)} to try"),)
 
     def sections(self) -> list[Section]:
-        """Figure, table and limits."""
-        figure = [] if self.best is None else [self._drawn()]
-        return [Section("Arms", "arms", (*figure, *self.shown_tables(), Text(LIMITS, "note")))]
-
-    def _drawn(self) -> Figure:
-        shown = [*[one for one in self.proposals if one.tried], *self.open[:_MOST_SHOWN]]
-        with drawing():
-            canvas = new_figure(7.6, 1.0 + 0.26 * len(shown))
-            axes = canvas.subplots()
-            for row, one in enumerate(shown):
-                colour = INK if one.tried else "#0072b2"
-                band = 1.645 * one.sd
-                axes.plot([one.expected - band, one.expected + band], [row, row], color=colour, linewidth=1.6)
-                axes.plot(one.expected, row, "o", color=colour, markerfacecolor=colour if one.tried else PAPER)
-            axes.set_yticks(range(len(shown)), [beside_axis(one.arm, width=34) for one in shown])
-            axes.set_ylim(len(shown) - 0.4, -0.6)
-            axes.grid(axis="y", visible=False)
-            axes.set_xlabel(self.measure)
-        caption = "Filled: measured on this task. Hollow: expected, with 90 % bands; the next to try on top of them."
-        return Figure("proposals", canvas, self.table(), caption)
+        """Table, how it was read, and limits."""
+        said = (*(f"{capitalised(note)}." for note in self.notes), LIMITS)
+        return [Section("Arms", "arms", (*self.shown_tables(), *(Text(text, "note") for text in said)))]
 
 
 def _expected(one: Proposal) -> str:

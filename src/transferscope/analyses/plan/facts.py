@@ -180,7 +180,7 @@ class LabelPlan:
 
 def _more(grid: Float[np.ndarray, " G"]) -> int:
     """About a tenth of the largest measured number of labels, as a power of ten, and LEAST_MORE at least."""
-    return max(LEAST_MORE, 10 ** (math.floor(math.log10(grid[-1] / REACH)) - 1))
+    return max(LEAST_MORE, int(10.0 ** (math.floor(math.log10(grid[-1] / REACH)) - 1)))
 
 
 def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int, ...] = ()) -> LabelPlan:
@@ -266,6 +266,7 @@ def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:
     candidates = candidate_sizes(np.unique(lead.data.sizes[:, 0]))
     rng = np.random.default_rng(0)
     keep: Int[np.ndarray, " P"]
+    turns_on: Literal["catch up", "labels"]
     if plan.target_error is not None and best.curve is not None:
         keep = rng.integers(len(best.curve.errors), size=_MOST_PAIRS)
         decision = label_draws(best.curve, plan.target_error)[keep]
@@ -279,7 +280,7 @@ def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:
         r, a, b = lead.correlation, scratch.curve.noise, lead.curve.noise
         turns_on, noise, runs = "catch up", math.sqrt(max(a**2 + b**2 - 2 * r * a * b, 1e-12)), 2
     elif lead.curve is None:
-        wanted = [NextRun(0.0, size, None, 0.0) for size in candidates[-2:]]
+        wanted = [NextRun(0.0, size, 0.0, None) for size in candidates[-2:]]
         return replace(plan, next_sizes=tuple(wanted), turns_on="law")
     else:
         return plan

@@ -26,7 +26,7 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
         known: How arms are drawn elsewhere on the page, by name; None for a page of its own.
     """
     shown, lead = plan.arms[:_MOST_DRAWN], plan.lead
-    styles = {**mark_styles([arm.name for arm in shown], plan.scratch and plan.scratch.name), **(known or {})}
+    styles = {**mark_styles([arm.name for arm in shown], plan.scratch.name if plan.scratch else None), **(known or {})}
     rows = []
 
     def drawn(n_rows: int, n_columns: int, width: float) -> Canvas:

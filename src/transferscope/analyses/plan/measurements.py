@@ -140,15 +140,7 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
     _check_no_repeats(frame, columns)
     read = Columns(score, labels, None, (arm,), stderr, columns.seed is not None, columns.better)
     frame, target, measure = as_errors(frame, read, target_score, option="--target-score", rises=False)
-    found = curves(frame, read)
-    by_seed: dict[str, dict[float, dict[object, float]]] = {}
-    if columns.seed is not None:
-        usable = frame[[arm, labels, columns.seed, score]].dropna()
-        errors = pd.to_numeric(usable[score])
-        usable = usable[np.isfinite(errors) & (errors >= 0)]
-        for name, n, seed, error in usable.itertuples(index=False):
-            by_seed.setdefault(name, {}).setdefault(float(n), {})[seed] = float(error)
-    return _checked(found, scratch, by_seed, measure, target, tuple(notes))
+    return _measured(frame, read, columns.seed, Measured({}, scratch, {}, measure, target, tuple(notes)))
 
 
 def study_measurements(frames: StudyFrames, target_score: float | None) -> Measured:
@@ -200,14 +192,10 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
         target = 1 - share
     if frame.empty:
         raise DataError(f"the study {name} has no finished run; finish it with `transferscope run`")
-    columns = Columns(by=("arm",), repeats=True)
-    found = curves(frame, columns)
-    by_seed: dict[str, dict[float, dict[object, float]]] = {}
-    for arm, n, seed, error in frame.itertuples(index=False):
-        by_seed.setdefault(arm, {}).setdefault(float(n), {})[seed] = float(error)
-    measure = Measure(words, "accuracy" if share_of_one else "r2", 1.0)
     k = len(frames.classes or ()) if frames.metric.is_of_classes else 0
-    return replace(_checked(found, scratch, by_seed, measure, target, ()), chance=1 - 1 / k if k else None)
+    measure = Measure(words, "accuracy" if share_of_one else "r2", 1.0)
+    asked = Measured({}, scratch, {}, measure, target, (), chance=1 - 1 / k if k else None)
+    return _measured(frame, Columns(by=("arm",), repeats=True), "seed", asked)
 
 
 def error_of_guessing(measured: Measured, classes: int) -> float:
@@ -249,9 +237,10 @@ def read_scores(
     optional = ["seed", "stderr", "task", "arm" if labelled else "labels"]
     option = _option if labelled else _option_of_tasks
     by_role, notes = columns_by_role(frame, ROLES, {**given, **found}, optional=optional, option=option)
-    if by_role["arm"] is None:
-        frame, by_role["arm"] = frame.assign(**{THIS_ARM: THIS_ARM}), THIS_ARM
-    columns, arm = replace(columns, **by_role), by_role["arm"]
+    labels, own_arm, score, seed, task, stderr = (by_role[role] for role in ROLES)
+    arm = own_arm or THIS_ARM
+    frame = frame if own_arm else frame.assign(**{THIS_ARM: THIS_ARM})
+    columns = replace(columns, labels=labels, arm=arm, score=score, seed=seed, task=task, stderr=stderr)
     named = frame[arm].notna()
     if not named.any():
         raise DataError(f"no row has a name in {arm}; expected the arm of each score, as in scratch")
@@ -341,32 +330,31 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
     raise DataError(f"several rows hold {where}; keep one task, one measure and one row for each run")
 
 
-def _checked(
-    found: Mapping[str, Observations],
-    scratch: str | None,
-    by_seed: Mapping[str, Mapping[float, Mapping[object, float]]],
-    measure: Measure,
-    target: float | None,
-    notes: tuple[str, ...],
-) -> Measured:
-    """Curves with at least two numbers of labels above 0, training from scratch first."""
+def _measured(frame: pd.DataFrame, columns: Columns, seed: str | None, asked: Measured) -> Measured:
+    """What was asked, with the curves of arms at two numbers of labels or more above 0, training from scratch first."""
+    (arm,), labels, scratch = columns.by, columns.pretrain_size, asked.scratch
     kept: dict[str, Observations] = {}
-    said = list(notes)
-    for arm, data in sorted(found.items(), key=lambda one: one[0] != scratch):
+    said = list(asked.notes)
+    for name, data in sorted(curves(frame, columns).items(), key=lambda one: one[0] != scratch):
         said += data.notes
         usable = (data.sizes[:, 0] > 0) & (data.errors > 0)
         if not usable.all():
             what = "0 labels or without any error"
-            said.append(f"{arm}: left out {counted(int((~usable).sum()), 'score')} at {what}, which have no logarithm")
+            said.append(f"{name}: left out {counted(int((~usable).sum()), 'score')} at {what}, which have no logarithm")
         data = data.take(usable)
         if data.n_distinct >= 2:
-            kept[arm] = data
+            kept[name] = data
         else:
-            said.append(f"{arm} was left out, since it was measured at fewer than two usable numbers of labels")
+            said.append(f"{name} was left out, since it was measured at fewer than two usable numbers of labels")
     lacking = "no arm" if not kept else scratch if scratch is not None and scratch not in kept else None
     if lacking:
         raise DataError(
             f"{lacking} was measured at two usable numbers of labels or more, which a learning curve takes, better 4, "
             "such as 25, 50, 100 and 200"
         )
-    return Measured(kept, scratch, by_seed, measure, target, tuple(dict.fromkeys(said)))
+    by_seed: dict[str, dict[float, dict[object, float]]] = {}
+    if seed is not None:
+        for name, n, run, error in frame[[arm, labels, seed, columns.error]].dropna().itertuples(index=False):
+            if 0 <= float(error) < np.inf:
+                by_seed.setdefault(name, {}).setdefault(float(n), {})[run] = float(error)
+    return replace(asked, curves=kept, by_seed=by_seed, notes=tuple(dict.fromkeys(said)))

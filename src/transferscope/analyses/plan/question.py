@@ -19,7 +19,7 @@ from transferscope.store import without_password
 from transferscope.study.decisions import Arm, best_without
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.study.places import one_study, open_existing
+from transferscope.study.places import is_study, one_study, open_existing
 
 
 def plan(
@@ -51,7 +51,7 @@ def plan(
         True
     """
     asked = question or PlanQuestion()
-    if isinstance(table, pd.DataFrame) or _is_table(str(table)):
+    if isinstance(table, pd.DataFrame) or not is_study(str(table)):
         refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
         read, name = measured_rows(table), "table" if isinstance(table, pd.DataFrame) else Path(table).stem
         measured = table_measurements(read.rows, columns or LabelColumns(), asked.target_score)
@@ -80,7 +80,3 @@ def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
         one.n_target for one in arm_trainings(frames) if one.unfinished and best == Arm(one.method, one.source or "")
     ]
     return make_plan(measured, question, cut_off=tuple(cut_off))
-
-
-def _is_table(place: str) -> bool:
-    return "://" not in place and not place.endswith((".toml", ".sqlite", ".db"))

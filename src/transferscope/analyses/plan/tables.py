@@ -40,12 +40,8 @@ def plan_rows(plan: LabelPlan) -> pd.DataFrame:
             row |= {f"{name}_{end}": np.nan if count is None else getattr(count, end) for end in ("low", "high")}
         row["p_already"] = np.nan if arm.catch_up is None else arm.catch_up.already
         row["p_beyond"] = np.nan if arm.catch_up is None else arm.catch_up.beyond
-        for name, gain in (
-            ("gain", more and more.value),
-            ("gain_low", more and more.low),
-            ("gain_high", more and more.high),
-        ):
-            row[name] = np.nan if gain is None else measure.difference(gain)
+        for name, end in (("gain", "value"), ("gain_low", "low"), ("gain_high", "high")):
+            row[name] = np.nan if more is None else measure.difference(getattr(more, end))
         cost = None if arm.labels is None else plan.cost_of(arm.labels)
         row["cost"] = np.nan if cost is None else cost
         row["more"] = plan.more
@@ -81,10 +77,9 @@ def arms_table(plan: LabelPlan) -> Table:
 
     rows = []
     for arm in plan.arms:
-        tone = "baseline" if arm is plan.scratch else "best" if arm is plan.lead else ""
         score = measure.shown(arm.reached.value)
         row = [
-            Cell(heading(arm.name), tone=tone),
+            Cell(heading(arm.name), tone="baseline" if arm is plan.scratch else "best" if arm is plan.lead else ""),
             Cell(str(arm.data.n_distinct), f"up to {size(arm.largest)}"),
             Cell(score) if arm.curve is not None else Cell(score, "as measured, since no law is drawn"),
         ]

@@ -195,8 +195,9 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, 
     found, said = columns_by_role(
         frame.drop(columns=taken, errors="ignore"), roles, given, optional=["finetune_size"], option=_option
     )
-    columns = replace(columns, **{role: name for role, name in found.items() if name is not None})
-    return frame, columns, (*read, *said)
+    error, n = str(found["error"]), str(found["pretrain_size"])
+    second = found.get("finetune_size") or columns.finetune_size
+    return frame, replace(columns, error=error, pretrain_size=n, finetune_size=second), (*read, *said)
 
 
 def _option(role: str, column: str) -> str:
