@@ -126,6 +126,21 @@ def rows_where(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
     return table
 
 
+def with_joined(table: pd.DataFrame, name: str | None) -> pd.DataFrame:
+    """The table with a column for a name of several columns with + between them, whose texts it has in a row.
+
+    Raises:
+        UnknownNameError: One of them does not exist.
+    """
+    several = (name or "").split("+")
+    if name is None or name in table or len(several) == 1:
+        return table
+    if unknown := [one for one in several if one not in table]:
+        raise unknown_name("column", unknown[0], map(str, table.columns))
+    rows = table[several].itertuples(index=False)
+    return table.assign(**{name: [" ".join(filter(None, map(cell_text, row))) for row in rows]})
+
+
 def long_form(
     table: pd.DataFrame,
     roles: Mapping[str, Role],
@@ -194,6 +209,7 @@ def columns_by_role(
     for name in map(str, frame.columns):
         by_name.setdefault(plain_name(name, "²"), []).append(name)
     notes: list[str] = []
+    missing: list[str] = []
     found: dict[str, str | None] = dict.fromkeys(roles)
     taken = {column for column in given.values() if column}
     for role, about in roles.items():
@@ -217,10 +233,8 @@ def columns_by_role(
                 f"the columns {listed(twins)} could both hold {about.what}; choose one with {option(role, twins[0])}"
             )
         if not known:
-            raise SettingsError(
-                f"the table has no column of {about.what} among {few(map(str, frame.columns))}; name it with "
-                f"{option(role, '')}"
-            )
+            missing.append(role)
+            continue
         if known[1:] and known[1] in next(filter(None, alike)):
             raise SettingsError(
                 f"the columns {known[0]} and {known[1]} differ in case or signs alone, and either may hold "
@@ -230,6 +244,12 @@ def columns_by_role(
         taken.add(known[0])
         if known[0] != about.names.split()[0]:
             notes.append(f"{known[0]} was read as the {about.what}")
+    if missing:
+        raise SettingsError(
+            f"the table has no column of {listed([roles[role].what for role in missing], last='or')} among "
+            f"{few(frame.columns, 12)}; name {'it' if len(missing) == 1 else 'them'} with "
+            f"{' '.join(option(role, '') for role in missing)}"
+        )
     return found, notes
 
 

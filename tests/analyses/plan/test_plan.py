@@ -298,8 +298,9 @@ def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
         ),
         (
             "tasks with their seeds",
-            "6 rows at arm = scratch, labels = 25 differ in group (a and b), so that they may be of several tasks; "
-            'keep the rows of one, as in --where "group=VALUE", or leave that column out if they are repeats',
+            "6 rows at arm = scratch, labels = 25 differ in group (a and b), so that they may be of several arms or "
+            "tasks; name arms by all that tells them apart, as in --arm-column 'arm+group', keep the rows of one with "
+            "--where, or leave out what tells repeats apart",
         ),
         (
             "no labels",

@@ -18,9 +18,10 @@ from transferscope.analyses.columns import (
     long_form,
     plain_name,
     rows_where,
+    with_joined,
     words_in,
 )
-from transferscope.analyses.scaling.checks import UNBOUNDED, check_units, told_apart
+from transferscope.analyses.scaling.checks import UNBOUNDED, check_units, columns_apart
 from transferscope.analyses.scaling.measure import Measure
 from transferscope.analyses.scaling.measurements import R_SQUARED, Columns, as_errors, curves
 from transferscope.data.arrays import check_spellings
@@ -69,7 +70,7 @@ class LabelColumns:
 
     Attributes:
         labels: The number of labels.
-        arm: What was trained: from scratch, or a way of transfer.
+        arm: What was trained: from scratch, or a way of transfer; several columns with + between them are one name.
         score: The score, or what is measured where a table has a column of scores for each arm or number of labels.
         seed: The repetition; runs of two arms with the same seed share their labels.
         scratch: The value of `arm` that means training from scratch.
@@ -232,7 +233,7 @@ def read_scores(
     """
     given = {role: getattr(columns, role) for role in ROLES}
     series = "arm" if columns.wide or any(plain_name(str(name)) in SCRATCH_NAMES for name in frame.columns) else None
-    frame = rows_where(frame, columns.where)
+    frame = with_joined(rows_where(frame, columns.where), columns.arm)
     frame, found, said = long_form(frame, ROLES, given, size="labels", value="score", series=series)
     optional = ["seed", "stderr", "task", "arm" if labelled else "labels"]
     option = _option if labelled else _option_of_tasks
@@ -304,7 +305,7 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
     keys = [arm, labels, *([seed] if seed else [])]
     frame = frame[frame[[labels, score]].notna().all(axis=1)]
     repeated = frame[frame.duplicated(keys, keep=False)]
-    several = told_apart(
+    several, apart = columns_apart(
         frame,
         [arm, labels] if arm != THIS_ARM else [labels],
         sizes=[labels],
@@ -312,12 +313,11 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
         other=[name for name in (columns.stderr, columns.task, THIS_ARM) if name],
         seeds=[seed] if seed else [],
     )
-    if several is not None and arm == THIS_ARM:
-        raise DataError(f"{several.rows}; name the column of arms, as in --arm-column {several.column!r}")
     if several is not None:
+        joined = "+".join(apart if arm == THIS_ARM else (arm, *apart))
         raise DataError(
-            f"{several.rows}, so that they may be of several tasks; keep the rows of one, as in --where "
-            f'"{several.column}=VALUE", or leave that column out if they are repeats'
+            f"{several.rows}, so that they may be of several arms or tasks; name arms by all that tells them apart, as "
+            f"in --arm-column {joined!r}, keep the rows of one with --where, or leave out what tells repeats apart"
         )
     if repeated.empty:
         return

@@ -22,6 +22,7 @@ from transferscope.analyses.columns import (
     better_of,
     columns_by_role,
     rows_where,
+    with_joined,
     words_in,
 )
 from transferscope.analyses.columns import cell_text as _text
@@ -173,12 +174,7 @@ def read_runs(
         notes.append(said_wide)
     score, measure_name, table = _score_column(table, asked)
     given = {role: getattr(asked, role) for role in ROLES}
-    joined = (asked.arm or "").split("+")
-    if len(joined) > 1 and asked.arm not in table:
-        if unknown := [name for name in joined if name not in table]:
-            raise unknown_name("column", unknown[0], map(str, table.columns))
-        named = [" ".join(filter(None, map(_text, row))) for row in table[joined].itertuples(index=False)]
-        table = table.assign(**{str(asked.arm): named})
+    table = with_joined(table, asked.arm)
     others = table.drop(columns=[score]).rename(columns=str)
     found, said = columns_by_role(
         others, ROLES, given, optional=[role for role in ROLES if role != "arm"], option=_option

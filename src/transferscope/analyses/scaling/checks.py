@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,9 @@ EXPLAINS = 1e-3
 
 MOST_VALUES = 50
 """With more values a column of numbers is a measurement rather than what tells curves apart."""
+
+MOST_APART = 6
+"""Columns that are named at once."""
 
 UNBOUNDED = LOSSES | {"entropy", "squared", "absolute"}
 """Words in the name of a column whose values fall and are neither shares nor percent."""
@@ -94,6 +98,16 @@ def told_apart(
             left = int(pd.concat([place, column, rows[seeds]], axis=1).duplicated().sum())
             found.append((left, ToldApart(str(name), said, number, numbered or not seeds)))
     return min(found, key=lambda one: (one[0], one[1].is_number))[1] if found else None
+
+
+def columns_apart(frame: pd.DataFrame, keys: Sequence[str], **facts: Any) -> tuple[ToldApart | None, tuple[str, ...]]:
+    """What `told_apart` says first, and the columns that it names, each with those before as keys."""
+    names: list[str] = []
+    found = following = told_apart(frame, keys, **facts)
+    while following is not None and len(names) < MOST_APART:
+        names.append(following.column)
+        following = told_apart(frame, [*names, *keys], **facts)
+    return found, tuple(names)
 
 
 def _between_sizes(free: pd.DataFrame, measured: "pd.Series[float]", sizes: pd.DataFrame) -> ToldApart | None:

@@ -22,11 +22,10 @@ from transferscope.analyses.columns import (
     words_in,
 )
 from transferscope.analyses.scaling.checks import (
-    ToldApart,
     check_error_target,
     check_quality_target,
     check_units,
-    told_apart,
+    columns_apart,
 )
 from transferscope.analyses.scaling.measure import Measure
 from transferscope.data.arrays import check_spellings
@@ -303,18 +302,10 @@ def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
     """
     _check_known(frame, columns)
     sizes = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
-    names = list(columns.by)
-
-    def apart() -> ToldApart | None:
-        return told_apart(frame, [*names, *sizes], sizes=sizes, value=columns.error, other=columns.numeric)
-
-    found = following = apart()
+    found, apart = columns_apart(frame, [*columns.by, *sizes], sizes=sizes, value=columns.error, other=columns.numeric)
     if found is None:
         return ()
-    while following is not None:
-        names.append(following.column)
-        following = None if following.is_number else apart()
-    by = " ".join(f"--by {name!r}" if " " in name else f"--by {name}" for name in names)
+    by = " ".join(f"--by {name!r}" if " " in name else f"--by {name}" for name in (*columns.by, *apart))
     if columns.repeats and found.may_repeat:
         return (f"{found.rows} and were averaged as repeats; give {by} for a curve of each",)
     is_size = plain_name(found.column) in ROLES["finetune_size"].names.split()
