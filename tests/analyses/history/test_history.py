@@ -227,6 +227,15 @@ def test_gains_are_of_the_same_task_source_and_labels(monkeypatch: pytest.Monkey
     assert gains_over("merlin", "linear-probe") is None
 
 
+def test_runs_that_a_seed_does_not_tell_apart_are_not_averaged(tmp_path: Path) -> None:
+    frame = pd.read_csv(table(tmp_path / "scores.csv", two_kinds(3, 4))).assign(seed=0)
+    both = pd.concat([frame.assign(bands=bands) for bands in ("rgb", "all")])
+    with pytest.raises(DataError, match=r"2 rows hold the arm arm0 on task0 .* \(they differ in bands\)"):
+        propose("new", both)
+    for columns in (LabelColumns(seed="bands+seed"), LabelColumns(arm="arm+bands")):
+        assert propose("new", both, columns=columns).n_tasks == 3
+
+
 def test_losses_are_proposed_downwards(tmp_path: Path) -> None:
     path = table(tmp_path / "losses.csv", 1 - two_kinds(), name="loss")
     result = propose("new", path, tried={"arm0": 0.35, "arm15": 0.25, "arm1": 0.36})
@@ -263,14 +272,16 @@ def test_what_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
             ask()
         said.append(str(caught.value))
     assert said == [
-        "several rows hold the arm arm0 on one and no column says which run they are; name it with --columns "
-        "seed=COLUMN, or the column of tasks with --columns task=COLUMN",
+        "3 rows hold the arm arm0 on one and no column says which run they are; keep one of each with --where, "
+        "or name what tells them apart: --columns seed=COLUMN for runs that are averaged, arm=COLUMN+COLUMN, or "
+        "task=COLUMN",
         "the new task has no name; give the name of a data set, or any other",
         "labels = -3 is out of range; expected a number of labels above 0",
         "arm0 was tried with the score nan; expected a finite number",
         "unknown column 'tasks': did you mean 'task'? known are accuracy, arm, task",
-        "several rows hold the arm arm0 on table and no column says which run they are; name it with --columns "
-        "seed=COLUMN, or the column of tasks with --columns task=COLUMN",
+        "3 rows hold the arm arm0 on table and no column says which run they are; keep one of each with --where, "
+        "or name what tells them apart: --columns seed=COLUMN for runs that are averaged, arm=COLUMN+COLUMN, or "
+        "task=COLUMN",
         "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'? known are arm0, arm1, arm2, arm3",
         "arm0 was tried with the score 50, and accuracy is read as a share of at most 1; a score in percent is written "
         "as 0.5",

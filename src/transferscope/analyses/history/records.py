@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from transferscope.analyses.columns import better_of, words_in
 from transferscope.analyses.plan.measurements import LabelColumns, read_scores
@@ -16,7 +17,7 @@ from transferscope.store import Store
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.named_measure import NamedMeasure
 from transferscope.study.places import is_study, open_existing
-from transferscope.wording import candidate_words
+from transferscope.wording import candidate_words, few
 
 COLUMNS = ("task", "arm", "labels", "score", "measure", "better", "origin")
 """Columns of finished runs: what was learnt, with what, from how many labels (NaN where that is not known), the mean
@@ -125,6 +126,7 @@ def table_rows(
         DataError: Rows of one arm and task repeat without seeds, or a score is no number.
     """
     frame, named, said = read_scores(frame, columns, labelled=False)
+    frame = frame.drop_duplicates(ignore_index=True)  # the same row twice is one run
     better = better_of(str(named.score), columns.better)
     score = pd.to_numeric(frame[named.score], errors="coerce")
     if score.isna().any():
@@ -134,11 +136,19 @@ def table_rows(
     labels = pd.to_numeric(frame[named.labels]) if named.labels else pd.Series(np.nan, index=frame.index)
     tidy = pd.DataFrame({"task": tasks, "arm": frame[named.arm], "labels": labels, "score": score})
     keys = ["task", "arm", "labels"]
-    if named.seed is None and tidy.duplicated(keys).any():
-        first = tidy[tidy.duplicated(keys)].iloc[0]
+    runs = tidy if named.seed is None else tidy.assign(seed=frame[named.seed])
+    twice = runs.drop(columns="score").duplicated(keep=False)
+    if twice.any():
+        first = tidy[twice].iloc[0]
+        rows = frame[twice & (tidy[["task", "arm"]] == first[["task", "arm"]]).all(axis=1)]
+        used = {named.task, named.arm, named.labels, named.score, named.seed}
+        apart = [one for one in frame.columns if one not in used and rows[one].nunique() > 1]
+        apart = [one for one in apart if not is_numeric_dtype(frame[one])] or apart
+        more = f" (they differ in {few(apart)})" if apart else ""
         raise DataError(
-            f"several rows hold the arm {first['arm']} on {first['task']} and no column says which run they are; name "
-            "it with --columns seed=COLUMN, or the column of tasks with --columns task=COLUMN"
+            f"{len(rows)} rows hold the arm {first['arm']} on {first['task']} and no column says which run they "
+            f"are{more}; keep one of each with --where, or name what tells them apart: --columns "
+            "seed=COLUMN for runs that are averaged, arm=COLUMN+COLUMN, or task=COLUMN"
         )
     mean = tidy.groupby(keys, sort=False, dropna=False)["score"].mean().reset_index()
     measure = str(named.score)

@@ -72,7 +72,7 @@ class LabelColumns:
         labels: The number of labels.
         arm: What was trained: from scratch, or a way of transfer; several columns with + between them are one name.
         score: The score, or what is measured where a table has a column of scores for each arm or number of labels.
-        seed: The repetition; runs of two arms with the same seed share their labels.
+        seed: The repetition, as an arm of several columns too; runs of two arms with the same seed share their labels.
         scratch: The value of `arm` that means training from scratch.
         better: Which scores are better; None to tell by name and trend.
         task: What was learnt; a plan is of one.
@@ -233,7 +233,7 @@ def read_scores(
     """
     given = {role: getattr(columns, role) for role in ROLES}
     series = "arm" if columns.wide or any(plain_name(str(name)) in SCRATCH_NAMES for name in frame.columns) else None
-    frame = with_joined(rows_where(frame, columns.where), columns.arm)
+    frame = with_joined(with_joined(rows_where(frame, columns.where), columns.arm), columns.seed)
     frame, found, said = long_form(frame, ROLES, given, size="labels", value="score", series=series)
     optional = ["seed", "stderr", "task", "arm" if labelled else "labels"]
     option = _option if labelled else _option_of_tasks
