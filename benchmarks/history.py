@@ -2,6 +2,7 @@
 
     python benchmarks/history.py language FOLDER
     python benchmarks/history.py sensing torchgeo_bench.csv
+    python benchmarks/history.py rules FOLDER
     python benchmarks/history.py coverage
 
 coverage: whether the 90 % band of what a proposal expects holds the truth, on simulated tasks of 30 arms, drawn from
@@ -11,18 +12,22 @@ language: test losses of 30 models fine-tuned on up to 1,638,400 examples of thr
 largest size. Relative accuracy is (worst - chosen) / (worst - best) in the loss at the largest size, and the
 correlation is Pearson's between predicted and true losses; the published rows use the same data and ratios. With
 history, the final losses on the other two tasks are known.
-sensing: linear probes of pretrained and untrained backbones on eleven data sets, each left out in turn with its other
-versions; how many
-probes a rule needs to come within 1 and 2 points of the best, and which models beat the best untrained one.
+sensing: linear probes of pretrained and untrained backbones on eleven data sets: which beat the best untrained one.
+rules: nine tables of tasks and arms, of what comes with the package, `results/` and `scaling/` below FOLDER; each task
+is left out in turn with its versions (45 tasks at most): how many runs a rule needs to come within 2 and 1 points of
+the best arm, and what is lost after 3 and 6 runs.
 """
 
 import argparse
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from transferscope.analyses.history.proposals import predict
+from transferscope.analyses.history.records import shipped_rows
 from transferscope.scaling import extrapolate
 from transferscope.scaling.advice.label_plan import draw_curve
 from transferscope.scaling.observations import observe
@@ -31,12 +36,14 @@ RATIOS = (8, 32, 128, 512)
 LAST = 1638400.0
 RESAMPLES = 400
 DRAWS = 1000
+RULES = ("random", "list", "model", "cover, then model")
+MOST_TASKS = 45
 UNTRAINED = ("imagestats", "rcf")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("part", choices=["language", "sensing", "coverage"])
+    parser.add_argument("part", choices=["language", "sensing", "rules", "coverage"])
     parser.add_argument("place", type=Path, nargs="?")
     asked = parser.parse_args()
     if asked.part == "coverage":
@@ -44,7 +51,7 @@ def main() -> None:
     elif asked.place is None:
         parser.error(f"{asked.part} needs the place of its tables")
     else:
-        (language if asked.part == "language" else sensing)(asked.place)
+        {"language": language, "sensing": sensing, "rules": rules}[asked.part](asked.place)
 
 
 def coverage() -> None:
@@ -146,33 +153,69 @@ def sensing(path: Path) -> None:
     frame = pd.read_csv(path, low_memory=False)
     frame = frame[(frame["method"] == "linear") & frame["metric_name"].isin(["accuracy", "micro_mAP"])]
     audit(frame)
-    scores = 100 * frame.pivot_table(index="dataset", columns="name", values="metric_value", aggfunc="max")
-    scores = scores.drop(columns=list(UNTRAINED))
-    print(
-        f"\n{scores.shape[1]} pretrained models on {len(scores)} data sets, "
-        "one left out in turn with its other versions"
+
+
+def rules(folder: Path) -> None:
+    means = []
+    for name, scores, versions in tables(folder):
+        rows = []
+        chosen = np.random.default_rng(0).permutation(len(scores))[:MOST_TASKS] if len(scores) > MOST_TASKS else None
+        for task in range(len(scores)) if chosen is None else chosen:
+            others = scores.to_numpy()[[version != versions[task] for version in versions]]
+            usable = np.isfinite(scores.to_numpy()[task]) & np.isfinite(others).any(axis=0)
+            others = others[:, usable][np.isfinite(others[:, usable]).sum(axis=1) > 1]
+            if len(others) > 1 and usable.sum() > 2:
+                truth = scores.to_numpy()[task, usable]
+                rows += [{"rule": rule, **race(truth, others, rule)} for rule in RULES]
+        table = pd.DataFrame(rows).groupby("rule").mean().loc[list(RULES)]
+        print(
+            f"\n{name}: {scores.shape[1]} arms, {len(rows) // len(RULES)} tasks left out\n{table.round(2)}", flush=True
+        )
+        means.append(table)
+    print(f"\nmean over {len(means)} tables\n{(sum(means) / len(means)).round(2)}")
+
+
+def tables(folder: Path) -> Iterator[tuple[str, pd.DataFrame, list[str]]]:
+    """Scores in points, more is better, a row for each task, with what each task is a version of."""
+    known = shipped_rows().assign(
+        score=lambda rows: 100 * rows["score"].where(rows["better"] == "higher", -rows["score"])
     )
-    rows = []
-    for dataset in scores.index:
-        known = scores.loc[dataset].notna()
-        truth = scores.loc[dataset, known].to_numpy()
-        others = scores[[family(other) != family(dataset) for other in scores.index]].loc[:, known].to_numpy()
-        for rule in ("proposals", "random"):
-            repeats = 50 if rule == "random" else 1
-            rows += [
-                {"rule": rule, "dataset": dataset, **race(truth, others, rule, repeat)} for repeat in range(repeats)
-            ]
-    table = pd.DataFrame(rows).groupby(["rule", "dataset"]).mean().reset_index()
-    by_rule = table.drop(columns="dataset").groupby("rule")
-    print(by_rule.median().round(1).to_string())
-    print("mean")
-    print(by_rule.mean().round(1).to_string())
-    rng = np.random.default_rng(0)
-    within = table.pivot_table(index="dataset", columns="rule", values="within 2 points")
-    for rule in within:
-        draws = [np.median(rng.choice(within[rule], len(within))) for _ in range(2000)]
-        print(f"{rule}: runs to 2 points, median {within[rule].median():.0f}, 95 % {np.quantile(draws, .025):.0f} to "
-              f"{np.quantile(draws, .975):.0f} (bootstrap over data sets), worst {within[rule].max():.0f}")  # fmt: skip
+    for origin, name in (("CLIP_benchmark", "CLIP models"), ("recorded races", "recorded races")):
+        rows = known[known["origin"] == origin]
+        rows = rows.assign(task=rows["task"] + ", " + rows["labels"].map(str))
+        scores = rows.pivot_table(index="task", columns="arm", values="score")
+        yield name, scores, [task.split(",")[0] for task in scores.index]
+    rows = known[(known["origin"] == "Fine-tuning-Scaling-Law") & (known["labels"] >= 12800)]
+    rows = rows.assign(task=rows["task"] + " " + rows["labels"].map(str))
+    scores = rows.pivot_table(index="task", columns="arm", values="score")
+    yield "language models", scores, [task.split()[0] for task in scores.index]
+    frame = pd.read_csv(folder / "results" / "torchgeo_bench.csv", low_memory=False)
+    frame = frame[frame["metric_name"].isin(["accuracy", "micro_mAP"])]
+    linear = frame["method"] == "linear"
+    for name, part, columns in (
+        ("remote sensing, linear probes", frame[linear], ["name"]),
+        ("remote sensing, k-NN", frame[~linear], ["name"]),
+        ("remote sensing, probe x bands", frame, ["name", "method", "bands"]),
+        ("remote sensing, probe x bands x scaling", frame, ["name", "method", "bands", "normalization"]),
+    ):
+        scores = 100 * part.pivot_table(index="dataset", columns=columns, values="metric_value")
+        least = 3 if "normalization" in columns else 0
+        yield name, scores.loc[:, scores.notna().sum() > least], [family(dataset) for dataset in scores.index]
+    clip = pd.DataFrame(json.loads((folder / "results" / "clip_linear_probes.json").read_text(encoding="utf-8")))
+    scores = 100 * clip.pivot_table(index=["dataset", "k"], columns=["model", "pretrained", "lr"], values="lp_acc1")
+    yield "CLIP models x rates", scores, [dataset for dataset, _ in scores.index]
+    curves = pd.read_csv(folder / "scaling" / "learning_curves.csv")
+    curves = curves[curves["suite"] == "lcdb"]
+    found = []
+    for curve, points in curves.groupby("curve"):
+        task, arm = str(curve).split(" ", 1)
+        for n in (64, 512):
+            if points["x"].min() <= 1.3 * n and points["x"].max() >= n / 1.3:
+                error = np.interp(np.log(n), np.log(points["x"]), points["y"])
+                found.append({"task": task, "n": n, "arm": arm, "score": -100 * error})
+    scores = pd.DataFrame(found).pivot_table(index=["task", "n"], columns="arm", values="score")
+    scores = scores[scores.notna().sum(axis=1) >= 4]
+    yield "learners on small tables", scores, [task for task, _ in scores.index]
 
 
 def family(dataset: str) -> str:
@@ -180,25 +223,21 @@ def family(dataset: str) -> str:
     return dataset.removeprefix("m-").split("-")[0].replace("benv2", "bigearthnet")
 
 
-def race(truth: np.ndarray, others: np.ndarray, rule: str, repeat: int) -> dict[str, float]:
-    """Runs until the best probe is within 1 and 2 points of the best arm, and what is lost after 1, 3 and 6 runs."""
-    usable = np.isfinite(others).sum(axis=1) > 1
-    others = others[usable]
-    if rule == "random":
-        tried = np.random.default_rng(repeat).permutation(len(truth)).tolist()
-    else:
-        tried = []
-        probes: dict[int, float] = {}
-        while len(tried) < len(truth):
-            order = predict(others, probes).order
-            arm = next(arm for arm in order if arm not in probes)
-            probes[arm] = float(truth[arm])
-            tried.append(arm)
-            if truth.max() - max(probes.values()) <= 0:
-                break
-    lost = truth.max() - np.maximum.accumulate(truth[tried])
-    at = {f"lost after {n}": float(lost[min(n, len(lost)) - 1]) for n in (1, 3, 6)}
-    return {"within 1 point": float((lost > 1).sum() + 1), "within 2 points": float((lost > 2).sum() + 1), **at}
+def race(truth: np.ndarray, others: np.ndarray, rule: str) -> dict[str, float]:
+    """Runs until the best probe is within 2 and 1 points of the best arm, and what is lost after 3 and 6 runs."""
+    probes: dict[int, float] = {}
+    order = np.random.default_rng(0).permutation(len(truth)).tolist() if rule == "random" else predict(others, {}).order
+    while not probes or max(probes.values()) < truth.max():
+        found = predict(others, probes)
+        if rule == "cover, then model":
+            order = found.order
+        elif rule == "model" and probes:
+            order = np.lexsort((-found.mean, -found.improvement)).tolist()
+        arm = next(arm for arm in order if arm not in probes)
+        probes[arm] = float(truth[arm])
+    lost = truth.max() - np.maximum.accumulate(list(probes.values()))
+    at = {f"lost after {n}": float(lost[min(n, len(lost)) - 1]) for n in (3, 6)}
+    return {"within 2 points": float((lost > 2).sum() + 1), "within 1 point": float((lost > 1).sum() + 1), **at}
 
 
 def audit(frame: pd.DataFrame) -> None:

@@ -215,7 +215,7 @@ def readers_of_numbers(path: Path, out: Path) -> dict[str, Callable[[], object]]
         "report": command("report", path, "--out", out / "r.html"),
         "scaling": command("scaling", path, "--out", out / "s"),
         "plan": command("plan", path, "--out", out / "p"),
-        "history add": command("history", "add", path),
+        "compare --task": command("compare", path, "--task", "a"),
         "open_result()": lambda: open_result(path).report(out / "o.html"),
     }
 
@@ -286,9 +286,7 @@ def test_a_table_runs_nothing(way: str, trap: Trap, monkeypatch: pytest.MonkeyPa
     ]
     table.write_text("\n".join(["task,arm,labels,score", *rows]) + "\n", encoding="utf-8")
     for outlet in (
-        command("history", "add", table),
-        command("history", "list"),
-        command("history", "propose", "a", "--tried", f"{arms[0]}=0.5"),
+        command("compare", table, "--task", "a", "--tried", f"{arms[0]}=0.5"),
         command("plan", table, "--out", trap.folder / "p"),
         command(
             "scaling", table, "--columns", "score=score", "--columns", "pretrain=labels", "--out", trap.folder / "s"

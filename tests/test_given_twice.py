@@ -11,7 +11,7 @@ import pytest
 from study.specs import spec
 from transferscope.analyses.compare.study_file import study_tables
 from transferscope.analyses.diagnose.choice import make_diagnostics, read_changes
-from transferscope.analyses.plan.measurements import LabelColumns, find_columns
+from transferscope.analyses.plan.measurements import LabelColumns, read_scores
 from transferscope.cli.main import app
 from transferscope.errors import SettingsError
 from transferscope.models import NetworkInput
@@ -77,7 +77,7 @@ def test_names_with_numbers_are_distinct(names: tuple[str, ...]) -> None:
 
 
 def _columns(_: Path) -> object:
-    return find_columns(pd.DataFrame({"labels": [1], "Labels ": [2], "arm": ["a"], "score": [0.5]}), LabelColumns())
+    return read_scores(pd.DataFrame({"labels": [1], "Labels ": [2], "arm": ["a"], "score": [0.5]}), LabelColumns())
 
 
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -115,7 +115,7 @@ def test_what_is_given_twice_is_refused(what: str, tmp_path: Path) -> None:
     "arguments",
     [
         ["run", "s.toml", "--slurm", "1", "--sbatch", "mem=1", "--sbatch", "mem=2"],
-        ["history", "propose", "t", "--tried", "a=0.1", "--tried", "a=0.2"],
+        ["compare", "t.csv", "--task", "t", "--tried", "a=0.1", "--tried", "a=0.2"],
     ],
 )
 def test_options_that_are_given_twice_are_refused(arguments: list[str]) -> None:

@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -100,6 +100,12 @@ def listed(items: Sequence[str], *, last: str = "and") -> str:
     if len(items) <= 1:
         return "".join(items)
     return f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def few(names: Iterable[object], most: int = 5) -> str:
+    """At most so many names in a sentence, and how many more there are."""
+    texts = [str(name) for name in names]
+    return listed(texts if len(texts) <= most else [*texts[: most - 1], f"{len(texts) - most + 1} more"])
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:

@@ -52,7 +52,6 @@ def documented(command: str, result: dict[str, Any], *left_out: str) -> bool:
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A made-up study with a failed cell, in the current folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TRANSFERSCOPE_HISTORY", str(tmp_path / "history.csv"))
     failed = frozenset({("mnist", "merlin", 50, 1)})
     fabricate(tmp_path / "usps.sqlite", Fabrication(sizes=(50, 200), n_seeds=2, failed=failed)).close()
     return "usps.sqlite"
@@ -97,17 +96,9 @@ def test_a_page_is_said(store: str, tmp_path: Path) -> None:
     assert all((tmp_path / file).is_file() for file in page["written"])
 
 
-def test_the_history_is_said(store: str) -> None:
-    added = ask("history", "add", store)
-    assert documented("history add", added)
-    assert added["new"] == added["read"] > 0
-    kept = ask("history", "list", "--own")
-    assert documented("history list", kept)
-    assert kept["shipped"] == []
-    assert [task["scores"] for task in kept["tasks"]] == [added["new"]]
-    assert ask("history", "list")["shipped"]
-    proposed = ask("history", "propose", "new")
-    assert documented("history propose", proposed)
+def test_a_proposal_is_said() -> None:
+    proposed = ask("compare", "CLIP_benchmark", "--task", "new", "--tried", "ViT-B-32 openai=0.8")
+    assert documented("plan", proposed)  # the four keys of an analysis, and what was written
     assert proposed["rows"]
 
 

@@ -28,7 +28,6 @@ ASKED = {
     "--at",
 }
 OF_PLAN = {"--target-score", "--cost-label", "--cost-run", "--margin"}
-HISTORY = {"--labels-column", "--arm-column", "--score-column", "--seed-column", "--better"}
 OF_RESULTS = {"--without", "--columns", "--where", "--wide", "--better", "--unit", "--predictions", "--next"}
 RUNNER = {"--workers", "--threads", "--device", "--backend"}
 JOB = {*RUNNER, "--slurm", "--local", "--job-minutes", "--gpus", "--logs", "--seeds", "--labels"}
@@ -39,7 +38,7 @@ USED: dict[str, set[str]] = {
     "rank s.toml": {"--scores", "--method", "--study", "--device", "--from"},
     "scaling n.csv": {"--columns", "--by", "--repeats", "--better", "--cost"} | ASKED,
     "scaling s.toml": {"--by", "--study"} | ASKED,
-    "plan labels.csv": OF_PLAN | {"--columns", "--better", "--without", "--classes"},
+    "plan labels.csv": OF_PLAN | {"--columns", "--better", "--without", "--classes", "--where", "--wide"},
     "plan s.toml": OF_PLAN | {"--study"},
     "diagnose s.toml --map": {"--seed", "--study"},
     "show": set(),
@@ -51,15 +50,15 @@ USED: dict[str, set[str]] = {
     "run s.toml --slurm 1": JOB | {"--cpus", "--memory", "--partition", "--account", "--sbatch", "--join"},
     "run s.toml --local 1": JOB | {"--join"},
     "report s.toml --table csv": {"--study"},
-    "compare n.csv": {*OF_RESULTS, "--metric", "--margin", "--from"},
-    "compare n.csv --next 2": {*OF_RESULTS, "--metric", "--margin", "--question", "--from"},
-    "compare s.toml": {"--from"},
-    "history add labels.csv": HISTORY | {"--task", "--task-column"},
-    "history add s.toml": {"--task", "--study"},
+    "compare n.csv": {*OF_RESULTS, "--metric", "--margin", "--from", "--task"},
+    "compare n.csv --next 2": {*OF_RESULTS, "--metric", "--margin", "--question", "--from", "--task"},
+    "compare s.toml": {"--from", "--task"},
+    "compare n.csv --task t": {"--tried", "--columns", "--where", "--wide", "--better", "--metric", "--labels"},
 }
 """What a command uses of its options, by how it is called."""
 
 VALUES = {
+    "--where": "a=b",
     "--question": "whether",
     "--wide": "arms",
     "--network": "mlp",

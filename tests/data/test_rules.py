@@ -14,7 +14,8 @@ from PIL import Image
 from data.test_hf_dataset import images, save
 from data.test_texts import Words
 from transferscope import plan, scaling
-from transferscope.analyses.history import History, add_to_history
+from transferscope.analyses.history.records import known_rows
+from transferscope.analyses.plan import LabelColumns
 from transferscope.data.load import load
 from transferscope.data.task import LabelledSet
 from transferscope.data.texts import TextSettings, load_texts
@@ -295,15 +296,14 @@ def _scaled(path: Path) -> Any:
     return scaling(path, columns=Columns(repeats=True)).table().to_dict("list")
 
 
-def _remembered(path: Path) -> Any:
-    add_to_history(path, history=(history := History(path.with_suffix(".history"))), task="mine")
-    return history.read().drop(columns="origin").to_dict("list")
+def _known(path: Path) -> Any:
+    return known_rows(path, LabelColumns())[0].drop(columns=["origin", "task"]).to_dict("list")
 
 
 USES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "plan": (_planned, SCORES),
     "scaling": (_scaled, ERRORS),
-    "history": (_remembered, SCORES),
+    "proposals": (_known, SCORES),
 }
 
 
@@ -333,7 +333,7 @@ def test_measurements_are_the_same_however_their_table_is_written(
     pd.testing.assert_frame_equal(pd.DataFrame(ask(tmp_path / "own.csv")), pd.DataFrame(ask(tmp_path / "plain.csv")))
 
 
-@pytest.mark.parametrize("use", ["plan", "history"])
+@pytest.mark.parametrize("use", ["plan", "proposals"])
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -376,8 +376,7 @@ def test_tasks_in_shares_and_in_percent_are_not_kept_as_one_unit(tmp_path: Path)
     )
     (tmp_path / "own.csv").write_text(f"task,arm,accuracy\n{rows}")
     with pytest.raises(DataError, match="mixes units"):
-        add_to_history(tmp_path / "own.csv", history=History(tmp_path / "h.csv"), task_column="task")
+        _known(tmp_path / "own.csv")
     mean = rows.replace("0.9", "90").replace("0.8", "80") + "average,x,90.5\naverage,y,81.5\n"
     (tmp_path / "own.csv").write_text(f"task,arm,accuracy\n{mean}")
-    add_to_history(tmp_path / "own.csv", history=(history := History(tmp_path / "h.csv")), task_column="task")
-    assert set(history.read()["task"]) == {"a", "b"}
+    assert set(known_rows(tmp_path / "own.csv", LabelColumns())[0]["task"]) == {"a", "b"}

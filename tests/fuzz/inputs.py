@@ -221,7 +221,7 @@ _STUDY_COMMANDS = [
     "diagnose --map",
     "export --out net",
     "plan",
-    "history add",
+    "compare --task a",
 ]
 
 
@@ -376,7 +376,6 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     shutil.copy(material.path("table.csv"), folder / "table.csv")
     commands: dict[str, Any] = {**vars(typer.main.get_command(app))["commands"]}
     commands["theory"] = vars(typer.main.get_command(theory))["commands"]["place"]
-    commands["history"] = vars(commands["history"])["commands"][draw.one(["add", "propose"])]
     commands["papers"] = vars(typer.main.get_command(papers))["commands"]["draw"]
     name = draw.one(sorted(commands))
     base = _base_commands(material, draw)
@@ -446,7 +445,6 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "predict": [["net", target, "--out", "predictions.csv"], [weights, target, "--out", "predictions.csv"], []],
         "show": [["mlp"], [weights, *architecture], [target], []],
         "doctor": [[], ["--schema", "answers"]],
-        "history": [["add", "study.toml"], ["propose"], ["list"], []],
     }
 
 
@@ -1196,7 +1194,7 @@ def store_of_code(draw: Draw, material: Material, folder: Path) -> list[Command]
     commands: list[Command] = [
         *(["status", place], ["report", place], ["report", place, "--table", "csv"], ["rank", place]),
         *(["scaling", place], ["plan", place], ["theory", "place", place], ["diagnose", place, "--map"]),
-        *(["export", place, "--out", "net"], ["history", "add", place], ["run", place, "--join", "--workers", "0"]),
+        *(["export", place, "--out", "net"], ["compare", place, "--task", "a"]),
         *(["run", "study.toml"], ["run", place, "--join", "--workers", "0"], ["export", place, "--out", "net"]),
     ]
     return [draw.one(commands)]
@@ -1284,8 +1282,7 @@ def same_names(draw: Draw, material: Material, folder: Path) -> list[Command]:
         ["run", "study.toml"],
         ["compare", source, target, "--network", "mlp", *few, "--methods", *methods],
         ["plan", "table.csv"],
-        ["history", "add", "table.csv"],
-        ["history", "propose", names[0], "--tried", f"{names[0]}=0.5", "--tried", f"{names[1]}=0.6"],
+        ["compare", "table.csv", "--task", names[0], "--tried", f"{names[0]}=0.5", "--tried", f"{names[1]}=0.6"],
     ]
     return [draw.one(commands)]
 

@@ -1,18 +1,74 @@
 """Which column of a table of scores holds what: named by the reader, or by one of its common names."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
+import numpy as np
 import pandas as pd
 
-from transferscope.analyses.scaling.checks import words_in
-from transferscope.analyses.scaling.measurements import FALLING, RISING, Better, known_by
 from transferscope.errors import SettingsError, unknown_name
-from transferscope.wording import listed
+from transferscope.wording import few, listed
+
+Better = Literal["lower", "higher"]
+"""Which scores are better."""
+
+_LOSSES = "loss losses nll perplexity ppl mse rmse mae risk bpb bpc cost deviance xent crossentropy fid"
+LOSSES = frozenset(_LOSSES.split())
+"""Words in the name of a column of losses, which fall and have no largest value."""
+
+FALLING = LOSSES | {"error", "errors", "err", "wer", "cer", "eer"}
+RISING = frozenset(
+    [
+        "accuracy",
+        "accuracies",
+        "acc",
+        "top1",
+        "top5",
+        "auc",
+        "auroc",
+        "auprc",
+        "roc",
+        "f1",
+        "fscore",
+        "score",
+        "precision",
+        "recall",
+        "map",
+        "miou",
+        "iou",
+        "dice",
+        "bleu",
+        "rouge",
+        "meteor",
+        "em",
+        "match",
+        "r2",
+        "reward",
+        "success",
+        "pass",
+        "quality",
+        "correct",
+        "performance",
+        "kappa",
+        "mcc",
+        "psnr",
+        "ssim",
+    ]
+)
+"""Words in the name of a column that say which values are better."""
 
 ARM_NAMES = "arm method approach model init initialisation initialization start variant"
 SEED_NAMES = "seed seeds run rep repeat repetition trial fold"
+_REPEATS = (
+    "seed seeds run runs rep reps repeat repeats repetition repetitions replicate replicates replica trial trials fold "
+    "folds"
+)
+REPEATS = frozenset(_REPEATS.split())
+"""Words in the name of a column that tells repeats of one measurement apart."""
 
+TASK_NAMES = "task dataset data_set benchmark target"
 
 _REVERSING = frozenset(("neg", "negative", "negated", "minus", "drop", "gap", "reduction", "improvement"))
 """Words with which the name of a measure means the opposite: neg_log_loss of scikit-learn rises as it gets better."""
@@ -31,6 +87,99 @@ class Role:
     what: str
     names: str
     alone: bool = False
+
+
+def words_in(name: str) -> set[str]:
+    """The words in the name of a column, in small letters: "valTop-1 acc" is val, top1 and acc."""
+    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    spelled = re.sub(r"top.(?=[0-9])", "top", f"{apart} {name}".lower())
+    return set(re.findall(r"[a-z]+[0-9]?", spelled))
+
+
+def plain_name(name: str, kept: str = "") -> str:
+    """The name of a column in small letters, with _ between words; `kept` are further letters."""
+    return re.sub(rf"[^a-z0-9{kept}]+", "_", name.lower()).strip("_")
+
+
+def cell_text(cell: object) -> str:
+    """A cell as text: 3.0 is "3", nothing is ""."""
+    if cell is None or cell is pd.NA or (isinstance(cell, float) and np.isnan(cell)):
+        return ""
+    if isinstance(cell, float | np.floating) and float(cell).is_integer():
+        return str(int(cell))
+    return str(cell).strip()
+
+
+def rows_where(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
+    """The rows with a value by column.
+
+    Raises:
+        UnknownNameError: There is no such column, or no such value in it.
+    """
+    for column, value in where.items():
+        if column not in table:
+            raise unknown_name("column", column, map(str, table.columns))
+        texts = table[column].map(cell_text)
+        if not (texts == value).any():
+            raise unknown_name(f"value of {column}", value, list(dict.fromkeys(texts)))
+        table = table[texts == value]
+    return table
+
+
+def with_joined(table: pd.DataFrame, name: str | None) -> pd.DataFrame:
+    """The table with a column for a name of several columns with + between them, whose texts it has in a row.
+
+    Raises:
+        UnknownNameError: One of them does not exist.
+    """
+    several = (name or "").split("+")
+    if name is None or name in table or len(several) == 1:
+        return table
+    if unknown := [one for one in several if one not in table]:
+        raise unknown_name("column", unknown[0], map(str, table.columns))
+    rows = table[several].itertuples(index=False)
+    return table.assign(**{name: [" ".join(filter(None, map(cell_text, row))) for row in rows]})
+
+
+def long_form(
+    table: pd.DataFrame,
+    roles: Mapping[str, Role],
+    given: Mapping[str, str | None],
+    *,
+    size: str,
+    value: str,
+    series: str | None = None,
+) -> tuple[pd.DataFrame, dict[str, str], tuple[str, ...]]:
+    """A table with a row for each score, of one with a column of scores for each size, named by it, or each series.
+
+    Args:
+        roles: All roles by name; `size`, `value` and `series` are some of them.
+        given: The columns that were named, by role; that of `value` may be what such columns measure.
+        series: The role of columns of numbers that have no other one; None where such columns are something else.
+
+    Returns:
+        The table, the columns that it got by role, and how it was read: the table itself, and nothing more, where it
+        has a row for each score.
+    """
+    alike = {
+        role: {n for n in table.columns if plain_name(str(n), "²") in about.names.split()}
+        for role, about in roles.items()
+    }
+    numbered = [name for name in table.columns if re.fullmatch(r"\d[\d_]*(\.\d+)?", str(name))]
+    role, columns = size, numbered
+    if series is not None and len(numbered) < 2:
+        named = set().union(*alike.values(), given.values())
+        others = table.columns.difference(list(named & {*table.columns}), sort=False)
+        role, columns = series, [name for name in others if pd.api.types.is_numeric_dtype(table[name])]
+    taken = [value] if role == size else [role, value]  # a size by its name goes before another number of the row
+    if len(columns) < 2 or any(given.get(one) in table or alike[one] for one in taken):
+        return table, {}, ()
+    score = given.get(value) or roles[value].names.split()[0]
+    long = table.melt([name for name in table.columns if name not in columns], columns, role, score)
+    if role == size:
+        long[role] = long[role].str.replace("_", "").astype(float)
+    said = f"the columns {few(columns)} were read as {roles[value].what} of {roles[role].what}"
+    return long[long[score].notna()].reset_index(drop=True), {role: role, value: score}, (said,)
 
 
 def columns_by_role(
@@ -56,8 +205,11 @@ def columns_by_role(
         UnknownNameError: A named column does not exist.
         SettingsError: One cannot be found, or several could be one.
     """
-    by_name = known_by(frame, "²")
+    by_name: dict[str, list[str]] = {}
+    for name in map(str, frame.columns):
+        by_name.setdefault(plain_name(name, "²"), []).append(name)
     notes: list[str] = []
+    missing: list[str] = []
     found: dict[str, str | None] = dict.fromkeys(roles)
     taken = {column for column in given.values() if column}
     for role, about in roles.items():
@@ -73,7 +225,7 @@ def columns_by_role(
             continue
         if about.alone and len(known) > 1:
             raise SettingsError(
-                f"the table holds several measures ({listed(known)}); choose one with {option(role, known[0])}"
+                f"the table holds several measures ({few(known)}); choose one with {option(role, known[0])}"
             )
         twins = [name for name in known if name.lower() == known[0].lower()] if known else []
         if len(twins) > 1:
@@ -81,10 +233,8 @@ def columns_by_role(
                 f"the columns {listed(twins)} could both hold {about.what}; choose one with {option(role, twins[0])}"
             )
         if not known:
-            raise SettingsError(
-                f"the table has no column of {about.what} among {listed([str(name) for name in frame.columns])}; name "
-                f"it with {option(role, '')}"
-            )
+            missing.append(role)
+            continue
         if known[1:] and known[1] in next(filter(None, alike)):
             raise SettingsError(
                 f"the columns {known[0]} and {known[1]} differ in case or signs alone, and either may hold "
@@ -94,6 +244,12 @@ def columns_by_role(
         taken.add(known[0])
         if known[0] != about.names.split()[0]:
             notes.append(f"{known[0]} was read as the {about.what}")
+    if missing:
+        raise SettingsError(
+            f"the table has no column of {listed([roles[role].what for role in missing], last='or')} among "
+            f"{few(frame.columns, 12)}; name {'it' if len(missing) == 1 else 'them'} with "
+            f"{' '.join(option(role, '') for role in missing)}"
+        )
     return found, notes
 
 

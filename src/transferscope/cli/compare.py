@@ -15,6 +15,7 @@ from transferscope.cli.options import (
     HeadOption,
     InputOption,
     KeepOption,
+    Wide,
     WorkersOption,
     given_values,
     is_given,
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
     from transferscope.models import Pretrained
 
 
-class Wide(StrEnum):
-    """What the columns of a wide table are of."""
-
-    ARMS = "arms"
-    LABELS = "labels"
-
-
 class Question(StrEnum):
     """What is to be settled."""
 
@@ -40,6 +34,7 @@ class Question(StrEnum):
     WHETHER = "whether"
 
 
+_OF_TASKS = {"task", "tried", "columns", "where", "wide", "better", "metric", "labels", "out", "as_json"}
 _OF_RESULTS = {"without", "columns", "where", "wide", "better", "unit", "predictions", "next_runs"}
 _OF_BOTH = {"metric", "margin", "out"}
 
@@ -176,12 +171,38 @@ def compare(
         int | None,
         typer.Option("--next", min=1, help="Print so many runs to make next, as CSV.", rich_help_panel=_RESULTS),
     ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="Of several tasks: say what to try next on this.", rich_help_panel=_RESULTS)
+    ] = None,
+    tried: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ARM=SCORE ...", help="With --task: what was tried on it.", rich_help_panel=_RESULTS),
+    ] = None,
 ) -> None:
     """Compare arms, methods with a source and without, on a target: which to use, and whether a source helps.
 
     Runs that can still change the answer are made until it is settled, the cheapest first. After Ctrl-C the same
     command goes on; so does `transferscope run` with the study file that it writes.
     """
+    if task is not None:
+        from transferscope.cli.results import show_proposal
+
+        refuse_others(context, _OF_TASKS, "--task asks what to try next, and nothing is run")
+        show_proposal(
+            task,
+            [target, *(rest or [])],
+            tried=tried or [],
+            columns=columns or [],
+            metric=metric,
+            where=where or [],
+            wide=wide and wide.value,
+            better=better and better.value,
+            labels=labels or [],
+            out=out,
+            as_json=as_json,
+        )
+        return
+    refuse_unused({"--tried": tried is not None}, "it is of a task that --task names")
     if not rest and not source and not target.endswith(".toml") and Path(target).exists():  # data need --from
         from transferscope.cli.results import show_results
 

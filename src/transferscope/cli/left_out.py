@@ -1,11 +1,9 @@
 """What a race left out for the time that it would take, and what to expect of it."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from transferscope.analyses.history.question import gains_over
-from transferscope.errors import TransferscopeError
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
@@ -38,13 +36,12 @@ def left_out_in_words(study: Path) -> Iterator[str]:
         is_small = ":" not in str(sources.get(source, {}).get("network"))  # as those that come with the package are
         best = {found[one.n_target].best_with for one in own if one.n_target in found}
         others = {name.partition(" from ")[0] for name in best if name is not None}
-        with suppress(TransferscopeError):  # a damaged history says nothing here
-            for other in others if len(others) == 1 else ():
-                gains = gains_over(kinds.get(method, method), kinds.get(other, other), shipped=is_small)
-                if gains is not None:
-                    n, least, most = gains
-                    words = method_words(kinds.get(other, other))
-                    line += f"; in {n} recorded comparisons it gained {least:+.0f} to {most:+.0f} points over {words}"
+        for other in others if is_small and len(others) == 1 else ():
+            gains = gains_over(kinds.get(method, method), kinds.get(other, other))
+            if gains is not None:
+                n, least, most = gains
+                words = method_words(kinds.get(other, other))
+                line += f"; in {n} recorded comparisons it gained {least:+.0f} to {most:+.0f} points over {words}"
         yield line
     names = listed(list(dict.fromkeys(method for method, _ in arms)))
     by_name = "" if state.end == "time" else f", or --methods with {names} by name,"

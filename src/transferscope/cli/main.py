@@ -25,7 +25,6 @@ from transferscope.cli import (
     diagnose,
     doctor,
     export,
-    history,
     plan,
     rank,
     report,
@@ -53,7 +52,8 @@ _EXAMPLES: dict[str, dict[Callable[..., None], str]] = {
     _ASK: {
         compare.compare: """transferscope compare digits --from glyphs mnist --labels 50 200
 transferscope compare npz:mine.npz --from hf:models/vit --labels 200 --minutes 20
-transferscope compare results.csv --without scratch tfidf""",
+transferscope compare results.csv --without scratch tfidf
+transferscope compare results.csv --task birds --tried fine-tune=0.71""",
         rank.rank: """transferscope rank usps --from a.safetensors b.safetensors --labels 100
 transferscope rank folder:photos --from timm:resnet18.a1_in1k hf:models/vit
 transferscope rank usps.toml""",
@@ -92,7 +92,6 @@ transferscope doctor --schema study > study.schema.json""",
 for _group, _commands in _EXAMPLES.items():
     for _command, _examples in _commands.items():
         app.command(cls=Command, rich_help_panel=_group, epilog=_examples)(_command)
-app.add_typer(history.app, name="history", rich_help_panel=_ASK)
 
 
 class _ToStandardError(logging.Handler):

@@ -1,6 +1,6 @@
 """Options that several commands have: one name means the same in all of them."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +15,13 @@ class Better(StrEnum):
 
     LOWER = "lower"
     HIGHER = "higher"
+
+
+class Wide(StrEnum):
+    """What the columns of a wide table are of."""
+
+    ARMS = "arms"
+    LABELS = "labels"
 
 
 MACHINE = "Machine"
@@ -103,9 +110,11 @@ def named_columns(given: Sequence[str] | None, roles: Collection[str]) -> dict[s
     return found
 
 
-def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+def pairs(
+    option: str, given: Sequence[str], *, at: Callable[[str, str], tuple[str, str, str]] = str.partition
+) -> dict[str, str]:
     """Values by name, from NAME=VALUE; a SettingsError where one is not written so or a name is given twice."""
-    parts = [one.partition("=") for one in given]
+    parts = [at(one, "=") for one in given]
     for name, sign, value in parts:
         if not (name and sign and value):
             raise SettingsError(f"{option} {name}{sign}{value} was given; write it as NAME=VALUE")

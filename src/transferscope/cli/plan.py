@@ -1,6 +1,5 @@
 """`transferscope plan`: how many labels it takes, with transfer and without."""
 
-from dataclasses import fields
 from typing import Annotated
 
 import typer
@@ -13,8 +12,10 @@ from transferscope.cli.options import (
     OutOption,
     StudyName,
     TargetScoreOption,
+    Wide,
     file_in,
     named_columns,
+    pairs,
 )
 
 
@@ -36,6 +37,8 @@ def plan(
     classes: Annotated[
         int | None, typer.Option(help="How many classes a table tells apart, so that curves start at chance.")
     ] = None,
+    where: Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE ...", help="The rows to keep.")] = None,
+    wide: Annotated[Wide | None, typer.Option(help="What columns of scores are of.")] = None,
     target_score: TargetScoreOption = None,
     cost_label: CostLabelOption = None,
     cost_run: CostRunOption = None,
@@ -51,13 +54,17 @@ def plan(
     """
     from transferscope.analyses.plan import LabelColumns, PlanQuestion
     from transferscope.analyses.plan import plan as make_plan
-    from transferscope.analyses.plan.words import notes
     from transferscope.cli.answer import as_text
     from transferscope.report.blocks import Text
     from transferscope.report.save import file_name
 
-    named = named_columns(columns, [one.name for one in fields(LabelColumns) if one.name not in ("scratch", "better")])
-    read = LabelColumns(**named, scratch=without, better=None if better is None else better.value)
+    read = LabelColumns(
+        **named_columns(columns, ("labels", "arm", "score", "seed", "stderr")),
+        scratch=without,
+        better=None if better is None else better.value,
+        where=pairs("--where", where or ()),
+        wide=wide is Wide.ARMS,
+    )
     question = PlanQuestion(target_score, cost_label, cost_run, margin, classes)
     result = make_plan(place, question, columns=read, study=study)
     name = f"{file_name(result.name)}-plan.html"
@@ -65,6 +72,6 @@ def plan(
         print_analysis("plan", result, [] if out is None else [result.report(file_in(out, name)).html])
         return
     typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
-    for note in notes(result.plan):
+    for note in result.plan.notes:
         typer.echo(f"note: {note}")
     typer.echo(f"\nReport: {result.report(file_in(out, name)).html}")

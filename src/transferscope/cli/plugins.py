@@ -29,6 +29,7 @@ RENAMED = {
     "table": "report {study} --table csv",
     "data": "show {words}",
     "schema": "doctor --schema study",
+    "history": "compare RESULTS.csv --task TASK",
 }
 """What earlier commands are now, with what was typed behind them, or the first word of it."""
 

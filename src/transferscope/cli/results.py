@@ -9,11 +9,16 @@ import typer
 
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.options import file_in, named_columns, pairs
+from transferscope.errors import SettingsError
 
 if TYPE_CHECKING:
+    from transferscope.analyses.columns import Better
     from transferscope.analyses.results.runs import Wide
-    from transferscope.analyses.scaling.measurements import Better
     from transferscope.decision import Question
+
+
+_ROLES_OF_TASKS = ("arm", "task", "seed", "labels")
+"""What columns may hold in results of several tasks."""
 
 
 def show_results(
@@ -76,3 +81,57 @@ def show_results(
     for note in result.runs.notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"\nReport: {written.html}")
+
+
+def show_proposal(
+    task: str,
+    known: Sequence[str],
+    *,
+    tried: Sequence[str],
+    columns: Sequence[str],
+    metric: str | None,
+    where: Sequence[str],
+    wide: str | None,
+    better: str | None,
+    labels: Sequence[int],
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Print which arm to try next on a task, and write a page where one is named.
+
+    Args:
+        known: Tables, studies, stores, or names of what comes with the package.
+        tried: What was tried on the task, as ARM=SCORE.
+    """
+    from transferscope.analyses.history import propose
+    from transferscope.analyses.plan import LabelColumns
+    from transferscope.cli.answer import as_text
+    from transferscope.report.blocks import Text
+    from transferscope.report.save import file_name
+
+    if len(labels) > 1 or wide == "labels":
+        raise SettingsError("--task reads one number of labels; give --labels once, and --wide arms at most")
+    asked = LabelColumns(
+        **named_columns(columns, _ROLES_OF_TASKS),
+        score=metric,
+        better=cast("Better | None", better),
+        where=pairs("--where", where),
+        wide=wide == "arms",
+    )
+    scores = pairs("--tried", tried, at=str.rpartition)  # names of arms may hold "="
+    try:
+        probes = {arm: float(score) for arm, score in scores.items()}
+    except ValueError:
+        raise SettingsError(
+            f"--tried {' '.join(tried)} holds what is no score; write it as in --tried fine-tune=0.91"
+        ) from None
+    result = propose(task, known, tried=probes, columns=asked, labels=labels[0] if labels else None)
+    written = [] if out is None else [result.report(file_in(out, f"{file_name(task)}-next.html")).html]
+    if as_json:
+        print_analysis("compare", result, written)
+        return
+    typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
+    for note in result.notes:
+        typer.echo(f"note: {note}", err=True)
+    if written:
+        typer.echo(f"\nReport: {written[0]}")

@@ -28,6 +28,11 @@ class StudyAddress:
     store: str
 
 
+def is_study(place: str) -> bool:
+    """Whether a file or URL is a study file or a store; any other is a table."""
+    return "://" in place or place.endswith((".toml", ".sqlite", ".db"))
+
+
 def default_store(name: str) -> str:
     """The store of a study that names none: `runs/NAME.sqlite` in the folder of its file."""
     return str(Path("runs") / f"{name}.sqlite")

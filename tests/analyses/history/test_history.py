@@ -1,4 +1,4 @@
-"""A history of finished runs: what is kept, what is proposed, against matrices whose answer is known."""
+"""What to try next by finished runs of other tasks, against matrices whose answer is known."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,21 +10,23 @@ from scipy import sparse, stats
 from typer.testing import CliRunner
 
 from fabricate import Fabrication, fabricate
-from transferscope.analyses.history import History, add_to_history, propose
+from transferscope.analyses.history import propose
 from transferscope.analyses.history.proposals import predict, standardised
-from transferscope.analyses.history.question import gains_over
-from transferscope.analyses.history.records import COLUMNS, SHIPPED, groups_of, shipped_rows, study_rows
+from transferscope.analyses.history.question import _measure, gains_over
+from transferscope.analyses.history.records import (
+    COLUMNS,
+    SHIPPED,
+    groups_of,
+    known_rows,
+    shipped_rows,
+    study_rows,
+    table_rows,
+)
 from transferscope.analyses.plan import LabelColumns
 from transferscope.cli.main import app
 from transferscope.errors import DataError, TransferscopeError
 from transferscope.study.frames import read_study
 from transferscope.study.named_measure import NamedMeasure
-
-
-@pytest.fixture
-def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
-    monkeypatch.setenv("TRANSFERSCOPE_HISTORY", str(tmp_path / "kept" / "history.csv"))
-    return History.of_user()
 
 
 def table(path: Path, scores: np.ndarray, *, name: str = "accuracy") -> Path:
@@ -49,14 +51,38 @@ def test_standardised_scores_have_mean_0_and_spread_1() -> None:
 
 
 def test_a_probe_tells_the_kind_of_the_task() -> None:
-    """A good arm of the first half and a bad one of the second mean a task of the first kind."""
-    found = predict(two_kinds(), {0: 0.75, 15: 0.65})
-    others = np.arange(1, 15)
-    assert found.mean[1:8].min() > found.mean[8:15].max()
+    """Good arms of the first half and bad ones of the second mean a task of the first kind."""
+    found = predict(two_kinds(), {0: 0.75, 15: 0.65, 1: 0.76, 14: 0.66})
+    others = np.arange(2, 14)
+    assert found.mean[2:8].min() > found.mean[8:14].max()
     assert (found.sd[others] > 0).all()
     assert found.mean[[0, 15]].tolist() == [0.75, 0.65]
     assert found.sd[[0, 15]].tolist() == [0, 0]
-    assert set(found.order[:7]) == set(range(1, 8))
+    assert found.order[0] in range(2, 8)
+    assert max(found.improvement[8:14]) < min(found.improvement[2:8])
+
+
+def test_the_next_arm_is_that_of_the_greedy_cover() -> None:
+    """By brute force, with the weights by NumPy's correlation of the probes."""
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(6, 9))
+    z = standardised(scores)
+    for tried in ([4], [4, 7], [4, 7, 1], [4, 7, 1, 0]):
+        probes = {arm: float(rng.normal()) for arm in tried}
+        found = predict(scores, probes)
+        values = [probes[arm] for arm in sorted(probes)]
+        like = [np.corrcoef(values, scores[task, sorted(probes)])[0, 1] if len(tried) > 2 else 0.0 for task in range(6)]
+        weights = np.exp(4 * (1 - 2 / max(len(tried), 2)) * np.array(like))
+        rise = [np.average(np.maximum(z[:, arm] - z[:, tried].max(axis=1), 0), weights=weights) for arm in range(9)]
+        assert found.cover == pytest.approx(rise)
+        assert found.order[0] == int(np.argmax(rise))
+
+
+def test_where_nothing_is_left_to_cover_the_improvement_decides() -> None:
+    scores = np.array([[1.0, 2.0, 9.0, 3.0], [1.0, 2.5, 8.0, 2.0], [2.0, 1.0, 7.0, 1.5]])
+    found = predict(scores, {2: 5.0})  # best on every task
+    assert found.cover.tolist() == [0.0] * 4
+    assert found.order == sorted(range(4), key=lambda arm: -found.improvement[arm])
 
 
 def test_expected_improvement_is_its_integral() -> None:
@@ -86,34 +112,23 @@ def test_the_low_rank_interval_holds() -> None:
     assert 0.85 < np.mean(inside) < 0.97
 
 
-def test_scores_are_kept_listed_and_replaced(history: History, tmp_path: Path) -> None:
-    path = table(tmp_path / "scores.csv", two_kinds(4, 6))
-    assert add_to_history(path, task_column="task") == (24, 24)
-    assert add_to_history(path, task_column="task") == (24, 0)
-    kept = history.read()
-    assert len(kept) == 24
-    assert set(kept["better"]) == {"higher"}
-    printed = CliRunner().invoke(app, ["history", "list"]).output
-    assert "task0  6     6       accuracy" in printed
+def test_percent_and_shares_are_read_in_one_unit(tmp_path: Path) -> None:
+    rows, _ = known_rows(table(tmp_path / "percent.csv", 100 * two_kinds(2, 3)), LabelColumns())
+    assert rows["score"].max() < 1
+    assert tuple(rows.columns) == COLUMNS
 
 
-def test_percent_and_shares_are_kept_in_one_unit(history: History, tmp_path: Path) -> None:
-    add_to_history(table(tmp_path / "percent.csv", 100 * two_kinds(2, 3)), task_column="task")
-    assert history.read()["score"].max() < 1
-
-
-def test_a_study_is_kept_by_its_target(history: History, tmp_path: Path, small: Fabrication) -> None:
+def test_a_study_is_read_by_its_target(tmp_path: Path, small: Fabrication) -> None:
     fabricate(tmp_path / "made.sqlite", small).close()
-    read, new = add_to_history(tmp_path / "made.sqlite")
-    assert read == new == 3
-    kept = history.read().set_index("arm")
-    assert set(kept.index) == {"training from scratch", "fine-tuning from fashion", "joint training from fashion"}
-    scores = kept["score"].to_dict()
+    rows, _ = known_rows(tmp_path / "made.sqlite", LabelColumns())
+    known = rows.set_index("arm")
+    assert set(known.index) == {"training from scratch", "fine-tuning from fashion", "joint training from fashion"}
+    scores = known["score"].to_dict()
     assert scores["fine-tuning from fashion"] > scores["training from scratch"]
-    assert kept["labels"].unique().tolist() == [600]
+    assert known["labels"].unique().tolist() == [600]
 
 
-def test_a_study_keeps_the_direction_of_its_measure(tmp_path: Path, small: Fabrication) -> None:
+def test_a_study_has_the_direction_of_its_measure(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "made.sqlite", small) as store:
         frames = read_study(store, store.studies()[0].name)
     for higher in (True, False):
@@ -123,25 +138,36 @@ def test_a_study_keeps_the_direction_of_its_measure(tmp_path: Path, small: Fabri
         assert set(zip(rows["measure"], rows["better"], strict=True)) == {("saved", "higher" if higher else "lower")}
 
 
-def test_a_measure_of_two_directions_is_refused(history: History, tmp_path: Path) -> None:
-    for better in ("higher", "lower"):
-        path = tmp_path / f"{better}.csv"
-        table(path, two_kinds(1, 4), name="yield")
-        add_to_history(path, columns=LabelColumns(score="yield", better=better), task=better)
-    with pytest.raises(DataError, match="more is better on higher and less on lower"):
-        propose("new", probes={"arm0": 0.5}, shipped=False)
-
-
-def test_a_proposal_follows_what_was_tried(history: History, tmp_path: Path) -> None:
-    add_to_history(table(tmp_path / "scores.csv", two_kinds()), task_column="task")
-    untried = propose("new")
-    assert untried.best is None
-    result = propose("new", probes={"arm0": 0.65, "arm15": 0.75})
+def test_a_proposal_follows_what_was_tried(tmp_path: Path) -> None:
+    path = table(tmp_path / "scores.csv", two_kinds())
+    assert propose("new", path).best is None
+    result = propose("new", path, tried={"arm0": 0.65, "arm15": 0.75, "arm1": 0.64, "arm14": 0.74})
     assert result.best is not None
     assert result.best.arm == "arm15"
-    assert {one.arm for one in result.open[:5]} <= {f"arm{a}" for a in range(8, 16)}
+    assert result.open[0].arm in {f"arm{a}" for a in range(8, 14)}
     page = result.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
     assert f"Try {result.open[0].arm} next on new" in page
+
+
+def test_rows_of_the_task_count_as_tried(tmp_path: Path) -> None:
+    scores = two_kinds()
+    scores[3, 4:] = np.nan
+    result = propose("task3", table(tmp_path / "scores.csv", scores))
+    assert {one.arm for one in result.proposals if one.tried} == {f"arm{a}" for a in range(4)}
+    assert result.n_tasks == 11
+
+
+def test_long_and_wide_tables_and_several_are_read_alike(tmp_path: Path) -> None:
+    path = table(tmp_path / "scores.csv", two_kinds())
+    frame = pd.read_csv(path)
+    wide = frame.pivot(index="task", columns="arm", values="accuracy").reset_index()
+    parts = [frame[frame["task"] < "task3"], frame[frame["task"] >= "task3"]]
+    renamed = frame.rename(columns={"task": "dataset", "arm": "model"})
+    tried = {"arm0": 0.65, "arm15": 0.75, "arm1": 0.64}
+    whole = propose("new", path, tried=tried).table().sort_values("arm", ignore_index=True)
+    for known, columns in ((wide, LabelColumns(score="accuracy", wide=True)), (parts, None), (renamed, None)):
+        found = propose("new", known, tried=tried, columns=columns).table()
+        pd.testing.assert_frame_equal(found.sort_values("arm", ignore_index=True), whole, rtol=1e-6)
 
 
 def test_what_comes_with_the_package_is_a_small_table_of_scores() -> None:
@@ -169,57 +195,18 @@ def test_groups_are_the_connected_parts_of_tasks_and_arms() -> None:
         assert len({label[list(tasks[1]).index(task)] for task in group}) == 1
 
 
-def test_a_first_user_is_told_what_to_give_and_gets_a_proposal(history: History) -> None:
-    with pytest.raises(DataError, match=r"nothing was tried on birds, .* give a first score with --tried ARM=SCORE"):
-        propose("birds")
-    with pytest.raises(DataError, match=r"no arm of your own is left to try on birds, .* --every-arm"):
-        propose("birds", probes={"ViT-B-32 openai": 0.8})
-    result = propose("birds", probes={"ViT-B-32 openai": 0.8}, every_arm=True)
-    assert {one.arm.split("-")[0] for one in result.proposals} == {"ViT"}  # nothing of language models
-    assert propose("birds", origin="recorded races").n_tasks == 4
-    with pytest.raises(DataError, match=r"knows 0 other task"):
-        propose("birds", shipped=False)
+def test_tasks_without_an_arm_in_common_are_never_read_together() -> None:
+    known = ["CLIP_benchmark", "torchgeo-bench"]
+    with pytest.raises(DataError, match=r"nothing was tried on birds, and 2 groups .* give a first score with --tried"):
+        propose("birds", known)
+    result = propose("birds", known, tried={"ViT-B-32 openai": 0.8})
+    assert {one.arm.split("-")[0] for one in result.proposals} == {"ViT"}
+    assert propose("birds", "recorded races").n_tasks == 4
+    named = propose("mnist", "CLIP_benchmark")  # one of its tasks, which is another one than the reader's
+    assert (named.best, named.n_tasks) == (None, 44)
 
 
-def test_own_runs_come_before_what_is_shipped(history: History, tmp_path: Path) -> None:
-    add_to_history(table(tmp_path / "scores.csv", two_kinds()), task_column="task")
-    assert {one.arm for one in propose("new").proposals} == {f"arm{a}" for a in range(16)}
-    printed = CliRunner().invoke(app, ["history", "list"]).output
-    assert "recorded races" in printed
-    assert "recorded races" not in CliRunner().invoke(app, ["history", "list", "--own"]).output
-
-
-SHIPPED_TASKS = shipped_rows()[["origin", "task"]].drop_duplicates("origin").to_numpy().tolist()
-
-
-@pytest.mark.parametrize("shared", [False, True], ids=["arms of its own", "an arm in common"])
-@pytest.mark.parametrize("of", ["own task", "new task"])
-def test_a_name_joins_no_tables_and_arms_of_others_are_not_proposed(
-    history: History, tmp_path: Path, of: str, shared: bool
-) -> None:
-    """One of the user's own tasks, or the new one, is called like one that comes with the package, of each origin."""
-    for origin, name in SHIPPED_TASKS:
-        rows = shipped_rows()[shipped_rows()["origin"] == origin]
-        lower = (rows["better"] == "lower").any()
-        arms = ["mine-1", "mine-2", "mine-3", str(rows["arm"].iloc[0]) if shared else "mine-4"]
-        tasks = [name if of == "own task" else "mine", "other", "third"]
-        scores = 0.3 + 0.1 * np.arange(4) + 0.05 * np.arange(3)[:, None]
-        history.path.unlink(missing_ok=True)
-        own = [(t, a, scores[i, j]) for i, t in enumerate(tasks) for j, a in enumerate(arms)]
-        frame = pd.DataFrame(own, columns=["task", "arm", "score"]).assign(labels=np.nan, origin="mine")
-        better, measure = ("lower" if lower else "higher"), str(rows["measure"].iloc[0])
-        history.add(frame.assign(better=better, measure=measure)[list(COLUMNS)])
-        result = propose(name if of == "new task" else "new", probes={"mine-1": 0.35})
-        assert {one.arm for one in result.proposals} == set(arms)
-        assert {one.arm for one in result.proposals if one.tried} == {"mine-1"}
-        known_elsewhere = shipped_rows().query("arm == @arms[3]")["task"].nunique()
-        assert result.n_tasks >= 3 + bool(known_elsewhere) if shared else result.n_tasks == 3
-        if shared:
-            every = propose("new", probes={"mine-1": 0.35}, every_arm=True)
-            assert set(arms) < {one.arm for one in every.proposals}
-
-
-def test_gains_are_of_the_same_task_source_and_labels(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gains_are_of_the_same_task_source_and_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: eleven tasks on which fine-tuning gains 0 to 10 points over the probe, and 20 over the raw inputs."""
     rows = [
         (f"task {i}", arm, 50.0, score)
@@ -233,57 +220,85 @@ def test_gains_are_of_the_same_task_source_and_labels(history: History, monkeypa
     ]
     frame = pd.DataFrame(rows, columns=["task", "arm", "labels", "score"])
     frame = frame.assign(measure="accuracy", better="higher", origin="own")
-    monkeypatch.setattr("transferscope.analyses.history.records.shipped_rows", lambda: frame)
-    assert gains_over("fine-tune", "linear-probe", history=history) == pytest.approx((11, 1.0, 9.0))
-    assert gains_over("fine-tune", "raw", history=history) == pytest.approx((11, 20.0, 20.0))
-    assert gains_over("fine-tune", "linear-probe", source="far", history=history) is None
-    assert gains_over("merlin", "linear-probe", history=history) is None
-    assert gains_over("fine-tune", "linear-probe", history=history, shipped=False) is None
+    monkeypatch.setattr("transferscope.analyses.history.question.shipped_rows", lambda: frame)
+    assert gains_over("fine-tune", "linear-probe") == pytest.approx((11, 1.0, 9.0))
+    assert gains_over("fine-tune", "raw") == pytest.approx((11, 20.0, 20.0))
+    assert gains_over("fine-tune", "linear-probe", source="far") is None
+    assert gains_over("merlin", "linear-probe") is None
 
 
-def test_losses_are_proposed_downwards(history: History, tmp_path: Path) -> None:
-    add_to_history(table(tmp_path / "losses.csv", 1 - two_kinds(), name="loss"), task_column="task")
-    result = propose("new", probes={"arm0": 0.35, "arm15": 0.25})
+def test_runs_that_a_seed_does_not_tell_apart_are_not_averaged(tmp_path: Path) -> None:
+    frame = pd.read_csv(table(tmp_path / "scores.csv", two_kinds(3, 4))).assign(seed=0)
+    both = pd.concat([frame.assign(bands=bands) for bands in ("rgb", "all")])
+    with pytest.raises(DataError, match=r"2 rows hold the arm arm0 on task0 .* \(they differ in bands\)"):
+        propose("new", both)
+    for columns in (LabelColumns(seed="bands+seed"), LabelColumns(arm="arm+bands")):
+        assert propose("new", both, columns=columns).n_tasks == 3
+
+
+def test_losses_are_proposed_downwards(tmp_path: Path) -> None:
+    path = table(tmp_path / "losses.csv", 1 - two_kinds(), name="loss")
+    result = propose("new", path, tried={"arm0": 0.35, "arm15": 0.25, "arm1": 0.36})
     assert result.best is not None
     assert result.best.arm == "arm15"
-    assert {one.arm for one in result.open[:5]} <= {f"arm{a}" for a in range(8, 16)}
+    assert result.open[0].arm in {f"arm{a}" for a in range(8, 15)}
 
 
-def test_what_cannot_be_used_is_one_sentence(history: History, tmp_path: Path) -> None:
+def test_what_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
     path = table(tmp_path / "scores.csv", two_kinds(3, 4))
-    origins = sorted(set(shipped_rows()["origin"]))
+    f1 = table(tmp_path / "f1.csv", two_kinds(3, 4), name="f1")
+    opposite = [
+        table_rows(
+            pd.read_csv(path).rename(columns={"accuracy": "yield"}), LabelColumns(score="yield", better=way), origin=way
+        )[0]
+        for way in ("higher", "lower")
+    ]
+    opposite[1]["task"] += " too"
     said = []
     for ask in (
-        lambda: propose("new", shipped=False),
-        lambda: propose("new", origin="recorded race"),
-        lambda: propose(" "),
-        lambda: propose("new", labels=-3),
-        lambda: propose("new", probes={"arm0": float("nan")}),
-        lambda: add_to_history(path, task_column="tasks"),
-        lambda: add_to_history(path),
-        lambda: add_to_history(path, task="a", task_column="task"),
-        lambda: (add_to_history(path, task_column="task"), propose("new", probes={"arm9": 0.5})),
-        lambda: propose("new", probes={"arm0": 50.0}),
-        lambda: add_to_history(table(tmp_path / "f1.csv", two_kinds(1, 4), name="f1"), task_column="task"),
-        lambda: (history.path.write_text("a,b\n1,2\n"), history.read()),
+        lambda: propose("new", pd.read_csv(path).assign(task="one")),
+        lambda: propose(" ", path),
+        lambda: propose("new", path, labels=-3),
+        lambda: propose("new", path, tried={"arm0": float("nan")}),
+        lambda: propose("new", path, columns=LabelColumns(task="tasks")),
+        lambda: propose("new", pd.read_csv(path).drop(columns="task")),
+        lambda: propose("new", path, tried={"arm9": 0.5}),
+        lambda: propose("new", path, tried={"arm0": 50.0}),
+        lambda: propose("new", [path, f1.rename(tmp_path / "g.csv")]),
+        lambda: _measure(pd.concat(opposite)),
+        lambda: propose("new", tmp_path / "none.csv"),
     ):
         with pytest.raises(TransferscopeError) as caught:
             ask()
         said.append(str(caught.value))
     assert said == [
-        "the history knows 0 other task(s) with two or more arms, and a proposal takes 2; keep more with "
-        "`transferscope history add STUDY|TABLE`",
-        f"unknown origin 'recorded race': did you mean 'recorded races'? known are {', '.join(origins)}",
+        "3 rows hold the arm arm0 on one and no column says which run they are; keep one of each with --where, "
+        "or name what tells them apart: --columns seed=COLUMN for runs that are averaged, arm=COLUMN+COLUMN, or "
+        "task=COLUMN",
         "the new task has no name; give the name of a data set, or any other",
         "labels = -3 is out of range; expected a number of labels above 0",
         "arm0 was tried with the score nan; expected a finite number",
         "unknown column 'tasks': did you mean 'task'? known are accuracy, arm, task",
-        "several rows hold the arm arm0 on scores and no column says which run they are; name it with --seed-column, "
-        "or the column of tasks with --task-column",
-        "both --task and --task-column were given; a table is about one task, or has a column of them",
+        "3 rows hold the arm arm0 on table and no column says which run they are; keep one of each with --where, "
+        "or name what tells them apart: --columns seed=COLUMN for runs that are averaged, arm=COLUMN+COLUMN, or "
+        "task=COLUMN",
         "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'? known are arm0, arm1, arm2, arm3",
-        "arm0 was tried with the score 50, and accuracy is kept as a share of at most 1; a score in percent is written "
+        "arm0 was tried with the score 50, and accuracy is read as a share of at most 1; a score in percent is written "
         "as 0.5",
-        "the task task0 is measured by accuracy and f1; keep one measure, or give it another name with --task",
-        f"{history.path} is no history of finished runs: its columns are a and b; move it away",
+        "the tasks are measured by accuracy and f1, and nothing says which counts; keep the tasks of one, or add a row "
+        "of the new task",
+        "of yield more is better on task0, task1 and task2 and less on task0 too, task1 too and task2 too; leave one "
+        "of them out",
+        f"{tmp_path / 'none.csv'} is not a file; give a CSV, TSV or JSON table with a row for each measurement",
     ]
+
+
+def test_the_command_proposes(tmp_path: Path) -> None:
+    path = table(tmp_path / "scores.csv", two_kinds())
+    options = ["--task", "new", "--tried", "arm0=0.65", "--tried", "arm15=0.75"]
+    result = CliRunner().invoke(app, ["compare", str(path), *options, "--report", str(tmp_path / "page.html")])
+    assert result.exit_code == 0
+    assert "From 16 arms on 12 other tasks." in result.output
+    assert (tmp_path / "page.html").is_file()
+    with pytest.raises(TransferscopeError, match="--tried arm0"):
+        CliRunner().invoke(app, ["compare", str(path), "--task", "new", "--tried", "arm0"], catch_exceptions=False)

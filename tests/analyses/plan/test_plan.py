@@ -1,5 +1,6 @@
 """Plans of labels from tables and studies: what is read, what is said, what is refused."""
 
+import inspect
 import json
 import re
 from collections.abc import Callable
@@ -13,11 +14,16 @@ from typer.testing import CliRunner
 from fabricate import Fabrication, fabricate
 from transferscope import plan
 from transferscope.analyses.plan import LabelColumns, PlanQuestion
-from transferscope.analyses.plan.words import headline
+from transferscope.analyses.plan import statements as statements_module
+from transferscope.analyses.plan.facts import make_plan
+from transferscope.analyses.plan.measurements import table_measurements
+from transferscope.analyses.plan.statements import statements
+from transferscope.analyses.plan.tables import arms_table, plan_rows
 from transferscope.analyses.scaling.measure import Measure
 from transferscope.analyses.study_page import build_report
 from transferscope.cli.main import app
 from transferscope.errors import DataError, TransferscopeError
+from transferscope.statements import Words
 
 SIZES = np.array([25.0, 50.0, 100.0, 200.0, 400.0])
 
@@ -43,6 +49,7 @@ def table() -> pd.DataFrame:
 def test_a_table_is_answered_as_its_laws_say(table: pd.DataFrame) -> None:
     result = plan(table, PlanQuestion(target_score=0.9, cost_label=2.0, cost_run=10.0))
     scratch, lead = result.plan.scratch, result.plan.lead
+    assert scratch is not None
     assert (scratch.name, lead.name) == ("scratch", "fine-tune")
     assert lead.correlation > 0.5
     assert lead.catch_up is not None
@@ -74,8 +81,8 @@ def test_a_table_is_answered_as_its_laws_say(table: pd.DataFrame) -> None:
 )
 def test_never_and_already_are_said(scratch: np.ndarray, transfer: np.ndarray, said: str) -> None:
     result = plan(rows(scratch, transfer))
-    assert headline(result.plan).startswith(said)
-    assert re.search(r"\(probability (> )?99 %\)\.$", headline(result.plan))
+    assert result.verdict.headline.startswith(said)
+    assert re.search(r"\(probability (> )?99 %\)\.$", result.verdict.headline)
     assert json.loads(result.to_json())["rows"][1]["catch_up"] in ("inf", 0.0)
 
 
@@ -100,6 +107,7 @@ def test_percent_r_squared_and_errors_give_the_same_numbers(table: pd.DataFrame)
 def test_guessing_among_classes_has_the_unit_of_the_table(table: pd.DataFrame, name: str, top: int, unit: int) -> None:
     def ends(frame: pd.DataFrame) -> list[float]:
         more = plan(frame, PlanQuestion(classes=10)).plan.lead.more
+        assert more is not None
         return [more.value, more.low, more.high]
 
     values = unit * np.abs(table["accuracy"] - 1 + top)
@@ -145,10 +153,82 @@ def test_files_are_read_alike(table: pd.DataFrame, tmp_path: Path, suffix: str) 
     assert plan(path).table()["catch_up"][1] == pytest.approx(plan(table).table()["catch_up"][1], rel=1e-6)
 
 
+def test_arms_without_training_from_scratch_are_each_answered(table: pd.DataFrame) -> None:
+    """Each arm as in the table with both, beside which nothing is said of where scratch catches up."""
+    both = plan(table, PlanQuestion(target_score=0.9)).table().set_index("arm")
+    named = plan(table.replace({"arm": {"scratch": "probe"}}), PlanQuestion(target_score=0.9))
+    alone = plan(table[table["arm"] == "scratch"].drop(columns="arm"), PlanQuestion(target_score=0.9))
+    for result, arms in ((named, {"probe": "scratch", "fine-tune": "fine-tune"}), (alone, {"this arm": "scratch"})):
+        rows = result.table().set_index("arm")
+        assert list(rows["role"]) == ["lead", "transfer"][: len(arms)]
+        assert rows[["catch_up", "worth"]].isna().to_numpy().all()
+        for arm, same in arms.items():
+            asked = ["score", "labels", "labels_low", "labels_high", "gain"]
+            found, wanted = rows.loc[[arm], asked], both.loc[[same], asked]
+            assert found.to_numpy() == pytest.approx(wanted.to_numpy().astype(float), rel=1e-6)
+        assert [one.kind for one in statements(result.plan)][:2] == ["best", "no scratch"]
+        assert "catches up" not in " ".join(column.title for column in result.shown_tables()[0].columns)
+    assert named.plan.lead.name == "probe"  # 90 % at 400 labels, where fine-tuning has 88.8
+
+
+@pytest.mark.parametrize("of", ["both", "scratch", "fine-tune"])
+def test_no_law_is_drawn_through_two_sizes(table: pd.DataFrame, of: str) -> None:
+    two = table[(table["labels"] >= 200) | (table["arm"] != of if of != "both" else False)]
+    result = plan(two, PlanQuestion(target_score=0.9))
+    kinds = [one.kind for one in statements(result.plan)]
+    assert kinds[0] == "no law"
+    rows = result.table().set_index("arm")
+    drawn = {"both": [], "scratch": ["fine-tune"], "fine-tune": ["scratch"]}[of]
+    assert rows.index[rows["gain"].notna()].tolist() == rows.index[rows["labels"].notna()].tolist() == drawn
+    assert rows["catch_up"].isna().all()
+    assert rows.loc["scratch", "score"] == pytest.approx(90, abs=0.1)  # as measured
+    assert kinds.count("more") == kinds.count("score") == len(drawn)
+
+
+def test_what_is_open_is_in_no_outlet(table: pd.DataFrame) -> None:
+    """Of two equal arms anything is possible, from already to never."""
+    result = plan(rows(0.5 * SIZES**-0.25, 0.5001 * SIZES**-0.25, seeds=1).drop(columns="seed"))
+    count = result.plan.lead.catch_up
+    assert count is not None
+    assert (count.low, count.high, count.open) == (0, np.inf, True)
+    assert next(statements(result.plan)).kind == "not known"
+    assert np.isnan(result.table()["catch_up"].iloc[1])
+    assert result.shown_tables()[0].rows[1][3].text == "not known"
+
+
+def test_what_was_cut_off_is_in_no_outlet(table: pd.DataFrame) -> None:
+    read = table_measurements(table, LabelColumns(), None)
+    made = make_plan(read, PlanQuestion(), cut_off=(25,))
+    assert next(statements(made)).kind == "unfinished"
+    assert plan_rows(made)[["catch_up", "catch_up_low", "p_beyond", "worth"]].isna().to_numpy().all()
+    assert {row[3].text for row in arms_table(made).rows} == {"–"}
+    assert made.next_sizes == ()
+
+
+def test_wide_and_long_tables_are_read_alike(table: pd.DataFrame) -> None:
+    mean = table.groupby(["arm", "labels"])["accuracy"].mean().reset_index()
+    by_arm = mean.pivot(index="labels", columns="arm", values="accuracy").reset_index()
+    by_size = mean.assign(labels=mean["labels"].astype(int).astype(str)).pivot(
+        index="arm", columns="labels", values="accuracy"
+    )
+    long = plan(mean).table()
+    for wide in (by_arm, by_size.reset_index()):
+        pd.testing.assert_frame_equal(plan(wide, columns=LabelColumns(score="accuracy")).table(), long)
+    other = by_arm.rename(columns={"scratch": "probe"})
+    assert set(plan(other, columns=LabelColumns(score="accuracy", wide=True)).table()["arm"]) == {"probe", "fine-tune"}
+    with pytest.raises(TransferscopeError, match="no column of scores among labels, fine-tune and probe"):
+        plan(other)
+
+
+def test_words_are_there_for_every_kind(table: pd.DataFrame) -> None:
+    source = inspect.getsource(statements_module)
+    told = set(re.findall(r'state\(\s*"([^"]+)"', source)) | {"catches up", "already", "never", "not known"}
+    assert Words("transferscope.analyses.plan").kinds == told | {"who"}
+
+
 def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
     changes: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
-        "one arm": lambda t: t[t["arm"] == "scratch"],
-        "no scratch": lambda t: t.replace({"arm": {"scratch": "probe"}}),
+        "two called scratch": lambda t: pd.concat([t, t.replace({"arm": {"fine-tune": "Random init"}})]),
         "one size": lambda t: t[t["labels"] == 50],
         "no seed": lambda t: t.drop(columns="seed"),
         "two tasks": lambda t: pd.concat([t, t]),
@@ -160,8 +240,8 @@ def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
             error=(1 - t["accuracy"]).where(t["arm"] == "scratch", 100 - 100 * t["accuracy"])
         ).drop(columns="accuracy"),
         "task, no seed": lambda t: t.assign(task=np.where(t["seed"] > 0, "b", "a"))[t["seed"] < 2].drop(columns="seed"),
-        "task with its seeds": lambda t: pd.concat(
-            [t.assign(task="a"), t.assign(task="b", seed=t["seed"] + 3, accuracy=0.4 + 0.6 * t["accuracy"])]
+        "tasks with their seeds": lambda t: pd.concat(
+            [t.assign(group="a"), t.assign(group="b", seed=t["seed"] + 3, accuracy=0.4 + 0.6 * t["accuracy"])]
         ),
         "no labels": lambda t: t.rename(columns={"labels": "when"}),
         "text": lambda t: t.assign(accuracy=["high", *t["accuracy"][1:]]),
@@ -173,18 +253,13 @@ def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
     ("how", "said"),
     [
         (
-            "one arm",
-            "the table has one arm, scratch, and a plan compares training from scratch with transfer; add "
-            "rows of the other",
-        ),
-        (
-            "no scratch",
-            "of the arms probe and fine-tune, none could be training from scratch; say which one it is with --without",
+            "two called scratch",
+            "the arms scratch and Random init could all be training from scratch; say which is with --without",
         ),
         (
             "one size",
-            "scratch was measured at 1 usable number of labels (50), and a learning curve takes at least 2, "
-            "better 4, such as 25, 50, 100 and 200",
+            "no arm was measured at two usable numbers of labels or more, which a learning curve takes, better 4, such "
+            "as 25, 50, 100 and 200",
         ),
         (
             "no seed",
@@ -218,13 +293,14 @@ def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
         ),
         (
             "task, no seed",
-            "2 rows at arm = scratch, labels = 25 differ in task (a and b), so that they may be of several tasks; keep "
-            "the rows of one, or leave that column out if they are repeats",
+            "the rows are of 2 tasks (column task: a and b), and a plan is of one; keep its rows, as in --where "
+            '"task=a"',
         ),
         (
-            "task with its seeds",
-            "6 rows at arm = scratch, labels = 25 differ in task (a and b), so that they may be of several tasks; keep "
-            "the rows of one, or leave that column out if they are repeats",
+            "tasks with their seeds",
+            "6 rows at arm = scratch, labels = 25 differ in group (a and b), so that they may be of several arms or "
+            "tasks; name arms by all that tells them apart, as in --columns arm=arm+group, keep the rows of one with "
+            "--where, or leave out what tells repeats apart",
         ),
         (
             "no labels",
@@ -313,7 +389,7 @@ def test_the_command_prints_and_writes(table: pd.DataFrame, tmp_path: Path) -> N
 def test_a_named_column_wins() -> None:
     frame = rows(2 * SIZES**-0.5, 0.5 * SIZES**-0.25).rename(columns={"labels": "k", "arm": "who", "seed": "s"})
     columns = LabelColumns(labels="k", arm="who", seed="s", scratch="fine-tune")
-    assert plan(frame, columns=columns).plan.scratch.name == "fine-tune"
+    assert plan(frame, columns=columns).plan.arms[0].name == "fine-tune"
 
 
 @pytest.mark.long
@@ -333,7 +409,7 @@ def test_a_study_with_several_sizes_has_a_plan_on_its_page(tmp_path: Path) -> No
     made = Fabrication(gains={"fashion": {"fine-tune": 0.08}}, n_seeds=3, n_test=300)
     with fabricate(tmp_path / "made.sqlite", made) as store:
         result = plan(tmp_path / "made.sqlite")
-        assert result.plan.scratch.name == "training from scratch"
+        assert result.plan.arms[0].name == "training from scratch"
         page = build_report(store, made.name, tmp_path / "page.html").html.read_text(encoding="utf-8")
     assert "A plan of labels" in page
     assert "With 3 numbers of labels, the intervals rest mostly on what is assumed" in page

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from scaling.examples import OBJDET, SIZES, language_models
+from transferscope.analyses.columns import Better
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.measurements import (
-    Better,
     Columns,
     as_errors,
     by_finetune_size,
@@ -228,12 +228,24 @@ def test_the_widest_tables_that_are_taken_are_answered(seed: int) -> None:
 
 def test_only_columns_that_were_not_named_are_looked_for() -> None:
     frame = language_models()
-    columns, said = found_columns(frame, Columns())
+    _, columns, said = found_columns(frame, Columns())
     assert (columns.error, columns.pretrain_size, columns.finetune_size) == ("loss", "params", "tokens")
-    assert len(said) == 1
+    assert len(said) == 3
     named = Columns(error="loss", pretrain_size="tokens")
-    assert found_columns(frame, named) == (named, ())
+    assert found_columns(frame, named)[1:] == (named, ())
     plain = pd.DataFrame({"n": [1, 2], "error": [0.5, 0.4], "loss": [1.0, 0.9], "tokens": [5, 6]})
-    assert found_columns(plain, Columns()) == (Columns(), ())
+    assert found_columns(plain, Columns())[1:] == (Columns(), ())
     twice = pd.DataFrame({"n": [1, 2], "loss": [1.0, 0.9], "val_loss": [5, 6]})
-    assert found_columns(twice, Columns()) == (Columns(), ())  # then the missing column is named in a sentence
+    with pytest.raises(SettingsError, match=r"several measures .* choose one with --error loss"):
+        found_columns(twice, Columns())
+
+
+def test_a_table_with_a_column_for_each_size_is_its_long_form() -> None:
+    wide = pd.DataFrame({"model": ["a", "b"], "1000": [0.5, 0.6], "2_000": [0.4, 0.5], "4000": [0.3, np.nan]})
+    frame, columns, said = found_columns(wide, Columns(by=("model",)))
+    found = curves(frame, columns)
+    assert {name: dict(zip(data.sizes[:, 0], data.errors, strict=True)) for name, data in found.items()} == {
+        "a": {1000: 0.5, 2000: 0.4, 4000: 0.3},
+        "b": {1000: 0.6, 2000: 0.5},
+    }
+    assert len(said) == 1

@@ -1,11 +1,16 @@
-r"""What to try next on a new task from scores of other tasks: a low-rank model around the mean of each arm.
+r"""What to try next on a new task from scores of other tasks: a cover of those that are like it, then a low-rank model.
 
 Scores of every known task are standardised over its arms, so that tasks of another difficulty or measure can be read
-together; more is better. Of the new task a few arms are known (the probes), whose scale is taken from them and from the
-median spread of the known tasks. Tasks are draws of a normal distribution over arms, around their means over the known
-tasks, whose covariance has few directions (Tipping and Bishop 1999); what the probes say of the others is its
-conditional distribution. The next arm is the one with the highest expected improvement on the best probe (Jones et al.
-1998).
+together; more is better. Arms that together are good on the known tasks come first (a greedy cover): the next is the
+one that most raises the best score so far, in the mean over the known tasks, each with the weight
+
+    w_t \propto \exp(4 (1 - 2 / P) r_t),
+
+r_t the correlation of its scores with those of the P arms that were tried on the new task (the probes). Where no arm
+raises it any more, the next is the one with the highest expected improvement on the best probe (Jones et al. 1998)
+under a model: tasks are draws of a normal distribution over arms, around their means over the known tasks, whose
+covariance has few directions (Tipping and Bishop 1999); what the probes say of the others is its conditional
+distribution. Of the new task the scale is taken from the probes and from the median spread of the known tasks.
 """
 
 from collections.abc import Mapping
@@ -21,6 +26,8 @@ LEAST_SPREAD = 0.15
 PASSES = 30
 UNKNOWN_LEVEL = 3.0
 """Standard deviation of the level of a new task around its probes, in standardised scores: next to unknown."""
+LIKENESS = 4.0
+"""By how much a known task that correlates with the new one weighs more: the logarithm at a correlation of 1."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +38,20 @@ class Prediction:
         mean: Shape (A,).
         sd: Shape (A,); 0 for a probe.
         improvement: Expected improvement on the best probe, shape (A,); 0 for probes.
+        cover: By how much each arm raises the best standardised score of the probes, in the weighted mean over the
+            known tasks, shape (A,); 0 without probes.
     """
 
     mean: Float[np.ndarray, " A"]
     sd: Float[np.ndarray, " A"]
     improvement: Float[np.ndarray, " A"]
+    cover: Float[np.ndarray, " A"]
 
     @property
     def order(self) -> list[int]:
-        """Arms by improvement, the best first; of equal ones, those with the higher mean."""
-        return sorted(range(len(self.mean)), key=lambda arm: (-self.improvement[arm], -self.mean[arm]))
+        """Arms by cover, then by improvement, the best first; of equal ones, those with the higher mean."""
+        keys = zip(-self.cover, -self.improvement, -self.mean, strict=True)
+        return [arm for _, arm in sorted((key, arm) for arm, key in enumerate(keys))]
 
 
 def standardised(scores: Float[np.ndarray, "T A"]) -> Float[np.ndarray, "T A"]:
@@ -74,13 +85,32 @@ def predict(scores: Float[np.ndarray, "T A"], probes: Mapping[int, float]) -> Pr
     expected, sd = centre + spread * (mean + shift), spread * sd
     expected[places], sd[places] = values, 0.0
     if not len(values):
-        return Prediction(mean + shift, sd / spread, np.exp(mean + shift))
+        return Prediction(mean + shift, sd / spread, np.exp(mean + shift), np.zeros(len(mean)))
     best = values.max()
     with np.errstate(divide="ignore", invalid="ignore"):
         u = (expected - best) / sd
         density = np.exp(-np.square(u) / 2) / np.sqrt(2 * np.pi)
         improvement = np.where(sd > 0, (expected - best) * special.ndtr(u) + sd * density, 0.0)
-    return Prediction(expected, sd, np.nan_to_num(improvement))
+    return Prediction(expected, sd, np.nan_to_num(improvement), _cover(z, places, values))
+
+
+def _cover(
+    z: Float[np.ndarray, "T A"], places: Int[np.ndarray, " P"], values: Float[np.ndarray, " P"]
+) -> Float[np.ndarray, " A"]:
+    """The weighted mean rise of the best score over the probes; an arm that a task does not know is its worst there."""
+    known = np.isfinite(z[:, places])
+    own, other = np.where(known, values, 0.0), np.where(known, z[:, places], 0.0)
+    own, other = (
+        one - one.sum(axis=1, keepdims=True) / known.sum(axis=1, keepdims=True).clip(1) for one in (own, other)
+    )
+    own, other = own * known, other * known
+    scale = np.sqrt((own**2).sum(axis=1) * (other**2).sum(axis=1))
+    likeness = np.divide((own * other).sum(axis=1), scale, out=np.zeros(len(z)), where=scale > 0)
+    weights = np.exp(LIKENESS * max(0.0, 1 - 2 / len(places)) * likeness)
+    filled = np.where(np.isfinite(z), z, np.nanmin(z))
+    rise = np.maximum(filled - filled[:, places].max(axis=1, keepdims=True), 0.0)
+    result: Float[np.ndarray, " A"] = weights @ rise / weights.sum()
+    return result
 
 
 def _low_rank(

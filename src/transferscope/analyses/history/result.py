@@ -1,17 +1,17 @@
-"""What to try next on a task: the proposal in words, as a table and as a figure."""
+"""What to try next on a task: the proposal in words and as a table."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import pandas as pd
 
 from transferscope.analyses.result import AnalysisResult
-from transferscope.report.blocks import Cell, Column, Figure, Section, Table, Text
-from transferscope.report.figures.choice import beside_axis
-from transferscope.report.figures.style import INK, PAPER, drawing, new_figure
+from transferscope.report.blocks import Cell, Column, Section, Table, Text
 from transferscope.report.page import Verdict
-from transferscope.wording import counted, listed, number_words
+from transferscope.statements import Statement, Words, state
+from transferscope.wording import capitalised, number_words
 
 _MOST_SHOWN = 20
 
@@ -49,15 +49,17 @@ class ProposalResult(AnalysisResult):
     Attributes:
         proposals: All arms, the next to try first.
         higher: Whether higher scores are better.
+        notes: How tables were read.
     """
 
-    kind: ClassVar[str] = "history"
+    kind: ClassVar[str] = "compare"
 
     task: str
     proposals: tuple[Proposal, ...]
     n_tasks: int
     measure: str
     higher: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -78,39 +80,31 @@ class ProposalResult(AnalysisResult):
     @property
     def verdict(self) -> Verdict:
         """What to try next, why, and what comes after it."""
-        known = f"{counted(len(self.proposals), 'arm')} on {counted(self.n_tasks, 'other task')}"
+        words = Words("transferscope.analyses.history", {"score": number_words})
+        headline, *rest = words.all_of(self._statements())
+        return Verdict({}, headline, tuple(rest))
+
+    def _statements(self) -> Iterator[Statement]:
+        best, known = self.best, state("known", arms=len(self.proposals), tasks=self.n_tasks)
         if not self.open:
-            return Verdict({}, f"Every arm that the history knows was tried on {self.task}.", (f"It knows {known}.",))
+            yield from (state("all tried", task=self.task), known)
+            return
         first, *others = self.open
-        headline = f"Try {first.arm} next on {self.task}"
-        if self.best is None:
-            headline += f": it is ahead on the {counted(self.n_tasks, 'task')} that are known."
+        if best is None:
+            yield state("first", arm=first.arm, task=self.task, tasks=self.n_tasks)
         else:
-            band = number_words(1.645 * first.sd)
-            headline += (
-                f": {self.measure} {number_words(first.expected)} ± {band} is expected (90 %), after "
-                f"{number_words(self.best.expected)} with {self.best.arm}."
-            )
-        said = [f"Then {listed([one.arm for one in others[:3]], last='or')}."] if others else []
-        said.append(f"From {known}.")
-        if self.best is not None and first.improvement < 0.05 * first.sd:
-            said.append(f"No arm is expected to be much better than {self.best.arm}.")
-        return Verdict({}, headline, tuple(said))
+            expected = {"expected": first.expected, "half": 1.645 * first.sd, "measure": self.measure}
+            yield state("next", arm=first.arm, task=self.task, best=best.arm, best_score=best.expected, **expected)
+        if others:
+            yield state("then", arms=[one.arm for one in others[:3]])
+        yield known
+        if best is not None and all(one.improvement < 0.05 * one.sd for one in self.open):
+            yield state("no better", best=best.arm)
 
     def table(self) -> pd.DataFrame:
         """One row per arm, the next to try first: arm, tasks, tried, expected, sd, improvement."""
-        rows = [
-            {
-                "arm": one.arm,
-                "tasks": one.tasks,
-                "tried": one.tried,
-                "expected": one.expected,
-                "sd": one.sd,
-                "improvement": one.improvement,
-            }
-            for one in self.proposals
-        ]
-        return pd.DataFrame(rows)
+        names = ["arm", "tasks", "tried", "expected", "sd", "improvement"]
+        return pd.DataFrame([[getattr(one, name) for name in names] for one in self.proposals], columns=names)
 
     def shown_tables(self) -> tuple[Table, ...]:
         """The first arms to try, and those that were tried."""
@@ -133,26 +127,9 @@ class ProposalResult(AnalysisResult):
         return (Table(columns, rows, f"Tried, and the next {min(len(self.open), _MOST_SHOWN)} to try"),)
 
     def sections(self) -> list[Section]:
-        """Figure, table and limits."""
-        figure = [] if self.best is None else [self._drawn()]
-        return [Section("Arms", "arms", (*figure, *self.shown_tables(), Text(LIMITS, "note")))]
-
-    def _drawn(self) -> Figure:
-        shown = [*[one for one in self.proposals if one.tried], *self.open[:_MOST_SHOWN]]
-        with drawing():
-            canvas = new_figure(7.6, 1.0 + 0.26 * len(shown))
-            axes = canvas.subplots()
-            for row, one in enumerate(shown):
-                colour = INK if one.tried else "#0072b2"
-                band = 1.645 * one.sd
-                axes.plot([one.expected - band, one.expected + band], [row, row], color=colour, linewidth=1.6)
-                axes.plot(one.expected, row, "o", color=colour, markerfacecolor=colour if one.tried else PAPER)
-            axes.set_yticks(range(len(shown)), [beside_axis(one.arm, width=34) for one in shown])
-            axes.set_ylim(len(shown) - 0.4, -0.6)
-            axes.grid(axis="y", visible=False)
-            axes.set_xlabel(self.measure)
-        caption = "Filled: measured on this task. Hollow: expected, with 90 % bands; the next to try on top of them."
-        return Figure("history", canvas, self.table(), caption)
+        """Table, how it was read, and limits."""
+        said = (*(f"{capitalised(note)}." for note in self.notes), LIMITS)
+        return [Section("Arms", "arms", (*self.shown_tables(), *(Text(text, "note") for text in said)))]
 
 
 def _expected(one: Proposal) -> str:

@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
+from jaxtyping import Float, Int
 
 from transferscope.analyses.plan.measurements import Measured
 from transferscope.analyses.scaling.measure import Measure
@@ -11,6 +13,7 @@ from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Costs, NextRun
 from transferscope.scaling.advice.label_plan import (
+    REACH,
     CurveDraws,
     LabelCount,
     Pairs,
@@ -26,12 +29,16 @@ from transferscope.scaling.advice.label_plan import (
     paired,
     seed_correlation,
 )
+from transferscope.scaling.observations import Observations
 
-MORE = 100
-"""Labels whose use is told beyond the largest measured number."""
+LEAST_MORE = 100
+"""Least number of further labels whose use is told."""
 
 MOST_ARMS = 24
-"""Ways of transfer that are followed: those with the lowest errors."""
+"""Arms beside training from scratch that are followed: those with the lowest errors."""
+
+LEAST = 3
+"""Numbers of labels from which on a law is drawn through the errors of an arm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,21 +88,37 @@ class ArmPlan:
     """What is known of one arm.
 
     Attributes:
-        catch_up: Where training from scratch catches up with it; None for training from scratch itself.
+        data: Mean errors at numbers of labels above 0.
+        curve: Draws of its curve; None with fewer than LEAST sizes, through which no law is drawn.
+        catch_up: Where training from scratch catches up with it; None where that is not asked or cannot be said.
         correlation: Of its seeds with those of training from scratch; 0 where they are not paired.
         labels: Labels that the wanted score takes; None without one.
-        more: By how much the error falls with MORE labels beyond the largest measured number.
-        worth: Labels with which training from scratch equals this arm at its largest measured number; None for
-            training from scratch itself.
+        more: By how much the error falls with `LabelPlan.more` labels beyond the largest measured number; None without
+            a curve.
+        worth: Labels with which training from scratch equals this arm at its largest measured number; None where that
+            cannot be said.
     """
 
     name: str
-    curve: CurveDraws
+    data: Observations
+    curve: CurveDraws | None
     catch_up: LabelCount | None
     correlation: float
     labels: LabelCount | None
-    more: Estimate
+    more: Estimate | None
     worth: LabelCount | None
+
+    @property
+    def largest(self) -> float:
+        """The largest measured number of labels."""
+        return float(self.data.sizes.max())
+
+    @property
+    def reached(self) -> Estimate:
+        """The error at the largest measured number of labels: on the curve, or as measured without one."""
+        if self.curve is not None:
+            return self.curve.error_at(self.largest)
+        return Estimate.without_error(float(self.data.errors[self.data.sizes[:, 0] == self.largest].mean()), 1)
 
 
 @dataclass(frozen=True)
@@ -104,98 +127,122 @@ class LabelPlan:
 
     Attributes:
         target_error: The wanted score as an error; None without one.
-        arms: Training from scratch first, then the ways of transfer by where scratch catches up, the latest first.
-        pairs: Draws of training from scratch together with those of the leading way of transfer.
+        scratch: Training from scratch, or the best without a source; None where no arm is one.
+        others: The other arms: by where training from scratch catches up, the latest first, then by their error at
+            their largest number of labels.
+        pairs: Draws of training from scratch together with those of the first other arm; None without both curves.
+        sizes: Numbers of labels along which curves are followed, increasing.
         next_sizes: Numbers of labels to measure next, the best first; empty where nothing would be learnt.
-        turns_on: What the next measurement is for: where scratch catches up, or the labels for the wanted score.
-        n_left_out: Ways of transfer beyond MOST_ARMS.
+        turns_on: What the next measurement is for: where scratch catches up, the labels for the wanted score, or a law.
+        n_left_out: Arms beyond MOST_ARMS.
         cut_off: Numbers of labels at which training from scratch was cut off before it was finished.
     """
 
     question: PlanQuestion
     measure: Measure
     target_error: float | None
-    arms: tuple[ArmPlan, ...]
-    pairs: Pairs
+    scratch: ArmPlan | None
+    others: tuple[ArmPlan, ...]
+    pairs: Pairs | None
+    sizes: Float[np.ndarray, " G"]
     next_sizes: tuple[NextRun, ...]
-    turns_on: str
+    turns_on: Literal["catch up", "labels", "law", ""]
     n_left_out: int
     notes: tuple[str, ...]
     cut_off: tuple[int, ...] = ()
 
     @property
-    def scratch(self) -> ArmPlan:
-        """Training from scratch."""
-        return self.arms[0]
+    def arms(self) -> tuple[ArmPlan, ...]:
+        """Training from scratch first, where there is one, then the others."""
+        return (*([] if self.scratch is None else [self.scratch]), *self.others)
 
     @property
     def lead(self) -> ArmPlan:
-        """The way of transfer with which training from scratch catches up last."""
-        return self.arms[1]
+        """The arm that the answer is about: the one that is caught up with last, or the best without scratch."""
+        return self.others[0] if self.others else self.arms[0]
+
+    @property
+    def more(self) -> int:
+        """Further labels whose use is told."""
+        return _more(self.sizes)
+
+    def cost_of(self, count: LabelCount) -> float | None:
+        """What a number of labels costs with a run; None without costs, or where it is no number."""
+        costs = self.question.costs
+        return costs.of(0, count.value) if costs is not None and 0 < count.value < math.inf and not count.open else None
 
     @property
     def cheapest(self) -> ArmPlan | None:
-        """The way of transfer that takes the fewest labels for the wanted score; None without one."""
-        known = [arm for arm in self.arms[1:] if arm.labels is not None]
-        return min(known, key=lambda arm: (arm.labels.value, arm.labels.high) if arm.labels else (0, 0), default=None)
+        """The arm other than training from scratch that takes the fewest labels for the wanted score."""
+        known = [(arm.labels.value, arm.labels.high, place) for place, arm in enumerate(self.others) if arm.labels]
+        return self.others[min(known)[2]] if known else None
 
 
-def make_plan(measured: Measured, question: PlanQuestion) -> LabelPlan:
-    """Follow all arms and say where training from scratch catches up, what a score takes, and what to measure next."""
+def _more(grid: Float[np.ndarray, " G"]) -> int:
+    """About a tenth of the largest measured number of labels, as a power of ten, and LEAST_MORE at least."""
+    return max(LEAST_MORE, int(10.0 ** (math.floor(math.log10(grid[-1] / REACH)) - 1)))
+
+
+def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int, ...] = ()) -> LabelPlan:
+    """Follow all arms and say where training from scratch catches up, what a score takes, and what to measure next.
+
+    Args:
+        cut_off: Numbers of labels at which training from scratch was not finished, so that nothing is said of where it
+            catches up.
+    """
     names = [name for name in measured.curves if name != measured.scratch]
-    level = {name: float(np.log(measured.curves[name].errors).mean()) for name in names}
-    followed = sorted(names, key=lambda name: level[name])[:MOST_ARMS]
-    grid = label_grid([measured.curves[name] for name in (measured.scratch, *followed)])
-    scratch = draw_curve(measured.curves[measured.scratch], grid, chance=measured.chance)
-    margin = question.margin / measured.measure.difference(1.0)
-    arms: list[tuple[ArmPlan, Pairs]] = []
-    for name in followed:
-        curve = draw_curve(measured.curves[name], grid, chance=measured.chance)
-        correlation = _correlation(measured, name)
-        pairs = paired(scratch, curve, correlation)
-        arm = ArmPlan(
-            name=name,
-            curve=curve,
-            catch_up=catch_up(scratch, curve, pairs, margin=margin),
-            correlation=correlation,
-            labels=None if measured.target_error is None else labels_for(curve, measured.target_error),
-            more=gain_of_more(curve, MORE),
-            worth=labels_for(scratch, curve.error_at(curve.largest).value),
-        )
-        arms.append((arm, pairs))
+    followed = sorted(names, key=lambda name: float(np.log(measured.curves[name].errors).mean()))[:MOST_ARMS]
+    base = measured.scratch
+    grid = label_grid([measured.curves[name] for name in (*([] if base is None else [base]), *followed)])
 
-    def latest_first(one: tuple[ArmPlan, Pairs]) -> tuple[float, float]:
-        arm = one[0]
-        return -(arm.catch_up.value if arm.catch_up else 0.0), arm.curve.error_at(arm.curve.largest).value
+    def drawn(name: str) -> CurveDraws | None:
+        data = measured.curves[name]
+        return None if data.n_distinct < LEAST else draw_curve(data, grid, chance=measured.chance)
+
+    def arm_of(name: str, curve: CurveDraws | None, **against: Any) -> ArmPlan:
+        wanted = None if curve is None or measured.target_error is None else labels_for(curve, measured.target_error)
+        more = None if curve is None else gain_of_more(curve, _more(grid))
+        facts = {"catch_up": None, "correlation": 0.0, "worth": None, **against}
+        return ArmPlan(name, measured.curves[name], curve, labels=wanted, more=more, **facts)
+
+    margin = question.margin / measured.measure.difference(1.0)
+    scratch = None if base is None else arm_of(base, drawn(base))
+    arms: list[tuple[ArmPlan, Pairs | None]] = []
+    for name in followed:
+        curve, from_scratch = drawn(name), None if scratch is None else scratch.curve
+        if curve is None or from_scratch is None or cut_off:
+            arms.append((arm_of(name, curve), None))
+            continue
+        correlation = _correlation(measured, name)
+        pairs = paired(from_scratch, curve, correlation)
+        found = catch_up(from_scratch, curve, pairs, margin=margin)
+        worth = labels_for(from_scratch, curve.error_at(curve.largest).value)
+        arms.append((arm_of(name, curve, catch_up=found, correlation=correlation, worth=worth), pairs))
+
+    def latest_first(one: tuple[ArmPlan, Pairs | None]) -> tuple[float, float]:
+        return -(one[0].catch_up.value if one[0].catch_up else -1.0), one[0].reached.value
 
     arms.sort(key=latest_first)
-    lead, pairs = arms[0]
-    base = ArmPlan(
-        name=measured.scratch,
-        curve=scratch,
-        catch_up=None,
-        correlation=0.0,
-        labels=None if measured.target_error is None else labels_for(scratch, measured.target_error),
-        more=gain_of_more(scratch, MORE),
-        worth=None,
-    )
     plan = LabelPlan(
         question=question,
         measure=measured.measure,
         target_error=measured.target_error,
-        arms=(base, *(arm for arm, _ in arms)),
-        pairs=pairs,
+        scratch=scratch,
+        others=tuple(arm for arm, _ in arms),
+        pairs=arms[0][1] if arms else None,
+        sizes=grid,
         next_sizes=(),
         turns_on="",
         n_left_out=len(names) - len(followed),
         notes=measured.notes,
+        cut_off=cut_off,
     )
-    return _with_next_sizes(plan, lead, margin)
+    return _with_next_sizes(plan, margin)
 
 
 def _correlation(measured: Measured, name: str) -> float:
     """Of the seeds that an arm shares with training from scratch, at the sizes that both have."""
-    base, own = measured.by_seed.get(measured.scratch, {}), measured.by_seed.get(name, {})
+    base, own = measured.by_seed.get(str(measured.scratch), {}), measured.by_seed.get(name, {})
     left, right = [], []
     for size in sorted(base.keys() & own.keys()):
         seeds = [seed for seed in base[size] if seed in own[size]]
@@ -208,37 +255,43 @@ _MOST_PAIRS = 1500
 """Pairs of draws among which the next size is looked for."""
 
 
-def _with_next_sizes(plan: LabelPlan, lead: ArmPlan, margin: float) -> LabelPlan:
+def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:
     """The plan with the sizes to measure next.
 
-    With a wanted score they are for the labels that the best transfer takes, where that is not certain; otherwise for
-    where training from scratch catches up, by measuring both arms.
+    With a wanted score they are for the labels that the best arm takes, where that is not certain; otherwise for where
+    training from scratch catches up, by measuring both arms. Where the arm of the answer has too few sizes for a law,
+    any further one is wanted.
     """
-    scratch = plan.scratch.curve
-    candidates = candidate_sizes(np.unique(scratch.observations.sizes[:, 0]))
-    keep = np.random.default_rng(0).choice(len(plan.pairs.weights), _MOST_PAIRS, p=plan.pairs.weights)
-    rows, columns = plan.pairs.scratch[keep], plan.pairs.transfer[keep]
-    weights = np.full(_MOST_PAIRS, 1 / _MOST_PAIRS)
-    low, high = scratch.sizes[0] / 2, 2 * scratch.sizes[-1]
-    best = plan.cheapest
-    if best is not None and plan.target_error is not None:
-        decision = np.log(np.clip(label_draws(best.curve, plan.target_error)[columns], low, high))
-        predicted = np.stack([best.curve.at(size)[columns] for size in candidates], axis=1)
+    lead, scratch, best, pairs = plan.lead, plan.scratch, plan.cheapest or plan.lead, plan.pairs
+    candidates = candidate_sizes(np.unique(lead.data.sizes[:, 0]))
+    rng = np.random.default_rng(0)
+    keep: Int[np.ndarray, " P"]
+    turns_on: Literal["catch up", "labels"]
+    if plan.target_error is not None and best.curve is not None:
+        keep = rng.integers(len(best.curve.errors), size=_MOST_PAIRS)
+        decision = label_draws(best.curve, plan.target_error)[keep]
+        predicted = np.stack([best.curve.at(size)[keep] for size in candidates], axis=1)
         turns_on, noise, runs = "labels", best.curve.noise, 1
-    else:
-        draws = catch_up_draws(scratch, lead.curve, plan.pairs, margin=margin)[keep]
-        decision = np.log(np.clip(draws, low, high))
-        predicted = np.stack([scratch.at(size)[rows] / lead.curve.at(size)[columns] for size in candidates], axis=1)
-        r, a, b = lead.correlation, scratch.noise, lead.curve.noise
+    elif pairs is not None and scratch is not None and scratch.curve is not None and lead.curve is not None:
+        keep = rng.choice(len(pairs.weights), _MOST_PAIRS, p=pairs.weights)
+        decision = catch_up_draws(scratch.curve, lead.curve, pairs, margin=margin)[keep]
+        rows, columns = pairs.scratch[keep], pairs.transfer[keep]
+        predicted = np.stack([scratch.curve.at(size)[rows] / lead.curve.at(size)[columns] for size in candidates], 1)
+        r, a, b = lead.correlation, scratch.curve.noise, lead.curve.noise
         turns_on, noise, runs = "catch up", math.sqrt(max(a**2 + b**2 - 2 * r * a * b, 1e-12)), 2
+    elif lead.curve is None:
+        wanted = [NextRun(0.0, size, 0.0, None) for size in candidates[-2:]]
+        return replace(plan, next_sizes=tuple(wanted), turns_on="law")
+    else:
+        return plan
     costs = plan.question.costs
     found = next_sizes(
         predicted,
-        decision,
+        np.log(np.clip(decision, plan.sizes[0] / 2, 2 * plan.sizes[-1])),
         candidates,
-        weights=weights,
+        weights=np.full(_MOST_PAIRS, 1 / _MOST_PAIRS),
         noise=noise,
         costs=None if costs is None else Costs(0.0, costs.per_label, runs * costs.per_run),
-        labelled=scratch.largest,
+        labelled=lead.largest,
     )
     return replace(plan, next_sizes=tuple(found), turns_on=turns_on)

@@ -8,11 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.plan.facts import ArmPlan, LabelPlan
-from transferscope.analyses.plan.words import heading
+from transferscope.analyses.plan.tables import heading
 from transferscope.analyses.scaling.axes import mark_extrapolated, short_size
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, short
 from transferscope.report.figures.style import NARROW, QUIET, MarkStyle, drawing, mark_styles, new_figure, tip
+from transferscope.scaling.advice.label_plan import Pairs
 
 _MOST_DRAWN = 5
 _BAND = (0.05, 0.5, 0.95)
@@ -24,69 +25,78 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
     Args:
         known: How arms are drawn elsewhere on the page, by name; None for a page of its own.
     """
-    shown = plan.arms[:_MOST_DRAWN]
-    styles = {**mark_styles([arm.name for arm in shown], plan.scratch.name), **(known or {})}
+    shown, lead = plan.arms[:_MOST_DRAWN], plan.lead
+    styles = {**mark_styles([arm.name for arm in shown], plan.scratch.name if plan.scratch else None), **(known or {})}
     rows = []
 
     def drawn(n_rows: int, n_columns: int, width: float) -> Canvas:
-        canvas = new_figure(width, 3.7 * n_rows)
-        left, right = canvas.subplots(n_rows, n_columns)
+        n_panels = 1 if plan.pairs is None else 2
+        canvas = new_figure(width * (0.6 if n_panels == 1 and n_columns > 1 else 1), 3.7 * min(n_rows, n_panels))
+        left, *right = canvas.subplots(min(n_rows, n_panels), min(n_columns, n_panels), squeeze=False).flat
         for arm in shown:
             colour, mark = styles[arm.name].colour, styles[arm.name].mark
+            measured = np.array([plan.measure.value(error) for error in arm.data.errors])
+            name, sizes = short(heading(arm.name), width=40), arm.data.sizes[:, 0]
+            (marks,) = left.plot(sizes, measured, mark, color=colour, markersize=4.5)
+            tip(marks, *(f"{name}, {n:,.0f} labels: {v:.3g}" for n, v in zip(sizes, measured, strict=True)))
+            rows.append(pd.DataFrame({"arm": arm.name, "labels": sizes, "measured": measured}).round(6))
+            if arm.curve is None:
+                marks.set_label(name)
+                continue
             x = arm.curve.sizes
             low, median, high = (
                 np.array([plan.measure.value(error) for error in line])
                 for line in np.quantile(arm.curve.errors, _BAND, axis=0)
             )
-            data = arm.curve.observations
-            measured = np.array([plan.measure.value(error) for error in data.errors])
-            name = short(heading(arm.name), width=40)
             left.plot(x, median, color=colour, linewidth=1.5, label=name)
-            if arm in (plan.scratch, plan.lead):
+            if arm in (plan.scratch, lead):
                 left.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
-            (marks,) = left.plot(data.sizes[:, 0], measured, mark, color=colour, markersize=4.5)
-            tip(marks, *(f"{name}, {n:,.0f} labels: {v:.3g}" for n, v in zip(data.sizes[:, 0], measured, strict=True)))
             rows.append(
                 pd.DataFrame({"arm": arm.name, "labels": x, "low": np.minimum(low, high), "median": median})
-                .assign(high=np.maximum(low, high), measured=np.nan)
+                .assign(high=np.maximum(low, high))
                 .round(6)
             )
-            points = pd.DataFrame({"arm": arm.name, "labels": data.sizes[:, 0], "measured": measured})
-            rows.append(points.round(6))
         if plan.target_error is not None:
             left.axhline(plan.measure.value(plan.target_error), color=QUIET, linestyle=":", linewidth=1.2)
         left.set_ylabel(plan.measure.title)
         left.legend(loc="best", fontsize=8)
-        _draw_gain(right, plan, styles[plan.lead.name].colour)
-        for axes in (left, right):
+        if plan.pairs is not None:
+            _draw_gain(right[0], plan, plan.pairs, styles[lead.name].colour)
+        for axes in (left, *right):
             axes.set(xscale="log", xlabel="Labels")
             axes.xaxis.set_major_formatter(short_size)
             axes.minorticks_off()
-            largest = max(arm.curve.largest for arm in (plan.scratch, plan.lead))
-            axes.set_xticks(_ticks(plan.scratch.curve.sizes))
-            mark_extrapolated(axes, largest, float(plan.scratch.curve.sizes[-1]))
+            axes.set_xticks(_ticks(plan.sizes))
+            mark_extrapolated(axes, max(arm.largest for arm in shown), float(plan.sizes[-1]))
         return canvas
 
     with drawing():
         wide = drawn(1, 2, 9.2)
+    first = "First: measured" if plan.pairs else "Measured"
     hidden = len(plan.arms) - len(shown)
-    left_out = f" {hidden} further ways of transfer are in the table only." if hidden else ""
+    left_out = f" {hidden} further arms are in the table only." if hidden else ""
+    gain = (
+        f" Second: how far {lead.name} is ahead of training from scratch, with the measured differences; the bar at "
+        "the bottom is the 90 % interval of where it is caught up with."
+    )
     return Figure(
         name="label-plan",
         canvas=wide,
         narrow=lambda: drawn(2, 1, NARROW),
         data=pd.concat(list(rows), ignore_index=True),
         caption=(
-            "First: measured scores (means over seeds) with the median and 90 % band of the curves that they allow"
-            f"{'; dotted: the wanted score' if plan.target_error is not None else ''}. Second: how far "
-            f"{plan.lead.name} is ahead of training from scratch, with the measured differences; the bar at the "
-            f"bottom is the 90 % interval of where it is caught up with. Shaded: beyond what was measured.{left_out}"
+            f"{first} scores (means over seeds) with the median and 90 % band "
+            f"of the curves that they allow{'; dotted: the wanted score' if plan.target_error is not None else ''}."
+            f"{gain if plan.pairs else ''} Shaded: beyond what was measured.{left_out}"
         ),
     )
 
 
-def _draw_gain(axes: Axes, plan: LabelPlan, colour: str) -> None:
-    lead, scratch, pairs = plan.lead, plan.scratch, plan.pairs
+def _draw_gain(axes: Axes, plan: LabelPlan, pairs: Pairs, colour: str) -> None:
+    lead, scratch = plan.lead, plan.scratch
+    assert scratch is not None
+    assert scratch.curve is not None
+    assert lead.curve is not None
     gain = scratch.curve.errors[pairs.scratch] - lead.curve.errors[pairs.transfer]
     order = np.argsort(gain, axis=0)
     sums = np.cumsum(pairs.weights[order], axis=0)
@@ -95,14 +105,12 @@ def _draw_gain(axes: Axes, plan: LabelPlan, colour: str) -> None:
     low, median, high = (
         plan.measure.difference(1.0) * np.take_along_axis(ordered, place[None], axis=0)[0] for place in places
     )
-    x = scratch.curve.sizes
+    x = plan.sizes
     axes.axhline(0.0, color=QUIET, linestyle="--", linewidth=1)
     axes.plot(x, median, color=colour, linewidth=1.5)
     axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
-    shared, a, b = np.intersect1d(
-        scratch.curve.observations.sizes[:, 0], lead.curve.observations.sizes[:, 0], return_indices=True
-    )
-    measured = scratch.curve.observations.errors[a] - lead.curve.observations.errors[b]
+    shared, a, b = np.intersect1d(scratch.data.sizes[:, 0], lead.data.sizes[:, 0], return_indices=True)
+    measured = scratch.data.errors[a] - lead.data.errors[b]
     axes.plot(shared, plan.measure.difference(1.0) * measured, "o", color=colour, markersize=4.5)
     axes.set_ylabel(f"Gain of transfer{' (points)' if plan.measure.kind == 'accuracy' else ''}")
     axes.set_title(beside_axis(heading(lead.name), width=40))
@@ -111,7 +119,7 @@ def _draw_gain(axes: Axes, plan: LabelPlan, colour: str) -> None:
 
 def _mark_interval(axes: Axes, lead: ArmPlan, x: np.ndarray) -> None:
     count = lead.catch_up
-    if count is None:
+    if count is None or count.open:
         return
     ends = np.clip([count.low, count.high], x[0], x[-1])
     bottom = axes.get_xaxis_transform()

@@ -1,23 +1,36 @@
 """Scores of arms at numbers of labels, from a table as people keep it or from a study."""
 
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.columns import ARM_NAMES, SEED_NAMES, Role, columns_by_role
-from transferscope.analyses.scaling.checks import UNBOUNDED, check_units, told_apart, words_in
+from transferscope.analyses.columns import (
+    ARM_NAMES,
+    RISING,
+    SEED_NAMES,
+    TASK_NAMES,
+    Better,
+    Role,
+    columns_by_role,
+    long_form,
+    plain_name,
+    rows_where,
+    with_joined,
+    words_in,
+)
+from transferscope.analyses.scaling.checks import UNBOUNDED, check_units, columns_apart
 from transferscope.analyses.scaling.measure import Measure
-from transferscope.analyses.scaling.measurements import R_SQUARED, RISING, Better, Columns, as_errors, curves
+from transferscope.analyses.scaling.measurements import R_SQUARED, Columns, as_errors, curves
 from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.scaling.observations import Observations
 from transferscope.study.decisions import best_without
 from transferscope.study.frames import StudyFrames
 from transferscope.study.named_measure import NamedMeasure
-from transferscope.wording import candidate_words, counted, listed, measure_words
+from transferscope.wording import candidate_words, counted, few, measure_words
 
 ROLES = {
     "labels": Role(
@@ -25,33 +38,27 @@ ROLES = {
         "labels n_labels num_labels n_target labelled labeled n_labelled n_labeled label_count train_size n_train "
         "num_train n_examples examples n_samples samples size sizes n",
     ),
-    "arm": Role("arms (from scratch, and the ways of transfer)", ARM_NAMES),
+    "arm": Role("arms", ARM_NAMES),
     "score": Role(
         "scores",
         "score accuracy acc test_accuracy test_acc val_accuracy top1 r2 f1 macro_f1 auc auroc error err test_error "
-        "error_rate mse rmse mae loss test_loss",
+        "error_rate mse rmse mae loss test_loss value metric_value",
         alone=True,
     ),
     "seed": Role("seeds", SEED_NAMES),
+    "task": Role("tasks", TASK_NAMES),
     "stderr": Role("standard errors", "stderr std_error standard_error se sem uncertainty"),
 }
 """What the columns of a table hold."""
 
-SCRATCH_NAMES = frozenset(
-    (
-        "scratch",
-        "from_scratch",
-        "training_from_scratch",
-        "train_from_scratch",
-        "random_init",
-        "random_initialisation",
-        "random_initialization",
-        "random",
-        "no_transfer",
-        "not_pretrained",
-        "without_pretraining",
-    )
+_SCRATCH_NAMES = (
+    "scratch from_scratch training_from_scratch train_from_scratch random_init random_initialisation random "
+    "random_initialization no_transfer not_pretrained without_pretraining"
 )
+SCRATCH_NAMES = frozenset(_SCRATCH_NAMES.split())
+
+THIS_ARM = "this arm"
+"""What the only arm of a table without a column of arms is called."""
 
 MEASURE_COLUMNS = frozenset(("metric", "measure", "metric_name", "measure_name"))
 """Columns that say what a row measures; a plan is about one."""
@@ -63,10 +70,15 @@ class LabelColumns:
 
     Attributes:
         labels: The number of labels.
-        arm: What was trained: from scratch, or a way of transfer.
-        seed: The repetition; runs of two arms with the same seed share their labels.
+        arm: What was trained: from scratch, or a way of transfer; several columns with + between them are one name.
+        score: The score, or what is measured where a table has a column of scores for each arm or number of labels.
+        seed: The repetition, as an arm of several columns too; runs of two arms with the same seed share their labels.
         scratch: The value of `arm` that means training from scratch.
         better: Which scores are better; None to tell by name and trend.
+        task: What was learnt; a plan is of one.
+        where: The rows to keep: a value by column.
+        wide: Whether columns of numbers without another meaning are the scores of an arm each; they are where one of
+            them has a name of training from scratch.
     """
 
     labels: str | None = None
@@ -76,6 +88,9 @@ class LabelColumns:
     stderr: str | None = None
     scratch: str | None = None
     better: Better | None = None
+    task: str | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,13 +99,14 @@ class Measured:
 
     Attributes:
         curves: Mean errors at numbers of labels above 0 by arm, training from scratch first.
+        scratch: The arm that trains from scratch; None where none does.
         by_seed: Errors by arm: number of labels to errors by seed; empty without seeds.
         target_error: The wanted score as an error; None without one.
         chance: The error of guessing; None when unknown.
     """
 
     curves: Mapping[str, Observations]
-    scratch: str
+    scratch: str | None
     by_seed: Mapping[str, Mapping[float, Mapping[object, float]]]
     measure: Measure
     target_error: float | None
@@ -99,28 +115,25 @@ class Measured:
 
 
 def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score: float | None) -> Measured:
-    """Read a table with a row for each score.
+    """Read a table with a row for each score, or a column of scores for each arm or number of labels.
 
     Args:
         target_score: The score that is wanted, in the unit of its column; None without one.
 
     Raises:
         UnknownNameError: A column, or the arm that trains from scratch, does not exist.
-        SettingsError: A column cannot be found, no arm or no other arm than from scratch is there, or the score that
-            is wanted is out of range.
-        DataError: Rows mix measures or units, repeat each other, or hold no numbers.
+        SettingsError: A column cannot be found, or the score that is wanted is out of range.
+        DataError: Rows mix tasks, measures or units, repeat each other, or hold no numbers.
     """
-    columns, notes = find_columns(frame, columns)
+    frame, columns, notes = read_scores(frame, columns)
     labels, arm, score = str(columns.labels), str(columns.arm), str(columns.score)
-    named = frame[arm].notna()
-    if not named.any():
-        raise DataError(f"no row has a name in {arm}; expected the arm of each score, as in scratch")
-    if not named.all():
-        notes.append(f"left out {counted(int((~named).sum()), 'row')} without any {arm}")
-    check_spellings(frame[arm].tolist(), f"the rows of column {arm}", "arms")
-    frame = frame[named].astype({arm: str})
+    if columns.task is not None and frame[columns.task].nunique() > 1:
+        tasks = list(dict.fromkeys(frame[columns.task].dropna()))
+        raise DataError(
+            f"the rows are of {len(tasks)} tasks (column {columns.task}: {few(tasks)}), and a plan is of one; keep its "
+            f'rows, as in --where "{columns.task}={tasks[0]}"'
+        )
     scratch = _scratch_among(list(dict.fromkeys(frame[arm])), columns.scratch)
-    check_one_measure(frame, score, arm)
     check_units(pd.to_numeric(frame[score], errors="coerce"), [pd.to_numeric(frame[labels], errors="coerce")])
     stderr = None if columns.seed is not None else columns.stderr
     if columns.seed is not None and columns.stderr is not None:
@@ -128,15 +141,7 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
     _check_no_repeats(frame, columns)
     read = Columns(score, labels, None, (arm,), stderr, columns.seed is not None, columns.better)
     frame, target, measure = as_errors(frame, read, target_score, option="--target-score", rises=False)
-    found = curves(frame, read)
-    by_seed: dict[str, dict[float, dict[object, float]]] = {}
-    if columns.seed is not None:
-        usable = frame[[arm, labels, columns.seed, score]].dropna()
-        errors = pd.to_numeric(usable[score])
-        usable = usable[np.isfinite(errors) & (errors >= 0)]
-        for name, n, seed, error in usable.itertuples(index=False):
-            by_seed.setdefault(name, {}).setdefault(float(n), {})[seed] = float(error)
-    return _checked(found, scratch, by_seed, measure, target, tuple(notes))
+    return _measured(frame, read, columns.seed, Measured({}, scratch, {}, measure, target, tuple(notes)))
 
 
 def study_measurements(frames: StudyFrames, target_score: float | None) -> Measured:
@@ -187,14 +192,10 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
         target = 1 - share
     if frame.empty:
         raise DataError(f"the study {name} has no finished run; finish it with `transferscope run`")
-    columns = Columns(by=("arm",), repeats=True)
-    found = curves(frame, columns)
-    by_seed: dict[str, dict[float, dict[object, float]]] = {}
-    for arm, n, seed, error in frame.itertuples(index=False):
-        by_seed.setdefault(arm, {}).setdefault(float(n), {})[seed] = float(error)
-    measure = Measure(words, "accuracy" if share_of_one else "r2", 1.0)
     k = len(frames.classes or ()) if frames.metric.is_of_classes else 0
-    return replace(_checked(found, scratch, by_seed, measure, target, ()), chance=1 - 1 / k if k else None)
+    measure = Measure(words, "accuracy" if share_of_one else "r2", 1.0)
+    asked = Measured({}, scratch, {}, measure, target, (), chance=1 - 1 / k if k else None)
+    return _measured(frame, Columns(by=("arm",), repeats=True), "seed", asked)
 
 
 def error_of_guessing(measured: Measured, classes: int) -> float:
@@ -212,34 +213,65 @@ def error_of_guessing(measured: Measured, classes: int) -> float:
     return (measure.top or (1.0 if worst <= 1 else 100.0)) * (1 - 1 / classes)
 
 
-def find_columns(
-    frame: pd.DataFrame, columns: LabelColumns, *, optional: Collection[str] = ("seed", "stderr")
-) -> tuple[LabelColumns, list[str]]:
-    """The columns that were not named, by their common names; see `columns.columns_by_role`."""
+def read_scores(
+    frame: pd.DataFrame, columns: LabelColumns, *, labelled: bool = True
+) -> tuple[pd.DataFrame, LabelColumns, list[str]]:
+    """The rows that are asked about, a score in each, with the columns that were not named by their common names.
+
+    Args:
+        labelled: Whether a table must have numbers of labels; else it must have arms.
+
+    Returns:
+        The rows with names of arms as text ("this arm" in all where nothing names one), their columns, and how they
+        were read.
+
+    Raises:
+        UnknownNameError: A column does not exist.
+        SettingsError: One cannot be found.
+        DataError: No row names an arm, one is spelled in two ways, or measures or units are mixed.
+    """
     given = {role: getattr(columns, role) for role in ROLES}
-    found, notes = columns_by_role(frame, ROLES, given, optional=optional)
-    labels, arm, score, seed, stderr = (found[role] for role in ROLES)
-    return LabelColumns(labels, arm, score, seed, stderr, columns.scratch, columns.better), notes
+    series = "arm" if columns.wide or any(plain_name(str(name)) in SCRATCH_NAMES for name in frame.columns) else None
+    frame = with_joined(with_joined(rows_where(frame, columns.where), columns.arm), columns.seed)
+    frame, found, said = long_form(frame, ROLES, given, size="labels", value="score", series=series)
+    optional = ["seed", "stderr", "task", "arm" if labelled else "labels"]
+    option = _option if labelled else _option_of_tasks
+    by_role, notes = columns_by_role(frame, ROLES, {**given, **found}, optional=optional, option=option)
+    labels, own_arm, score, seed, task, stderr = (by_role[role] for role in ROLES)
+    arm = own_arm or THIS_ARM
+    frame = frame if own_arm else frame.assign(**{THIS_ARM: THIS_ARM})
+    columns = replace(columns, labels=labels, arm=arm, score=score, seed=seed, task=task, stderr=stderr)
+    named = frame[arm].notna()
+    if not named.any():
+        raise DataError(f"no row has a name in {arm}; expected the arm of each score, as in scratch")
+    if not named.all():
+        notes.append(f"left out {counted(int((~named).sum()), 'row')} without any {arm}")
+    frame = frame[named].astype({arm: str})
+    for name, what in ((arm, "arms"), (columns.task, "tasks")):
+        check_spellings(frame[name].tolist() if name else (), f"the rows of column {name}", what)
+    check_one_measure(frame, str(columns.score), arm, *([columns.task] if columns.task else []))
+    for name in [str(name) for name in frame.columns if str(name).lower() in MEASURE_COLUMNS]:
+        measures = [str(one) for one in frame[name].dropna().unique() if str(one) not in frame]
+        if len(measures) == 1:
+            frame, columns = frame.rename(columns={columns.score: measures[0]}), replace(columns, score=measures[0])
+    return frame, columns, [*said, *notes]
 
 
-def _scratch_among(arms: list[str], named: str | None) -> str:
-    if named is not None:
-        if named not in arms:
-            raise unknown_name("arm", named, arms)
-        found = [named]
-    else:
-        found = [arm for arm in arms if re.sub(r"[^a-z0-9]+", "_", arm.lower()).strip("_") in SCRATCH_NAMES]
-    if len(arms) < 2:
-        raise SettingsError(
-            f"the table has one arm, {listed(arms)}, and a plan compares training from scratch with transfer; add rows "
-            "of the other"
-        )
-    if len(found) != 1:
-        which = "none" if not found else listed(found)
-        raise SettingsError(
-            f"of the arms {_few(arms)}, {which} could be training from scratch; say which one it is with --without"
-        )
-    return found[0]
+def _option(role: str, column: str) -> str:
+    return f"--columns {role}={column or 'COLUMN'}"
+
+
+def _option_of_tasks(role: str, column: str) -> str:
+    return f"--metric {column or 'COLUMN'}" if role == "score" else _option(role, column)
+
+
+def _scratch_among(arms: list[str], named: str | None) -> str | None:
+    if named is not None and named not in arms:
+        raise unknown_name("arm", named, arms)
+    found = [arm for arm in arms if arm == named or (named is None and plain_name(arm) in SCRATCH_NAMES)]
+    if len(found) > 1:
+        raise SettingsError(f"the arms {few(found)} could all be training from scratch; say which is with --without")
+    return found[0] if found else None
 
 
 def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
@@ -254,16 +286,15 @@ def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
     for name in frame.columns:
         if str(name).lower() in MEASURE_COLUMNS and frame[name].nunique() > 1:
             raise DataError(
-                f"the rows mix measures: column {name} holds {_few([str(v) for v in frame[name].dropna().unique()])}; "
-                "keep the rows of one"
+                f"the rows mix measures: column {name} holds {few(frame[name].dropna().unique())}; keep the rows of one"
             )
     values, words = pd.to_numeric(frame[score], errors="coerce"), set(re.findall(r"[a-z]+[0-9]?", score.lower()))
     for group in by if words & RISING and not R_SQUARED.search(score.lower()) else ():
         tops = values.groupby(frame[group]).max().dropna()
         if (tops <= 1).any() and (tops > 1).any():
             raise DataError(
-                f"column {score} mixes units: it is at most 1 for {_few(list(map(str, tops.index[tops <= 1])))} and "
-                f"above 1 for {_few(list(map(str, tops.index[tops > 1])))}; write all of it as shares or all in percent"
+                f"column {score} mixes units: it is at most 1 for {few(tops.index[tops <= 1])} and "
+                f"above 1 for {few(tops.index[tops > 1])}; write all of it as shares or all in percent"
             )
 
 
@@ -273,18 +304,19 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
     keys = [arm, labels, *([seed] if seed else [])]
     frame = frame[frame[[labels, score]].notna().all(axis=1)]
     repeated = frame[frame.duplicated(keys, keep=False)]
-    several = told_apart(
+    several, apart = columns_apart(
         frame,
-        [arm, labels],
+        [arm, labels] if arm != THIS_ARM else [labels],
         sizes=[labels],
         value=score,
-        other=[columns.stderr] if columns.stderr else [],
+        other=[name for name in (columns.stderr, columns.task, THIS_ARM) if name],
         seeds=[seed] if seed else [],
     )
     if several is not None:
+        joined = "+".join(apart if arm == THIS_ARM else (arm, *apart))
         raise DataError(
-            f"{several.rows}, so that they may be of several tasks; keep the rows of one, or leave that column out if "
-            "they are repeats"
+            f"{several.rows}, so that they may be of several arms or tasks; name arms by all that tells them apart, as "
+            f"in --columns arm={joined}, keep the rows of one with --where, or leave out what tells repeats apart"
         )
     if repeated.empty:
         return
@@ -297,44 +329,31 @@ def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:
     raise DataError(f"several rows hold {where}; keep one task, one measure and one row for each run")
 
 
-def _checked(
-    found: Mapping[str, Observations],
-    scratch: str,
-    by_seed: Mapping[str, Mapping[float, Mapping[object, float]]],
-    measure: Measure,
-    target: float | None,
-    notes: tuple[str, ...],
-) -> Measured:
-    """Curves with at least two numbers of labels above 0, training from scratch first."""
+def _measured(frame: pd.DataFrame, columns: Columns, seed: str | None, asked: Measured) -> Measured:
+    """What was asked, with the curves of arms at two numbers of labels or more above 0, training from scratch first."""
+    (arm,), labels, scratch = columns.by, columns.pretrain_size, asked.scratch
     kept: dict[str, Observations] = {}
-    said = list(notes)
-    for arm in (scratch, *(arm for arm in found if arm != scratch)):
-        data = found.get(arm)
-        if data is None:
-            raise DataError(f"{scratch} has no usable row; a plan takes it at two numbers of labels or more")
+    said = list(asked.notes)
+    for name, data in sorted(curves(frame, columns).items(), key=lambda one: one[0] != scratch):
         said += data.notes
         usable = (data.sizes[:, 0] > 0) & (data.errors > 0)
         if not usable.all():
             what = "0 labels or without any error"
-            said.append(f"{arm}: left out {counted(int((~usable).sum()), 'score')} at {what}, which have no logarithm")
+            said.append(f"{name}: left out {counted(int((~usable).sum()), 'score')} at {what}, which have no logarithm")
         data = data.take(usable)
         if data.n_distinct >= 2:
-            kept[arm] = data
-        elif arm == scratch:
-            sizes = listed([f"{size:,.0f}" for size in np.unique(data.sizes)]) or "none"
-            raise DataError(
-                f"{scratch} was measured at {counted(data.n_distinct, 'usable number')} of labels ({sizes}), and a "
-                "learning curve takes at least 2, better 4, such as 25, 50, 100 and 200"
-            )
+            kept[name] = data
         else:
-            said.append(f"{arm} was left out, since it was measured at fewer than two usable numbers of labels")
-    if len(kept) < 2:
+            said.append(f"{name} was left out, since it was measured at fewer than two usable numbers of labels")
+    lacking = "no arm" if not kept else scratch if scratch is not None and scratch not in kept else None
+    if lacking:
         raise DataError(
-            "no way of transfer was measured at two or more numbers of labels, which a learning curve takes; measure "
-            "it at more, such as 25, 50, 100 and 200"
+            f"{lacking} was measured at two usable numbers of labels or more, which a learning curve takes, better 4, "
+            "such as 25, 50, 100 and 200"
         )
-    return Measured(kept, scratch, by_seed, measure, target, tuple(dict.fromkeys(said)))
-
-
-def _few(names: list[str]) -> str:
-    return listed(names if len(names) <= 5 else [*names[:4], f"{len(names) - 4} more"])
+    by_seed: dict[str, dict[float, dict[object, float]]] = {}
+    if seed is not None:
+        for name, n, run, error in frame[[arm, labels, seed, columns.error]].dropna().itertuples(index=False):
+            if 0 <= float(error) < np.inf:
+                by_seed.setdefault(name, {}).setdefault(float(n), {})[run] = float(error)
+    return replace(asked, curves=kept, by_seed=by_seed, notes=tuple(dict.fromkeys(said)))

@@ -19,7 +19,7 @@ from transferscope.store import without_password
 from transferscope.study.decisions import Arm, best_without
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.study.places import one_study, open_existing
+from transferscope.study.places import is_study, one_study, open_existing
 
 
 def plan(
@@ -51,16 +51,15 @@ def plan(
         True
     """
     asked = question or PlanQuestion()
-    if isinstance(table, pd.DataFrame) or _is_table(str(table)):
+    if isinstance(table, pd.DataFrame) or not is_study(str(table)):
         refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
         read, name = measured_rows(table), "table" if isinstance(table, pd.DataFrame) else Path(table).stem
         measured = table_measurements(read.rows, columns or LabelColumns(), asked.target_score)
         chance = None if asked.classes is None else error_of_guessing(measured, asked.classes)
         measured = replace(measured, notes=(*read.notes, *measured.notes), chance=chance)
         return PlanResult(make_plan(measured, asked), name)
-    named = (
-        {} if columns is None else {field.name: getattr(columns, field.name) is not None for field in fields(columns)}
-    )
+    given = columns or LabelColumns()
+    named = {one.name: getattr(given, one.name) != getattr(LabelColumns(), one.name) for one in fields(given)}
     named["classes"] = asked.classes is not None
     refuse_unused(named, f"{without_password(str(table))} is a study, whose columns are known")
     with open_existing(str(table)) as store:
@@ -76,13 +75,8 @@ def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
         SettingsError: The study has one number of labels.
         DataError: Too little of it is finished.
     """
-    made = make_plan(study_measurements(frames, question.target_score), question)
-    best = best_without(frames)
+    measured, best = study_measurements(frames, question.target_score), best_without(frames)
     cut_off = [
         one.n_target for one in arm_trainings(frames) if one.unfinished and best == Arm(one.method, one.source or "")
     ]
-    return replace(made, cut_off=tuple(cut_off))
-
-
-def _is_table(place: str) -> bool:
-    return "://" not in place and not place.endswith((".toml", ".sqlite", ".db"))
+    return make_plan(measured, question, cut_off=tuple(cut_off))

@@ -9,14 +9,14 @@ import pandas as pd
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion
 from transferscope.analyses.plan.figures import draw_plan
+from transferscope.analyses.plan.statements import LIMITS, sentences
 from transferscope.analyses.plan.tables import arms_table, plan_rows
-from transferscope.analyses.plan.words import LIMITS, headline, notes, sentences
 from transferscope.analyses.result import AnalysisResult
 from transferscope.errors import DataError, SettingsError
 from transferscope.report.blocks import Block, Points, Section, Table, Text
 from transferscope.report.figures.style import MarkStyle, mark_styles
 from transferscope.report.page import Part, Verdict
-from transferscope.wording import candidate_words
+from transferscope.wording import candidate_words, capitalised
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class PlanResult(AnalysisResult):
     @property
     def verdict(self) -> Verdict:
         """Where training from scratch catches up with transfer, and what labels buy."""
-        return Verdict({}, headline(self.plan), sentences(self.plan))
+        headline, *rest = sentences(self.plan)
+        return Verdict({}, headline, tuple(rest))
 
     def table(self) -> pd.DataFrame:
         """One row per arm; see `plan_rows`."""
@@ -52,26 +53,30 @@ class PlanResult(AnalysisResult):
 
 
 def study_part(summary: Summary) -> Part | None:
-    """The part of a study's page; None where no plan can be made, as with one number of labels."""
+    """The part of a study's page; None where no law can be drawn, as with two numbers of labels."""
     from transferscope.analyses.plan.question import plan_of_study
 
     try:
         plan = plan_of_study(summary.frames, PlanQuestion())
     except (DataError, SettingsError):
         return None
+    if plan.lead.curve is None:
+        return None
     styles = mark_styles(summary.frames.methods, summary.frames.baseline)
     known = {
         candidate_words(c.method, c.source, summary.frames.methods_of_others): styles[c.method]
         for c in summary.comparisons
     }
-    said = Points(sentences(plan))
-    return Part("how much", headline(plan), (Section("A plan of labels", "plan", (said, *_evidence(plan, known))),))
+    headline, *rest = sentences(plan)
+    return Part(
+        "how much", headline, (Section("A plan of labels", "plan", (Points(tuple(rest)), *_evidence(plan, known))),)
+    )
 
 
 def _evidence(plan: LabelPlan, styles: Mapping[str, MarkStyle] | None = None) -> tuple[Block, ...]:
     return (
         draw_plan(plan, styles),
         arms_table(plan),
-        *(Text(note, "note") for note in notes(plan)),
+        *(Text(f"{capitalised(note)}.", "note") for note in plan.notes),
         Text(LIMITS, "note"),
     )

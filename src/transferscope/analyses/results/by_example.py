@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from transferscope.analyses.scaling.checks import words_in
+from transferscope.analyses.columns import words_in
 from transferscope.data.frame import read_frame
 from transferscope.errors import DataError, MissingDataError
 from transferscope.files import require_regular

@@ -10,11 +10,24 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
-from transferscope.analyses.columns import ARM_NAMES, SEED_NAMES, Role, better_of, columns_by_role
+from transferscope.analyses.columns import (
+    ARM_NAMES,
+    FALLING,
+    LOSSES,
+    REPEATS,
+    RISING,
+    SEED_NAMES,
+    Better,
+    Role,
+    better_of,
+    columns_by_role,
+    rows_where,
+    with_joined,
+    words_in,
+)
+from transferscope.analyses.columns import cell_text as _text
 from transferscope.analyses.plan.measurements import MEASURE_COLUMNS, check_one_measure
 from transferscope.analyses.results.by_example import scores_by_example
-from transferscope.analyses.scaling.checks import LOSSES, REPEATS, words_in
-from transferscope.analyses.scaling.measurements import FALLING, RISING, Better
 from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import without_summaries
 from transferscope.data.frame import Frame
@@ -155,18 +168,13 @@ def read_runs(
             arms need no source.
         DataError: Rows repeat each other, mix units, or hold what is no score, seed or number of labels.
     """
-    table, notes = _chosen(read.rows, asked.where), list(read.notes)
+    table, notes = rows_where(read.rows, asked.where), list(read.notes)
     if asked.wide is not None:
         table, asked, said_wide = _long(table, asked)
         notes.append(said_wide)
     score, measure_name, table = _score_column(table, asked)
     given = {role: getattr(asked, role) for role in ROLES}
-    joined = (asked.arm or "").split("+")
-    if len(joined) > 1 and asked.arm not in table:
-        if unknown := [name for name in joined if name not in table]:
-            raise unknown_name("column", unknown[0], map(str, table.columns))
-        named = [" ".join(filter(None, map(_text, row))) for row in table[joined].itertuples(index=False)]
-        table = table.assign(**{str(asked.arm): named})
+    table = with_joined(table, asked.arm)
     others = table.drop(columns=[score]).rename(columns=str)
     found, said = columns_by_role(
         others, ROLES, given, optional=[role for role in ROLES if role != "arm"], option=_option
@@ -228,26 +236,6 @@ def read_runs(
 
 def _option(role: str, column: str) -> str:
     return f"--columns {role}={column or 'COLUMN'}"
-
-
-def _chosen(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
-    for column, value in where.items():
-        if column not in table:
-            raise unknown_name("column", column, map(str, table.columns))
-        texts = table[column].map(_text)
-        if not (texts == value).any():
-            raise unknown_name(f"value of {column}", value, list(dict.fromkeys(texts)))
-        table = table[texts == value]
-    return table
-
-
-def _text(cell: object) -> str:
-    """A cell as text: 3.0 is "3", nothing is ""."""
-    if cell is None or cell is pd.NA or (isinstance(cell, float) and np.isnan(cell)):
-        return ""
-    if isinstance(cell, float | np.floating) and float(cell).is_integer():
-        return str(int(cell))
-    return str(cell).strip()
 
 
 def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns, str]:

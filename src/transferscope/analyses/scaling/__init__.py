@@ -21,7 +21,7 @@ from transferscope.analyses.scaling.study import DOCUMENT, KEPT, study_errors
 from transferscope.errors import refuse_unused
 from transferscope.scaling.advice import Formula
 from transferscope.store import without_password
-from transferscope.study.places import keep_for_report, one_study, open_existing
+from transferscope.study.places import is_study, keep_for_report, one_study, open_existing
 
 __all__ = ["Columns", "Question", "ScalingResult", "scaling"]
 
@@ -53,7 +53,7 @@ def scaling(
         ['all rows']
     """
     asked, columns = question or Question(), columns or Columns()
-    if not isinstance(table, pd.DataFrame) and not _is_table(str(table)):
+    if not isinstance(table, pd.DataFrame) and is_study(str(table)):
         others = {field.name: getattr(columns, field.name) != field.default for field in fields(columns)}
         refuse_unused({**others, "by": False}, f"{without_password(str(table))} is a study, whose columns are known")
         refuse_unused({"cost": isinstance(asked.costs, Formula)}, "a study has no numbers of parameters and tokens")
@@ -62,7 +62,7 @@ def scaling(
     name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
     read = measured_rows(table)
     frame = read.rows
-    columns, found = found_columns(frame, columns)
+    frame, columns, found = found_columns(frame, columns)
     compute = of_compute(columns)
     names = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
     check_sizes(asked, tuple(names), compute=compute)
@@ -82,7 +82,3 @@ def _of_study(place: str, study: str | None, question: Question, by: tuple[str, 
         analysis = errors.analyse()
         kept = keep_for_report(store, place, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(errors)))
     return ScalingResult(analysis, name, kept)
-
-
-def _is_table(place: str) -> bool:
-    return "://" not in place and not place.endswith((".toml", ".sqlite", ".db"))

@@ -1,39 +1,17 @@
 """What a table is not read as unasked: several curves as one, percent as shares, and a target in another unit."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from scipy import special
 
+from transferscope.analyses.columns import LOSSES, REPEATS, words_in
 from transferscope.errors import DataError, SettingsError
-from transferscope.wording import listed, number_words
-
-REPEATS = frozenset(
-    [
-        "seed",
-        "seeds",
-        "run",
-        "runs",
-        "rep",
-        "reps",
-        "repeat",
-        "repeats",
-        "repetition",
-        "repetitions",
-        "replicate",
-        "replicates",
-        "replica",
-        "trial",
-        "trials",
-        "fold",
-        "folds",
-    ]
-)
-"""Words in the name of a column that tells repeats of one measurement apart."""
+from transferscope.wording import few, number_words
 
 EXPLAINS = 1e-3
 """A column that is no name explains the errors below this probability of what it explains by chance (F tests)."""
@@ -41,27 +19,8 @@ EXPLAINS = 1e-3
 MOST_VALUES = 50
 """With more values a column of numbers is a measurement rather than what tells curves apart."""
 
-LOSSES = frozenset(
-    [
-        "loss",
-        "losses",
-        "nll",
-        "perplexity",
-        "ppl",
-        "mse",
-        "rmse",
-        "mae",
-        "risk",
-        "bpb",
-        "bpc",
-        "cost",
-        "deviance",
-        "xent",
-        "crossentropy",
-        "fid",
-    ]
-)
-"""Words in the name of a column of losses, which fall and have no largest value."""
+MOST_APART = 6
+"""Columns that are named at once."""
 
 UNBOUNDED = LOSSES | {"entropy", "squared", "absolute"}
 """Words in the name of a column whose values fall and are neither shares nor percent."""
@@ -71,13 +30,6 @@ FAR_BELOW = 10.0
 
 CLEARER = 3.0
 """By how much steps between neighbouring sizes must shrink for values up to 1 to count as shares among percent."""
-
-
-def words_in(name: str) -> set[str]:
-    """The words in the name of a column, in small letters: "valTop-1 acc" is val, top1 and acc."""
-    apart = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    spelled = re.sub(r"top.(?=[0-9])", "top", f"{apart} {name}".lower())
-    return set(re.findall(r"[a-z]+[0-9]?", spelled))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +94,20 @@ def told_apart(
         if named or (one_each and _explains(column, place, numbers[value], numbers[list(sizes)])):
             first = rows[place == np.flatnonzero(differ == differ.max())[0]]
             where = ", ".join(f"{key} = {_cell(first[key].iloc[0])}" for key in keys)
-            said = f"{len(first)} rows at {where} differ in {name} ({_few(column[first.index])})"
+            said = f"{len(first)} rows at {where} differ in {name} ({few(column[first.index].unique())})"
             left = int(pd.concat([place, column, rows[seeds]], axis=1).duplicated().sum())
             found.append((left, ToldApart(str(name), said, number, numbered or not seeds)))
     return min(found, key=lambda one: (one[0], one[1].is_number))[1] if found else None
+
+
+def columns_apart(frame: pd.DataFrame, keys: Sequence[str], **facts: Any) -> tuple[ToldApart | None, tuple[str, ...]]:
+    """What `told_apart` says first, and the columns that it names, each with those before as keys."""
+    names: list[str] = []
+    found = following = told_apart(frame, keys, **facts)
+    while following is not None and len(names) < MOST_APART:
+        names.append(following.column)
+        following = told_apart(frame, [*names, *keys], **facts)
+    return found, tuple(names)
 
 
 def _between_sizes(free: pd.DataFrame, measured: "pd.Series[float]", sizes: pd.DataFrame) -> ToldApart | None:
@@ -157,18 +119,15 @@ def _between_sizes(free: pd.DataFrame, measured: "pd.Series[float]", sizes: pd.D
         if number or words_in(str(name)) & REPEATS or column.value_counts(dropna=False).min() < 3:
             continue
         if changes >= column.nunique(dropna=False) and _explains(column, None, measured, sizes):
-            return ToldApart(str(name), f"rows differ in {name} ({_few(column)}) and lie on no one curve", False, False)
+            return ToldApart(
+                str(name), f"rows differ in {name} ({few(column.unique())}) and lie on no one curve", False, False
+            )
     return None
 
 
 def _kinds(column: pd.Series) -> tuple[pd.Series, bool]:
     number = pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
     return column if number else column.astype(str).where(column.notna()), number
-
-
-def _few(column: pd.Series) -> str:
-    values = [str(cell) for cell in column.unique()]
-    return listed(values if len(values) <= 5 else [*values[:4], f"{len(values) - 4} more"])
 
 
 def _differ(column: pd.Series, groups: list[pd.Series]) -> "pd.Series[int]":

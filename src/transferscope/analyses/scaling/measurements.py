@@ -4,19 +4,28 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.scaling.checks import (
-    LOSSES,
+from transferscope.analyses.columns import (
+    FALLING,
     REPEATS,
+    RISING,
+    TASK_NAMES,
+    Better,
+    Role,
+    columns_by_role,
+    long_form,
+    plain_name,
+    words_in,
+)
+from transferscope.analyses.scaling.checks import (
     check_error_target,
     check_quality_target,
     check_units,
-    told_apart,
-    words_in,
+    columns_apart,
 )
 from transferscope.analyses.scaling.measure import Measure
 from transferscope.data.arrays import check_spellings
@@ -30,51 +39,8 @@ EVERYTHING = "all rows"
 
 MOST_GROUPS = 200
 
-FALLING = LOSSES | {"error", "errors", "err", "wer", "cer", "eer"}
-RISING = frozenset(
-    [
-        "accuracy",
-        "accuracies",
-        "acc",
-        "top1",
-        "top5",
-        "auc",
-        "auroc",
-        "auprc",
-        "roc",
-        "f1",
-        "fscore",
-        "score",
-        "precision",
-        "recall",
-        "map",
-        "miou",
-        "iou",
-        "dice",
-        "bleu",
-        "rouge",
-        "meteor",
-        "em",
-        "match",
-        "r2",
-        "reward",
-        "success",
-        "pass",
-        "quality",
-        "correct",
-        "performance",
-        "kappa",
-        "mcc",
-        "psnr",
-        "ssim",
-    ]
-)
-"""Words in the name of a column that say which values are better."""
-
 CLEAR_TREND = 0.5
 """Least rank correlation with the sizes that counts as a rise, or below its negative as a fall."""
-
-Better = Literal["lower", "higher"]
 
 
 @dataclass(frozen=True)
@@ -130,7 +96,7 @@ def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()
     Rows that sum others up are no measurements and are left out.
 
     Args:
-        naming: Columns that name what a row is of, such as a task, beside those of seeds.
+        naming: Columns that name what a row is of, beside those of seeds and of tasks.
 
     Returns:
         Rows numbered as they come in the table, with texts as names of columns and numbers as numbers; and how it was
@@ -155,17 +121,9 @@ def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()
             )
         frame = read_frame(path)
         rows, notes = frame.rows, frame.notes
-    seeds = [name for name in rows.columns if words_in(str(name)) & REPEATS]
-    rows, left = without_summaries(rows, [*seeds, *naming])
+    usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in TASK_NAMES.split()]
+    rows, left = without_summaries(rows, [*dict.fromkeys([*usual, *naming])])
     return Frame(rows.apply(typed), (*notes, *left))
-
-
-def known_by(frame: pd.DataFrame, kept: str = "") -> dict[str, list[str]]:
-    """The columns of a table by their names in small letters, with _ between words; `kept` are further letters."""
-    found: dict[str, list[str]] = {}
-    for name in map(str, frame.columns):
-        found.setdefault(re.sub(rf"[^a-z0-9{kept}]+", "_", name.lower()).strip("_"), []).append(name)
-    return found
 
 
 def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
@@ -204,48 +162,52 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
 _PARAMETERS = "params parameters n_params num_params n_parameters num_parameters model_size non_embedding_params"
 """Names of a first size that is the number of parameters of a model."""
 
-ALIASES = {
-    "error": "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss "
-    "target_error cross_entropy accuracy acc test_accuracy test_acc val_accuracy val_acc top1 f1 macro_f1 auc auroc",
-    "n": f"n pretrain_size n_pretrain n_source {_PARAMETERS}",
-    "s": "s d finetune_size n_finetune n_target tokens n_tokens num_tokens training_tokens train_tokens data_size "
-    "dataset_size",
+ROLES = {
+    "error": Role(
+        "what is measured",
+        "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss target_error "
+        "cross_entropy accuracy acc test_accuracy test_acc val_accuracy val_acc top1 f1 macro_f1 auc auroc",
+        alone=True,
+    ),
+    "pretrain_size": Role("size n", f"n pretrain_size n_pretrain n_source {_PARAMETERS}"),
+    "finetune_size": Role(
+        "size s",
+        "s d finetune_size n_finetune n_target tokens n_tokens num_tokens training_tokens train_tokens data_size "
+        "dataset_size",
+    ),
 }
-"""Names under which tables keep the error, the first and the second size."""
+"""What the columns of a table hold. A second size is looked for where the first is not called n."""
 
 
-def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """The columns of a table without the default names, and a sentence on what was read as what.
+def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Columns, tuple[str, ...]]:
+    """The table with a row for each error, the columns that were not named, by their common names, and how it was read.
 
-    Only names that were not given are looked for, and only where exactly one column has a known name. A table with
-    model sizes and numbers of tokens is one over both.
+    See `columns.long_form` and `columns.columns_by_role`.
     """
-    defaults = Columns()
-    said: list[str] = []
-    known = known_by(frame)
-    for field, role in (("error", "error"), ("pretrain_size", "n"), ("finetune_size", "s")):
-        named = getattr(columns, field)
-        if named != getattr(defaults, field) or named in frame.columns or (field == "finetune_size" and not said):
-            continue
-        if field == "finetune_size" and columns.pretrain_size in ("n", "N") and "D" not in frame.columns:
-            continue
-        found = [name for alias in ALIASES[role].split() for name in known.get(alias, ())]
-        found = [name for name in found if name not in (columns.error, columns.pretrain_size, *columns.by)]
-        if len(found) == 1:
-            error = found[0] if field == "error" else columns.error
-            n = found[0] if field == "pretrain_size" else columns.pretrain_size
-            s = found[0] if field == "finetune_size" else columns.finetune_size
-            columns = replace(columns, error=error, pretrain_size=n, finetune_size=s)
-            said.append(f"{found[0]} was read as {'what is measured' if role == 'error' else f'the size {role}'}")
-    return columns, (", ".join(said),) if said else ()
+    usual = Columns()
+    named = {role: getattr(columns, role) for role in ROLES}
+    given = {role: name for role, name in named.items() if name != getattr(usual, role) or name in frame}
+    frame, melted, read = long_form(frame, ROLES, given, size="pretrain_size", value="error")
+    given |= melted
+    roles = ROLES if "pretrain_size" not in given else {role: ROLES[role] for role in ("error", "pretrain_size")}
+    taken = [name for name in (*columns.by, columns.stderr) if name is not None]
+    found, said = columns_by_role(
+        frame.drop(columns=taken, errors="ignore"), roles, given, optional=["finetune_size"], option=_option
+    )
+    error, n = str(found["error"]), str(found["pretrain_size"])
+    second = found.get("finetune_size") or columns.finetune_size
+    return frame, replace(columns, error=error, pretrain_size=n, finetune_size=second), (*read, *said)
+
+
+def _option(role: str, column: str) -> str:
+    named = {"error": "score", "pretrain_size": "pretrain", "finetune_size": "labels"}.get(role, role)
+    return f"--columns {named}={column or 'COLUMN'}"
 
 
 def of_compute(columns: Columns) -> bool:
     """Whether the two sizes are parameters and training tokens: by the name of the first, or as N and D."""
     n, d = columns.pretrain_size, columns.finetune_size
-    return d is not None and (
-        re.sub(r"[^a-z0-9]+", "_", n.lower()).strip("_") in _PARAMETERS.split() or (n, d) == ("N", "D")
-    )
+    return d is not None and (plain_name(n) in _PARAMETERS.split() or (n, d) == ("N", "D"))
 
 
 ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
@@ -341,14 +303,14 @@ def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
     """
     _check_known(frame, columns)
     sizes = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
-    found = told_apart(frame, [*columns.by, *sizes], sizes=sizes, value=columns.error, other=columns.numeric)
+    found, apart = columns_apart(frame, [*columns.by, *sizes], sizes=sizes, value=columns.error, other=columns.numeric)
     if found is None:
         return ()
-    by = " ".join(f"--by {name}" for name in (*columns.by, found.column))
+    by = " ".join(f"--by {name!r}" if " " in name else f"--by {name}" for name in (*columns.by, *apart))
     if columns.repeats and found.may_repeat:
         return (f"{found.rows} and were averaged as repeats; give {by} for a curve of each",)
-    alias = re.sub(r"[^a-z0-9]+", "_", found.column.lower()).strip("_")
-    if found.is_number and columns.finetune_size is None and alias in ALIASES["s"].split():
+    is_size = plain_name(found.column) in ROLES["finetune_size"].names.split()
+    if found.is_number and columns.finetune_size is None and is_size:
         by = f"--columns labels={found.column} for laws over both sizes, or {by}"
     repeats = columns.stderr is None and found.may_repeat
     otherwise = "--repeats if they are repeats" if repeats else "leave that column out if they are of one"

@@ -163,6 +163,11 @@ class LabelCount:
     largest: float
 
     @property
+    def open(self) -> bool:
+        """Whether anything is possible, from `smallest` to beyond `limit`: nothing is told then."""
+        return self.low == 0 and bool(np.isinf(self.high))
+
+    @property
     def far(self) -> bool:
         """Whether the value lies so far beyond the measured sizes that it is a rough guide at best."""
         return FAR * self.largest < self.value < np.inf

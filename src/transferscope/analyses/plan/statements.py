@@ -1,0 +1,164 @@
+"""What is worth saying of a plan of labels, as statements whose words are in words.j2: the answer first."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from transferscope.analyses.plan.facts import LEAST, ArmPlan, LabelPlan
+from transferscope.scaling.advice.label_plan import FAR, REACH, LabelCount
+from transferscope.statements import Statement, Words, state
+from transferscope.wording import few, listed, number_words, probability_words
+
+ENOUGH = 4
+"""With fewer sizes the interval is mostly what is assumed about learning curves."""
+
+LIMITS = (
+    f"Curves are weighted draws over six laws that the measured scores allow, followed up to {REACH:g} times the "
+    "largest measured number of labels; beyond, nothing is said. Intervals hold 90 % of what the draws say. They are "
+    "for scores on the test set of these measurements, and for labels drawn like these."
+)
+
+
+def size(n: float) -> str:
+    """A number of labels in two digits, "850" or "12,000"."""
+    return f"{float(f'{n:.2g}'):,.0f}"
+
+
+def filters_of(plan: LabelPlan) -> Mapping[str, Callable[..., str]]:
+    """How numbers of a plan are written: "at most 20" and "more than 3,200" at its ends, scores as they were given."""
+    smallest, limit = size(plan.sizes[0]), size(plan.sizes[-1])
+    measure = plan.measure
+
+    def labels(n: float) -> str:
+        return f"at most {smallest}" if n == 0 else f"more than {limit}" if math.isinf(n) else size(n)
+
+    def ends(interval: tuple[float, float]) -> str:
+        return " to ".join(dict.fromkeys(map(labels, interval)))
+
+    return {
+        "labels": labels,
+        "ends": ends,
+        "size": size,
+        "sizes": lambda several: listed([size(one) for one in several], last="or"),
+        "score": measure.shown,
+        "fall": lambda error: measure.shown_difference(error) + measure.unit,
+        "falls": lambda interval: " to ".join(map(measure.shown_difference, interval)),
+        "few": few,
+        "cost": number_words,
+        "percent": probability_words,
+    }
+
+
+def sentences(plan: LabelPlan) -> tuple[str, ...]:
+    """The answer, then what to know next."""
+    return Words("transferscope.analyses.plan", filters_of(plan)).all_of(statements(plan))
+
+
+def scratch_in_words(plan: LabelPlan) -> str:
+    """Training from scratch by that name, whatever a table calls it; the best without a source by its own."""
+    assert plan.scratch is not None
+    return "training from scratch" if "scratch" in plan.scratch.name.lower() else plan.scratch.name
+
+
+def statements(plan: LabelPlan) -> Iterator[Statement]:
+    """The answer, what the wanted score takes and the next labels bring, and what to measure."""
+    scratch, lead = plan.scratch, plan.lead
+    count = lead.catch_up
+    if scratch is None:
+        yield state("best", arm=lead.name, n=len(plan.others), largest=lead.largest, error=lead.reached.value)
+        yield state("no scratch")
+    elif plan.cut_off:
+        yield state("unfinished", scratch=scratch_in_words(plan), sizes=plan.cut_off)
+    elif count is not None:
+        yield _catch_up(plan, count)
+        if lead.worth is not None and lead.worth.value > lead.largest:
+            worth = lead.worth
+            facts = {"value": worth.value, "interval": (worth.low, worth.high), "largest": lead.largest}
+            yield state("worth", arm=lead.name, scratch=scratch_in_words(plan), **facts)
+    yield from _without_law(plan)
+    told = [lead] if scratch is None else [lead, scratch]
+    for arm in [plan.cheapest or lead, *told[1:]]:
+        yield from _wanted(plan, arm)
+    for arm in told:
+        yield from _more(plan, arm)
+    yield from _next(plan)
+    least = min(arm.data.n_distinct for arm in told)
+    if LEAST <= least < ENOUGH:
+        yield state("few sizes", sizes=least, enough=ENOUGH)
+    if plan.n_left_out:
+        yield state("left out", n=plan.n_left_out)
+
+
+def _catch_up(plan: LabelPlan, count: LabelCount) -> Statement:
+    at = "already" if count.value == 0 else "never" if math.isinf(count.value) else "catches up"
+    return state(
+        "not known" if count.open else at,
+        scratch=scratch_in_words(plan),
+        arm=plan.lead.name,
+        ways=len(plan.others),
+        value=count.value or count.smallest,
+        interval=(count.low, count.high),
+        sure=count.low == count.high,
+        chance=count.already if count.value == 0 else count.beyond,
+        limit=count.limit,
+        times=count.limit / count.largest,
+        far=FAR if count.far else None,
+    )
+
+
+def _without_law(plan: LabelPlan) -> Iterator[Statement]:
+    without = [arm for arm in plan.arms if arm.curve is None]
+    if without:
+        sizes = sorted({int(n) for arm in without for n in np.unique(arm.data.sizes)})
+        yield state("no law", arms=[_name(plan, arm) for arm in without], sizes=sizes, enough=ENOUGH)
+
+
+def _name(plan: LabelPlan, arm: ArmPlan) -> str:
+    return scratch_in_words(plan) if arm is plan.scratch else arm.name
+
+
+def _wanted(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
+    count = arm.labels
+    if count is None:
+        return
+    facts = {"target": plan.target_error, "arm": _name(plan, arm)}
+    if count.open:
+        yield state("score not known", **facts)
+        return
+    far, interval = FAR if count.far else None, (count.low, count.high)
+    yield state("score", value=count.value, interval=interval, cost=plan.cost_of(count), far=far, **facts)
+
+
+def _more(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
+    if arm.more is None:
+        return
+    costs, bought = plan.question.costs, plan.measure.difference(arm.more.value)
+    spent = None if costs is None else costs.of(0, plan.more)
+    yield state(
+        "more",
+        arm=_name(plan, arm),
+        more=plan.more,
+        largest=arm.largest,
+        gain=arm.more.value,
+        interval=(arm.more.low, arm.more.high),
+        cost=spent,
+        price=spent / bought if spent is not None and bought > 0 else None,
+        a_point="a point" if plan.measure.kind == "accuracy" else f"for each 1{plan.measure.unit or ' of the score'}",
+        far=arm.largest + plan.more > FAR * arm.largest,
+    )
+
+
+def _next(plan: LabelPlan) -> Iterator[Statement]:
+    sizes = [one.finetune_size for one in plan.next_sizes]
+    for_score = plan.turns_on == "labels"
+    told = [plan.cheapest or plan.lead] if for_score or plan.scratch is None else [plan.scratch, plan.lead]
+    arms = [_name(plan, arm) for arm in told]
+    if plan.turns_on == "law":
+        yield state("measure for a law", arms=[_name(plan, arm) for arm in told if arm.curve is None], sizes=sizes)
+    elif sizes:
+        first, scratch = plan.next_sizes[0], None if plan.scratch is None else scratch_in_words(plan)
+        facts = {"for_score": for_score, "scratch": scratch, "cost": first.cost, "information": first.information}
+        yield state("measure next", arms=arms, size=sizes[0], others=sizes[1:], **facts)
+    elif plan.turns_on:
+        yield state("nothing to measure")
