@@ -98,7 +98,10 @@ def test_algorithm_1_predicts_with_a_finished_head() -> None:
     network = network_for(task, Merlin())
     train = to_tensors(task.target.train, pixel_scale(task.target.train))
     one, many = (
-        Merlin(inner="unrolled", inner_steps=steps).predictor(network, train, BUDGET).head.weight.detach().numpy()
+        Merlin(inner="unrolled", inner_steps=steps)
+        .predictor(network, train, BUDGET)
+        .head.state_dict()["weight"]
+        .numpy()
         for steps in (1, 50)
     )
     assert (one == many).all()
