@@ -47,6 +47,18 @@ def test_merlin_leads_every_method_and_its_source_adds_to_its_objective(n: int) 
     assert worth == pytest.approx({100: (1.7, 1.3, 2.1), 600: (0.2, 0.1, 0.4)}[n], abs=0.051)
 
 
+def test_algorithm_1_and_the_other_variants_are_those_of_the_runs() -> None:
+    runs = by_seed(finished_runs("merlin-ablation.csv"), "method")
+    names = ("pretrained", "ridge-1", "20-inner-steps", "5-inner-steps", "1-inner-step", "no-inner-fit")
+    for name, cells in zip(names, rows_of("merlin.md", "Algorithm 1").values(), strict=True):
+        arm = runs[f"merlin-{name}"]
+        assert numbers(cells[0]) == pytest.approx([100 * arm.mean()], abs=0.051)
+        for other, cell in zip(("merlin", "scratch"), cells[1:], strict=True):
+            assert numbers(cell) == pytest.approx(over_seeds(arm, LABELS[100, other]), abs=0.051)
+    for steps in ("20-inner-steps", "5-inner-steps", "1-inner-step"):
+        assert over_seeds(runs[f"merlin-{steps}"], LABELS[100, "merlin"])[2] < 0
+
+
 def test_an_over_fitted_source_transfers_worse() -> None:
     runs = finished_runs("why-overfitted.csv")
     runs["passes"] = runs["pretrain_step"].fillna(3200) / 32
