@@ -1,16 +1,21 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.linear_model import LogisticRegression, Ridge
 from torch.nn import functional as F
 
+from cases_of_methods import BUDGET, classification_task, network_for
+from transferscope.methods import Merlin
 from transferscope.methods.inner_head import (
     RIDGE_GRID,
     InnerHead,
     choose_ridge,
+    finished_head,
     leave_one_out_head,
     ridge_head,
     unrolled_head,
 )
+from transferscope.training import outputs_of, pixel_scale, to_tensors
 
 
 def features_and_targets(n: int, m: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -71,6 +76,38 @@ def test_one_inner_step_on_classes_is_one_step_of_logistic_regression() -> None:
     assert unrolled_head(features, labels, targets, ridge=0.5, steps=1, lr=0.2).numpy() == pytest.approx(
         by_hand.numpy()
     )
+
+
+@pytest.mark.parametrize("kind", ["classes", "several labels", "numbers"])
+def test_the_head_that_predicts_is_the_minimiser_whatever_the_inner_steps(kind: str) -> None:
+    features, targets = features_and_targets(30, 4)
+    labels = {"classes": torch.arange(30) % 3, "several labels": targets > 0, "numbers": targets}[kind]
+    found = finished_head(features, labels, targets, ridge=0.5)
+    x = features.numpy()
+    if kind == "numbers":
+        expected = Ridge(alpha=0.5, fit_intercept=False, tol=1e-10).fit(x, targets.numpy()).coef_
+    else:
+        model = LogisticRegression(C=2.0, fit_intercept=False, tol=1e-10, max_iter=10_000)
+        columns = [labels] if kind == "classes" else list(labels.T)
+        expected = np.concatenate([model.fit(x, column.numpy()).coef_ for column in columns])
+    assert found.T.numpy() == pytest.approx(expected, abs=1e-5)
+
+
+def test_algorithm_1_predicts_with_a_finished_head() -> None:
+    task = classification_task(n_target=30)
+    network = network_for(task, Merlin())
+    train = to_tensors(task.target.train, pixel_scale(task.target.train))
+    one, many = (
+        Merlin(inner="unrolled", inner_steps=steps)
+        .predictor(network, train, BUDGET)
+        .head.state_dict()["weight"]
+        .numpy()
+        for steps in (1, 50)
+    )
+    assert (one == many).all()
+    model = LogisticRegression(C=1.0, fit_intercept=False, tol=1e-10, max_iter=10_000)
+    model.fit(outputs_of(network.features, train).numpy(), train.labels.numpy())
+    assert one == pytest.approx(model.coef_, abs=1e-4)
 
 
 def test_features_that_are_not_finite_give_nan_and_no_exception() -> None:

@@ -1,12 +1,13 @@
 """What docs/results/glyph-law.md says, held to the runs behind it."""
 
 import importlib.util
-import re
 from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
+
+from papers.pages import numbers, rows_of
 
 ROOT = Path(__file__).parents[2]
 FALLING = ("plain", "several", "light", "background", "texture", "all")
@@ -28,22 +29,10 @@ def runs(script: ModuleType) -> pd.DataFrame:
     return found
 
 
-def rows_of(heading: str) -> dict[str, list[str]]:
-    """The rows of the table below a heading, by their first cell."""
-    page = (ROOT / "docs" / "results" / "glyph-law.md").read_text(encoding="utf-8")
-    below = page.split(f"## {heading}\n")[1].split("\n## ")[0]
-    lines = [line.strip("|").split("|") for line in below.splitlines() if line.startswith("|")][2:]
-    return {cells[0].strip().replace(",", ""): [cell.strip() for cell in cells[1:]] for cells in lines}
-
-
-def numbers(cell: str) -> list[float]:
-    return [float(one) for one in re.findall(r"[+-]?\d+\.\d+", cell.replace("−", "-"))]
-
-
 def test_the_means_of_the_page_are_those_of_the_runs(runs: pd.DataFrame) -> None:
     chosen = runs[runs["source"].isin(["", "plain"])]
     means = 100 * chosen.groupby(["s", "n"])["error"].mean()
-    shown = rows_of("The error over n and s")
+    shown = rows_of("glyph-law.md", "The error over n and s")
     assert len(shown) == 7
     for s, cells in shown.items():
         assert [numbers(cell)[0] for cell in cells] == pytest.approx(means[int(s)].tolist(), abs=0.051)
@@ -51,7 +40,7 @@ def test_the_means_of_the_page_are_those_of_the_runs(runs: pd.DataFrame) -> None
 
 def test_the_error_falls_with_n_but_from_upright_characters(script: ModuleType, runs: pd.DataFrame) -> None:
     slopes = script.slopes(runs).set_index(["source", "s"])
-    for source, cells in rows_of("The fall with n").items():
+    for source, cells in rows_of("glyph-law.md", "The fall with n").items():
         for cell, (_, one) in zip(cells, slopes.loc[source].sort_index().iterrows(), strict=True):
             assert numbers(cell) == pytest.approx([100 * one[end] for end in ("mean", "low", "high")], abs=0.0051)
             assert cell.startswith("**") == (one["high"] < 0)
@@ -63,7 +52,7 @@ def test_the_error_falls_with_n_but_from_upright_characters(script: ModuleType, 
 
 def test_textures_and_upright_characters_transfer_worse(script: ModuleType, runs: pd.DataFrame) -> None:
     beside = script.beside_plain(runs).set_index(["source", "s"])
-    for source, cells in rows_of("The attributes (Figure 6)").items():
+    for source, cells in rows_of("glyph-law.md", "The attributes (Figure 6)").items():
         for s, level, apart in zip((30, 100, 300, 1000), cells[::2], cells[1::2], strict=True):
             one = beside.loc[source, s]
             assert numbers(level) == pytest.approx([100 * one["error"]], abs=0.051)

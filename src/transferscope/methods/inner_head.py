@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from transferscope.training import Batch, encode, example_weights
+from transferscope.training import Batch, encode, example_weights, task_loss
 from transferscope.training.tensors import sent
 
 RIDGE_GRID = tuple(10.0 ** (step / 2 - 3) for step in range(10))
@@ -151,7 +151,7 @@ def leave_one_out_head(
         The head; NaN where the features are not finite. Of one example it is that target, of none zero.
     """
     with _full_precision(features):
-        exact = torch.float32 if features.device.type == "mps" else torch.float64
+        exact = _exact(features)
         features, targets = features.to(exact), targets.to(exact)
         if weights is not None and weights.shape[1] > 1:
             columns = zip(targets.T, weights.T, strict=True)
@@ -260,6 +260,40 @@ def unrolled_head(
                 residual = outputs.sigmoid() - labels.to(outputs.dtype) if several else outputs - targets
             theta = theta - lr * (features.T @ residual + ridge * theta) / n
         return theta
+
+
+def finished_head(
+    features: Float[Tensor, "n m"], labels: Tensor, targets: Float[Tensor, "n K"], *, ridge: float
+) -> Float[Tensor, "m K"]:
+    """The head that `unrolled_head` approaches with more steps: the minimiser of its loss, by L-BFGS; no gradients.
+
+    Args:
+        labels: As in `unrolled_head`.
+        targets: As in `unrolled_head`.
+        ridge: lambda, above 0.
+    """
+    if labels.dtype not in (torch.int64, torch.bool):
+        return ridge_head(features, targets, ridge)
+    summed = targets.shape[1] if labels.dtype == torch.bool else 1
+    with _full_precision(features), torch.enable_grad():
+        features = features.detach().to(_exact(features))
+        theta = features.new_zeros(features.shape[1], targets.shape[1], requires_grad=True)
+        descent = torch.optim.LBFGS(
+            [theta], max_iter=1000, tolerance_grad=1e-6, tolerance_change=1e-12, line_search_fn="strong_wolfe"
+        )
+
+        def loss() -> Tensor:
+            descent.zero_grad()
+            value = summed * task_loss(features @ theta, labels) + ridge / (2 * len(features)) * theta.square().sum()
+            value.backward()  # type: ignore[no-untyped-call]
+            return value
+
+        descent.step(loss)  # type: ignore[no-untyped-call]
+        return theta.detach()
+
+
+def _exact(features: Tensor) -> torch.dtype:
+    return torch.float32 if features.device.type == "mps" else torch.float64
 
 
 def _safe_step(features: Float[Tensor, "n m"], ridge: float, curvature: float) -> float:

@@ -22,7 +22,14 @@ from transferscope.methods.common import (
     training_domain,
     working_copy,
 )
-from transferscope.methods.inner_head import Goal, InnerHead, leave_one_out_head, unrolled_head, weighted_ridge_head
+from transferscope.methods.inner_head import (
+    Goal,
+    InnerHead,
+    finished_head,
+    leave_one_out_head,
+    unrolled_head,
+    weighted_ridge_head,
+)
 from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.target_training import Beginning, first_blocks
@@ -50,7 +57,7 @@ class Merlin(Method):
     "Meta-learning Transferable Representations with a Single Target Domain" (Liu, HaoChen, Wei, Ma 2020), equation 3.
     Each step splits a batch of target training examples at random into two halves; the target head theta_t(phi) is
     fitted on the first and L_val is its loss on the second. The head that predicts is fitted by the same rule on all
-    target training examples.
+    target training examples, and to the end where the inner head takes steps.
 
     Attributes:
         rho: Weight of the target term, above 0.
@@ -63,7 +70,7 @@ class Merlin(Method):
         ridge: lambda of the inner head on the sum of squares. "auto" chooses it by leave-one-out error in every step,
             for a head with a bias on centred features, and in the same way for the head that predicts. A number above
             0 is the paper's constant, without bias and centring. "unrolled" has no closed form: "auto" is 1 there.
-        inner_steps: Gradient steps of the unrolled head, at least 1.
+        inner_steps: Gradient steps of the unrolled head in training, at least 1.
         inner_lr: Their size; None for the largest at which they cannot diverge.
         target_batch: Target examples per step, both halves together, at least 4; None for the batch size of training.
         initial: "random" trains a fresh network; "pretrained" starts from the pretrained one ("MeRLin (pre-trained)",
@@ -85,7 +92,7 @@ class Merlin(Method):
     frozen_blocks: Annotated[int, Ge(0)] = 0
 
     name: ClassVar[str] = "merlin"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -202,14 +209,14 @@ class Merlin(Method):
         """theta_t(phi) as a differentiable function of the features of some target examples."""
         if self.inner != "unrolled" and self.ridge == "auto":
             return leave_one_out_head(features, goal.targets, goal.weights)
-        ridge = 1.0 if isinstance(self.ridge, str) else self.ridge
         if self.inner != "unrolled":
-            theta = weighted_ridge_head(features, goal.targets, ridge, goal.weights)
-        else:
-            theta = unrolled_head(
-                features, goal.labels, goal.targets, ridge=ridge, steps=self.inner_steps, lr=self.inner_lr
-            )
-        return InnerHead(theta, None, theta.new_full((), torch.nan))
+            return _plain(weighted_ridge_head(features, goal.targets, self._constant, goal.weights))
+        steps, lr = self.inner_steps, self.inner_lr
+        return _plain(unrolled_head(features, goal.labels, goal.targets, ridge=self._constant, steps=steps, lr=lr))
+
+    @property
+    def _constant(self) -> float:
+        return 1.0 if isinstance(self.ridge, str) else self.ridge
 
     def outer_loss(self, outputs: Float[Tensor, "n K"], goal: Goal) -> Float[Tensor, ""]:
         """L_val: squared error summed over outputs and averaged over examples (ridge), or the task's own loss."""
@@ -220,7 +227,11 @@ class Merlin(Method):
         """The backbone under the head that is fitted, with `class_weights`, to all target training examples."""
         features = outputs_of(own.features, train)
         seen = Batch(features, train.labels, weights=weights_in(training, train))
-        fit = self.inner_head(features, Goal.of(seen, train.n_outputs))
+        goal = Goal.of(seen, train.n_outputs)
+        if self.inner == "unrolled":
+            fit = _plain(finished_head(features, goal.labels, goal.targets, ridge=self._constant))
+        else:
+            fit = self.inner_head(features, goal)
         n_features, n_outputs = fit.theta.shape
         head = nn.Linear(n_features, n_outputs, bias=fit.bias is not None, device="meta").to_empty(
             device=fit.theta.device
@@ -229,6 +240,10 @@ class Merlin(Method):
         if fit.bias is not None:
             head.bias.copy_(fit.bias)
         return own.under(head)
+
+
+def _plain(theta: Float[Tensor, "m K"]) -> InnerHead:
+    return InnerHead(theta, None, theta.new_full((), torch.nan))
 
 
 class _MeanRisk(nn.Module):

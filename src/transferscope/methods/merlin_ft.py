@@ -69,7 +69,7 @@ class MerlinFt(Method):
     hidden: Count = 32
 
     name: ClassVar[str] = "merlin-ft"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def __post_init__(self) -> None:
         super().__post_init__()

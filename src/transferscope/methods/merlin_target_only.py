@@ -19,7 +19,7 @@ class MerlinTargetOnly(Control, Merlin):
     source_term: bool = False
 
     name: ClassVar[str] = "merlin-target-only"
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         """Check the ranges, and that nothing is transferred."""

@@ -1,0 +1,59 @@
+"""Images of several tiles: every tile shows the class in the source, one of them alone in the target."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from transferscope.data import Dataset, DataSpec, LabelledSet, load
+from transferscope.errors import DataError, SettingsError
+
+
+def tiles(spec: DataSpec, seed: int) -> Dataset:
+    """K images side by side: a semi-synthetic pair of tasks with natural images in every part.
+
+    The K features of Theorem 1 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al.
+    2020) predict the source label equally well and the target label is the first of them; here each is an image. As a
+    study file names them, source and target made of disjoint rows:
+
+        "transferscope_papers.merlin2020.tiles:tiles?of=mnist&tiles=4&size=14&rows=0-40000"
+        "transferscope_papers.merlin2020.tiles:tiles?of=mnist&tiles=4&size=14&rows=40000-60000&shown=1"
+
+    Args:
+        spec: Its options are of (the name of a set of images with classes); tiles (K, at least 2); size (side of a tile
+            in pixels; that of the images if not given); rows (FIRST-END, the training images that are used; all if not
+            given); and shown (the tile, from 1, that alone shows the class; every tile does if not given).
+        seed: Seed of all that is drawn.
+
+    Returns:
+        As many images as in the set, of shape (C, size, K size), each with its own label. The tile `shown`, or the
+        first, is the image itself; each other tile an image of the same part drawn at random: of the same class, or of
+        any where the class is shown by one tile.
+
+    Raises:
+        SettingsError: An option is missing, unknown or out of range.
+        DataError: The set has no images, or no classes.
+    """
+    spec.allow(("of", "tiles", "size", "rows", "shown"))
+    of, n_tiles, shown = spec.one("of"), spec.integer("tiles") or 2, spec.integer("shown")
+    if of is None:
+        raise SettingsError(f"{spec.text!r} says not which images; give their name, as in of=mnist")
+    if n_tiles < 2 or (shown or 1) > n_tiles:
+        raise SettingsError(f"{spec.text!r} has tiles={n_tiles}, shown={shown}; expected 2 or more, and one of them")
+    size, rows = spec.integer("size"), spec.one("rows")
+    dataset = load(of, transforms=[f"train-rows:{rows}"] * bool(rows) + [f"resize:{size}"] * bool(size), seed=seed)
+    if dataset.train.kind != "classification" or not dataset.train.is_image:
+        raise DataError(f"{of} holds no images with a class each, of which tiles are made")
+    random = np.random.default_rng(seed)
+    train, test = (_tiled(part, n_tiles, shown, random) for part in (dataset.train, dataset.test))
+    return replace(dataset, name=f"{dataset.name} in {n_tiles} tiles", train=train, test=test)
+
+
+def _tiled(part: LabelledSet, n_tiles: int, shown: int | None, random: np.random.Generator) -> LabelledSet:
+    own = (shown or 1) - 1
+    chosen = random.integers(len(part), size=(len(part), n_tiles))
+    if shown is None:
+        for label in np.unique(part.labels):
+            same = np.flatnonzero(part.labels == label)
+            chosen[same] = random.choice(same, size=(len(same), n_tiles))
+    chosen[:, own] = np.arange(len(part))
+    return replace(part, inputs=np.concatenate([part.inputs[column] for column in chosen.T], axis=-1))

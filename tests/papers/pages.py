@@ -1,0 +1,37 @@
+"""The tables of a page of docs/results, to hold them to the runs behind them."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from transferscope.numerics.intervals import t_interval
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
+
+
+def rows_of(page: str, heading: str) -> dict[str, list[str]]:
+    """The rows of the table below a heading, by their first cell."""
+    text = (RESULTS / page).read_text(encoding="utf-8")
+    below = text.split(f"## {heading}\n")[1].split("\n## ")[0]
+    lines = [line.strip("|").split("|") for line in below.splitlines() if line.startswith("|")][2:]
+    return {cells[0].strip().replace(",", ""): [cell.strip() for cell in cells[1:]] for cells in lines}
+
+
+def numbers(cell: str) -> list[float]:
+    return [float(one) for one in re.findall(r"[+-]?\d+\.\d+", cell.replace("−", "-"))]
+
+
+def finished_runs(name: str) -> pd.DataFrame:
+    """What `studies/runs_csv.py` wrote; no source and no diagnostic are ""."""
+    texts = {"source": str, "diagnostic": str}
+    table: pd.DataFrame = pd.read_csv(RESULTS / "runs" / name, comment="#", dtype=texts)
+    return table.assign(**{column: table[column].fillna("") for column in texts})
+
+
+def over_seeds(first: pd.Series, second: pd.Series) -> tuple[float, float, float]:
+    """Mean of the difference of two arms on the same seeds in points, and the ends of its 95 % t-interval."""
+    found = t_interval(100 * (first - second).dropna().to_numpy(np.float64))
+    assert found.interval is not None
+    return found.value, found.interval.low, found.interval.high

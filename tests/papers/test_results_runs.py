@@ -1,0 +1,148 @@
+"""What docs/results/merlin.md, why.md and imagenet-why.md say, held to the runs behind them."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import spearmanr
+
+from papers.pages import RESULTS, finished_runs, numbers, over_seeds, rows_of
+
+
+def by_seed(runs: pd.DataFrame, *keys: str, part: str = "target_test") -> pd.DataFrame:
+    """Final accuracy of each seed (rows) by the columns named."""
+    chosen = runs[(runs["part"] == part) & (runs["name"] == "accuracy")]
+    table: pd.DataFrame = chosen.pivot_table(index="seed", columns=list(keys), values="value")
+    return table
+
+
+LABELS = by_seed(finished_runs("merlin-labels.csv"), "n_target", "method")
+NAMES = {
+    "from scratch": "scratch",
+    "joint training": "joint",
+    "fine-tuning": "fine-tune",
+    "L2-SP": "l2-sp",
+    "MeRLin's objective no source": "merlin-target-only",
+    "MeRLin": "merlin",
+}
+
+
+def test_the_table_of_labels_is_that_of_the_runs() -> None:
+    shown = rows_of("merlin.md", "Labels, and a near source")
+    assert set(shown) == set(NAMES)
+    for name, cells in shown.items():
+        for n, level, apart in ((100, cells[0], cells[1]), (600, cells[2], cells[3])):
+            arm = LABELS[n, NAMES[name]]
+            assert numbers(level) == pytest.approx([100 * arm.mean()], abs=0.051)
+            if name != "from scratch":
+                assert numbers(apart) == pytest.approx(over_seeds(arm, LABELS[n, "scratch"]), abs=0.051)
+
+
+@pytest.mark.parametrize("n", [100, 600])
+def test_merlin_leads_every_method_and_its_source_adds_to_its_objective(n: int) -> None:
+    for other in set(NAMES.values()) - {"merlin"}:
+        assert over_seeds(LABELS[n, "merlin"], LABELS[n, other])[1] > 0
+    worth = over_seeds(LABELS[n, "merlin"], LABELS[n, "merlin-target-only"])
+    assert worth == pytest.approx({100: (1.7, 1.3, 2.1), 600: (0.2, 0.1, 0.4)}[n], abs=0.051)
+
+
+def test_algorithm_1_and_the_other_variants_are_those_of_the_runs() -> None:
+    runs = by_seed(finished_runs("merlin-ablation.csv"), "method")
+    names = ("pretrained", "ridge-1", "20-inner-steps", "5-inner-steps", "1-inner-step", "no-inner-fit")
+    for name, cells in zip(names, rows_of("merlin.md", "Algorithm 1").values(), strict=True):
+        arm = runs[f"merlin-{name}"]
+        assert numbers(cells[0]) == pytest.approx([100 * arm.mean()], abs=0.051)
+        for other, cell in zip(("merlin", "scratch"), cells[1:], strict=True):
+            assert numbers(cell) == pytest.approx(over_seeds(arm, LABELS[100, other]), abs=0.051)
+    for steps in ("20-inner-steps", "5-inner-steps", "1-inner-step"):
+        assert over_seeds(runs[f"merlin-{steps}"], LABELS[100, "merlin"])[2] < 0
+
+
+def test_an_over_fitted_source_transfers_worse() -> None:
+    runs = finished_runs("why-overfitted.csv")
+    runs["passes"] = runs["pretrain_step"].fillna(3200) / 32
+    target, source = (by_seed(runs, "method", "passes", part=part) for part in ("target_test", "source_test"))
+    chosen = {"source": source["linear-probe"], "probe": target["linear-probe"], "tuned": target["fine-tune"]}
+    page = rows_of("why.md", "An over-fitted source (Figure 9)")
+    shown = {"source": page["source right labels"], "probe": page["linear probe"], "tuned": page["fine-tuning"]}
+    for name, cells in shown.items():
+        assert [numbers(cell)[0] for cell in cells] == pytest.approx(
+            100 * np.asarray(chosen[name]).mean(axis=0), abs=0.051
+        )
+    for method, row in (("linear-probe", "lost by the probe"), ("fine-tune", "lost by fine-tuning")):
+        for passes, cell in zip((1, 2, 5, 10, 20, 40), page[row][:6], strict=True):
+            lost = over_seeds(target[method, passes], target[method, 100])
+            assert numbers(cell) == pytest.approx(lost, abs=0.051)
+            assert lost[1] > 0
+
+
+def test_the_worth_of_a_source_falls_with_the_number_of_tiles() -> None:
+    runs = finished_runs("merlin-tiles.csv")
+    worth = {}
+    for k, cells in rows_of("merlin.md", "One of K tiles transfers").items():
+        table = by_seed(runs[runs["study"] == f"merlin-tiles-{k}"], "method")
+        arms = ("scratch", "fine-tune", "joint", "merlin-target-only", "merlin")
+        assert [numbers(cell)[0] for cell in cells[:5]] == pytest.approx(
+            [100 * table[m].mean() for m in arms], abs=0.051
+        )
+        over = {other: over_seeds(table["merlin"], table[other]) for other in ("joint", "merlin-target-only")}
+        assert [numbers(cell) for cell in cells[5:]] == [pytest.approx(one, abs=0.051) for one in over.values()]
+        assert (over["joint"][1] > 0) == (k != "8")
+        worth[int(k)] = over["merlin-target-only"]
+        gain = over_seeds(table["fine-tune"], table["scratch"])
+        assert gain[1] > 0 if k in "23" else gain[2] < 0 if k == "8" else gain[1] < 0 < gain[2]
+        assert over_seeds(table["joint"], table["scratch"])[2] < 0 or k == "2"
+    assert sorted(worth, key=lambda k: -worth[k][0]) == [2, 3, 4, 8]
+    assert worth[2][1] > 0
+    assert worth[4][2] < 0
+    assert worth[8][2] < 0
+
+
+def test_what_source_heads_read_of_two_tiles() -> None:
+    runs = finished_runs("merlin-tiles.csv")
+    runs = runs[runs["study"] == "merlin-tiles-2"]
+    read = {tile: 100 * by_seed(runs, "method", part=f"source_test/tile{tile}").mean() for tile in (1, 2)}
+    shown = {"merlin": (51, 44), "joint": (59, 35), "fine-tune": (68, 13)}
+    for method, both in shown.items():
+        assert [round(read[1][method]), round(read[2][method])] == list(both)
+
+
+def layer(name: str) -> int | None:
+    """Where a layer of EfficientNet-lite0 stands from the input up; None for the head."""
+    found = re.search(r"_blocks\.(\d+)\._(expand|depthwise|project)_conv", name)
+    if found:
+        return 1 + 3 * int(found[1]) + ("expand", "depthwise", "project").index(found[2])
+    return 0 if name.endswith("_conv_stem") else 99 if name.endswith("_conv_head") else None
+
+
+def test_one_network_and_six_targets() -> None:
+    start, end = finished_runs("imagenet-why-start.csv"), finished_runs("imagenet-why.csv")
+    end = end[end["method"] == "fixed"]
+    start = start[start["step"] == 0]
+    error, deviation = {}, {}
+    text = (RESULTS / "imagenet-why.md").read_text(encoding="utf-8")
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][1:]
+    studies = ("cifar10", "svhn", "fashion-mnist", "usps", "mnist", "glyphs")
+    for study, (_, *cells) in zip(studies, lines, strict=True):
+        growth, change = [], []
+        for method in ("scratch", "fine-tune"):
+            here = start[(start["study"] == f"imagenet-why-{study}") & (start["method"] == method)]
+            change.append(here.loc[here["name"] == "loss_variation_fixed_step", "value"].item())
+            norms = here[here["name"].str.startswith("gradient_norm/")]
+            norms = norms.assign(place=norms["name"].map(layer)).dropna(subset="place").sort_values("place")
+            logs, quarter = np.log(norms["value"].to_numpy()), len(norms) // 4
+            growth.append(float(np.exp(logs[:quarter].mean() - logs[-quarter:].mean())))
+        last = end[(end["study"] == f"imagenet-why-{study}") & end["step"].isna()]
+        accuracy = last[(last["part"] == "target_test") & (last["name"] == "accuracy")]["value"].item()
+        error[study] = 100 * (1 - accuracy)
+        deviation[study] = last.loc[last["name"] == "weight_deviation", "value"].item()
+        shown = [float(cell.rstrip("| ")) for cell in cells]
+        assert shown[:2] == pytest.approx(growth, abs=0.051)
+        assert shown[2:4] == pytest.approx(change, abs=0.00051)
+        assert shown[4:] == [pytest.approx(error[study], abs=0.051), pytest.approx(deviation[study], abs=0.00051)]
+        assert growth[1] < growth[0] / 4
+    assert spearmanr(list(error.values()), list(deviation.values())).statistic == pytest.approx(0.09, abs=0.005)
+    real = studies[:-1]
+    found = spearmanr([error[name] for name in real], [deviation[name] for name in real]).statistic
+    assert found == pytest.approx(0.5, abs=0.005)
