@@ -203,7 +203,7 @@ class Overview:
     @property
     def is_broad(self) -> bool:
         """Whether the picture takes the width of the page, with the answers below it."""
-        return self.picture is not None and self.picture.canvas.get_figwidth() > _BESIDE
+        return self.picture is not None and bool(self.picture.canvas.get_figwidth() > _BESIDE)
 
 
 Block = Text | Table | Figure | Listing | Folded | Points | Picture | Gallery | Cards | Overview
