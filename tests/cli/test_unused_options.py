@@ -64,6 +64,7 @@ VALUES = {
     "--network": "mlp",
     "--input": "mean=0,std=1",
     "--widths": "2 3 5",
+    "--width": "column",
     "--set": "curvature.k=3",
     "--better": "lower",
     "--loss": "huber",

@@ -46,7 +46,7 @@ def test_the_list_names_every_figure_under_its_paper() -> None:
 
 def test_the_list_as_json_has_what_the_list_has() -> None:
     document = json.loads(run("list", "--json"))
-    assert (document["command"], document["version"]) == ("papers list", 1)
+    assert (document["command"], document["version"]) == ("papers list", 2)
     papers = document["result"]["papers"]
     assert {paper["paper"]: paper["title"] for paper in papers} == {name: one.title for name, one in PAPERS.items()}
     reads = [figure["reads"] for paper in papers for figure in paper["figures"]]

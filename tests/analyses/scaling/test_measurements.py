@@ -236,7 +236,7 @@ def test_only_columns_that_were_not_named_are_looked_for() -> None:
     plain = pd.DataFrame({"n": [1, 2], "error": [0.5, 0.4], "loss": [1.0, 0.9], "tokens": [5, 6]})
     assert found_columns(plain, Columns())[1:] == (Columns(), ())
     twice = pd.DataFrame({"n": [1, 2], "loss": [1.0, 0.9], "val_loss": [5, 6]})
-    with pytest.raises(SettingsError, match=r"several measures .* choose one with --error loss"):
+    with pytest.raises(SettingsError, match=r"several measures .* choose one with --columns score=loss"):
         found_columns(twice, Columns())
 
 
