@@ -275,21 +275,22 @@ def finished_head(
     if labels.dtype not in (torch.int64, torch.bool):
         return ridge_head(features, targets, ridge)
     summed = targets.shape[1] if labels.dtype == torch.bool else 1
+    place = "cpu" if features.device.type == "mps" else features.device  # once, and in float64, which MPS has not
     with _full_precision(features), torch.enable_grad():
-        features = features.detach().to(_exact(features))
-        theta = features.new_zeros(features.shape[1], targets.shape[1], requires_grad=True)
+        own, wanted = features.detach().to(place).double(), labels.to(place)
+        theta = own.new_zeros(own.shape[1], targets.shape[1], requires_grad=True)
         descent = torch.optim.LBFGS(
             [theta], max_iter=1000, tolerance_grad=1e-6, tolerance_change=1e-12, line_search_fn="strong_wolfe"
         )
 
         def loss() -> Tensor:
             descent.zero_grad()
-            value = summed * task_loss(features @ theta, labels) + ridge / (2 * len(features)) * theta.square().sum()
+            value = summed * task_loss(own @ theta, wanted) + ridge / (2 * len(own)) * theta.square().sum()
             value.backward()  # type: ignore[no-untyped-call]
             return value
 
         descent.step(loss)  # type: ignore[no-untyped-call]
-        return theta.detach()
+        return theta.detach().to(_exact(features)).to(features.device)
 
 
 def _exact(features: Tensor) -> torch.dtype:
