@@ -1,7 +1,9 @@
 """A Python function as the trainer: the same engine, store, race and resumption as for a command."""
 
+import functools
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 from transferscope import compare
 from transferscope.errors import SettingsError
+from transferscope.study.commands.call import digest_of
 
 ARMS: dict[str, dict[str, Any]] = {
     "tuned": {"source": "near", "base": 70.0},
@@ -59,10 +62,8 @@ def test_a_function_of_a_module_is_called_in_workers_and_only_for_what_is_missin
 
 
 def test_a_function_without_a_module_is_called_here_and_races(folder: Path) -> None:
-    called = []
-
     def train(source: str | None, base: float, seed: int) -> np.ndarray:
-        called.append((base, seed))
+        Path("ran", f"{base}-{seed}").touch()
         if base == 61.0 and seed == 1:
             raise ValueError("no convergence")
         rng = np.random.default_rng(seed)
@@ -72,11 +73,69 @@ def test_a_function_without_a_module_is_called_here_and_races(folder: Path) -> N
         found = compare(run=train, arms=ARMS, question="whether", score={"name": "points"})
     assert found.verdict.outcomes == {0: "helps"}
     assert found.summary.decided[0].covers == "seeds and test examples"
-    n = len(called)
-    assert n < 12 * len(ARMS)
+    called = sorted((one.name, one.stat().st_mtime_ns) for one in (folder / "ran").iterdir())
+    assert len(called) < 12 * len(ARMS)
     with pytest.warns(UserWarning, match="no convergence"):
         compare(run=train, arms=ARMS, question="whether", score={"name": "points"})
-    assert len(called) == n
+    assert sorted((one.name, one.stat().st_mtime_ns) for one in (folder / "ran").iterdir()) == called
+
+
+class Trainer:
+    """What a reader may hold the settings of a function in."""
+
+    def __init__(self, shift: float) -> None:
+        self.shift = shift
+
+    def __call__(self, source: str | None, base: float, seed: int) -> float:
+        return base + self.shift + seed / 10
+
+
+def _shifted(how: str, shift: float) -> Any:
+    """The same lines with another shift, in each place where a function may hold it."""
+
+    def helper() -> float:
+        return shift
+
+    def closed(source: str | None, base: float, seed: int) -> float:
+        return base + helper() + seed / 10
+
+    def default(source: str | None, base: float, seed: int, shift: float = shift) -> float:
+        return base + shift + seed / 10
+
+    array = np.array([shift])
+
+    def with_array(source: str | None, base: float, seed: int, *, shifts: Any = array) -> float:
+        return float(base + shifts[0] + seed / 10)
+
+    namespace: dict[str, Any] = {"SHIFT": shift, "__name__": "__main__"}
+    exec("def named(source, base, seed):\n    return base + SHIFT + seed / 10", namespace)
+    return {
+        "closure": closed,
+        "default": default,
+        "array": with_array,
+        "global": namespace["named"],
+        "partial": functools.partial(default, shift=shift),
+        "object": Trainer(shift),
+        "method": Trainer(shift).__call__,
+    }[how]
+
+
+@pytest.mark.parametrize("how", ["closure", "default", "array", "global", "partial", "object", "method"])
+def test_what_a_function_holds_in_memory_tells_its_runs_apart(how: str, folder: Path) -> None:
+    for shift in (0.0, 5.0, 0.0):
+        assert means(compare(run=_shifted(how, shift), arms=ARMS, seeds=2))["tuned"] == pytest.approx(70.05 + shift)
+    assert digest_of(_shifted(how, 5.0)) == digest_of(_shifted(how, 5.0))
+
+
+def test_what_cannot_be_told_from_another_is_refused(folder: Path) -> None:
+    lock = threading.Lock()
+
+    def train(source: str | None, base: float, seed: int) -> float:
+        with lock:
+            return base
+
+    with pytest.raises(SettingsError, match="lock, of which a change could not be seen"):
+        compare(run=train, arms=ARMS, seeds=2)
 
 
 @pytest.mark.parametrize(

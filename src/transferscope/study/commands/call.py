@@ -1,13 +1,15 @@
 """One run of a Python function, in place of a command: its arguments, its identity, and what it returns."""
 
+import functools
 import hashlib
 import json
 import math
+import pickle
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
-from types import CodeType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -70,14 +72,14 @@ class Call:
         return {**self.values, **of_run}
 
 
-def name_of(run: Function) -> str:
+def name_of(run: object) -> str:
     """The name of a function, as in "package.module:function"."""
     kind = user_code.defined(run)
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def is_importable(run: Function) -> bool:
-    """Whether another process finds the function by its name."""
+def is_importable(run: object) -> bool:
+    """Whether another process finds a function or class by its name."""
     module, _, path = name_of(run).partition(":")
     if module == "__main__":
         return False
@@ -91,16 +93,72 @@ def is_importable(run: Function) -> bool:
 
 
 def digest_of(run: Function) -> str:
-    """The digest of the code of a function: of its file with those that it imports, or of its own code without one."""
-    if found := user_code.digest_of(run):
-        return found
-    code = getattr(user_code.defined(run), "__code__", None)
-    return hashlib.sha256(repr(_plain(code)).encode()).hexdigest() if isinstance(code, CodeType) else ""
+    """What tells a function from others of its name: its file with those that it imports.
+
+    Of one that is not found by its name also all that it holds in memory: its code, defaults, closure and the globals
+    that it names, the arguments of a partial, the object of a method.
+
+    Raises:
+        SettingsError: It holds something of which a change could not be seen.
+    """
+    of_file = user_code.digest_of(run)
+    return of_file if is_importable(run) else _sha256(repr([of_file, _held(run, set())]).encode())
 
 
-def _plain(code: CodeType) -> list[object]:
-    inner = [_plain(one) if isinstance(one, CodeType) else one for one in code.co_consts]
-    return [code.co_code, code.co_names, code.co_varnames, inner]
+def _held(entry: Any, met: set[int]) -> object:
+    """A value as text, numbers and lists: equal where it is the same, also in another process."""
+    if entry is None or isinstance(entry, bool | int | float | str | bytes):
+        return repr(entry)
+    if isinstance(entry, functools.partial):
+        return [_held(part, met) for part in (entry.func, entry.args, entry.keywords)]
+    if isinstance(entry, MethodType):
+        return [_held(entry.__func__, met), _held(entry.__self__, met)]
+    if isinstance(entry, ModuleType):
+        return entry.__name__
+    if isinstance(entry, type | FunctionType):
+        if is_importable(entry) or id(entry) in met:
+            return [name_of(entry), user_code.digest_of(entry)]
+        met.add(id(entry))
+        parts = _of_function(entry) if isinstance(entry, FunctionType) else _of_class(entry)
+        return [name_of(entry), *(_held(part, met) for part in parts)]
+    if isinstance(entry, CodeType):
+        return [entry.co_code, entry.co_names, entry.co_varnames, _held(list(entry.co_consts), met)]
+    if isinstance(entry, dict):
+        return sorted((repr(key), _held(value, met)) for key, value in entry.items())
+    if isinstance(entry, set | frozenset):
+        return sorted(repr(_held(one, met)) for one in entry)
+    if isinstance(entry, list | tuple):
+        return [_held(one, met) for one in entry]
+    if hasattr(entry, "__dict__") and not is_importable(type(entry)) and id(entry) not in met:
+        met.add(id(entry))
+        return [_held(type(entry), met), _held(vars(entry), met)]
+    try:
+        return _sha256(pickle.dumps(entry))
+    except Exception as error:  # whatever the object raises
+        raise SettingsError(
+            f"the function holds an object of {type(entry).__qualname__}, of which a change could not be seen; define "
+            "the function in a module, or make the object within it"
+        ) from error
+
+
+def _of_function(run: FunctionType) -> list[object]:
+    names, codes = set(), [run.__code__]
+    while codes:
+        code = codes.pop()
+        names |= {*code.co_names}
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+    cells = [cell.cell_contents for cell in run.__closure__ or () if cell != CellType()]
+    named = {name: run.__globals__[name] for name in names if name in run.__globals__}
+    return [run.__code__, run.__defaults__, run.__kwdefaults__, cells, named]
+
+
+def _of_class(kind: type) -> list[object]:
+    own = {name: one for name, one in vars(kind).items() if isinstance(one, FunctionType) or not name.startswith("__")}
+    return [[*kind.__bases__], own]
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def keep(call: Call, run: Function) -> None:
