@@ -1,7 +1,10 @@
 """`transferscope compare` of results that are there: nothing is run, and the answer is that of a study."""
 
+import html
 import io
 import json
+import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +37,10 @@ def test_lines_page_and_json(call: Callable[..., int], capsys: pytest.CaptureFix
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) <= 11
     assert "on this test set" in " ".join(printed)
-    assert Path("runs/runs.html").is_file()
+    page = Path("runs/runs.html").read_text(encoding="utf-8")
+    (command,) = re.findall(r"with <code>transferscope (.+?)</code>", page)
+    assert call(*shlex.split(html.unescape(command))) == 0
+    assert capsys.readouterr().out.splitlines() == printed
     assert call("compare", "runs.csv", "--without", *CONTROLS, "--out", "mine.html", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert Path("mine.html").is_file()

@@ -1,7 +1,8 @@
 """`transferscope compare` of results that somebody has: a table with a row for each run, or a folder of runs."""
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -73,6 +74,23 @@ def show_results(
         else:
             typer.echo(csv_text(rows), nl=False)
         return
+    asked: dict[str, Sequence[str] | str | float | Path | None] = {
+        "--without": without,
+        "--columns": columns,
+        "--where": where,
+        "--wide": wide,
+        "--better": better,
+        "--unit": unit,
+        "--predictions": predictions,
+        "--margin": margin,
+    }
+    words = [
+        word
+        for name, value in asked.items()
+        if value not in (None, [])
+        for word in (name, *(map(str, value) if isinstance(value, list) else [str(value)]))
+    ]
+    result = replace(result, command=shlex.join(["transferscope", "compare", place, *words]))
     written = result.report(file_in(out, f"{file_name(result.title)}.html"))
     if as_json:
         print_analysis("compare", result, [written.html, *written.files])

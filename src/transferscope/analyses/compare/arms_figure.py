@@ -87,7 +87,8 @@ def draw_arms(summary: Summary) -> Figure | None:
         data=_data(summary),
         caption=(
             "Line: the best without a source, with its score above. Star: the arm to use. Blue: with a source; an "
-            "interval clear of the line (filled mark) is called better or worse, and all hold at once. Grey: without. "
+            "interval clear of the line (filled mark) is called better or worse, and all hold at once; at an arrow it "
+            "goes on. Grey: without. "
             f"On the right: score{', and time of a run with its pre-training' if timed else ''}.{left_out}"
             f"{shown_of('numbers of labels', [f'{n:,}' for n in sizes], list(decided))}"
         ),
@@ -142,6 +143,9 @@ def _panel(
         colour = WITH_SOURCE if c.facts.with_source else WITHOUT
         if low is not None and high is not None:
             axes.plot([low, high], [at, at], color=colour, linewidth=2, solid_capstyle="round")
+            for edge, arrow, goes_on in ((reach[0], "<", low < reach[0]), (reach[1], ">", high > reach[1])):
+                if goes_on:
+                    axes.plot(edge, at, arrow, color=colour, markersize=7, clip_on=False)
         called = c.facts.call in _CALLED or not c.facts.with_source
         recommended = c.facts.name == decision.recommended
         (drawn,) = axes.plot(
@@ -155,7 +159,7 @@ def _panel(
         tip(drawn, f"{c.facts.name}: {metric.level(c.facts.mean)}, {metric.gain(value)} ({_call(c)})")
         if value < reach[0]:
             beyond = f"◂ {metric.points(value)}"
-            axes.text(0.02, at, beyond, transform=right, va="center", fontsize=8, color=INK)
+            axes.text(0.04, at, beyond, transform=right, va="center", fontsize=8, color=INK, backgroundcolor=PAPER)
         time = f"{_SPACE}{duration(c.cost.total)}" if timed and not np.isnan(c.cost.total) else ""
         level = metric.level(c.facts.mean)
         axes.text(1.03, at, f"{level}{time}", transform=right, va="center", fontsize=8, color=INK)

@@ -25,9 +25,14 @@ _MOST_ROWS = 500
 
 @dataclass(frozen=True)
 class ResultsComparison(ComparisonResult):
-    """What a comparison of runs shows that are there."""
+    """What a comparison of runs shows that are there.
+
+    Attributes:
+        command: What gives the same answer on the command line; empty where it came from Python.
+    """
 
     runs: Runs
+    command: str = ""
 
     @property
     def verdict(self) -> Verdict:
@@ -103,7 +108,7 @@ class ResultsComparison(ComparisonResult):
         answers = [Answer(SHORT[part.question], part.sentence, part.question.replace(" ", "-")) for part in parts]
         steps = words.all_of(settling(summary.frames, summary.decided))
         step = f"{steps[0]} The runs to make:" if steps else ""
-        command = f"transferscope compare {self.store} --next 4" if steps else ""
+        command = (f"{self.command} --next 4" if self.command else "result.next(4)") if steps else ""
         return [answer_section(summary, answers, step, command), *shown, self._read()]
 
     def _read(self) -> Section:
@@ -142,7 +147,7 @@ class ResultsComparison(ComparisonResult):
             title=self.title,
             verdict=self.verdict,
             facts=self.summary.in_short,
-            command=f"transferscope compare {self.store}",
+            command=self.command,
         )
 
 
