@@ -183,6 +183,18 @@ def test_an_interval_is_clear_of_the_line_where_something_is_called(seed: int) -
                 assert (arm.gain.high < 0) == (arm.call == "worse")
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_an_interval_ends_in_the_picture_or_has_an_arrow(seed: int) -> None:
+    figure = draw_arms(summarise_frames(drawn(seed)))
+    for panel in figure.canvas.axes if figure is not None else ():
+        left, right = panel.get_xlim()
+        lines = [(str(line.get_marker()), *np.asarray(line.get_xydata())) for line in panel.lines]
+        arrows = {(marker, ends[0][1]) for marker, *ends in lines if marker in ("<", ">")}
+        intervals = [(ends[0][0], ends[1][0], ends[0][1]) for _, *ends in lines if len(ends) == 2]
+        expected = {("<", at) for low, high, at in intervals if low < left}
+        assert arrows == expected | {(">", at) for low, high, at in intervals if high > right}
+
+
 def test_a_control_that_is_as_good_takes_the_help_away() -> None:
     found = decided({SCRATCH: seeds(0.70), RIDGE: seeds(0.80, seed=1), TUNED: seeds(0.801, seed=2)})
     assert found.outcome != "helps"
