@@ -29,7 +29,6 @@ LIBRARIES = [
     "matplotlib.backends.backend_pdf",
     "matplotlib.backends.backend_svg",
     "matplotlib.figure",
-    "ot",
     "pandas",
     "pyarrow.parquet",
     "rich.progress",
