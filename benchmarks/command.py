@@ -33,7 +33,7 @@ def timed(name, function):
 
 import transferscope.analyses.compare.question as question
 import transferscope.analyses.compare.result
-import transferscope.analyses.study_page as page
+import transferscope.analyses.compare.study_page as page
 import transferscope.study.run as run
 from transferscope.__main__ import main
 

@@ -113,7 +113,7 @@ def summary(store: "Store") -> "Summary":
 
 @pytest.fixture(scope="session")
 def report(store: "Store", tmp_path_factory: pytest.TempPathFactory) -> "ReportFiles":
-    from transferscope.analyses.study_page import build_report
+    from transferscope.analyses.compare.study_page import build_report
 
     return build_report(store, "usps", tmp_path_factory.mktemp("report") / "report.html", width="column")
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from analyses.small_study import classification
 from remembered import REMEMBERED
-from transferscope.analyses.study_page import build_report
+from transferscope.analyses.compare.study_page import build_report
 from transferscope.cli import main
 from transferscope.cli.rank import rank
 from transferscope.errors import SettingsError, StoreError

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from analyses.results.simulated import CONTROLS, drawn, table
-from transferscope.analyses.results import compare_results
+from transferscope.analyses.compare import compare_results
 from transferscope.cli import main
 
 

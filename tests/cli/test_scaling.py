@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from scaling.examples import OBJDET, SIZES, language_models
-from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.scaling import Question
 from transferscope.analyses.scaling.study import StudyErrors, study_part
 from transferscope.cli.main import app
@@ -19,6 +18,7 @@ from transferscope.records import Cost, FinishedRuns, Record
 from transferscope.report.blocks import Table, Text
 from transferscope.report.page import Part
 from transferscope.store import Outcome, Owner, PlannedCell, Store, StudyRow
+from transferscope.study.frames import read_study
 
 
 def run(*arguments: str) -> str:
@@ -302,7 +302,7 @@ def test_a_law_that_cannot_be_read_leaves_the_report_whole(tmp_path: Path, damag
 
 def part_of(place: Path) -> Part | None:
     with Store.open(place, create=False) as store:
-        return study_part(summarise(store, "study"))
+        return study_part(read_study(store, "study"))
 
 
 @pytest.mark.long

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.rank import rank
 from transferscope.analyses.rank.ranking import RANDOM
 from transferscope.analyses.rank.statements import WORDS, notes
-from transferscope.analyses.study_page import build_report
 from transferscope.models import NetworkSettings
 from transferscope.report.page import typeset
 from transferscope.store import Store

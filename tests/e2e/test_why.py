@@ -11,9 +11,9 @@ from scipy import stats
 from pages import held_tables
 from study.test_work import tables
 from transferscope.analyses.compare.checkpoints import checkpoint_series
+from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.diagnose.study import diagnoses_of
-from transferscope.analyses.study_page import build_report
 from transferscope.report.page import ReportFiles
 from transferscope.store import Store
 from transferscope.study.run import run_study
@@ -63,7 +63,7 @@ def numbers(store: Store, role: str, name: str, part: str) -> pd.DataFrame:
 
 
 def test_readings_are_those_of_the_store(store: Store, summary: Summary) -> None:
-    found = {diagnosis.name: diagnosis for diagnosis in diagnoses_of(summary, 12)}
+    found = {diagnosis.name: diagnosis for diagnosis in diagnoses_of(summary.frames, 12)}
     values = numbers(store, "diagnose", "weight_deviation", "target_train")
     values = values[values["pretrain_step"].isna()]
     by_method = {m: rows.set_index("seed")["value"].sort_index() for m, rows in values.groupby("method")}
@@ -77,7 +77,7 @@ def test_readings_are_those_of_the_store(store: Store, summary: Summary) -> None
 
 
 def test_rank_correlations_are_those_of_scipy_seed_by_seed(store: Store, summary: Summary) -> None:
-    found = {diagnosis.name: diagnosis for diagnosis in diagnoses_of(summary, 12)}
+    found = {diagnosis.name: diagnosis for diagnosis in diagnoses_of(summary.frames, 12)}
     ratio = numbers(store, "diagnose", "variance_ratio", "target_test")
     ratio = ratio[ratio["pretrain_step"].isna()]
     accuracy = numbers(store, "method", "accuracy", "target_test")

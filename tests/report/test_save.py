@@ -10,7 +10,7 @@ import pytest
 
 from fabricate import Fabrication, fabricate
 from pages import held_tables
-from transferscope.analyses.study_page import build_report
+from transferscope.analyses.compare.study_page import build_report
 from transferscope.cli.main import main
 from transferscope.files import written_whole
 from transferscope.report.save import file_name, write_table, write_text

@@ -41,7 +41,7 @@ class AnswerSoFar:
                 self._said = said
                 self._say(said)
             if said and self._page is not None:
-                from transferscope.analyses.study_page import build_report
+                from transferscope.analyses.compare.study_page import build_report
 
                 build_report(self._store, self._study, self._page, refreshed_every=REFRESHED_EVERY)
         now = time.monotonic()

@@ -1,6 +1,7 @@
 """`transferscope run --slurm N`: runners of a study as jobs of a batch system."""
 
 import platform
+import runpy
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,13 +33,11 @@ class Runner:
 
     def __call__(self) -> None:
         """Do cells until none is left; ends the process with the code of the command unless all went well."""
-        from transferscope.cli.main import main
-
         options = [f"--{name}={value}" for name, value in self.options.items()]
         sys.argv = ["transferscope", "run", self.study, "--join", *options]
         print(f"on {platform.node()}: {' '.join(sys.argv)}", file=sys.stderr, flush=True)
         try:
-            main()
+            runpy.run_module("transferscope", run_name="__main__")
         except SystemExit as end:
             if end.code:
                 raise

@@ -152,11 +152,11 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
         json_of: The command whose answer is printed as JSON instead; None to print it as text.
 
     Raises:
-        TransferscopeError: As `transferscope.analyses.study_page.build_report`.
+        TransferscopeError: As `transferscope.analyses.compare.study_page.build_report`.
         typer.Exit: Code 1: cells failed, which the report names.
     """
+    from transferscope.analyses.compare.study_page import build_report
     from transferscope.analyses.stored import open_result  # figures and their libraries: a run alone needs none
-    from transferscope.analyses.study_page import build_report
     from transferscope.cli.left_out import left_out_in_words
 
     page = study.with_suffix(".html")

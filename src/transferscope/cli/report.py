@@ -68,8 +68,8 @@ def report(
         _table(place, table, study, out)
         return
     refuse_unused({"--watch": watch and as_json}, "--json answers once")
+    from transferscope.analyses.compare.study_page import build_report
     from transferscope.analyses.stored import open_result
-    from transferscope.analyses.study_page import build_report
     from transferscope.report.save import file_name
     from transferscope.study.places import metric_in_words, one_study, open_existing
 

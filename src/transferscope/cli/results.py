@@ -47,7 +47,8 @@ def show_results(
         n_next: How many runs to print; None for the answer.
         out: The file of the page, or its folder.
     """
-    from transferscope.analyses.results import RunColumns, compare_results
+    from transferscope.analyses.compare import compare_results
+    from transferscope.analyses.results.runs import RunColumns
     from transferscope.report.save import csv_text, file_name
 
     roles = [one.name for one in fields(RunColumns) if one.name not in ("wide", "better", "unit", "where")]

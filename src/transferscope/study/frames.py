@@ -15,6 +15,7 @@ from transferscope.store import RecordColumns, Store, StoredCell, StudyRow
 from transferscope.study.metric import ACCURACY, METRICS, Metric
 from transferscope.study.named_measure import NamedMeasure
 from transferscope.study.places import metric_of
+from transferscope.wording import capitalised, short_method_words
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
@@ -163,6 +164,30 @@ class StudyFrames:
     def _final_values(self) -> dict[tuple[str, str], pd.DataFrame]:
         known = self.records[self.records["step"].isna() & self.records["value"].notna()]
         return {(str(name), str(part)): rows for (name, part), rows in known.groupby(["name", "part"], sort=False)}
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """Every finished run: columns source, method, n_target, seed, value."""
+        final = self.final(self.metric.record)
+        return final.loc[final["role"] == "method", ["source", "method", "n_target", "seed", "value"]]
+
+    @cached_property
+    def arms(self) -> tuple[tuple[str, str], ...]:
+        """Source ("" for none) and method of every arm with a run, best first: the one order of tables and figures.
+
+        By how far their mean score is above that of all arms with as many labels, averaged over the numbers of labels.
+        """
+        scores = self.runs.groupby(["source", "method", "n_target"])["value"].mean()
+        ahead = (scores - scores.groupby("n_target").transform("mean")).groupby(["source", "method"]).mean()
+        means = (ahead if self.metric.higher_is_better else -ahead).to_dict()
+        planned = [(source, method) for source in ["", *self.sources] for method in self.methods]
+        return tuple(sorted((arm for arm in planned if arm in means), key=lambda arm: -means[arm]))
+
+    def name_of(self, source: str, method: str) -> str:
+        """An arm in tables and figures: its method, and the source where the method has several."""
+        several = sum(other == method for _, other in self.arms) > 1
+        name = capitalised(short_method_words(method, self.methods_of_others))
+        return f"{name} from {source}" if source and several else name
 
     def curves(self, name: str, part: str = "target_test") -> pd.DataFrame:
         """Training curves of one record over the method cells."""

@@ -15,7 +15,7 @@ def of(summary: Summary, method: str, source: str | None, n_target: int) -> Comp
 
 
 def test_scores_and_transferability_are_those_of_scipy(summary: Summary) -> None:
-    runs = summary.runs
+    runs = summary.frames.runs
     for c in summary.comparisons:
         own = runs[
             (runs["method"] == c.method) & (runs["source"] == (c.source or "")) & (runs["n_target"] == c.n_target)

@@ -13,9 +13,9 @@ from made_up import Arm, drawn, made_up
 from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.statements import answers, called, notes, settling, which
+from transferscope.analyses.compare.study_page import study_sections
 from transferscope.analyses.compare.summary import Summary, decision_facts, summarise_frames
 from transferscope.analyses.compare.words import words_of
-from transferscope.analyses.study_page import study_sections
 from transferscope.decision import Decision
 from transferscope.errors import StoreError
 from transferscope.estimate import as_json

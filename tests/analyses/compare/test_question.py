@@ -84,7 +84,7 @@ def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
 
     def table(seeds: int) -> dict[tuple[str, int], float]:
         result = compare(target, source, labels=[12], methods=["joint"], seeds=seeds, **QUICK, folder=tmp_path)
-        runs = result.summary.runs
+        runs = result.summary.frames.runs
         columns = zip(runs["method"], runs["seed"], runs["value"], strict=True)
         return {(str(method), int(seed)): float(value) for method, seed, value in columns}
 

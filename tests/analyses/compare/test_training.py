@@ -12,10 +12,10 @@ from fabricate import Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.analyses.compare.training import (
     baseline_unfinished,
-    may_be_cut_off_in_words,
     nothing_learnt,
     untold_steps,
 )
+from transferscope.analyses.scaling.study import may_be_cut_off_in_words
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames, read_study
 

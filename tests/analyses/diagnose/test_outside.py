@@ -8,12 +8,12 @@ from safetensors.torch import load_file
 
 from cli.diagnosed_files import MLP, write_data, write_network
 from study.test_work import tables
-from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.diagnose import diagnose, study_part
 from transferscope.analyses.diagnose.choice import read_changes
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.report.blocks import Folded, Points, Text
 from transferscope.store import Store
+from transferscope.study.frames import read_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
 
@@ -47,7 +47,7 @@ def test_a_study_measures_it_and_its_page_says_it_in_its_words(tmp_path: Path) -
     )
     with Store.open(tmp_path / "small.sqlite") as store:
         run_study(parse_spec(study), store)
-        part = study_part(summarise(store, "small"))
+        part = study_part(read_study(store, "small"))
     assert part is not None
     (fold,) = [block for block in part.sections[0].blocks if isinstance(block, Folded)]
     (points,) = fold.blocks

@@ -60,10 +60,10 @@ def summary(tmp_path_factory: pytest.TempPathFactory) -> Summary:
 @pytest.mark.long
 def test_the_sentence_has_the_signs_of_the_table(summary: Summary) -> None:
     """Every headline rises with the error, so that those expected to fall with it are against it."""
-    found = diagnoses_of(summary, 40)
+    found = diagnoses_of(summary.frames, 40)
     assert [one.name for one in found] == list(DIAGNOSTICS)
     assert all(one.correlation is not None and one.correlation.value == pytest.approx(1) for one in found)
-    part = study_part(summary)
+    part = study_part(summary.frames)
     assert part is not None
     tables = [block for block in part.sections[0].blocks if isinstance(block, Table)]
     (fold,) = [block for block in part.sections[0].blocks if isinstance(block, Folded)]
@@ -82,10 +82,10 @@ def test_the_sentence_has_the_signs_of_the_table(summary: Summary) -> None:
 @pytest.mark.long
 def test_too_few_networks_are_no_correlation(tmp_path: Path) -> None:
     summary = _study(tmp_path, ("scratch", "fine-tune", "joint"))
-    found = diagnoses_of(summary, 40)
+    found = diagnoses_of(summary.frames, 40)
     assert all(one.correlation is None and one.better == "" for one in found)
     assert [one.kind for one in why(found, 40)] == ["too few networks"]
-    part = study_part(summary)
+    part = study_part(summary.frames)
     assert part is not None
     assert not [block for block in part.sections[0].blocks if isinstance(block, Table)]
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from fabricate import Fabrication, fabricate
 from transferscope import plan
+from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.plan import LabelColumns, PlanQuestion
 from transferscope.analyses.plan import statements as statements_module
 from transferscope.analyses.plan.facts import make_plan
@@ -20,7 +21,6 @@ from transferscope.analyses.plan.measurements import table_measurements
 from transferscope.analyses.plan.statements import statements
 from transferscope.analyses.plan.tables import arms_table, plan_rows
 from transferscope.analyses.scaling.measure import Measure
-from transferscope.analyses.study_page import build_report
 from transferscope.cli.main import app
 from transferscope.errors import DataError, TransferscopeError
 from transferscope.statements import Words

@@ -7,16 +7,17 @@ import pytest
 from analyses.rank.ranked import ranking, score, study_ranking
 from fabricate import Fabrication, fabricate
 from pages import held_tables
+from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.rank import study_part
 from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.statements import WORDS, answer, notes
-from transferscope.analyses.study_page import build_report
 from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Figure, Folded, Points, Section, Table, Text
 from transferscope.report.figures.style import NARROW
 from transferscope.report.page import Part
 from transferscope.statements import state
+from transferscope.study.frames import read_study
 
 SMALL = Fabrication(gains={"fashion": {"fine-tune": 0.08}, "mnist": {"fine-tune": 0.10}}, n_seeds=3, n_test=300)
 
@@ -30,7 +31,7 @@ def kept(folder: Path, found: StudyRanking | None = None) -> Summary:
 
 
 def part_of(folder: Path, found: StudyRanking | None = None) -> Part:
-    part = study_part(kept(folder, found))
+    part = study_part(kept(folder, found).frames)
     assert part is not None
     assert part.question == "which"
     return part
@@ -51,7 +52,7 @@ def every(section: Section, kind: type[Block]) -> list[Block]:
 
 def test_a_study_that_was_not_ranked_has_no_part(tmp_path: Path) -> None:
     with fabricate(tmp_path / "s.sqlite", SMALL) as store:
-        assert study_part(summarise(store, "usps")) is None
+        assert study_part(read_study(store, "usps")) is None
 
 
 def test_it_begins_with_the_answer_and_ends_with_limits(tmp_path: Path) -> None:
@@ -130,7 +131,7 @@ def test_a_study_that_changed_since_says_so(tmp_path: Path) -> None:
 def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path) -> None:
     with fabricate(tmp_path / "s.sqlite", SMALL) as store:
         store.put_study_document("usps", "ranking", {"format": 99})
-        part = study_part(summarise(store, "usps"))
+        part = study_part(read_study(store, "usps"))
     assert part is not None
     (section,) = part.sections
     assert part.sentence == "The ranking that was kept cannot be shown."

@@ -6,7 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from transferscope.analyses.results import RunColumns, compare_results
+from transferscope.analyses.compare import compare_results
+from transferscope.analyses.results.runs import RunColumns
 from transferscope.errors import DataError, SettingsError
 
 pytestmark = pytest.mark.real_data

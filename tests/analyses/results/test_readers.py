@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from analyses.results.simulated import CONTROLS, WAYS, drawn, scores
-from transferscope.analyses.results import RunColumns, compare_results
+from transferscope.analyses.compare import compare_results
 from transferscope.analyses.results.readers import tensorboard
+from transferscope.analyses.results.runs import RunColumns
 from transferscope.decision import decide
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError
 

@@ -86,7 +86,7 @@ def test_points_are_more_where_better(done: StudyFrames, higher: bool, unit: str
         assert means[arm] == pytest.approx(size * (value + 0.375))
     assert measure.level(scale * sign * size * 170.375) == shown
     assert shown in "\n".join(summary.verdict.lines)
-    assert list(summary.arms) == sorted(summary.arms, key=lambda arm: -sign * TRUE[arm[1], arm[0]])
+    assert list(summary.frames.arms) == sorted(summary.frames.arms, key=lambda arm: -sign * TRUE[arm[1], arm[0]])
 
 
 def test_what_is_done_is_not_done_again_and_another_measure_takes_no_run(folder: Path) -> None:

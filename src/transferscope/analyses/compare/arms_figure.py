@@ -97,7 +97,7 @@ def draw_arms(summary: Summary) -> Figure | None:
 
 def _rows(summary: Summary) -> tuple[list[_Row], str]:
     """Arms under a heading for each source, or one for many sources; those without first; of very many the best."""
-    shown = list(summary.arms)
+    shown = list(summary.frames.arms)
     if len(shown) > _MOST_ARMS:
         kept = {(c.source or "", c.method) for c in summary.comparisons if c.facts.name in _named(summary)}
         shown = [arm for i, arm in enumerate(shown) if i < _MOST_ARMS - len(kept) or arm in kept]
@@ -111,9 +111,9 @@ def _rows(summary: Summary) -> tuple[list[_Row], str]:
     rows: list[_Row] = []
     for heading, own in groups.items():
         if own:
-            named = heading == "With a source"
-            rows += [_Row(heading), *(_Row(summary.name_of(arm[0] if named else "", arm[1]), arm) for arm in own)]
-    left_out = len(summary.arms) - len(shown)
+            named, name_of = heading == "With a source", summary.frames.name_of
+            rows += [_Row(heading), *(_Row(name_of(arm[0] if named else "", arm[1]), arm) for arm in own)]
+    left_out = len(summary.frames.arms) - len(shown)
     return rows, f" {left_out:,} arms that score lower are in the CSV." if left_out else ""
 
 
@@ -254,7 +254,7 @@ def draw_costs(summary: Summary) -> Figure | None:
 
     with drawing():
         wide = drawn(min(len(sizes), 2), 4.6 * min(len(sizes), 2))
-    names = {n: [summary.name_of(c.source or "", c.method) for c in cheaper[n]][:3] for n in sizes}
+    names = {n: [summary.frames.name_of(c.source or "", c.method) for c in cheaper[n]][:3] for n in sizes}
     said = [f"with {sizes_in_words([n])} {listed(own, last='or')}" for n, own in names.items()]
     return Figure(
         name="costs",
@@ -294,7 +294,7 @@ def _cost_panel(axes: Axes, summary: Summary, size: int, named: Sequence[Compari
         (drawn,) = axes.plot(c.cost.total, score, mark, color=colour, markersize=13 if recommended else 5)
         tip(drawn, f"{c.facts.name}: {metric.level(score)}, {duration(c.cost.total)}")
         if recommended or c is named[0]:
-            name = beside_axis(summary.name_of(c.source or "", c.method), width=22)
+            name = beside_axis(summary.frames.name_of(c.source or "", c.method), width=22)
             at = (c.cost.total, score)
             axes.annotate(name, at, (-6, 3), textcoords="offset points", ha="right", va="bottom", fontsize=8)
     seconds, scores = [c.cost.total for c in front], [c.facts.mean or 0.0 for c in front]

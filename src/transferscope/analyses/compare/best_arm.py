@@ -35,7 +35,7 @@ def best_arm_section(summary: Summary, target: Found = None) -> Section | None:
     if arm is None or not by_seed:
         return None
     blocks = (_draw_confusion(frames, by_seed, n_target), *_errors(frames, by_seed, target))
-    name = summary.name_of(arm.source or "", arm.method)
+    name = summary.frames.name_of(arm.source or "", arm.method)
     return Section(f"What {name} confuses with {counted(n_target, 'label')}", "best", blocks)
 
 

@@ -28,7 +28,7 @@ def draw_labels(summary: Summary) -> Figure | None:
         if one.best_without is not None
     }
     found = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons if c.facts.gain is not None}
-    arms = [arm for arm in summary.arms if any((*arm, n) in found for n in line)]
+    arms = [arm for arm in summary.frames.arms if any((*arm, n) in found for n in line)]
     if len(line) < 2 or not arms:
         return None
     shown, sizes = arms[:_MOST_ARMS], list(line)
@@ -45,7 +45,7 @@ def draw_labels(summary: Summary) -> Figure | None:
             mark = RECOMMENDED if recommended else "o"
             (drawn,) = axes.plot(n, mean, mark, color=WITH_SOURCE, markersize=11 if recommended else 4.5)
             tip(drawn, f"{c.facts.name}, {n:,} labels: {metric.level(mean)}")
-        axes.set_title(beside_axis(summary.name_of(*arm), width=26), fontsize=8.5)
+        axes.set_title(beside_axis(summary.frames.name_of(*arm), width=26), fontsize=8.5)
         if sizes[-1] >= 5 * sizes[0] > 0:
             axes.set_xscale("log")
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
@@ -98,8 +98,8 @@ def draw_curves(summary: Summary) -> Figure | None:
         return None
     sizes = evenly_chosen(sorted(curves["n_target"].unique().tolist()), 2)
     known = set(zip(curves["source"], curves["method"], strict=True))
-    arms = [arm for arm in summary.arms if arm in known and arm[1] != frames.baseline]
-    arms = arms or [arm for arm in summary.arms if arm in known]
+    arms = [arm for arm in summary.frames.arms if arm in known and arm[1] != frames.baseline]
+    arms = arms or [arm for arm in summary.frames.arms if arm in known]
     shown = arms[: _MOST_ARMS if len(sizes) == 1 else 4]
     with_source = {(c.source or "", c.method) for c in summary.comparisons if c.facts.with_source}
     used = {(c.source or "", c.method, n) for n in sizes for c in summary.comparisons
@@ -131,7 +131,7 @@ def draw_curves(summary: Summary) -> Figure | None:
             axes.set_xlim(left=float(inside["step"].min()))
             labels = f", {size:,}" if len(sizes) > 1 else ""
             star = "★ " if (source, method, size) in used else ""
-            axes.set_title(f"{star}{beside_axis(summary.name_of(source, method), width=22)}{labels}", fontsize=8)
+            axes.set_title(f"{star}{beside_axis(summary.frames.name_of(source, method), width=22)}{labels}", fontsize=8)
         canvas.supxlabel("Training step", fontsize="medium", color=INK)
         canvas.supylabel(metric.title, fontsize="medium", color=INK)
         return canvas

@@ -12,6 +12,7 @@ from torch import nn
 
 from transferscope.analyses.compare.calls import compare_calls
 from transferscope.analyses.compare.result import ComparisonResult
+from transferscope.analyses.compare.results import compare_results
 from transferscope.analyses.compare.sources import Source, named_sources
 from transferscope.analyses.compare.study_file import (
     NOTHING,
@@ -25,7 +26,7 @@ from transferscope.analyses.compare.study_file import (
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.analyses.notebook import shown_in_notebook
-from transferscope.analyses.results import RunColumns, compare_results
+from transferscope.analyses.results.runs import RunColumns
 from transferscope.data.task import Dataset
 from transferscope.decision import Question
 from transferscope.errors import SettingsError, refuse_unused
@@ -75,7 +76,7 @@ def compare(
     """Compare ways to transfer, and ways that need no source, on a target; or results that are there; or your runs.
 
     Results are given alone, as a data frame, or as the path of a file or folder that exists, with `without`, `columns`,
-    `predictions` and `margin` (`analyses.results.compare_results`); nothing is run, and `next` of what is returned says
+    `predictions` and `margin` (`compare.results.compare_results`); nothing is run, and `next` of what is returned says
     which runs to make.
 
     Runs of your own are made by a function, given alone with `arms`: `run(**arms[NAME], seed=...)`, and `labels=...`

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from transferscope.analyses.compare.settings import settings_section
+from transferscope.analyses.compare.study_page import build_report, study_sections
 from transferscope.analyses.compare.summary import Summary, decision_facts
 from transferscope.analyses.compare.tables import methods_section, paper_table
 from transferscope.analyses.result import AnalysisResult
-from transferscope.analyses.study_page import build_report, study_sections
 from transferscope.estimate import as_json
 from transferscope.report.blocks import Section, Table
 from transferscope.report.page import ReportFiles, Verdict

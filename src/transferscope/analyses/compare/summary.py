@@ -18,7 +18,6 @@ from transferscope.decision import Decision
 from transferscope.errors import StoreError
 from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.class_measures import is_class_measure
-from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import Verdict
 from transferscope.statements import Statement, state
 from transferscope.store import Store
@@ -64,34 +63,10 @@ class Summary:
         )
 
     @cached_property
-    def arms(self) -> tuple[tuple[str, str], ...]:
-        """Source ("" for none) and method of every arm, best first: the one order of tables and figures.
-
-        By how far their mean score is above that of all arms with as many labels, averaged over the numbers of labels.
-        """
-        scores = self.table.assign(score=self.table["mean"] * (1.0 if self.frames.metric.higher_is_better else -1.0))
-        ahead = scores["score"] - scores.groupby("n_target")["score"].transform("mean")
-        means = ahead.groupby([scores["source"], scores["method"]], sort=False).mean()
-        ordered = means.sort_values(ascending=False, kind="stable").index
-        return tuple((str(source), str(method)) for source, method in ordered)
-
-    def name_of(self, source: str, method: str) -> str:
-        """An arm in tables and figures: its method, and the source where the method has several."""
-        several = sum(other == method for _, other in self.arms) > 1
-        name = tick_name(method, self.frames.methods_of_others)
-        return f"{name} from {source}" if source and several else name
-
-    @cached_property
     def in_order(self) -> tuple[Comparison, ...]:
-        """The comparisons in the order of `arms`, those of fewer labels first."""
-        places = {arm: place for place, arm in enumerate(self.arms)}
+        """The comparisons in the order of `frames.arms`, those of fewer labels first."""
+        places = {arm: place for place, arm in enumerate(self.frames.arms)}
         return tuple(sorted(self.comparisons, key=lambda c: (places[c.source or "", c.method], c.n_target)))
-
-    @property
-    def runs(self) -> pd.DataFrame:
-        """Every finished run: columns source, method, n_target, seed, value."""
-        final = self.frames.final(self.frames.metric.record)
-        return final.loc[final["role"] == "method", ["source", "method", "n_target", "seed", "value"]]
 
 
 def summarise(store: Store, study: str) -> Summary:

@@ -45,7 +45,7 @@ def methods_section(summary: Summary) -> Section:
     said = words.all_of([*notes(summary.frames, summary.decided), *_test_set(summary), *more_said])
     left_out = shown_of("numbers of labels", [f"{size:,}" for size in sizes], list(by_size))
     more = (Text(f"{left_out} All are in methods-table.csv.", "note"),) if left_out else ()
-    files = {"methods-table": summary.table, "runs": summary.runs}
+    files = {"methods-table": summary.table, "runs": summary.frames.runs}
     return Section("All arms", "methods", (*more, *tables, Points(said)), files)
 
 
@@ -68,10 +68,10 @@ def paper_table(summary: Summary) -> Table:
     signs = {sign for c in summary.comparisons for sign in _signs(c)}
     symmetric = all(_is_symmetric(c, metric) for c in summary.comparisons)  # one form for all cells
     rows = []
-    for source, method in summary.arms:
+    for source, method in summary.frames.arms:
         own = [found.get((source, method, size)) for size in sizes]
         cells = [_paper_cell(c, summary, symmetric=symmetric) for c in own]
-        rows.append((Cell(capitalised(summary.name_of(source, method))), *cells))
+        rows.append((Cell(capitalised(summary.frames.name_of(source, method))), *cells))
     caption = state(
         "paper table",
         metric=metric.name,

@@ -1,14 +1,11 @@
 """Whether the networks of a comparison were trained to the end, by their training curves, and learnt anything."""
 
 import math
-from collections import Counter
 
 import numpy as np
 
-from transferscope.analyses.compare.words import words_of
 from transferscope.numerics.class_measures import class_measure, is_class_measure
-from transferscope.statements import state
-from transferscope.study.finished import LEAST_ABOVE_GUESSING, arm_trainings, run_ends, run_trainings
+from transferscope.study.finished import LEAST_ABOVE_GUESSING, arm_trainings, run_ends
 from transferscope.study.frames import StudyFrames
 from transferscope.study.metric import SQUARED_ERROR
 
@@ -49,26 +46,3 @@ def nothing_learnt(frames: StudyFrames) -> frozenset[int]:
     means = runs.assign(source=runs["source"].fillna("")).groupby(["n_target", "source", "method"])["value"].mean()
     best = means.groupby(level="n_target").max()
     return frozenset(int(size) for size in best.index[best < guess + least])
-
-
-def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
-    """A sentence on networks that were, or may have been, cut off in training, with how many there are.
-
-    What they reach may say how fast they learn rather than what their start is worth. A curve without a point in
-    between cannot tell cut off from levelled off: such runs count where they fit their own labels poorly.
-    """
-    ends = run_ends(frames)
-    ends = ends[(ends["steps"] > 0) & ((ends["source"] != "") | (ends["method"] == frames.baseline))]
-    told = run_trainings(frames)["unfinished"].reindex(ends.index)
-    untold = ends["middle"].isna() & ends["poor"] & ~ends["stopped"]
-    runs = ends.assign(cut_off=told.where(told.notna(), untold).astype(bool))
-    ways = runs.groupby(["n_target", "method", "source"], sort=False, as_index=False).agg(
-        share=("cut_off", "mean"), fit=("fit", "mean"), steps=("steps", "max")
-    )
-    short = ways[ways["share"] > 0.5]
-    if short.empty:
-        return ()
-    many, few = Counter(ways["n_target"].tolist()), Counter(short["n_target"].tolist())
-    facts = {"low": float(short["fit"].min()), "high": float(short["fit"].max()), "steps": int(short["steps"].max())}
-    arms = [(n, many[size], size) for size, n in sorted(few.items())]
-    return words_of(frames.metric.along).all_of([state("cut off", arms=arms, **facts)])

@@ -6,10 +6,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.summary import Summary
 from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 from transferscope.records import Meaning
+from transferscope.study.decisions import arms_of
 from transferscope.study.frames import StudyFrames
 
 LEAST_NETWORKS = 4
@@ -60,11 +60,11 @@ class Diagnosis:
         return "lower" if known.sign > 0 else "higher"
 
 
-def diagnoses_of(summary: Summary, n_target: int) -> tuple[Diagnosis, ...]:
+def diagnoses_of(frames: StudyFrames, n_target: int) -> tuple[Diagnosis, ...]:
     """The diagnostics of a study at one number of labels, in the order of the study file."""
-    rows = final_headlines(summary.frames)
+    rows = final_headlines(frames)
     rows = rows[rows["n_target"] == n_target]
-    arms = [(c.method, c.source or "") for c in summary.comparisons if c.n_target == n_target]
+    arms = [(arm.method, arm.source) for arm in arms_of(frames, n_target) if (arm.source, arm.method) in frames.arms]
     diagnoses = []
     for name, own in rows.groupby("diagnostic", sort=False):
         by_arm = dict(iter(own.groupby(["method", "source"])))
@@ -79,7 +79,7 @@ def diagnoses_of(summary: Summary, n_target: int) -> tuple[Diagnosis, ...]:
                     meaning=first["meaning"],
                     left_out=first["left_out"],
                     readings=tuple(readings),
-                    correlation=_correlation(summary, own),
+                    correlation=_correlation(frames, own),
                 )
             )
     return tuple(diagnoses)
@@ -114,12 +114,12 @@ def _reading(method: str, source: str, rows: pd.DataFrame) -> Reading:
     return Reading(method, source, values, t_interval(values.to_numpy(dtype=np.float64)))
 
 
-def _correlation(summary: Summary, rows: pd.DataFrame) -> Estimate | None:
+def _correlation(frames: StudyFrames, rows: pd.DataFrame) -> Estimate | None:
     from scipy import stats  # here: it takes half a second to import
 
-    runs = summary.runs.rename(columns={"value": "score"})
+    runs = frames.runs.rename(columns={"value": "score"})
     joined = rows.merge(runs, on=["source", "method", "n_target", "seed"])
-    sign = -1.0 if summary.frames.metric.higher_is_better else 1.0
+    sign = -1.0 if frames.metric.higher_is_better else 1.0
     by_seed = [
         float(stats.spearmanr(networks["value"], sign * networks["score"]).statistic)
         for _, networks in joined.groupby("seed")

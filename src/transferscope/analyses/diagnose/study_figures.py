@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.diagnose.study import Diagnosis, headlines
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
 from transferscope.report.figures.panels import add_legend
 from transferscope.report.figures.style import NARROW, MarkStyle, drawing, mark_styles, new_figure, tip
+from transferscope.study.frames import StudyFrames
 from transferscope.wording import candidate_words, capitalised, number_words
 
 _LOG_SPAN = 20.0  # largest over smallest value from which an axis is logarithmic
@@ -21,11 +21,11 @@ _COLUMNS = 3
 _TITLE_WIDTH = 34  # characters of a title over a panel
 
 
-def draw_diagnoses(summary: Summary, diagnoses: Sequence[Diagnosis], n_target: int) -> Figure:
+def draw_diagnoses(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_target: int) -> Figure:
     """Every diagnostic in a panel, every method from every source in a row: seeds, mean and interval."""
-    frames = summary.frames
-    order = [c for c in reversed(summary.in_order) if c.n_target == n_target]
-    places = {(c.source or "", c.method): row for row, c in enumerate(order)}
+    seen = {(reading.source, reading.method) for diagnosis in diagnoses for reading in diagnosis.readings}
+    order = [arm for arm in reversed(frames.arms) if arm in seen]
+    places = {arm: row for row, arm in enumerate(order)}
     styles = mark_styles(frames.methods, frames.baseline)
 
     def drawn(n_columns: int, width: float) -> Canvas:
@@ -39,9 +39,7 @@ def draw_diagnoses(summary: Summary, diagnoses: Sequence[Diagnosis], n_target: i
             spare.set_visible(False)
         axes[0, 0].set_ylim(-0.6, len(order) - 0.4)
         for line in axes:
-            line[0].set_yticks(
-                range(len(order)), [summary.name_of(c.source or "", c.method) for c in order], fontsize=8
-            )
+            line[0].set_yticks(range(len(order)), [frames.name_of(*arm) for arm in order], fontsize=8)
         return canvas
 
     with drawing():
@@ -58,14 +56,13 @@ def draw_diagnoses(summary: Summary, diagnoses: Sequence[Diagnosis], n_target: i
     )
 
 
-def draw_along_training(summary: Summary, diagnoses: Sequence[Diagnosis], n_target: int) -> Figure | None:
+def draw_along_training(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_target: int) -> Figure | None:
     """Diagnostics against the training step, a row for each and a column for each source; None without such values."""
-    rows = headlines(summary.frames)
+    rows = headlines(frames)
     rows = rows[rows["n_target"] == n_target]
     followed = [diagnosis for diagnosis in diagnoses if _steps(rows, diagnosis) > 2]
     if not followed:
         return None
-    frames = summary.frames
     sources = evenly_chosen(frames.sources, MOST_SOURCES) or [""]
     styles = mark_styles(frames.methods, frames.baseline)
     data = _over_seeds(rows[rows["diagnostic"].isin([diagnosis.name for diagnosis in followed])])

@@ -1,25 +1,25 @@
 """Why: the diagnostics of the trained networks, arm beside arm, and what goes with good transfer."""
 
-from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.diagnose.statements import WORDS, limits, weights_left_out, why
 from transferscope.analyses.diagnose.study import diagnoses_of
 from transferscope.analyses.diagnose.study_figures import draw_along_training, draw_diagnoses
 from transferscope.analyses.diagnose.tables import correlation_rows, correlations_table
 from transferscope.report.blocks import Block, Folded, Points, Section, Text
 from transferscope.report.page import Part
+from transferscope.study.frames import StudyFrames
 
 
-def study_part(summary: Summary) -> Part | None:
+def study_part(frames: StudyFrames) -> Part | None:
     """The diagnostics at the largest number of labels, for the page of a study; None for a study without any."""
-    n_target = summary.frames.sizes[-1]
-    diagnoses = diagnoses_of(summary, n_target)
+    n_target = frames.sizes[-1]
+    diagnoses = diagnoses_of(frames, n_target)
     if not diagnoses:
         return None
-    along = draw_along_training(summary, diagnoses, n_target)
+    along = draw_along_training(frames, diagnoses, n_target)
     skipped = WORDS.all_of(weights_left_out(one.meaning, one.left_out) for one in diagnoses if one.left_out)
     blocks: list[Block] = [
         *([correlations_table(diagnoses)] if any(one.correlation is not None for one in diagnoses) else []),
-        draw_diagnoses(summary, diagnoses, n_target),
+        draw_diagnoses(frames, diagnoses, n_target),
         *([along] if along else []),
         *(Text(sentence, "note") for sentence in skipped),
         Folded("What they cannot tell", (Points(WORDS.all_of(limits([one.meaning for one in diagnoses]))),)),

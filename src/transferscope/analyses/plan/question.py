@@ -5,20 +5,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
+from transferscope.analyses.plan.facts import PlanQuestion, make_plan
 from transferscope.analyses.plan.measurements import (
     LabelColumns,
     error_of_guessing,
-    study_measurements,
     table_measurements,
 )
 from transferscope.analyses.plan.result import PlanResult
+from transferscope.analyses.plan.study import plan_of_study
 from transferscope.analyses.scaling.measurements import measured_rows
 from transferscope.errors import refuse_unused
 from transferscope.store import without_password
-from transferscope.study.decisions import Arm, best_without
-from transferscope.study.finished import arm_trainings
-from transferscope.study.frames import StudyFrames, read_study
+from transferscope.study.frames import read_study
 from transferscope.study.places import is_study, one_study, open_existing
 
 
@@ -66,17 +64,3 @@ def plan(
         name = one_study(store, str(table), study)
         frames = read_study(store, name)
     return PlanResult(plan_of_study(frames, asked), name)
-
-
-def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
-    """The plan of a study that was read already, with the sizes at which the best without a source was cut off.
-
-    Raises:
-        SettingsError: The study has one number of labels.
-        DataError: Too little of it is finished.
-    """
-    measured, best = study_measurements(frames, question.target_score), best_without(frames)
-    cut_off = [
-        one.n_target for one in arm_trainings(frames) if one.unfinished and best == Arm(one.method, one.source or "")
-    ]
-    return make_plan(measured, question, cut_off=tuple(cut_off))

@@ -1,4 +1,4 @@
-"""The answer on labels: its verdict, tables, figures, and its place on the page of a study."""
+"""The answer on labels: its verdict, table and figure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,17 +6,15 @@ from typing import ClassVar
 
 import pandas as pd
 
-from transferscope.analyses.compare.summary import Summary
-from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion
+from transferscope.analyses.plan.facts import LabelPlan
 from transferscope.analyses.plan.figures import draw_plan
 from transferscope.analyses.plan.statements import LIMITS, sentences
 from transferscope.analyses.plan.tables import arms_table, plan_rows
 from transferscope.analyses.result import AnalysisResult
-from transferscope.errors import DataError, SettingsError
-from transferscope.report.blocks import Block, Points, Section, Table, Text
-from transferscope.report.figures.style import MarkStyle, mark_styles
-from transferscope.report.page import Part, Verdict
-from transferscope.wording import candidate_words, capitalised
+from transferscope.report.blocks import Block, Section, Table, Text
+from transferscope.report.figures.style import MarkStyle
+from transferscope.report.page import Verdict
+from transferscope.wording import capitalised
 
 
 @dataclass(frozen=True)
@@ -49,31 +47,11 @@ class PlanResult(AnalysisResult):
 
     def sections(self) -> list[Section]:
         """Figure, table, what was read as what, and limits."""
-        return [Section("How many labels", "labels", _evidence(self.plan))]
+        return [Section("How many labels", "labels", evidence(self.plan))]
 
 
-def study_part(summary: Summary) -> Part | None:
-    """The part of a study's page; None where no law can be drawn, as with two numbers of labels."""
-    from transferscope.analyses.plan.question import plan_of_study
-
-    try:
-        plan = plan_of_study(summary.frames, PlanQuestion())
-    except (DataError, SettingsError):
-        return None
-    if plan.lead.curve is None:
-        return None
-    styles = mark_styles(summary.frames.methods, summary.frames.baseline)
-    known = {
-        candidate_words(c.method, c.source, summary.frames.methods_of_others): styles[c.method]
-        for c in summary.comparisons
-    }
-    headline, *rest = sentences(plan)
-    return Part(
-        "how much", headline, (Section("A plan of labels", "plan", (Points(tuple(rest)), *_evidence(plan, known))),)
-    )
-
-
-def _evidence(plan: LabelPlan, styles: Mapping[str, MarkStyle] | None = None) -> tuple[Block, ...]:
+def evidence(plan: LabelPlan, styles: Mapping[str, MarkStyle] | None = None) -> tuple[Block, ...]:
+    """Figure, table, how the table was read, and limits, in the styles of the arms where a page has them."""
     return (
         draw_plan(plan, styles),
         arms_table(plan),

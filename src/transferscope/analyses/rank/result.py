@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.kept_document import change_in_words
 from transferscope.analyses.rank.figures import draw_ranking
 from transferscope.analyses.rank.ranking import DOCUMENT, KEPT, StudyRanking
@@ -17,6 +16,7 @@ from transferscope.report.blocks import Block, Figure, Folded, Points, Section, 
 from transferscope.report.page import Part, Verdict, unreadable_part
 from transferscope.report.save import file_name
 from transferscope.statements import state
+from transferscope.study.frames import StudyFrames
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class RankingResult(AnalysisResult):
         return {f"{before}{kind}": table for kind, table in _files(self.ranking).items()}
 
 
-def study_part(summary: Summary) -> Part | None:
+def study_part(frames: StudyFrames) -> Part | None:
     """The part of a study's page; None for a study whose sources were not ranked by `transferscope rank`."""
-    document = summary.frames.documents.get(DOCUMENT)
+    document = frames.documents.get(DOCUMENT)
     if document is None:
         return None
     title, slug = "What to transfer from", "ranking"
@@ -95,7 +95,7 @@ def study_part(summary: Summary) -> Part | None:
         ranking = KEPT.from_document(document)
     except StoreError as error:  # of another version of the package
         return unreadable_part("which", title, slug, "The ranking that was kept", error)
-    changed = change_in_words(summary.frames, ranking.runs, since="its sources were ranked", again="rank")
+    changed = change_in_words(frames, ranking.runs, since="its sources were ranked", again="rank")
     sentences = WORDS.all_of(notes(ranking))
     blocks: list[Block] = [
         *([Text(changed, "warning")] if changed else []),

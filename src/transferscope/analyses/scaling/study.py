@@ -1,12 +1,11 @@
 """Errors of a finished study, what was asked of them as the store keeps it, and its part of a study's page."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import pandas as pd
 from pydantic import TypeAdapter
 
-from transferscope.analyses.compare.summary import Summary
-from transferscope.analyses.compare.training import may_be_cut_off_in_words
 from transferscope.analyses.kept_document import KeptDocument, change_in_words
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.checks import check_error_target
@@ -17,8 +16,10 @@ from transferscope.errors import DataError, StoreError, TransferscopeError
 from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Points, Section, Text
 from transferscope.report.page import Part, unreadable_part
+from transferscope.statements import Words, state
 from transferscope.store import Store
-from transferscope.study.frames import read_study
+from transferscope.study.finished import run_ends, run_trainings
+from transferscope.study.frames import StudyFrames, read_study
 
 DOCUMENT = "scaling"
 """Name of the JSON document that is kept with a study."""
@@ -94,9 +95,9 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
     return StudyErrors(question, by, tuple(rows), frames.finished_runs, may_be_cut_off_in_words(frames))
 
 
-def study_part(summary: Summary) -> Part | None:
+def study_part(frames: StudyFrames) -> Part | None:
     """The part of a study's page, fitted again; None for a study that `transferscope scaling` was not asked about."""
-    document = summary.frames.documents.get(DOCUMENT)
+    document = frames.documents.get(DOCUMENT)
     if document is None:
         return None
     title, slug = "How the error falls with pre-training", "scaling"
@@ -106,11 +107,36 @@ def study_part(summary: Summary) -> Part | None:
     except TransferscopeError as error:  # of another version of the package, or damaged
         again = "" if isinstance(error, StoreError) else "; run `transferscope scaling` again"
         return unreadable_part("how much", title, slug, "The scaling law that was kept", StoreError(f"{error}{again}"))
-    changed = change_in_words(summary.frames, found.runs, since="a scaling law was fitted", again="scaling")
+    changed = change_in_words(frames, found.runs, since="a scaling law was fitted", again="scaling")
     result = ScalingResult(analysis, "")
     blocks: list[Block] = [Text(said, "warning") for said in (changed, *analysis.cautions) if said]
     blocks += [*result.evidence(), Points(result.verdict.sentences)]
     return Part("how much", result.verdict.headline, (Section(title, slug, tuple(blocks)),))
+
+
+def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
+    """A sentence on networks that were, or may have been, cut off in training, with how many there are.
+
+    What they reach may say how fast they learn rather than what their start is worth. A curve without a point in
+    between cannot tell cut off from levelled off: such runs count where they fit their own labels poorly.
+    """
+    ends = run_ends(frames)
+    ends = ends[(ends["steps"] > 0) & ((ends["source"] != "") | (ends["method"] == frames.baseline))]
+    told = run_trainings(frames)["unfinished"].reindex(ends.index)
+    untold = ends["middle"].isna() & ends["poor"] & ~ends["stopped"]
+    runs = ends.assign(cut_off=told.where(told.notna(), untold).astype(bool))
+    ways = runs.groupby(["n_target", "method", "source"], sort=False, as_index=False).agg(
+        share=("cut_off", "mean"), fit=("fit", "mean"), steps=("steps", "max")
+    )
+    short = ways[ways["share"] > 0.5]
+    if short.empty:
+        return ()
+    many, few = Counter(ways["n_target"].tolist()), Counter(short["n_target"].tolist())
+    facts = {"low": float(short["fit"].min()), "high": float(short["fit"].max()), "steps": int(short["steps"].max())}
+    arms = [(n, many[size], size) for size, n in sorted(few.items())]
+    metric = frames.metric.along
+    fit = lambda reached: metric.shown(reached) if metric.higher_is_better else f"R² {reached:.2f}"  # noqa: E731
+    return Words("transferscope.analyses.scaling", {"fit": fit}).all_of([state("cut off", arms=arms, **facts)])
 
 
 def _from_nothing_for_all(frame: pd.DataFrame) -> pd.DataFrame:

@@ -13,8 +13,8 @@ import pytest
 from fabricate import Fabrication, fabricate, fabricate_regression
 from pages import held_tables
 from transferscope.analyses.compare.statements import which
+from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.compare.summary import Summary, summarise
-from transferscope.analyses.study_page import build_report
 from transferscope.errors import StoreError
 from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import QUESTIONS, ReportFiles
@@ -97,7 +97,7 @@ def test_tables_are_sorted_by_their_scores_and_figures_of_all_sizes_by_the_mean(
     """By hand from the table of scores."""
     scores = summary.table.pivot(index=["source", "method"], columns="n_target", values="mean")
     by_hand = list((scores - scores.mean()).mean(axis=1).sort_values(ascending=False).index)
-    assert list(summary.arms) == by_hand
+    assert list(summary.frames.arms) == by_hand
     for size in summary.frames.sizes:
         table = page[page.index(f"{size:,}\u00a0labels, best first") :]
         rows = re.findall(r'<th scope="row" class="">(.*?)<small>', table[: table.index("</table>")])

@@ -13,7 +13,7 @@ from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
-from transferscope.analyses.plan.result import study_part as plan_part
+from transferscope.analyses.plan.study import study_part as plan_part
 from transferscope.analyses.rank.result import study_part as rank_part
 from transferscope.analyses.scaling.study import DOCUMENT as SCALING
 from transferscope.analyses.scaling.study import study_part as scaling_part
@@ -57,10 +57,10 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
     data = data_of(summary.frames)
     found = [
         *study_parts(summary, data.get("")),
-        plan_part(summary) if len(summary.frames.sizes) >= LEAST_SIZES else None,
-        rank_part(summary),
-        scaling_part(summary),
-        diagnostics_part(summary),
+        plan_part(summary.frames) if len(summary.frames.sizes) >= LEAST_SIZES else None,
+        rank_part(summary.frames),
+        scaling_part(summary.frames),
+        diagnostics_part(summary.frames),
     ]
     parts = [part for part in found if part is not None]
     words, answers, questions = words_of(summary.frames.metric, summary.frames.methods_of_others), [], []

@@ -1,6 +1,7 @@
-"""What a comparison of somebody else's runs returns."""
+"""What somebody else's runs say: read, decided and shown as the runs of a study are."""
 
 import itertools
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,13 @@ import pandas as pd
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.statements import settling
+from transferscope.analyses.compare.study_page import SHORT, answer_section
+from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.analyses.compare.words import words_of
-from transferscope.analyses.results.runs import Runs
-from transferscope.analyses.study_page import SHORT, answer_section
+from transferscope.analyses.results.frames import frames_of
+from transferscope.analyses.results.readers import reader_of
+from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
+from transferscope.analyses.scaling.measurements import measured_rows
 from transferscope.decision import Question, next_runs
 from transferscope.report.blocks import Answer, Cell, Column, Points, Section, Table
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
@@ -149,6 +154,60 @@ class ResultsComparison(ComparisonResult):
             facts=self.summary.in_short,
             command=self.command,
         )
+
+
+def compare_results(
+    results: pd.DataFrame | str | Path,
+    *,
+    without: Collection[str] | None = None,
+    columns: RunColumns | None = None,
+    predictions: str | Path | None = None,
+    margin: float | None = None,
+    name: str | None = None,
+) -> ResultsComparison:
+    """Say whether transfer helps, and which arm to use, from runs that are there, a row each.
+
+    Args:
+        results: A data frame; a CSV, TSV, JSON, JSON lines or parquet file; or a folder of runs (`readers`).
+        without: Names of arms, methods or sources that need no source; empty where all have one, None where the table
+            has a column of sources that is empty for them.
+        columns: Which column holds what; None for the usual names.
+        predictions: A folder with the predictions of each run as ARM/SEED.csv, or LABELS/ARM/SEED.csv where there are
+            several numbers of labels: what is said then holds for other test examples too.
+        margin: Differences of no interest, above 0, in points of percent or in the unit of the score; None for one
+            point, or a hundredth.
+        name: What the runs are called; None for the name of the file or folder.
+
+    Raises:
+        TransferscopeError: A table that cannot be used, or of which something must be said.
+
+    Example:
+        >>> rows = [(arm, s, at + 0.01 * s) for arm, at in (("scratch", 0.7), ("tuned", 0.8)) for s in range(3)]
+        >>> table = pd.DataFrame(rows, columns=["arm", "seed", "accuracy"])
+        >>> compare_results(table, without=["scratch"]).verdict.outcomes
+        {0: 'helps'}
+    """
+    columns = columns or RunColumns()
+    place = None if isinstance(results, pd.DataFrame) else Path(results)
+    reader = None if place is None else reader_of(place)
+    named = [column for column in (columns.seed, columns.arm) if column is not None]
+    if place is not None and reader is not None:
+        read = reader.read(place)
+        table = measured_rows(read.rows, named)
+        table = replace(table, notes=(*read.notes, *table.notes))
+    else:
+        table = measured_rows(results, named)
+    runs = read_runs(
+        table,
+        columns,
+        without,
+        folder=Path() if place is None else place if place.is_dir() else place.parent,
+        predictions=None if predictions is None else Path(predictions),
+    )
+    called = name or ("results" if place is None else place.resolve().stem)
+    summary = summarise_frames(frames_of(runs, called, margin=margin))
+    where = Path(called) if place is None else place
+    return ResultsComparison(summary, str(where), where, runs)
 
 
 def _only_value(column: pd.Series) -> Any:

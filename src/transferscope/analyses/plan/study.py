@@ -1,0 +1,44 @@
+"""The plan of a study, and its part of the study's page."""
+
+from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
+from transferscope.analyses.plan.measurements import study_measurements
+from transferscope.analyses.plan.result import evidence
+from transferscope.analyses.plan.statements import sentences
+from transferscope.errors import DataError, SettingsError
+from transferscope.report.blocks import Points, Section
+from transferscope.report.figures.style import mark_styles
+from transferscope.report.page import Part
+from transferscope.study.decisions import Arm, best_without
+from transferscope.study.finished import arm_trainings
+from transferscope.study.frames import StudyFrames
+from transferscope.wording import candidate_words
+
+
+def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
+    """The plan of a study that was read already, with the sizes at which the best without a source was cut off.
+
+    Raises:
+        SettingsError: The study has one number of labels.
+        DataError: Too little of it is finished.
+    """
+    measured, best = study_measurements(frames, question.target_score), best_without(frames)
+    cut_off = [
+        one.n_target for one in arm_trainings(frames) if one.unfinished and best == Arm(one.method, one.source or "")
+    ]
+    return make_plan(measured, question, cut_off=tuple(cut_off))
+
+
+def study_part(frames: StudyFrames) -> Part | None:
+    """The part of a study's page; None where no law can be drawn, as with two numbers of labels."""
+    try:
+        plan = plan_of_study(frames, PlanQuestion())
+    except (DataError, SettingsError):
+        return None
+    if plan.lead.curve is None:
+        return None
+    styles, of_others = mark_styles(frames.methods, frames.baseline), frames.methods_of_others
+    known = {candidate_words(method, source or None, of_others): styles[method] for source, method in frames.arms}
+    headline, *rest = sentences(plan)
+    return Part(
+        "how much", headline, (Section("A plan of labels", "plan", (Points(tuple(rest)), *evidence(plan, known))),)
+    )
