@@ -11,7 +11,7 @@ from transferscope.records import Cost
 from transferscope.store import PlannedCell, StoredCell
 from transferscope.store.rows import Label
 from transferscope.study.frames import RECORD_COLUMNS, cells_frame, read_study, records_frame
-from transferscope.study.metric import ACCURACY, SQUARED_ERROR
+from transferscope.study.measure import ACCURACY, SQUARED_ERROR
 
 
 def test_a_study_is_read_with_its_order(summary: Summary) -> None:

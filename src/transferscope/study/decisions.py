@@ -11,8 +11,7 @@ from jaxtyping import Float
 from transferscope.decision import Decision, Scores, decide, example_variance
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
-from transferscope.study.metric import Metric
-from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.measure import Measure
 
 MOST_SEEDS = 12
 """Of an arm, where runs are made until the question is settled."""
@@ -57,7 +56,7 @@ def scores_of(
     """What the runs of every arm at one number of labels have given, in points.
 
     A point is a hundredth of an accuracy, another measure of classes, an average precision, or R² for numbers; of a
-    measure that the study names see `named_measure`.
+    measure that the study names see `Measure`.
 
     Args:
         arms: All arms that there may be, where the store may not have them all; None for those that it has.
@@ -72,7 +71,9 @@ def scores_of(
     columns = pd.Index(seeds).get_indexer(pd.Index(own["seed"]))
     values = np.full((len(arms), len(seeds)), np.nan)
     failed = np.zeros(values.shape, dtype=bool)
-    measured = metric.in_points(frames.final_values(metric.headline)[frames.keys.get_indexer(pd.Index(own["key"]))])
+    measured = metric.in_points(
+        frames.final_values(metric.judged.record)[frames.keys.get_indexer(pd.Index(own["key"]))]
+    )
     values[places, columns] = np.where(own["state"] == "done", measured, np.nan)
     failed[places, columns] = own["state"].isin(["failed", "blocked"])
     rising = {
@@ -123,20 +124,20 @@ def _example_variance(
 ) -> Float[np.ndarray, "arms arms"] | None:
     """What the draw of the test examples adds, from the stored predictions; None where there are none.
 
-    Those of a named measure tell nothing of a run whose score they do not have as their mean: the study has been judged
-    by another number since.
+    Those that runs have left tell nothing of a run whose score is not their mean: the study has been judged by another
+    number since.
     """
-    found = {
-        (place, column): frames.metric.example_points(frames.predictions[key], frames.test_labels)
+    metric = frames.metric
+    by_run = {
+        (place, column): metric.example_points(frames.predictions[key], frames.test_labels)
         for key, place, column in zip(own["key"], places, columns, strict=True)
         if key in frames.predictions
     }
-    is_named = isinstance(frames.metric, NamedMeasure)
     known = {
         run: points
-        for run, points in found.items()
+        for run, points in by_run.items()
         if points is not None
-        and not (is_named and not math.isclose(points.mean(), values[run], rel_tol=1e-6, abs_tol=1e-4))
+        and (metric.computed or math.isclose(points.mean(), values[run], rel_tol=1e-6, abs_tol=1e-4))
     }
     lengths = {len(points) for points in known.values()}
     if len(lengths) != 1:  # nothing is known, or not of the same examples
@@ -147,6 +148,6 @@ def _example_variance(
     return example_variance(by_example)
 
 
-def _resolution(metric: Metric, labels: np.ndarray | None) -> float:
+def _resolution(metric: Measure, labels: np.ndarray | None) -> float:
     """What one test example is worth, in points; 0 where nothing is counted or nothing is known."""
     return 0.0 if labels is None else 100.0 * metric.share_of_one_example(labels)

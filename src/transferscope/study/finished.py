@@ -101,7 +101,7 @@ def run_ends(frames: StudyFrames) -> pd.DataFrame:
     measured = curve[from_half <= 0.25]
     nearest = from_half[measured.index].groupby(measured["key"], sort=False).idxmin()
     ends["middle"] = measured.loc[nearest].set_index("key")["value"]
-    ends["fit"] = frames.final(frames.metric.along.headline, "target_train").set_index("key")["value"]
+    ends["fit"] = frames.final(frames.metric.along.judged.record, "target_train").set_index("key")["value"]
     ends = ends[ends["fit"].notna()]
     stopped = frames.cells.set_index("key")["stopped_early"].reindex(ends.index).fillna(False).astype(bool)
     return ends.assign(

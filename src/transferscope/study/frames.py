@@ -12,8 +12,7 @@ from jaxtyping import Float, Int
 from transferscope.numerics.class_measures import class_measure
 from transferscope.records import FinishedRuns, Meaning
 from transferscope.store import RecordColumns, Store, StoredCell, StudyRow
-from transferscope.study.metric import ACCURACY, METRICS, Metric
-from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.measure import ACCURACY, METRICS, Measure
 from transferscope.study.places import metric_of
 from transferscope.wording import capitalised, short_method_words
 
@@ -51,9 +50,9 @@ class StudyFrames:
     documents: Mapping[str, Mapping[str, Any]]
 
     @cached_property
-    def metric(self) -> Metric:
+    def metric(self) -> Measure:
         """What the study is judged by."""
-        if (named := NamedMeasure.from_facts(self.study.facts)) is not None:
+        if (named := Measure.from_facts(self.study.facts)) is not None:
             return named
         kinds = self.records[["part", "name"]].drop_duplicates().astype(str)
         measured = set(kinds.loc[kinds["part"].str.startswith("target"), "name"])  # a source can be of another kind

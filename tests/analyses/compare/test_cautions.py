@@ -8,7 +8,7 @@ import pytest
 from transferscope.analyses.compare.cautions import cautions, nothing_held_out, reduced_inputs, weak_inner_heads
 from transferscope.analyses.compare.words import words_of
 from transferscope.statements import Statement
-from transferscope.study.metric import ACCURACY
+from transferscope.study.measure import ACCURACY
 
 NAN = float("nan")
 TARGET = {"kind": "classification", "n_outputs": 3, "classes": ["ok", "<scratch>", "dent"]}

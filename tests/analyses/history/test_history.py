@@ -26,7 +26,7 @@ from transferscope.analyses.plan import LabelColumns
 from transferscope.cli.main import app
 from transferscope.errors import DataError, TransferscopeError
 from transferscope.study.frames import read_study
-from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.measure import Measure
 
 
 def table(path: Path, scores: np.ndarray, *, name: str = "accuracy") -> Path:
@@ -132,7 +132,7 @@ def test_a_study_has_the_direction_of_its_measure(tmp_path: Path, small: Fabrica
     with fabricate(tmp_path / "made.sqlite", small) as store:
         frames = read_study(store, store.studies()[0].name)
     for higher in (True, False):
-        measure = NamedMeasure.of("accuracy", name="saved", unit="EUR", higher=higher)
+        measure = Measure("saved", "EUR", higher, "accuracy")
         facts = {**frames.study.facts, "measure": measure.as_json()}
         rows = study_rows(replace(frames, study=replace(frames.study, facts=facts)))
         assert set(zip(rows["measure"], rows["better"], strict=True)) == {("saved", "higher" if higher else "lower")}

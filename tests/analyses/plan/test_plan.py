@@ -20,10 +20,10 @@ from transferscope.analyses.plan.facts import make_plan
 from transferscope.analyses.plan.measurements import table_measurements
 from transferscope.analyses.plan.statements import statements
 from transferscope.analyses.plan.tables import arms_table, plan_rows
-from transferscope.analyses.scaling.measure import Measure
 from transferscope.cli.main import app
 from transferscope.errors import DataError, TransferscopeError
 from transferscope.statements import Words
+from transferscope.study.measure import Measure
 
 SIZES = np.array([25.0, 50.0, 100.0, 200.0, 400.0])
 
@@ -127,13 +127,13 @@ def test_an_error_that_rises_with_labels_is_asked_about(table: pd.DataFrame) -> 
     rising = table.rename(columns={"accuracy": "error"})
     with pytest.raises(TransferscopeError, match="column error rises with the sizes"):
         plan(rising)
-    assert plan(rising, columns=LabelColumns(better="higher")).plan.measure.top == 1
+    assert plan(rising, columns=LabelColumns(better="higher")).plan.measure.bounds[1] == 1
 
 
 def test_r_squared_may_be_below_zero() -> None:
     frame = rows(4 * SIZES**-0.4, 2 * SIZES**-0.4).rename(columns={"accuracy": "r2"})
     assert frame["r2"].min() < 0
-    assert plan(frame).plan.measure.kind == "r2"
+    assert plan(frame).plan.measure.unit == "R²"
 
 
 def test_seeds_that_are_paired_say_more(table: pd.DataFrame) -> None:
@@ -402,7 +402,7 @@ def test_a_named_column_wins() -> None:
     ],
 )
 def test_axes_name_what_a_study_is_judged_by(name: str, title: str) -> None:
-    assert Measure(name, "accuracy", 1.0).title == title
+    assert Measure(name, "share").title == title
 
 
 def test_a_study_with_several_sizes_has_a_plan_on_its_page(tmp_path: Path) -> None:

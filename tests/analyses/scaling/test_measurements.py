@@ -142,8 +142,8 @@ def test_every_measure_becomes_an_error(
     frame, wanted, measure = as_errors(measured(name, values), Columns(error=name, better=better), target)
     assert frame[name].tolist() == pytest.approx(error)
     assert wanted == (None if target_error is None else pytest.approx(target_error))
-    assert bool(measure.top) == (values != error)
-    assert [measure.top - one if measure.top else one for one in error] == pytest.approx(values)
+    assert measure.higher_is_better == (values != error)
+    assert [measure.bounds[1] - one if measure.higher_is_better else one for one in error] == pytest.approx(values)
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def test_accuracies_are_answered_as_accuracies() -> None:
 
 
 def test_every_kind_has_words_and_every_word_a_kind() -> None:
-    source = (Path(package.__file__).parent / "statements.py").read_text()
+    source = "".join((Path(package.__file__).parent / name).read_text() for name in ("statements.py", "study.py"))
     kinds_of_words = words_of(result_of(SIZES, STEEP).analysis.measure).kinds
     written = {kind for kind in kinds_of_words if f'"{kind}"' in source}
     computed = {"a", "b", "c", "d", "reached", "budget reaches", "budget misses"}

@@ -18,7 +18,7 @@ from transferscope.study.commands.plan import plan_commands
 from transferscope.study.commands.settings import read_commands
 from transferscope.study.decisions import decisions, scores_of
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.measure import Measure
 from transferscope.study.run import Limits, plan_into, work_on
 from transferscope.study.settings import EngineSettings
 from transferscope.wording import ALL_LABELS, capitalised, method_words, short_method_words
@@ -62,7 +62,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> StudyFrames:
     [("share", 100, "17.0 %"), ("%", 1, "170.4 %"), ("EUR", 1, "170.4 EUR"), ("", 1, "170.4")],
 )
 def test_points_are_more_where_better(done: StudyFrames, higher: bool, unit: str, scale: int, shown: str) -> None:
-    measure = NamedMeasure.of("a", name="a", unit=unit, higher=higher)
+    measure = Measure("a", unit, higher, "a")
     size = 0.001 if unit == "share" else 1.0
     frames = replace(
         done,

@@ -16,7 +16,7 @@ from transferscope.report.figures.choice import evenly_chosen, shown_of
 from transferscope.report.figures.panels import add_legend, multiples
 from transferscope.report.figures.style import INK, NARROW, QUIET, drawing, mark_styles
 from transferscope.statements import Statement, state
-from transferscope.study.metric import Metric
+from transferscope.study.measure import Measure
 
 _MOST_PANELS = 12
 
@@ -75,7 +75,7 @@ def _series(summary: Summary, rows: pd.DataFrame) -> CheckpointSeries:
     return CheckpointSeries(source, method, n_target, table, int(best), _lead(summary, by_step, best))
 
 
-def _row(metric: Metric, step: float, values: np.ndarray) -> dict[str, float]:
+def _row(metric: Measure, step: float, values: np.ndarray) -> dict[str, float]:
     over = t_interval(values).clipped(*metric.bounds)
     low, high = (np.nan, np.nan) if over.interval is None else (over.interval.low, over.interval.high)
     return {"step": step, "n": len(values), "mean": over.value, "low": low, "high": high}

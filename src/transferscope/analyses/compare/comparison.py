@@ -12,7 +12,7 @@ from transferscope.estimate import Estimate, Interval
 from transferscope.numerics.intervals import t_interval
 from transferscope.study.decisions import Arm, arms_of
 from transferscope.study.frames import COSTS, StudyFrames
-from transferscope.study.metric import Metric
+from transferscope.study.measure import Measure
 
 
 def _percent(share: float) -> str:
@@ -179,7 +179,7 @@ def _comparison(
     )
 
 
-def _over(metric: Metric, own: "pd.Series[float]", scratch: "pd.Series[float]", level: float) -> Estimate | None:
+def _over(metric: Measure, own: "pd.Series[float]", scratch: "pd.Series[float]", level: float) -> Estimate | None:
     shared = own.index.intersection(scratch.index)
     better = metric.improvement(own.loc[shared].to_numpy(dtype=np.float64))
     gained = better - metric.improvement(scratch.loc[shared].to_numpy(dtype=np.float64))

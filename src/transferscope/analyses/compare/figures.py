@@ -12,7 +12,7 @@ from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, evenly_chosen, tick_name
 from transferscope.report.figures.panels import multiples
 from transferscope.report.figures.style import INK, NARROW, QUIET, RECOMMENDED, WITH_SOURCE, WITHOUT, drawing, tip
-from transferscope.study.metric import Metric
+from transferscope.study.measure import Measure
 from transferscope.wording import sizes_in_words
 
 _MOST_ARMS = 8
@@ -151,7 +151,7 @@ def draw_curves(summary: Summary) -> Figure | None:
     )
 
 
-def _curve(axes: Axes, rows: pd.DataFrame, colour: str, dashes: str, metric: Metric) -> None:
+def _curve(axes: Axes, rows: pd.DataFrame, colour: str, dashes: str, metric: Measure) -> None:
     if rows.empty:
         return
     (line,) = axes.plot(rows["step"], rows["mean"] * metric.scale, dashes, color=colour, linewidth=1.4)

@@ -23,7 +23,7 @@ from transferscope.statements import Statement, state
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.measure import Measure
 from transferscope.wording import counted, listed
 
 MOST_IN_A_SENTENCE = 12
@@ -87,7 +87,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     """
     decided = decisions(frames)
     comparisons = compare_arms(frames, decided)
-    if isinstance(frames.metric, NamedMeasure):
+    if not frames.metric.computed:
         _check_scores(frames, frames.metric)
     if not comparisons:
         raise StoreError(_why_empty(frames))
@@ -196,10 +196,10 @@ def _ends(interval: Interval | None) -> tuple[float, float]:
     return (interval.low, interval.high) if interval else (np.nan, np.nan)
 
 
-def _check_scores(frames: StudyFrames, measure: NamedMeasure) -> None:
+def _check_scores(frames: StudyFrames, measure: Measure) -> None:
     """Refuse runs that ended well when the study was judged by another number, or in another unit."""
     done = frames.cells["key"].where((frames.cells["role"] == "method") & (frames.cells["state"] == "done"))
-    values = frames.final_values(measure.headline)[done.notna()]
+    values = frames.final_values(measure.judged.record)[done.notna()]
     runs = f"{counted(len(values), 'run')} of the study {frames.study.name!r} left"
     if lacking := int(np.isnan(values).sum()):
         kept = frames.records[frames.records["key"].isin(done)].groupby("name", sort=False)["key"].nunique()

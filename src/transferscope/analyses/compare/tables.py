@@ -15,7 +15,7 @@ from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Po
 from transferscope.report.figures.choice import evenly_chosen, shown_of, tick_name
 from transferscope.statements import Statement, state
 from transferscope.study.frames import LABELS, StudyFrames
-from transferscope.study.metric import Metric
+from transferscope.study.measure import Measure
 from transferscope.wording import (
     candidate_words,
     capitalised,
@@ -107,11 +107,11 @@ def _paper_cell(comparison: Comparison | None, summary: Summary, *, symmetric: b
     return Cell(f"{text}{_signs(comparison)}", tone="best" if value == best else "")
 
 
-def _paper_number(one: float, comparison: Comparison, metric: Metric) -> str:
+def _paper_number(one: float, comparison: Comparison, metric: Measure) -> str:
     return metric.number(one, like=comparison.score.value)
 
 
-def _is_symmetric(comparison: Comparison, metric: Metric) -> bool:
+def _is_symmetric(comparison: Comparison, metric: Measure) -> bool:
     value, interval = comparison.score.value, comparison.interval
     if interval is None:
         return True
@@ -183,7 +183,7 @@ def _columns(
     )
 
 
-def _interval_detail(c: Comparison, metric: Metric) -> str:
+def _interval_detail(c: Comparison, metric: Measure) -> str:
     alike = ["the same in all seeds"] if c.all_alike else []
     if c.interval is None:
         return alike[0] if alike else f"2 seeds, sd {_sd(c, metric)}" if c.score.n == 2 else ""
@@ -191,11 +191,11 @@ def _interval_detail(c: Comparison, metric: Metric) -> str:
     return ", ".join([metric.shown_interval(c.interval), *sd])
 
 
-def _sd(c: Comparison, metric: Metric) -> str:
+def _sd(c: Comparison, metric: Measure) -> str:
     return metric.number(c.score.sd)
 
 
-def _gain(c: Comparison, metric: Metric) -> Cell:
+def _gain(c: Comparison, metric: Measure) -> Cell:
     """The gain with its interval and its call."""
     facts, gain = c.facts, c.facts.gain
     why = facts.why or ("unstable" if facts.unstable else "unfinished" if facts.unfinished else "")
@@ -207,7 +207,7 @@ def _gain(c: Comparison, metric: Metric) -> Cell:
     return Cell(metric.points(gain.value), f"{ends}{called}", tones.get(facts.call, "undecided"), value=gain.value)
 
 
-def _over_scratch(c: Comparison, metric: Metric) -> Cell:
+def _over_scratch(c: Comparison, metric: Measure) -> Cell:
     if c.over_scratch is None:
         return Cell("–")
     ends = c.over_scratch.interval
@@ -223,7 +223,7 @@ def _time(c: Comparison) -> Cell:
     return Cell(duration(own + before), f"pre-training {duration(before)}" if before else "", value=own + before)
 
 
-def _kept(c: Comparison, metric: Metric) -> Cell:
+def _kept(c: Comparison, metric: Measure) -> Cell:
     if c.source_kept is None:
         return Cell("–")
     if c.forgetting is None:

@@ -7,7 +7,7 @@ import numpy as np
 from transferscope.numerics.class_measures import class_measure, is_class_measure
 from transferscope.study.finished import LEAST_ABOVE_GUESSING, arm_trainings, run_ends
 from transferscope.study.frames import StudyFrames
-from transferscope.study.metric import SQUARED_ERROR
+from transferscope.study.measure import SQUARED_ERROR
 
 
 def baseline_unfinished(frames: StudyFrames) -> bool:

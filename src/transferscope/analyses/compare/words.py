@@ -7,12 +7,12 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from transferscope.statements import Words, listed_arms
-from transferscope.study.metric import Metric
+from transferscope.study.measure import Measure
 from transferscope.wording import candidate_words, method_words, sizes_in_words
 
 
 @cache
-def words_of(metric: Metric, of_others: frozenset[str] = frozenset()) -> Words:
+def words_of(metric: Measure, of_others: frozenset[str] = frozenset()) -> Words:
     """The sentences of words.j2; numbers are in points, a `fit` is as it was measured.
 
     Args:

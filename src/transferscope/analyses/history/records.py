@@ -15,7 +15,6 @@ from transferscope.data.frame import read_frame
 from transferscope.errors import DataError
 from transferscope.store import Store
 from transferscope.study.frames import StudyFrames, read_study
-from transferscope.study.named_measure import NamedMeasure
 from transferscope.study.places import is_study, open_existing
 from transferscope.wording import candidate_words, few
 
@@ -91,8 +90,8 @@ def study_rows(frames: StudyFrames) -> pd.DataFrame:
     Raises:
         DataError: No run is finished.
     """
-    named = frames.metric if isinstance(frames.metric, NamedMeasure) else None
-    final = frames.final(frames.metric.headline)
+    judged = frames.metric.judged
+    final = frames.final(judged.record)
     runs = final[final["role"] == "method"]
     if runs.empty:
         raise DataError(f"the study {frames.study.name} has no finished run; finish it with `transferscope run`")
@@ -106,8 +105,8 @@ def study_rows(frames: StudyFrames) -> pd.DataFrame:
             "arm": mean["arm"],
             "labels": mean["n_target"].astype(float),
             "score": mean["value"],
-            "measure": named.name if named else frames.metric.headline,
-            "better": "higher" if named is None or named.higher_is_better else "lower",
+            "measure": judged.record if judged.computed else judged.name,
+            "better": "higher" if judged.higher_is_better else "lower",
             "origin": frames.study.name,
         }
     )

@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from transferscope.analyses.plan.measurements import Measured
-from transferscope.analyses.scaling.measure import Measure
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Costs, NextRun
@@ -30,6 +29,7 @@ from transferscope.scaling.advice.label_plan import (
     seed_correlation,
 )
 from transferscope.scaling.observations import Observations
+from transferscope.study.measure import Measure
 
 LEAST_MORE = 100
 """Least number of further labels whose use is told."""
@@ -205,7 +205,7 @@ def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int,
         facts = {"catch_up": None, "correlation": 0.0, "worth": None, **against}
         return ArmPlan(name, measured.curves[name], curve, labels=wanted, more=more, **facts)
 
-    margin = question.margin / measured.measure.difference(1.0)
+    margin = question.margin / measured.measure.scale
     scratch = None if base is None else arm_of(base, drawn(base))
     arms: list[tuple[ArmPlan, Pairs | None]] = []
     for name in followed:

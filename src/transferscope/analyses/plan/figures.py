@@ -35,7 +35,7 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
         left, *right = canvas.subplots(min(n_rows, n_panels), min(n_columns, n_panels), squeeze=False).flat
         for arm in shown:
             colour, mark = styles[arm.name].colour, styles[arm.name].mark
-            measured = np.array([plan.measure.value(error) for error in arm.data.errors])
+            measured = np.array([plan.measure.score(error) for error in arm.data.errors])
             name, sizes = short(heading(arm.name), width=40), arm.data.sizes[:, 0]
             (marks,) = left.plot(sizes, measured, mark, color=colour, markersize=4.5)
             tip(marks, *(f"{name}, {n:,.0f} labels: {v:.3g}" for n, v in zip(sizes, measured, strict=True)))
@@ -45,7 +45,7 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
                 continue
             x = arm.curve.sizes
             low, median, high = (
-                np.array([plan.measure.value(error) for error in line])
+                np.array([plan.measure.score(error) for error in line])
                 for line in np.quantile(arm.curve.errors, _BAND, axis=0)
             )
             left.plot(x, median, color=colour, linewidth=1.5, label=name)
@@ -57,7 +57,7 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
                 .round(6)
             )
         if plan.target_error is not None:
-            left.axhline(plan.measure.value(plan.target_error), color=QUIET, linestyle=":", linewidth=1.2)
+            left.axhline(plan.measure.score(plan.target_error), color=QUIET, linestyle=":", linewidth=1.2)
         left.set_ylabel(plan.measure.title)
         left.legend(loc="best", fontsize=8)
         if plan.pairs is not None:
@@ -102,17 +102,15 @@ def _draw_gain(axes: Axes, plan: LabelPlan, pairs: Pairs, colour: str) -> None:
     sums = np.cumsum(pairs.weights[order], axis=0)
     ordered = np.take_along_axis(gain, order, axis=0)
     places = [np.minimum((sums < level).sum(axis=0), len(gain) - 1) for level in _BAND]
-    low, median, high = (
-        plan.measure.difference(1.0) * np.take_along_axis(ordered, place[None], axis=0)[0] for place in places
-    )
+    low, median, high = (plan.measure.scale * np.take_along_axis(ordered, place[None], axis=0)[0] for place in places)
     x = plan.sizes
     axes.axhline(0.0, color=QUIET, linestyle="--", linewidth=1)
     axes.plot(x, median, color=colour, linewidth=1.5)
     axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
     shared, a, b = np.intersect1d(scratch.data.sizes[:, 0], lead.data.sizes[:, 0], return_indices=True)
     measured = scratch.data.errors[a] - lead.data.errors[b]
-    axes.plot(shared, plan.measure.difference(1.0) * measured, "o", color=colour, markersize=4.5)
-    axes.set_ylabel(f"Gain of transfer{' (points)' if plan.measure.kind == 'accuracy' else ''}")
+    axes.plot(shared, plan.measure.scale * measured, "o", color=colour, markersize=4.5)
+    axes.set_ylabel(f"Gain of transfer{' (points)' if plan.measure.in_percent else ''}")
     axes.set_title(beside_axis(heading(lead.name), width=40))
     _mark_interval(axes, lead, x)
 

@@ -22,14 +22,13 @@ from transferscope.analyses.columns import (
     words_in,
 )
 from transferscope.analyses.scaling.checks import UNBOUNDED, check_units, columns_apart
-from transferscope.analyses.scaling.measure import Measure
 from transferscope.analyses.scaling.measurements import R_SQUARED, Columns, as_errors, curves
 from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.scaling.observations import Observations
 from transferscope.study.decisions import best_without
 from transferscope.study.frames import StudyFrames
-from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.measure import Measure
 from transferscope.wording import candidate_words, counted, few, measure_words
 
 ROLES = {
@@ -163,15 +162,14 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
             f"[{frames.sizes[0]}, {2 * frames.sizes[0]}, {4 * frames.sizes[0]}] under [target] in its file and run it "
             "again"
         )
-    if isinstance(frames.metric, NamedMeasure) and (
-        frames.metric.unit != "share" or not frames.metric.higher_is_better
-    ):
+    judged = frames.metric.judged
+    if judged.unit not in ("share", "R²") or not judged.higher_is_better:
         raise SettingsError(
-            f"the study {name} is judged by {frames.metric.name}, and a plan takes a share of 1 of which more is "
+            f"the study {name} is judged by {judged.name}, and a plan takes a share of 1 of which more is "
             'better, as accuracy is; if it is one, say unit = "share" in [run] of its file and run it again'
         )
-    share_of_one, words = frames.metric.higher_is_better, measure_words(frames.metric.headline)
-    final = frames.final(frames.metric.headline)
+    share_of_one, words = judged.unit == "share", measure_words(judged.record)
+    final = frames.final(judged.record)
     best = best_without(frames)
     if best is None:
         raise DataError(
@@ -193,8 +191,7 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     if frame.empty:
         raise DataError(f"the study {name} has no finished run; finish it with `transferscope run`")
     k = len(frames.classes or ()) if frames.metric.is_of_classes else 0
-    measure = Measure(words, "accuracy" if share_of_one else "r2", 1.0)
-    asked = Measured({}, scratch, {}, measure, target, (), chance=1 - 1 / k if k else None)
+    asked = Measured({}, scratch, {}, replace(judged, name=words), target, (), chance=1 - 1 / k if k else None)
     return _measured(frame, Columns(by=("arm",), repeats=True), "seed", asked)
 
 
@@ -205,12 +202,13 @@ def error_of_guessing(measured: Measured, classes: int) -> float:
         SettingsError: What is measured is a loss, or R², and no share of errors.
     """
     measure, worst = measured.measure, max(float(data.errors.max()) for data in measured.curves.values())
-    if measure.kind == "r2" or words_in(measure.name) & UNBOUNDED or worst > 100:
+    if measure.unit == "R²" or words_in(measure.name) & UNBOUNDED or worst > 100:
         raise SettingsError(
             f"{classes} classes were given, and {measure.name} is no share of errors, which guessing would have 1 - 1/"
             f"{classes} of; leave out --classes"
         )
-    return (measure.top or (1.0 if worst <= 1 else 100.0)) * (1 - 1 / classes)
+    top = measure.bounds[1] if measure.higher_is_better else 1.0 if worst <= 1 else 100.0
+    return top * (1 - 1 / classes)
 
 
 def read_scores(

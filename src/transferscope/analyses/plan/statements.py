@@ -41,9 +41,9 @@ def filters_of(plan: LabelPlan) -> Mapping[str, Callable[..., str]]:
         "ends": ends,
         "size": size,
         "sizes": lambda several: listed([size(one) for one in several], last="or"),
-        "score": measure.shown,
-        "fall": lambda error: measure.shown_difference(error) + measure.unit,
-        "falls": lambda interval: " to ".join(map(measure.shown_difference, interval)),
+        "score": measure.shown_score,
+        "fall": lambda error: f"{measure.distance(error)} {measure.of_points}".rstrip(),
+        "falls": lambda interval: " to ".join(map(measure.distance, interval)),
         "few": few,
         "cost": number_words,
         "percent": probability_words,
@@ -133,7 +133,7 @@ def _wanted(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
 def _more(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
     if arm.more is None:
         return
-    costs, bought = plan.question.costs, plan.measure.difference(arm.more.value)
+    costs, bought = plan.question.costs, plan.measure.scale * arm.more.value
     spent = None if costs is None else costs.of(0, plan.more)
     yield state(
         "more",
@@ -144,7 +144,7 @@ def _more(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
         interval=(arm.more.low, arm.more.high),
         cost=spent,
         price=spent / bought if spent is not None and bought > 0 else None,
-        a_point="a point" if plan.measure.kind == "accuracy" else f"for each 1{plan.measure.unit or ' of the score'}",
+        a_point="a point" if plan.measure.in_percent else f"for each 1 {plan.measure.of_points or 'of the score'}",
         far=arm.largest + plan.more > FAR * arm.largest,
     )
 

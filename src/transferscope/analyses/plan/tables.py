@@ -31,17 +31,17 @@ def plan_rows(plan: LabelPlan) -> pd.DataFrame:
     rows = []
     for arm in plan.arms:
         reached, more = arm.reached, arm.more
-        ends = sorted([measure.value(reached.low), measure.value(reached.high)])
+        ends = sorted([measure.score(reached.low), measure.score(reached.high)])
         role = "scratch" if arm is plan.scratch else "lead" if arm is plan.lead else "transfer"
         row: dict[str, object] = {"arm": arm.name, "role": role, "sizes": arm.data.n_distinct, "largest": arm.largest}
-        row |= {"score": measure.value(reached.value), "score_low": ends[0], "score_high": ends[1]}
+        row |= {"score": measure.score(reached.value), "score_low": ends[0], "score_high": ends[1]}
         for name, count in (("catch_up", arm.catch_up), ("labels", arm.labels), ("worth", arm.worth)):
             row[name] = np.nan if count is None or count.open else count.value
             row |= {f"{name}_{end}": np.nan if count is None else getattr(count, end) for end in ("low", "high")}
         row["p_already"] = np.nan if arm.catch_up is None else arm.catch_up.already
         row["p_beyond"] = np.nan if arm.catch_up is None else arm.catch_up.beyond
         for name, end in (("gain", "value"), ("gain_low", "low"), ("gain_high", "high")):
-            row[name] = np.nan if more is None else measure.difference(getattr(more, end))
+            row[name] = np.nan if more is None else measure.scale * getattr(more, end)
         cost = None if arm.labels is None else plan.cost_of(arm.labels)
         row["cost"] = np.nan if cost is None else cost
         row["more"] = plan.more
@@ -62,7 +62,7 @@ def arms_table(plan: LabelPlan) -> Table:
     if plan.scratch is not None:
         columns.append(Column("Scratch catches up", "Number of labels from which on training from scratch is as good"))
     if target is not None:
-        columns.append(Column(f"Labels for {measure.shown(target)}"))
+        columns.append(Column(f"Labels for {measure.shown_score(target)}"))
         columns += [Column("Cost", "Of these labels and a run")] if plan.question.costs is not None else []
     columns.append(
         Column(f"Next {plan.more:,} labels", "What they add to the score beyond the largest measured number")
@@ -77,7 +77,7 @@ def arms_table(plan: LabelPlan) -> Table:
 
     rows = []
     for arm in plan.arms:
-        score = measure.shown(arm.reached.value)
+        score = measure.shown_score(arm.reached.value)
         row = [
             Cell(heading(arm.name), tone="baseline" if arm is plan.scratch else "best" if arm is plan.lead else ""),
             Cell(str(arm.data.n_distinct), f"up to {size(arm.largest)}"),

@@ -33,7 +33,7 @@ from transferscope.data.cells import without_summaries
 from transferscope.data.frame import Frame
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.study.decisions import Arm
-from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.measure import Measure
 from transferscope.wording import ALL_LABELS, counted, listed
 
 Wide = Literal["arms", "labels"]
@@ -138,7 +138,7 @@ class Runs:
 
     rows: pd.DataFrame
     examples: Mapping[int, Float[np.ndarray, " N"]]
-    measure: NamedMeasure
+    measure: Measure
     with_source: frozenset[Arm]
     seeds: Mapping[int, object] | None
     table: pd.DataFrame
@@ -470,7 +470,7 @@ def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_col
     return frozenset(arm for arm in arms if arm not in named and (arm.source or not has_column))
 
 
-def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> NamedMeasure:
+def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> Measure:
     """What is scored: qualities from 0 to 1 are shares, and those up to 100 percent."""
     better = better_of(name, asked.better)
     unit = asked.unit
@@ -484,7 +484,7 @@ def _measure(name: str, scores: "pd.Series[float]", asked: RunColumns) -> NamedM
             f"the scores are {least:g} to {most:g}, which are no {given}; leave --unit {unit} out, or write them as it "
             "says"
         )
-    return NamedMeasure.of("score", name=name, unit=unit, higher=better == "higher")
+    return Measure(name, unit, better == "higher", "score")
 
 
 def _same_labels(labels: "pd.Series[str]", others: "pd.Series[str]") -> Bool[np.ndarray, " N"]:

@@ -70,7 +70,7 @@ def scaling(
     frame, target, measure = as_errors(frame, columns, asked.target_error)
     groups, asked = curves(frame, columns), replace(asked, target_error=target)
     said = (*read.notes, *found, *averaged, *(count_hints(groups) if compute else ()))
-    said = (*said, *(target_hints(groups, asked) if measure.kind == "error" else ()))
+    said = (*said, *(target_hints(groups, asked) if not measure.higher_is_better else ()))
     analysis = analyse(groups, asked, measure=measure, compute=compute)
     return ScalingResult(replace(analysis, notes=(*said, *analysis.notes)), name)
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transferscope.analyses.scaling.measure import ERROR, Measure
 from transferscope.analyses.scaling.measurements import by_finetune_size
 from transferscope.analyses.scaling.question import Question, affordable, check_free, hints
 from transferscope.errors import DataError, SettingsError
@@ -31,6 +30,7 @@ from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.groups import HierarchicalFit, fit_hierarchical
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.surface import Surface, fit_surface, varies_freely
+from transferscope.study.measure import ERROR, Measure
 
 BUDGETS = (1.0, 10.0, 100.0)
 """Budgets of compute that are answered unasked, over the largest measured one."""

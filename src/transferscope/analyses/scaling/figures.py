@@ -15,12 +15,12 @@ from transferscope.analyses.scaling.axes import (
     series_styles,
     short_size,
 )
-from transferscope.analyses.scaling.measure import ERROR, Measure
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import INK, MarkStyle, ordered_colours
 from transferscope.scaling.advice.budget import splits
 from transferscope.scaling.extrapolation import extrapolate
 from transferscope.scaling.surface import Surface
+from transferscope.study.measure import ERROR, Measure
 from transferscope.wording import capitalised
 
 FORECAST = "#d55e00"
@@ -42,8 +42,8 @@ def draw_curves(analysis: Analysis) -> Figure | None:
         (axes,) = panels
         rows = [_draw_curve(axes, curve, measure, styles[curve.name]) for curve in shown]
         if target is not None:
-            axes.axhline(measure.value(target), color=FORECAST, linestyle="--", linewidth=0.9)
-        log_axes(axes, x_title="Pre-training size n", y_title=measure.title, linear=measure.top > 0)
+            axes.axhline(measure.score(target), color=FORECAST, linestyle="--", linewidth=0.9)
+        log_axes(axes, x_title="Pre-training size n", y_title=measure.title, linear=measure.higher_is_better)
         if len(shown) > 1:
             add_legend(canvas, styles)
         return pd.concat(rows, ignore_index=True)
@@ -65,9 +65,9 @@ def _draw_curve(axes: Axes, curve: CurveAnalysis, measure: Measure, style: MarkS
     largest = float(n.max())
     ahead = extrapolate(n, errors, at=np.geomspace(largest * 1.1, curve.advice.forecast.sizes.max(), STEPS))
     low, middle, high = (
-        np.array([measure.value(error) for error in line]) for line in (ahead.low, ahead.predicted, ahead.high)
+        np.array([measure.score(error) for error in line]) for line in (ahead.low, ahead.predicted, ahead.high)
     )
-    seen = np.array([measure.value(error) for error in errors])
+    seen = np.array([measure.score(error) for error in errors])
     mark_extrapolated(axes, largest, float(ahead.sizes.max()))
     axes.plot(n[n > 0], seen[n > 0], style.mark, color=style.colour, markersize=4)
     axes.plot(ahead.sizes, middle, color=style.colour, linewidth=1.4)
@@ -100,16 +100,16 @@ def draw_isoflop(analysis: Analysis) -> Figure:
         for budget, colour in zip(budgets, colours, strict=True):
             path = splits(surface, costs, float(budget), count=80)
             errors = surface.predict(path)
-            kept, value = errors < 1.25 * errors.min(), np.array([measure.value(error) for error in errors])
+            kept, value = errors < 1.25 * errors.min(), np.array([measure.score(error) for error in errors])
             axes.plot(path[kept, 0], value[kept], color=colour, linewidth=1.1)
             near = np.abs(np.log(cost / budget)) < NEAR
-            seen = [measure.value(error) for error in data.errors[near]]
+            seen = [measure.score(error) for error in data.errors[near]]
             axes.plot(data.sizes[near, 0], seen, "o", color=colour, markersize=3)
             drawn[float(budget)] = (float(value[kept][-1]), float(path[kept, 0][-1]))
             rows.append(pd.DataFrame({"budget": budget, "n": path[:, 0], "tokens": path[:, 1], "value": value}))
         for best in one.optima:
-            axes.plot(best.plan.pretrain_size, measure.value(best.plan.error), "*", color=FORECAST, markersize=9)
-        log_axes(axes, x_title="Parameters N", y_title=measure.title, linear=measure.top > 0)
+            axes.plot(best.plan.pretrain_size, measure.score(best.plan.error), "*", color=FORECAST, markersize=9)
+        log_axes(axes, x_title="Parameters N", y_title=measure.title, linear=measure.higher_is_better)
         for budget, (height, x) in drawn.items():
             axes.annotate(
                 f"{budget:.1e}", (x, height), (4, 0), textcoords="offset points", fontsize=7, color=INK, va="center"
@@ -185,14 +185,14 @@ def draw_surface(surface: Surface, *, name: str, law: str = "", measure: Measure
                 rows = nearest == place
                 fixed = np.full_like(line, level)
                 fitted = fit.predict(np.stack([line, fixed] if column == 0 else [fixed, line], axis=1))
-                seen = [measure.value(error) for error in data.errors[rows]]
-                fitted = np.array([measure.value(error) for error in fitted])
+                seen = [measure.score(error) for error in data.errors[rows]]
+                fitted = np.array([measure.score(error) for error in fitted])
                 axes.plot(data.sizes[rows, column], seen, "o", color=colour, markersize=3)
                 axes.plot(line, fitted, color=colour, linewidth=1.0)
                 drawn[float(level)] = float(fitted[-1])
             axes.set_title(f"Lines of equal {SYMBOLS[other]}")
             title = "Target error" if measure is ERROR else measure.title
-            log_axes(axes, x_title=TITLES[column], y_title=title, linear=measure.top > 0)
+            log_axes(axes, x_title=TITLES[column], y_title=title, linear=measure.higher_is_better)
             _name_lines(axes, float(line[-1]), drawn, SYMBOLS[other])
 
     canvas, narrow, _ = in_panels(draw, 2, width=4.2, height=3.1)

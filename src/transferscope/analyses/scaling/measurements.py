@@ -27,12 +27,12 @@ from transferscope.analyses.scaling.checks import (
     check_units,
     columns_apart,
 )
-from transferscope.analyses.scaling.measure import Measure
 from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import typed, without_summaries
 from transferscope.data.frame import Frame, read_frame
 from transferscope.errors import DataError, MissingDataError, SettingsError, each_once, unknown_name
 from transferscope.scaling.observations import Observations, observe
+from transferscope.study.measure import Measure
 
 EVERYTHING = "all rows"
 """Name of the only group of a table that is not divided."""
@@ -239,7 +239,7 @@ def as_errors(
     sizes = [_numeric(frame[size]) for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
     usable = np.isfinite(values) & np.logical_and.reduce([np.isfinite(size) & (size > 0) for size in sizes])
     values, sizes = values[usable], [size[usable] for size in sizes]
-    itself = Measure(str(name), "error", 0.0)
+    itself = Measure(str(name), higher_is_better=False)
     if values.empty:
         return frame, target, itself
     check_units(values, sizes, frame.groupby(list(columns.by), dropna=False).ngroup() if columns.by else None)
@@ -257,8 +257,9 @@ def as_errors(
         )
     top = 1.0 if high <= 1 else 100.0
     frame = frame.assign(**{name: top - _numeric(frame[name])})
-    accurate = words_in(str(name)) & ACCURACIES
-    measure = Measure(str(name), "r2" if r_squared else "accuracy" if accurate else "quality", top)
+    percent = "share" if top == 1 else "%"
+    unit = "R²" if r_squared else percent if words_in(str(name)) & ACCURACIES else ""
+    measure = Measure("R²" if r_squared else str(name), unit, limits=(-np.inf, top))
     if target is not None:
         check_quality_target(values, target, top=top, option=option)
     return frame, None if target is None else top - target, measure

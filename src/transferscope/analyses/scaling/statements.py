@@ -6,13 +6,13 @@ from functools import cache
 import numpy as np
 
 from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
-from transferscope.analyses.scaling.measure import Measure
 from transferscope.estimate import Estimate, Interval
 from transferscope.scaling.advice import Decision, Formula, NextRun, Split
 from transferscope.scaling.advice.budget import LARGEST_FACTOR
 from transferscope.scaling.bootstrap import bootstrap
 from transferscope.scaling.observations import Observations
 from transferscope.statements import Statement, Words, state
+from transferscope.study.measure import Measure
 
 ENOUGH = 5
 """With fewer sizes numbers are called rough: the posterior is then mostly prior."""
@@ -38,14 +38,14 @@ MOST_NAMED = 12
 def words_of(measure: Measure) -> Words:
     """The sentences on a table, with errors in the unit that they were given in."""
     filters: Mapping[str, Callable[..., str]] = {
-        "score": measure.shown,
-        "within": lambda interval: measure.ends(*interval),
+        "score": measure.shown_score,
+        "within": lambda interval: measure.shown_scores(*interval),
         "size": number,
         "about": lambda interval: f"{number(interval[0])} to {number(interval[1])}",
         "big": _in_words,
         "cost": number,
         "percent": percent,
-        "fall": lambda error: measure.shown_difference(error) + measure.unit,
+        "fall": lambda error: f"{measure.distance(error)} {measure.of_points}".rstrip(),
     }
     return Words("transferscope.analyses.scaling", filters)
 

@@ -29,7 +29,7 @@ def answer_table(analysis: Analysis) -> Table:
 
 
 def _curves(analysis: Analysis) -> Table:
-    shown, wanted = analysis.measure.shown, analysis.question.target_error
+    shown, wanted = analysis.measure.shown_score, analysis.question.target_error
     columns = [
         Column("Curve", numeric=False),
         Column("Sizes", "Different pre-training sizes above 0"),
@@ -50,7 +50,7 @@ def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator
     largest = float(data.sizes[:, 0].max())
     yield Cell(curve.name)
     yield Cell(str(curve.fit.observations.n_distinct))
-    yield Cell(number(largest), measure.shown(float(data.errors[data.sizes[:, 0] == largest].mean())))
+    yield Cell(number(largest), measure.shown_score(float(data.errors[data.sizes[:, 0] == largest].mean())))
     if curve.advice is None:
         yield from (Cell("too few points") if place == 3 else Cell("") for place in range(3, width))
         return
@@ -59,8 +59,8 @@ def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator
     shown += [] if curve.asked is None else [(curve.asked, place) for place in range(len(curve.asked.sizes))]
     for ahead, place in shown:
         low, high = float(ahead.low[place]), float(ahead.high[place])
-        within = measure.ends(low, high) if math.isfinite(low) else "no interval"
-        yield Cell(measure.shown(float(ahead.predicted[place])), within)
+        within = measure.shown_scores(low, high) if math.isfinite(low) else "no interval"
+        yield Cell(measure.shown_score(float(ahead.predicted[place])), within)
     if decision is not None:
         falls = decision.falls or decision.scenario == "reached"
         chance = "" if decision.scenario == "reached" else f"{100 * decision.feasible:.0f} %"
@@ -103,7 +103,9 @@ def _plan_row(analysis: Analysis, one: SurfaceAnalysis, what: str, plan: Split) 
 
 
 def _expected(analysis: Analysis, plan: Split) -> Cell:
-    return Cell(analysis.measure.shown(plan.error), analysis.measure.ends(plan.interval.low, plan.interval.high))
+    return Cell(
+        analysis.measure.shown_score(plan.error), analysis.measure.shown_scores(plan.interval.low, plan.interval.high)
+    )
 
 
 def _budgets(analysis: Analysis) -> Table:

@@ -14,7 +14,7 @@ from transferscope.records import Count, check_settings
 from transferscope.store import without_password
 from transferscope.study.commands.call import Call
 from transferscope.study.commands.filled import OWN, Job, is_file, placeholders
-from transferscope.study.named_measure import NamedMeasure
+from transferscope.study.measure import Measure
 from transferscope.study.places import default_store, read_toml
 from transferscope.study.settings import EngineSettings, RaceSettings, TrackSettings, check_distinct
 from transferscope.study.spec import LONGEST_NAME, StudySpec, check_names, places_seen_from, read_header, read_spec
@@ -84,11 +84,11 @@ class RunSettings:
                 raise SettingsError(f"{setting} = {text[:LONGEST_NAME]!r}; expected a short text that can be printed")
 
     @property
-    def measure(self) -> NamedMeasure:
+    def measure(self) -> Measure:
         """What runs are judged by that have a score of their own."""
         assert self.score is not None
         key = self.score.partition(":")[2]
-        return NamedMeasure.of(key, name=self.name or key, unit=self.unit, higher=self.better == "higher")
+        return Measure(self.name or key, self.unit, self.better == "higher", key)
 
 
 _UNSAID = {item.name: item.default for item in fields(RunSettings)}

@@ -3,7 +3,7 @@ import pytest
 from scipy import stats
 
 from transferscope.estimate import Interval
-from transferscope.study.metric import ACCURACY, AVERAGE_PRECISION, BALANCED_ACCURACY, SQUARED_ERROR
+from transferscope.study.measure import ACCURACY, AVERAGE_PRECISION, BALANCED_ACCURACY, SQUARED_ERROR
 
 
 def test_more_is_better_after_improvement() -> None:

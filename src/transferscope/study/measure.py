@@ -1,0 +1,323 @@
+"""A measure, as accuracy, R² or euros: its name and unit, which values are better, and how it is written."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from jaxtyping import Float, Shaped
+
+from transferscope.data.task import UNLABELLED
+from transferscope.estimate import Interval
+from transferscope.numerics import average_precision, class_intervals, class_measures
+from transferscope.numerics.intervals import t_interval, wilson_interval
+from transferscope.wording import capitalised, number_words, signed
+
+_BOUNDS = {"share": (0.0, 1.0), "R²": (-math.inf, 1.0)}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What is measured of a run, and how it is written.
+
+    Arms are decided on in points: hundredths of a share or of R², and units of anything else; of a squared error those
+    of its R². More points are better: where lower values are better they count downwards.
+
+    Attributes:
+        name: What tables call it.
+        unit: "share" for a share of 1, which is shown in percent; "%", "R²", or any other; "" for none.
+        higher_is_better: Whether more of it is better; otherwise it is an error itself.
+        record: Name of the record of a run that holds it.
+        limits: The least and the most that it can be; None for those of its unit.
+        computed: Whether it comes from predictions and labels; otherwise each run has left the number.
+    """
+
+    name: str
+    unit: str = ""
+    higher_is_better: bool = True
+    record: str = ""
+    limits: tuple[float, float] | None = None
+    computed: bool = False
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self | None:
+        """The number by which a stored study asks to be judged; None where it is judged by what is computed."""
+        asked = facts.get("measure")
+        return cls(**asked) if isinstance(asked, Mapping) else None
+
+    def as_json(self) -> dict[str, Any]:
+        """A number that runs leave, as the facts of a study hold it."""
+        return {"record": self.record, "name": self.name, "unit": self.unit, "higher_is_better": self.higher_is_better}
+
+    @property
+    def in_percent(self) -> bool:
+        """Whether it is shown in percent."""
+        return self.unit in ("share", "%")
+
+    @property
+    def scale(self) -> float:
+        """Factor from stored to shown values."""
+        return 100.0 if self.unit == "share" else 1.0
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the most that a value can be."""
+        return self.limits or _BOUNDS.get(self.unit, (-math.inf, math.inf))
+
+    @property
+    def difference_bounds(self) -> tuple[float, float]:
+        """The least and the most that a difference of two values can be."""
+        span = self.bounds[1] - self.bounds[0]
+        return -span, span
+
+    @property
+    def title(self) -> str:
+        """What axes call it."""
+        unit = "%" if self.in_percent else "" if self.unit == self.name else self.unit
+        notes = [*([unit] if unit else []), *([] if self.higher_is_better else ["lower is better"])]
+        return f"{capitalised(self.name)} ({', '.join(notes)})" if notes else capitalised(self.name)
+
+    @property
+    def in_caption(self) -> str:
+        """The unit behind its name in a caption."""
+        return " in percent" if self.in_percent else f" in {self.unit}" if self.unit not in ("", self.name) else ""
+
+    def number(self, value: float, *, like: float | None = None) -> str:
+        """A value without its unit: a decimal of percent, three of R², else four digits, or the decimals of `like`."""
+        if self.in_percent or self.unit == "R²":
+            words = f"{self.scale * value:.{1 if self.in_percent else 3}f}"
+        elif like is not None and 1e-4 <= abs(like) < 1e4:
+            words = f"{value:.{max(0, 3 - math.floor(math.log10(abs(like))))}f}"
+        else:
+            words = f"{value:,.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
+        return words.replace("-", "−")
+
+    def shown(self, value: float) -> str:
+        """A value with its unit."""
+        return self._with_unit(self.number(value))
+
+    def shown_interval(self, interval: Interval) -> str:
+        """An interval without unit, for brackets behind a value."""
+        return f"{self.number(interval.low)}–{self.number(interval.high)}"
+
+    def shown_difference(self, difference: float) -> str:
+        """A difference, more is better, with its sign and without unit."""
+        if self.in_percent or self.unit == "R²":
+            return signed(self.scale * difference, 1 if self.in_percent else 3)
+        return f"{difference:+.3g}".replace("-", "−")
+
+    def shown_difference_interval(self, interval: Interval) -> str:
+        """An interval of differences."""
+        return f"{self.shown_difference(interval.low)} to {self.shown_difference(interval.high)}"
+
+    def _with_unit(self, number: str) -> str:
+        if self.unit == "R²":
+            return f"R² {number}"
+        return f"{number} {'%' if self.in_percent else self.unit}".rstrip()
+
+    def score(self, error: float) -> float:
+        """The value in the unit that it is shown in, from how far it is below the best; an error is itself."""
+        return self.scale * (self.bounds[1] - error if self.higher_is_better else error)
+
+    def shown_score(self, error: float) -> str:
+        """`score` with its unit, in at least two digits of its distance from the best value."""
+        if not self.higher_is_better:
+            return number_words(error)
+        rest, least = self.scale * error, 1 if self.scale * self.bounds[1] == 100 else 3
+        digits = least if rest <= 0 else min(max(least, 1 - math.floor(math.log10(rest))), 6)
+        return self._with_unit(f"{self.score(error):.{digits}f}".replace("-", "−"))
+
+    def shown_scores(self, low: float, high: float) -> str:
+        """Two errors as scores, the smaller score first: "0.91 to 0.94"."""
+        return " to ".join(map(self.shown_score, (high, low) if self.higher_is_better else (low, high)))
+
+    def distance(self, error: float) -> str:
+        """How far two errors are apart, without its unit."""
+        return f"{self.scale * error:.1f}".replace("-", "−") if self.in_percent else number_words(error)
+
+    @property
+    def judged(self) -> "Measure":
+        """What arms are compared in: R² where a squared error is measured, else itself."""
+        return R_SQUARED if self.record == "mse" and self.computed else self
+
+    def improvement(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """The values so that more is better and differences are differences of risk: minus an error, others as is."""
+        return np.asarray(values if self.higher_is_better else -values, dtype=np.float64)
+
+    @property
+    def along(self) -> "Measure":
+        """What is measured along the training and on other examples: of classes the plain accuracy, else itself."""
+        return ACCURACY if self.is_of_classes else self
+
+    @property
+    def is_of_classes(self) -> bool:
+        """Whether it counts which examples are right."""
+        return self.computed and (self.record == "accuracy" or class_measures.is_class_measure(self.record))
+
+    @property
+    def _points_of_one(self) -> float:
+        """Points of a value of 1, above 0 where more is better."""
+        points = 100.0 if self.judged.unit in ("share", "R²") else 1.0
+        return points if self.judged.higher_is_better else -points
+
+    def in_points(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+        """Values of `judged` as points."""
+        return np.asarray(self._points_of_one * values, dtype=np.float64)
+
+    @property
+    def points_bounds(self) -> tuple[float, float]:
+        """The least and the most that a score can be in points."""
+        low, high = sorted(end * self._points_of_one for end in self.judged.bounds)
+        return low, high
+
+    @property
+    def _has_usual_points(self) -> bool:
+        return self.judged.in_percent or self.judged.unit == "R²"
+
+    @property
+    def margin(self) -> float:
+        """Differences of no interest where a study names none: a point of percent or of R², else a hundredth."""
+        return 1.0 if self._has_usual_points else 0.01
+
+    def noise_scale(self, points: Float[np.ndarray, "arms seeds"]) -> float:
+        """What decisions take for a point before runs tell how much they vary (`decision.Scores.scale`).
+
+        A point of percent or of R²; of any other unit a hundredth of the largest score, whatever the unit is.
+        """
+        largest = np.nanmax(np.abs(points), initial=0.0)
+        return 1.0 if self._has_usual_points or largest == 0 else float(largest) / 100
+
+    @property
+    def points_name(self) -> str:
+        """What a point is called, for axes."""
+        if self._has_usual_points:
+            return "points" if self.judged.in_percent else "R² (hundredths)"
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+    @property
+    def gain_unit(self) -> str:
+        """The unit of what `points` shows, for headings."""
+        return "points" if self.judged.in_percent else self.judged.unit or self.name
+
+    def level(self, points: float) -> str:
+        """A score that is given in points, with its unit."""
+        return self.judged.shown(points / self._points_of_one)
+
+    def points(self, points: float) -> str:
+        """A difference in points with its sign and without unit: "+2.1", or "+0.021" of R²."""
+        return self.judged.shown_difference(points / abs(self._points_of_one))
+
+    def gain(self, points: float) -> str:
+        """A difference in points with its unit: "+2.1 points", or "+0.021 of R²"."""
+        return f"{self.points(points)} {self.of_points}".rstrip()
+
+    def within(self, points: float) -> str:
+        """A distance in points with its unit: "1 point", or "0.010 of R²"."""
+        if self.judged.in_percent:
+            return f"{points:g} {'point' if points == 1 else 'points'}"
+        return f"{points / 100:.3f} of R²" if self.judged.unit == "R²" else f"{points:g} {self.unit}".rstrip()
+
+    @property
+    def of_points(self) -> str:
+        """The unit behind a number of points."""
+        return "points" if self.judged.in_percent else "of R²" if self.judged.unit == "R²" else self.unit
+
+    def example_points(
+        self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."] | None
+    ) -> Float[np.ndarray, " N"] | None:
+        """What each test example adds to the score in points; None where nothing can be said, as without labels.
+
+        Runs that leave a number keep that of each example as their predictions.
+        """
+        if not self.computed:
+            return self.in_points(predictions)
+        if labels is None or len(labels) < 2:
+            return None
+        scale = 100.0
+        if self.record == "mse":
+            spread = float(np.mean((labels - labels.mean(axis=0)) ** 2))
+            if spread <= 0:
+                return None
+            scale /= spread
+        return np.asarray(scale * self.example_scores(predictions, labels), dtype=np.float64)
+
+    def example_scores(
+        self, predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."]
+    ) -> Float[np.ndarray, " N"]:
+        """Score of each test example, more is better; their mean is the measure.
+
+        1 or 0 for right or wrong (on a grid the share of the labelled cells that are right), minus the mean squared
+        error, or what the example contributes to the average precision or to a measure of classes
+        (`numerics.average_precision.example_contributions`, and that of `numerics.class_measures`).
+        """
+        if self.record == "average_precision":
+            return average_precision.example_contributions(predictions, labels)
+        if class_measures.is_class_measure(self.record):
+            return class_measures.example_contributions(self.record, predictions, labels)
+        if self.higher_is_better:
+            return share_right(predictions, labels)
+        errors = (predictions.astype(np.float64) - labels.astype(np.float64)) ** 2
+        return np.asarray(-errors.reshape(len(errors), -1).mean(axis=1), dtype=np.float64)
+
+    def share_of_one_example(self, labels: Shaped[np.ndarray, "N ..."]) -> float:
+        """How much of the measure one test example can make up.
+
+        1 / N of accuracy; 1 / (K n) of a measure of classes, with n examples of the rarest of K classes, and of average
+        precision with n examples that have the rarest of K labels; 0 of a squared error, which counts nothing.
+        """
+        if self.record == "mse" or not len(labels):
+            return 0.0
+        if self.record == "accuracy":
+            return 1 / len(labels)
+        of_each = np.unique(labels, return_counts=True)[1] if self.is_of_classes else labels.sum(axis=0)
+        there = of_each[of_each > 0]
+        return 1 / (len(there) * float(there.min())) if len(there) else 0.0
+
+    def interval_over_examples(
+        self,
+        runs: Sequence[Shaped[np.ndarray, "N ..."]],
+        labels: Shaped[np.ndarray, "N ..."],
+        *,
+        level: float = 0.95,
+    ) -> Interval | None:
+        """Interval of the measure over other test sets of the same size.
+
+        Returns:
+            Wilson's interval for accuracy, those of `numerics.class_intervals` and `numerics.average_precision` (all on
+            the wide side for the mean of several runs), a t-interval for squared errors; None for one example but of
+            accuracy, or without a measure.
+        """
+        if self.record == "accuracy":
+            scores = np.mean([self.example_scores(predictions, labels) for predictions in runs], axis=0)
+            return wilson_interval(round(float(scores.sum())), len(scores), level=level)
+        if class_measures.is_class_measure(self.record):
+            interval = class_intervals.interval_over_examples(self.record, runs, labels, level=level)
+        elif self.record == "average_precision":
+            interval = average_precision.interval_over_examples(runs, labels, level=level)
+        else:
+            errors = -np.mean([self.example_scores(predictions, labels) for predictions in runs], axis=0)
+            interval = t_interval(errors, level=level).interval
+        return None if interval is None else interval.clipped(*self.bounds)
+
+
+def share_right(
+    predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."]
+) -> Float[np.ndarray, " N"]:
+    """1 or 0 for a class that is right or wrong; on a grid, the share of each input's labelled cells that are right."""
+    right, known = (array.reshape(len(labels), -1) for array in (predictions == labels, labels != UNLABELLED))
+    return np.asarray((right & known).sum(axis=1) / np.maximum(known.sum(axis=1), 1), dtype=np.float64)
+
+
+ACCURACY = Measure("Accuracy", "share", record="accuracy", computed=True)
+BALANCED_ACCURACY = Measure("Balanced accuracy", "share", record="balanced_accuracy", computed=True)
+"""Mean over the classes of the share that is right."""
+MACRO_F1 = Measure("Macro F1", "share", record="macro_f1", computed=True)
+MATTHEWS = Measure("Matthews correlation", "share", record="matthews", limits=(-1.0, 1.0), computed=True)
+AVERAGE_PRECISION = Measure("Average precision", "share", record="average_precision", computed=True)
+"""Macro average over the labels."""
+SQUARED_ERROR = Measure("Squared error", "", False, "mse", limits=(0.0, math.inf), computed=True)
+R_SQUARED = Measure("R²", "R²", record="r2", computed=True)
+METRICS = (SQUARED_ERROR, AVERAGE_PRECISION, BALANCED_ACCURACY, MACRO_F1, MATTHEWS, ACCURACY)
+ERROR = Measure("error", higher_is_better=False)
+"""That of a table whose measure has no name."""
