@@ -52,8 +52,6 @@ _REASONS = {
 _CLOCKS = {
     "sqlite": "(julianday('now') - 2440587.5) * 86400.0",
     "postgresql": "extract(epoch from clock_timestamp())::double precision",
-    "mysql": "unix_timestamp(now(6))",
-    "mariadb": "unix_timestamp(now(6))",
 }
 
 _ONE_AT_A_TIME = 0x7472616E73666572

@@ -4,7 +4,6 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
@@ -25,24 +24,6 @@ def to_json(value: object) -> str:
         raise StoreError(f"only JSON values can be stored: {error}") from error
 
 
-def labels_to_json(labels: Mapping[str, str | int | float | None]) -> str:
-    """`to_json` for labels: plain values under few different names, many thousand times."""
-    return "{" + ",".join([begin + _label(labels[name]) for name, begin in _beginnings(tuple(labels))]) + "}"
-
-
-@lru_cache
-def _beginnings(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    return [(name, f"{_encoder.encode(name)}:") for name in sorted(names)]
-
-
-def _label(value: object) -> str:
-    if type(value) is int:
-        return str(value)
-    if type(value) is str:
-        return _text(value)
-    return "null" if value is None else to_json(value)
-
-
 def _in_utf8(text: str) -> str:
     """JSON text without halves of surrogate pairs, which no database takes: they are escaped, as JSON can."""
     try:
@@ -50,9 +31,6 @@ def _in_utf8(text: str) -> str:
     except UnicodeEncodeError:
         return "".join(c if not "\ud800" <= c <= "\udfff" else f"\\u{ord(c):04x}" for c in text)
     return text
-
-
-_text = lru_cache(lambda text: _in_utf8(_encoder.encode(text)))
 
 
 def from_json(text: object) -> Any:

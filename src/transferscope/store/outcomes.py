@@ -140,17 +140,14 @@ def _check_text(what: str, value: object) -> None:
 
 
 def _check_number(what: str, value: object) -> None:
-    if not isinstance(value, int | float | np.number) or isinstance(value, np.complexfloating) or _is_huge(value):
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, np.complexfloating)
+    if not is_number or (isinstance(value, int) and abs(value) >= 2**1023):
         raise StoreError(f"{what} is {_shown(value)}; expected a number")
 
 
 def _check_whole(what: str, value: object) -> None:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
         raise StoreError(f"{what} is {_shown(value)}; expected a whole number of at most 64 bits")
-
-
-def _is_huge(value: object) -> bool:
-    return isinstance(value, int) and abs(value) >= 2**1023
 
 
 def _shown(value: object) -> str:

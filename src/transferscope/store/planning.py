@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 from transferscope.errors import StoreError
 from transferscope.store import schema
 from transferscope.store.database import insert_many, without_password
-from transferscope.store.encoding import labels_to_json, to_json
+from transferscope.store.encoding import to_json
 from transferscope.store.rows import PlannedCell, StudyRow, gc_paused
 
 
@@ -26,7 +26,7 @@ def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedC
     """
     _check_keys(cells)
     payloads = _encode_payloads(cells)
-    labels = [labels_to_json(cell.labels) for cell in cells]
+    labels = [to_json(dict(cell.labels)) for cell in cells]
     digest = _digest(cells, payloads, labels)
     study_id = _write_study(connection, study)
     if connection.scalar(select(schema.studies.c.plan).where(schema.studies.c.id == study_id)) == digest:

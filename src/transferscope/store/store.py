@@ -99,7 +99,8 @@ class Store:
             raise
         if path is not None:
             return cls(database, files or path.with_suffix(".files"))
-        known = None if files is not None else _known_files(database)
+        with database.read() as connection:
+            known = None if files is not None else _known_files(connection)
         usual = Path(database.engine.url.database or "transferscope").with_suffix(".files")
         return cls(database, files or (usual if known is None or not known.is_seen else Path(known.path)))
 
@@ -122,7 +123,7 @@ class Store:
         self.files.mkdir(parents=True, exist_ok=True)
         own = self.files / _MARK
         with self._database.write(alone=True) as connection:
-            known = _read_known_files(connection)
+            known = _known_files(connection)
             if known is None:
                 if not own.exists():
                     own.write_text(secrets.token_hex(16), encoding="ascii")
@@ -336,22 +337,16 @@ class Store:
     def study_document(self, study: str, name: str) -> dict[str, Any] | None:
         """A JSON document kept with a study; None without one, an UnknownNameError without the study."""
         content = self._content(study, _DOCUMENT + name)
-        if content is None:
-            return None
-        return table_from_json(content.decode(errors="replace"))
+        return None if content is None else _document(content)
 
     def study_documents(self, study: str) -> dict[str, dict[str, Any]]:
         """Every JSON document kept with a study, by name; an UnknownNameError without the study."""
         table = schema.study_arrays
         with self._database.read() as connection:
             study_id = reads.study_id(connection, study)
-            kept = table.c.name.startswith(_DOCUMENT)
-            names = connection.scalars(select(table.c.name).where(table.c.study_id == study_id, kept)).all()
-        documents = {
-            str(name).removeprefix(_DOCUMENT): self.study_document(study, str(name).removeprefix(_DOCUMENT))
-            for name in sorted(map(str, names))
-        }
-        return {name: document for name, document in documents.items() if document is not None}
+            kept = select(table.c.name, table.c.content).where(table.c.study_id == study_id).order_by(table.c.name)
+            rows = connection.execute(kept.where(table.c.name.startswith(_DOCUMENT))).all()
+        return {str(name).removeprefix(_DOCUMENT): _document(content) for name, content in rows}
 
     def _put_content(self, study: str, name: str, content: bytes) -> None:
         table = schema.study_arrays
@@ -386,12 +381,13 @@ class _KnownFiles:
         return own.is_file() and own.read_text(encoding="ascii", errors="replace") == self.mark
 
 
-def _known_files(database: Database) -> _KnownFiles | None:
-    with database.read() as connection:
-        return _read_known_files(connection)
+def _document(content: object) -> dict[str, Any]:
+    if not isinstance(content, bytes):
+        raise StoreError(DAMAGED)
+    return table_from_json(content.decode(errors="replace"))
 
 
-def _read_known_files(connection: Connection) -> _KnownFiles | None:
+def _known_files(connection: Connection) -> _KnownFiles | None:
     text = connection.scalar(select(schema.meta.c.value).where(schema.meta.c.name == _FILES))
     if text is None:
         return None

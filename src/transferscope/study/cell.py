@@ -174,11 +174,11 @@ def _code(*parts: Mapping[str, str]) -> dict[str, dict[str, str]]:
 
 def code_of(cells: Iterable[PlannedCell], kind: str = "") -> dict[str, str]:
     """The code of the user that cells of a study were planned with, for `code_as_planned`; of one kind, or all ("")."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for cell in cells:
         code = cell.payload.get(_CODE)
-        found |= code if isinstance(code, Mapping) else {}
-    return {name: digest for name, digest in found.items() if name.startswith(f"{kind} " if kind else "")}
+        digests |= code if isinstance(code, Mapping) else {}
+    return {name: digest for name, digest in digests.items() if name.startswith(f"{kind} " if kind else "")}
 
 
 def code_as_planned(code: Mapping[str, str]) -> AbstractContextManager[None]:

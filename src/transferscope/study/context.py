@@ -64,6 +64,11 @@ class WorkContext:
     seconds: float | None = None
     consent: Consent = field(default_factory=current)
 
+    @property
+    def thread_variables(self) -> dict[str, str]:
+        """Environment variables by which another process computes with as many threads."""
+        return dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(self.threads))
+
     def network(self, key: str) -> Path:
         """Where the trained network of a cell is or goes; its folder exists."""
         return self.files / f"{key}.safetensors"
@@ -74,8 +79,8 @@ class WorkContext:
 
     def snapshots(self, key: str) -> dict[int, Path]:
         """The snapshots of a cell that there are, by step in ascending order."""
-        found = {int(path.stem.rpartition(".step")[2]): path for path in self.files.glob(f"{key}.step*.safetensors")}
-        return dict(sorted(found.items()))
+        by_step = {int(path.stem.rpartition(".step")[2]): path for path in self.files.glob(f"{key}.step*.safetensors")}
+        return dict(sorted(by_step.items()))
 
     def checkpoint(self, key: str) -> Path:
         """Where a cell may keep the state of its training, to go on from after an interruption; its folder exists."""

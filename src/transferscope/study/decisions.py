@@ -11,7 +11,6 @@ from jaxtyping import Float
 from transferscope.decision import Decision, Scores, decide, example_variance
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
-from transferscope.study.measure import Measure
 
 MOST_SEEDS = 12
 """Of an arm, where runs are made until the question is settled."""
@@ -62,7 +61,8 @@ def scores_of(
         arms: All arms that there may be, where the store may not have them all; None for those that it has.
         seeds: Likewise of seeds.
     """
-    metric, arms = frames.metric, arms_of(frames, n_target) if arms is None else arms
+    metric, labels = frames.metric, frames.test_labels
+    arms = arms_of(frames, n_target) if arms is None else arms
     seeds = frames.seeds if seeds is None else seeds
     row = {arm: i for i, arm in enumerate(arms)}
     cells = frames.method_cells
@@ -91,7 +91,7 @@ def scores_of(
         example_variance=_example_variance(frames, own, places, columns, values),
         unfinished=np.array([arm in rising for arm in arms]),
         failed=failed,
-        resolution=_resolution(metric, frames.test_labels),
+        resolution=0.0 if labels is None else 100.0 * metric.share_of_one_example(labels),
         bounds=metric.points_bounds,
         scale=metric.noise_scale(values),
     )
@@ -105,9 +105,9 @@ def decisions(frames: StudyFrames) -> dict[int, Decision]:
 def best_without(frames: StudyFrames) -> Arm | None:
     """The best arm without a source at the largest number of labels at which one has a run; None where none has."""
     for n_target in reversed(frames.sizes):
-        found = decide(scores_of(frames, n_target), margin=margin_of(frames)).best_without
-        if found is not None:
-            return next(arm for arm in arms_of(frames, n_target) if str(arm) == found)
+        name = decide(scores_of(frames, n_target), margin=margin_of(frames)).best_without
+        if name is not None:
+            return next(arm for arm in arms_of(frames, n_target) if str(arm) == name)
     return None
 
 
@@ -146,8 +146,3 @@ def _example_variance(
     for (place, column), points in known.items():
         by_example[place, column] = points
     return example_variance(by_example)
-
-
-def _resolution(metric: Measure, labels: np.ndarray | None) -> float:
-    """What one test example is worth, in points; 0 where nothing is counted or nothing is known."""
-    return 0.0 if labels is None else 100.0 * metric.share_of_one_example(labels)

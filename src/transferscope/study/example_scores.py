@@ -34,29 +34,29 @@ def example_scores(
     import pandas as pd
 
     if "score" in columns:
-        found = pd.to_numeric(pd.Series(columns["score"]), errors="coerce").to_numpy(dtype=np.float64)
+        scores = pd.to_numeric(pd.Series(columns["score"]), errors="coerce").to_numpy(dtype=np.float64)
     elif {"prediction", "label"} <= set(columns):
         prediction, label = pd.Series(columns["prediction"]), pd.Series(columns["label"])
         if len(prediction) != len(label):
             raise DataError(f"{place} has {len(prediction)} predictions and {len(label)} labels; expected as many")
         if error is None:
-            found = (prediction.astype(str) == label.astype(str)).to_numpy(dtype=np.float64)
+            scores = (prediction.astype(str) == label.astype(str)).to_numpy(dtype=np.float64)
         else:
             apart = pd.to_numeric(prediction, errors="coerce") - pd.to_numeric(label, errors="coerce")
-            found = (apart**2 if error == "squared" else apart.abs()).to_numpy(dtype=np.float64)
+            scores = (apart**2 if error == "squared" else apart.abs()).to_numpy(dtype=np.float64)
     else:
         raise DataError(
             f"{place} holds {listed(list(map(str, columns)))}; expected prediction and label, or score, "
             "which says what each test example gives to the score"
         )
-    if len(found) < 2 or not np.isfinite(found).all():
+    if len(scores) < 2 or not np.isfinite(scores).all():
         raise DataError(
             f"{place} has scores that are no numbers, or fewer than two; expected one for each test example"
         )
-    mean = float(found.mean())
+    mean = float(scores.mean())
     if not any(math.isclose(factor * mean, score, rel_tol=tolerance, abs_tol=1e-6) for factor in (1.0, 100.0)):
         raise DataError(
             f"the examples of {place} have the mean {mean:.6g} and the score of the run is {score:.6g}; give a column "
             "score whose mean is the score, or leave predictions out"
         )
-    return found * (score / mean if mean else 1.0)
+    return scores * (score / mean if mean else 1.0)

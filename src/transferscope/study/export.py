@@ -115,9 +115,9 @@ def chosen_run(
             f"{', '.join(folders) or 'no folder, as keep in [engine] has it'}: name a method, as in --method fine-tune"
         )
     if not _method(alike[0]).keeps_network:
-        said = f"{name} is" if named else f"the study recommends {name} with {wanted} labels, which is"
+        subject = f"{name} is" if named else f"the study recommends {name} with {wanted} labels, which is"
         why = "fitted without a network" if isinstance(_method(alike[0]), Control) else "no network of its architecture"
-        raise SettingsError(f"{said} {why}: no file of weights holds it; name another, as in --method fine-tune")
+        raise SettingsError(f"{subject} {why}: no file of weights holds it; name another, as in --method fine-tune")
     chosen = _of(alike, "seed", None if seed is None else str(seed), lambda run: str(run.seed))
     return Choice(
         min(chosen, key=lambda run: run.seed), tuple(alike), None if named or seed is not None else decision.chance
@@ -188,7 +188,6 @@ def export(
 
 
 def _temperature(network: Network, target: Dataset) -> float:
-    """The temperature of the probabilities, by the test examples; 1 for numbers."""
     if target.test.kind == "regression":
         return 1.0
     device = next(network.parameters()).device
@@ -201,11 +200,10 @@ def _method(run: Run) -> Method:
 
 
 def _of(runs: Sequence[Run], what: str, wanted: str | None, name: Callable[[Run], str]) -> list[Run]:
-    """The runs with this name; all without one."""
-    found = [run for run in runs if wanted is None or name(run) == wanted]
-    if not found:
+    matching = [run for run in runs if wanted is None or name(run) == wanted]
+    if not matching:
         raise unknown_name(f"{what} of a finished run", str(wanted), sorted({name(run) for run in runs} - {""}))
-    return found
+    return matching
 
 
 def _trained(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext) -> Network:

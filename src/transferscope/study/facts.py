@@ -212,13 +212,22 @@ def load_data(spec: StudySpec) -> StudyData:
     """
     faults: list[TransferscopeError] = []
     networks = {name: source.pretrained(spec.network) for name, source in spec.sources.items() if source.is_network}
-    checksums = _checksums(networks, faults)
+    checksums = {}
+    for name, pretrained in networks.items():
+        if pretrained.weights is not None:
+            with _noted(faults, f"[sources.{name}]"):
+                checksums[name] = checksum(pretrained.weights)
     wanted = _wanted(spec)
     for where, data in wanted.items():
         with _noted(faults, where):
             check_name(data.data, data.transforms)
     _raise_all(faults)
-    loaded = _loaded(wanted, faults)
+    kept_data.cache_clear()  # files may have changed since an earlier study of this process
+    _test_as_read.cache_clear()
+    loaded = {}
+    for where, data in wanted.items():
+        with _noted(faults, where):
+            loaded[where] = kept_data(data)
     _check_amounts(spec, loaded, faults)
     for where, dataset in loaded.items():
         with _noted(faults, where):
@@ -246,34 +255,13 @@ def load_data(spec: StudySpec) -> StudyData:
     return StudyData(target, sources, opened, held_out, least_momentum)
 
 
-def _checksums(networks: Mapping[str, Pretrained], faults: list[TransferscopeError]) -> dict[str, str]:
-    found = {}
-    for name, pretrained in networks.items():
-        if pretrained.weights is not None:
-            with _noted(faults, f"[sources.{name}]"):
-                found[name] = checksum(pretrained.weights)
-    return found
-
-
 def _wanted(spec: StudySpec) -> dict[str, DataSettings]:
-    """What is to be loaded, by its place in the study file."""
     wanted = {"[target]": spec.target.as_data}
     for name, source in spec.sources.items():
         if source.as_data is not None:
             wanted[f"[sources.{name}]"] = source.as_data
             wanted |= {f"[sources.{name}] held_out {key}": data for key, data in source.held_out_data.items()}
     return wanted
-
-
-def _loaded(wanted: Mapping[str, DataSettings], faults: list[TransferscopeError]) -> dict[str, Dataset]:
-    """What can be loaded, read anew: files may have changed since an earlier study of this process."""
-    kept_data.cache_clear()
-    _test_as_read.cache_clear()
-    loaded = {}
-    for where, data in wanted.items():
-        with _noted(faults, where):
-            loaded[where] = kept_data(data)
-    return loaded
 
 
 def _held_out(
@@ -283,16 +271,16 @@ def _held_out(
     faults: list[TransferscopeError],
 ) -> dict[str, dict[str, Dataset]]:
     """Further data that sources are tested on, by source and their name; a source without any is left out."""
-    found = {
+    tests = {
         name: {key: loaded[f"[sources.{name}] held_out {key}"] for key in spec.sources[name].held_out}
         for name in sources
     }
-    for name, further in found.items():
+    for name, further in tests.items():
         for key, dataset in further.items():
             with _noted(faults, ""):  # another test part is refused where it does not fit
                 replace(sources[name], name=f"{name} with held_out {key}", test=dataset.test)
                 check_label_units(dataset, sources[name])
-    return {name: further for name, further in found.items() if further}
+    return {name: further for name, further in tests.items() if further}
 
 
 def _try_network(spec: StudySpec, target: Dataset, sources: Sequence[Dataset]) -> float | None:
@@ -311,17 +299,17 @@ def _try_network(spec: StudySpec, target: Dataset, sources: Sequence[Dataset]) -
 
 def _opened(pretrained: Pretrained, target: Dataset, spec: StudySpec, digest: str | None) -> PretrainedSource:
     """A pretrained network, opened and checked against the target; its digest is that of its file, if it has one."""
-    found = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
-    found.network.on_grid(target.train.grid)
+    opened = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
+    opened.network.on_grid(target.train.grid)
     known = input_of(pretrained.network)
     check_kind(target.train, known)
     check_kind(target.test, known)
-    _check_methods(spec, found.network)
+    _check_methods(spec, opened.network)
     trained = any(one.start == "pretrained" and one.trains_backbone for one in spec.methods.values())
     moved = spec.training.batch_norm == "train" and trained
-    follows = moved and bool(batch_norms(found.network.features))
+    follows = moved and bool(batch_norms(opened.network.features))
     words = "" if known is None else str(known)
-    return PretrainedSource(pretrained, digest or fingerprint_of(found), found.report, words, follows)
+    return PretrainedSource(pretrained, digest or fingerprint_of(opened), opened.report, words, follows)
 
 
 def _check_methods(spec: StudySpec, network: Network) -> None:
@@ -341,14 +329,12 @@ def _check_methods(spec: StudySpec, network: Network) -> None:
 
 
 def _builds_network(spec: StudySpec) -> bool:
-    """Whether some run begins with random weights of the study's network."""
     starts = [one.start for one in spec.methods.values() if one.uses_network]
     return "random" in starts or any(source.data is not None for source in spec.sources.values())
 
 
 @contextmanager
 def _noted(faults: list[TransferscopeError], where: str) -> Iterator[None]:
-    """Note an error with its place, and go on."""
     try:
         yield
     except TransferscopeError as error:

@@ -53,13 +53,13 @@ def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
     are solved in closed form.
     """
     by_arm = dict(list(run_trainings(frames).groupby(["n_target", "method", "source"], sort=False)))
-    found = []
+    trainings = []
     for n_target in frames.sizes:
         for method in frames.methods:
             for source in ["", *frames.sources]:
                 rows = by_arm.get((n_target, method, source))
                 if rows is not None:
-                    found.append(
+                    trainings.append(
                         ArmTraining(
                             method=method,
                             source=source or None,
@@ -70,7 +70,7 @@ def arm_trainings(frames: StudyFrames) -> tuple[ArmTraining, ...]:
                             unfinished=bool(rows["unfinished"].mean() > 0.5),
                         )
                     )
-    return tuple(found)
+    return tuple(trainings)
 
 
 def run_trainings(frames: StudyFrames) -> pd.DataFrame:

@@ -128,13 +128,13 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
 
 def as_planned(data: DataSettings, content: str | None) -> Dataset:
     """A data set; a CorruptDataError if it is not the one that the cell was planned with."""
-    found = kept_data(data)
-    if content is not None and found.fingerprint != content:
+    loaded = kept_data(data)
+    if content is not None and loaded.fingerprint != content:
         raise CorruptDataError(
             f"the data {data.data} have changed since the study was planned with them; put the earlier data back, or "
             "run the study file again, which redoes the cells that read them"
         )
-    return found
+    return loaded
 
 
 def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | None = None) -> Dataset:
@@ -206,8 +206,8 @@ def open_source(
     return opened
 
 
-def _check_unchanged(name: str, found: str, planned: str) -> None:
-    if found != planned:
+def _check_unchanged(name: str, seen: str, planned: str) -> None:
+    if seen != planned:
         raise CorruptDataError(
             f"the network file {name} has changed since the study was planned with it; put the earlier file back, or "
             "run the study file again, which redoes the cells that start from it"

@@ -66,7 +66,7 @@ class StudyFrames:
     @cached_property
     def methods(self) -> list[str]:
         """Methods in the order of the study file, the baseline first."""
-        return _baseline_first(self.method_cells["method"].unique().tolist(), self.baseline)
+        return sorted(self.method_cells["method"].unique().tolist(), key=lambda method: method != self.baseline)
 
     @cached_property
     def sources(self) -> list[str]:
@@ -156,8 +156,8 @@ class StudyFrames:
 
     def final(self, name: str, part: str = "target_test") -> pd.DataFrame:
         """Final values of one record: columns of `records`, one row per cell."""
-        found = self._final_values.get((name, part))
-        return self.records.iloc[:0] if found is None else found
+        rows = self._final_values.get((name, part))
+        return self.records.iloc[:0] if rows is None else rows
 
     @cached_property
     def _final_values(self) -> dict[tuple[str, str], pd.DataFrame]:
@@ -215,18 +215,18 @@ def judged_records(store: Store, study: str) -> RecordColumns:
     labels = None if metric is None else store.study_array(study, "target_test_labels")
     if metric is None or labels is None:
         return records
-    found = [(key, class_measure(metric, own, labels)) for key, own in store.arrays(study, "predictions").items()]
+    judged = [(key, class_measure(metric, own, labels)) for key, own in store.arrays(study, "predictions").items()]
     unknown = float("nan")
     return replace(
         records,
-        key=[*records.key, *(key for key, _ in found)],
-        name=[*records.name, *[metric] * len(found)],
-        part=[*records.part, *["target_test"] * len(found)],
-        step=[*records.step, *[None] * len(found)],
-        value=np.append(records.value, [one.value for _, one in found]),
-        stderr=np.append(records.stderr, [unknown if one.stderr is None else one.stderr for _, one in found]),
-        n=np.append(records.n, [one.n for _, one in found]),
-        status=[*records.status, *(one.status for _, one in found)],
+        key=[*records.key, *(key for key, _ in judged)],
+        name=[*records.name, *[metric] * len(judged)],
+        part=[*records.part, *["target_test"] * len(judged)],
+        step=[*records.step, *[None] * len(judged)],
+        value=np.append(records.value, [one.value for _, one in judged]),
+        stderr=np.append(records.stderr, [unknown if one.stderr is None else one.stderr for _, one in judged]),
+        n=np.append(records.n, [one.n for _, one in judged]),
+        status=[*records.status, *(one.status for _, one in judged)],
     )
 
 
@@ -275,8 +275,8 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     labelled = cells[["role", *LABELS]]
     places = pd.Index(cells["key"].astype(str)).get_indexer(pd.Index(frame["key"]))
     known = places >= 0
-    found = frame[known].reset_index(drop=True)
-    return pd.concat([found, labelled.take(places[known]).reset_index(drop=True)], axis=1)
+    kept = frame[known].reset_index(drop=True)
+    return pd.concat([kept, labelled.take(places[known]).reset_index(drop=True)], axis=1)
 
 
 _ROLES = {"command": "method"}
@@ -311,7 +311,3 @@ def _source_name(labels: Mapping[str, object], several: frozenset[str]) -> str:
     if source in several and labels.get("n_source"):
         return f"{source} ({labels['n_source']:,} examples)"
     return source
-
-
-def _baseline_first(methods: list[str], baseline: str | None) -> list[str]:
-    return sorted(methods, key=lambda method: method != baseline)

@@ -44,11 +44,11 @@ def inputs_of(study: Path, spec: "AnySpec") -> dict[str, Any]:
 
     if not isinstance(spec, StudySpec):
         return {}
-    found: dict[str, Any] = {"file": _of_file(study)}
+    inputs: dict[str, Any] = {"file": _of_file(study)}
     paths = _data_paths(study, spec)
     if paths is None or (stamps := _stamps(paths, before=time.time() - _SETTLED)) is None:
-        return found
-    return found | {"data": stamps}
+        return inputs
+    return inputs | {"data": stamps}
 
 
 def kept_inputs(inputs: Mapping[str, Any], study: StudyRow, *, is_finished: bool) -> dict[str, Any]:
@@ -90,7 +90,6 @@ def if_finished(study: Path) -> tuple[StudyStatus, StudyRow] | None:
 
 
 def _of_plan(study: StudyRow) -> str:
-    """Digest of the settings and facts of a planned study."""
     return _digest([study.spec, study.facts])
 
 
@@ -122,23 +121,23 @@ def _data_paths(study: Path, spec: "StudySpec") -> list[Path] | None:
     if not own or named or spec.network.name not in BACKBONES.own or spec.race is not None or spec.track is not None:
         return None
     names = [spec.target.data]
-    found = []
+    places = []
     for source in spec.sources.values():
         names += [*([] if source.data is None else [source.data]), *source.held_out.values()]
-        found += [Path(given) for given in (source.network, source.weights) if given is not None]
+        places += [Path(given) for given in (source.network, source.weights) if given is not None]
     for name in names:
         paths = files_of(name)
         if paths is None:
             return None
-        found += paths
+        places += paths
     far = data_folder()
-    near = [study.parent.absolute() / path.relative_to(far) for path in found if far and path.is_relative_to(far)]
-    return [*found, *near]  # a file beside the study file comes before that in TRANSFERSCOPE_DATA
+    near = [study.parent.absolute() / path.relative_to(far) for path in places if far and path.is_relative_to(far)]
+    return [*places, *near]  # a file beside the study file comes before that in TRANSFERSCOPE_DATA
 
 
 def _stamps(paths: Iterable[Path], *, before: float | None = None) -> dict[str, str] | None:
     """A stamp of each file and of all in each folder; None if one was changed after `before`, or a folder has links."""
-    found = {}
+    stamps = {}
     for path in paths:
         inside = [path]
         for folder, folders, files in os.walk(path):
@@ -148,8 +147,8 @@ def _stamps(paths: Iterable[Path], *, before: float | None = None) -> dict[str, 
         times = [(str(one), _times(one)) for one in sorted(inside)]
         if before is not None and any(at > 1e9 * before for _, stat in times for at in stat[2:]):
             return None
-        found[str(path)] = _digest(times)
-    return found
+        stamps[str(path)] = _digest(times)
+    return stamps
 
 
 def _times(path: Path) -> tuple[int, ...]:

@@ -65,7 +65,7 @@ def finished_runs(store: Store, study: str) -> list[Run]:
     }
     records = judged_records(store, study)
     measured = {name for name, part in zip(records.name, records.part, strict=True) if part == "target_test"}
-    metric, found = next((name for name in HEADLINES if name in measured), ""), []
+    metric, runs = next((name for name in HEADLINES if name in measured), ""), []
     columns = (records.key, records.name, records.part, records.step, records.value, records.stderr)
     for key, name, part, step, value, stderr in zip(*columns, strict=True):
         stored = cells.get(key)
@@ -75,8 +75,8 @@ def finished_runs(store: Store, study: str) -> list[Run]:
         source, n_labels, seed = labels.get("source"), labels.get("n_target"), labels.get("seed")
         if isinstance(n_labels, int) and isinstance(seed, int):
             named = None if source is None else str(source)
-            found.append(Run(stored, str(labels["method"]), named, n_labels, seed, name, value, stderr))
-    return found
+            runs.append(Run(stored, str(labels["method"]), named, n_labels, seed, name, value, stderr))
+    return runs
 
 
 def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:
@@ -137,10 +137,10 @@ def tidy(store: Store, study: str) -> int:
 def _delete_abandoned(file: Path) -> int:
     """Delete what a killed process had begun to write (see `files.written_whole`), unless one still does; its bytes."""
     with contextlib.suppress(FileNotFoundError):
-        found = file.stat()
-        if time.time() - found.st_mtime > ABANDONED:
+        stat = file.stat()
+        if time.time() - stat.st_mtime > ABANDONED:
             file.unlink()
-            return found.st_size
+            return stat.st_size
     return 0
 
 

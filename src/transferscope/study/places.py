@@ -175,7 +175,6 @@ def metric_of(spec: Mapping[str, object]) -> ClassMeasure | None:
 
 
 def _judged_by(spec: Mapping[str, object]) -> object:
-    """What a study file, or a stored study, says that runs are judged by."""
     run = spec.get("run")
     if not isinstance(run, Mapping):
         return metric_of(spec)

@@ -153,7 +153,11 @@ def _cells_of_seed(
     numbers: Sequence[int],
     first: dict[tuple[int, int], PlannedCell],
 ) -> Iterator[PlannedCell]:
-    pretrained = {(stage.source, stage.n_source): _pretrain_cell(stage, seed) for stage in stages}
+    pretrained = {}
+    for stage in stages:
+        key = cell_key(stage.shared, seed=seed, n_source=stage.n_source)
+        cell = PlannedCell(key, "pretrain", _labels(stage, None, seed), stage.payload)
+        pretrained[stage.source, stage.n_source] = cell
     yield from pretrained.values()
     for i, stem in enumerate(stems):
         needs = (pretrained[stem.source, stem.n_source].key,) if stem.pretrained else ()
@@ -188,11 +192,6 @@ class _Stem:
     chosen_once: bool = False
 
 
-def _pretrain_cell(stage: _Stem, seed: int) -> PlannedCell:
-    key = cell_key(stage.shared, seed=seed, n_source=stage.n_source)
-    return PlannedCell(key, "pretrain", _labels(stage, None, seed), stage.payload)
-
-
 def _method_cell(
     stem: _Stem, n_target: int, seed: int, needs: tuple[str, ...], first: PlannedCell | None = None
 ) -> PlannedCell:
@@ -221,7 +220,6 @@ def _labels(stem: _Stem, n_target: int | None, seed: int) -> dict[str, str | int
 
 
 def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
-    """The pretraining of every source and size."""
     recipe = spec.pretraining
     if recipe is None or not any(method.start == "pretrained" for method in spec.methods.values()):
         return
@@ -279,6 +277,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
     tuning, arithmetic = _tuning(spec, name), _arithmetic(spec)
     origin = None if source is None else spec.sources[source]
     network = spec.network if origin is None or not origin.is_network else origin.pretrained(spec.network).network
+    followed = {one.scope.every for one in spec.diagnostics.values() if one.scope.every is not None}
     recipe = MethodRecipe(
         spec.target.as_data,
         origin,
@@ -286,7 +285,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
         spec.training,
         method,
         tuning,
-        _snapshots(spec.diagnostics) if method.keeps_network else None,
+        tuple(sorted(followed)) if spec.diagnostics and method.keeps_network else None,
         data.sources[source].fingerprint if source and origin and origin.is_network else None,
         {"target": data.target}
         | ({"source": data.sources[source].content} if source and origin and origin.as_data else {}),
@@ -319,12 +318,6 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
         diagnoses=diagnoses,
         chosen_once=tuning is not None and spec.tuning is not None and spec.tuning.draw == "first",
     )
-
-
-def _snapshots(diagnostics: Mapping[str, DiagnosticSettings]) -> tuple[int, ...] | None:
-    """Between which steps networks are kept for the diagnostics; None when there are none."""
-    every = {settings.scope.every for settings in diagnostics.values() if settings.scope.every is not None}
-    return tuple(sorted(every)) if diagnostics else None
 
 
 def _diagnosis(
@@ -361,23 +354,18 @@ def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
 def _check_distinct(stems: Sequence[_Stem]) -> None:
     """Names are not part of a key, so two names for one thing would be one cell."""
     seen: dict[tuple[str, int | None, int | None], _Stem] = {}
+    measured: dict[str, str] = {}
     for stem in stems:
         twin = seen.setdefault((stem.shared, stem.n_source, stem.pretrain_step), stem)
-        _check_diagnoses(stem.diagnoses)
+        for one in stem.diagnoses:
+            if (other := measured.setdefault(one.shared, one.name)) != one.name:
+                raise SettingsError(f"[diagnostics.{other}] and [diagnostics.{one.name}] are the same; drop one")
         if twin is not stem and twin.method != stem.method:
             raise SettingsError(
                 f"[methods.{twin.method}] and [methods.{stem.method}] have the same settings; change or drop one"
             )
         if twin is not stem:
             raise SettingsError(f"[sources.{twin.source}] and [sources.{stem.source}] are the same; drop one")
-
-
-def _check_diagnoses(diagnoses: Sequence[_Diagnosis]) -> None:
-    seen: dict[str, str] = {}
-    for diagnosis in diagnoses:
-        twin = seen.setdefault(diagnosis.shared, diagnosis.name)
-        if twin != diagnosis.name:
-            raise SettingsError(f"[diagnostics.{twin}] and [diagnostics.{diagnosis.name}] are the same; drop one")
 
 
 def shared_digest(parts: Mapping[str, Any]) -> str:

@@ -174,8 +174,8 @@ class Race:
         if wanted:
             return [], "time" if over["time"] else "long runs", tuple(left_out)
         margin = settings.margin
-        found = [decide(look.scores, margin=margin) for look in looks.values()]
-        settled = all(one.settled if settings.question == "which" else one.outcome != "open" for one in found)
+        decided = [decide(look.scores, margin=margin) for look in looks.values()]
+        settled = all(one.settled if settings.question == "which" else one.outcome != "open" for one in decided)
         return [], "settled" if settled else "seeds", tuple(left_out)
 
     def _next(
@@ -191,8 +191,8 @@ class Race:
             margin = self._settings.margin
             return next_runs(scores, margin=margin, question=question, at_once=_MOST_AT_ONCE, under_way=under_way)
 
-        if found := runs(self._settings.question):
-            return found
+        if wanted := runs(self._settings.question):
+            return wanted
         best = np.array(scores.arms) == decide(scores, margin=self._settings.margin).best_with
         few = ((~np.isnan(scores.values)).sum(axis=1) < LEAST_SEEDS) & (best | ~scores.with_source)
         return [run for run in runs("whether") if few[run[0]]]  # so that the gain of what is recommended can be called
@@ -247,7 +247,7 @@ def _check(runs: Sequence[PlannedCell]) -> None:
         if cell.labels.get("n_source") is not None:
             sizes.setdefault(cell.labels["source"], set()).add(cell.labels["n_source"])
     for what, several in (
-        ("pre-training sizes", any(len(found) > 1 for found in sizes.values())),
+        ("pre-training sizes", any(len(of_one) > 1 for of_one in sizes.values())),
         ("pre-training steps", len({cell.labels.get("pretrain_step") for cell in runs}) > 1),
     ):
         if several:

@@ -44,5 +44,9 @@ def keep_state(store: Store, study: str, state: RaceState) -> None:
 
 def race_state(documents: Mapping[str, Mapping[str, Any]]) -> RaceState | None:
     """Where a race stands, from the documents of its study; None where it is none, or has made no run."""
-    found = documents.get(RACE)
-    return None if found is None else RaceState(found["end"], tuple(NotBegun(**arm) for arm in found["not_begun"]))
+    document = documents.get(RACE)
+    return (
+        None
+        if document is None
+        else RaceState(document["end"], tuple(NotBegun(**arm) for arm in document["not_begun"]))
+    )

@@ -78,12 +78,11 @@ def _together(target: str, others: Sequence[str]) -> str:
         return target
     joined = [name for name in dict.fromkeys(others) if name != target and "encoding" not in parse_spec(name).options]
     for name in joined:
-        target = f"{target}{'&' if '?' in target else '?'}together={quote(name, safe='/: ')}"
+        target = _with_option(target, "together", name)
     return target
 
 
 def _needs_tokenizer(name: str) -> bool:
-    """Whether a name of data stands for texts and says no tokenizer."""
     if not name.startswith(("text:", "hf-dataset:")):
         return False
     options = parse_spec(name).options
@@ -120,11 +119,11 @@ def in_tokens_of(name: str, networks: Sequence[str]) -> str:
     """The name of data; of texts that say no tokenizer, with that of the first of named networks that has one."""
     if not _needs_tokenizer(name):
         return name
-    found = (HuggingFace(one[3:]).tokenizer for one in networks if one.startswith("hf:"))
-    folder = next((one for one in found if one is not None), None)  # without any, what reads the data says so
+    tokenizers = (HuggingFace(one[3:]).tokenizer for one in networks if one.startswith("hf:"))
+    folder = next((one for one in tokenizers if one is not None), None)  # without any, what reads the data says so
     if folder is None:
         return name
-    return f"{name}{'&' if '?' in name else '?'}tokenizer={quote(str(folder.absolute()), safe='/: ')}"
+    return _with_option(name, "tokenizer", str(folder.absolute()))
 
 
 def in_features_of(name: str, target: str) -> str:
@@ -136,31 +135,32 @@ def in_features_of(name: str, target: str) -> str:
 
 def in_columns_of(name: str, files: Sequence[Path]) -> str:
     """The name of data; of a table that says no encoding, with that of the first exported network that reads tables."""
-    found = (file for file in files if _is_table(name) and table_of_network(file) is not None)
-    file = next(found, None)
+    file = next((file for file in files if _is_table(name) and table_of_network(file) is not None), None)
     return name if file is None else _with_encoding(name, str(file.absolute()))
 
 
 def check_columns(name: str, files: Sequence[Path]) -> None:
     """Refuse, with a DataError, a table in other features than those of exported networks, if their files say any."""
-    read = {file: found.features for file in files if (found := table_of_network(file)) is not None}
+    read = {file: encoding.features for file in files if (encoding := table_of_network(file)) is not None}
     if not read or not _is_table(name):
         return
     own = table_encoding(parse_spec(name), 0).features
     for file, features in read.items():
         if features != own:
             other = next((one for one in features if one not in own), None)
-            said = "in another order" if other is None else f"among them {other!r}, which the table does not give"
+            where = "in another order" if other is None else f"among them {other!r}, which the table does not give"
             raise DataError(
-                f"{file} was trained on {len(features)} features, {said}, and {name} gives {len(own)}; compare "
+                f"{file} was trained on {len(features)} features, {where}, and {name} gives {len(own)}; compare "
                 "networks of the same features, and name their file with encoding= or leave that out"
             )
 
 
 def _with_encoding(name: str, encoding: str) -> str:
-    if parse_spec(name).options.get("encoding"):
-        return name
-    return f"{name}{'&' if '?' in name else '?'}encoding={quote(encoding, safe='/: ')}"
+    return name if parse_spec(name).options.get("encoding") else _with_option(name, "encoding", encoding)
+
+
+def _with_option(name: str, option: str, value: str) -> str:
+    return f"{name}{'&' if '?' in name else '?'}{option}={quote(value, safe='/: ')}"
 
 
 def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> None:
@@ -188,9 +188,9 @@ def check_tokenizer(dataset: Dataset, networks: Sequence[NetworkSettings]) -> No
             )
 
 
-def _table(found: object) -> Mapping[str, Any]:
-    return found if isinstance(found, Mapping) else {}
+def _table(given: object) -> Mapping[str, Any]:
+    return given if isinstance(given, Mapping) else {}
 
 
-def _tables(found: object) -> dict[str, Mapping[str, Any]]:
-    return {name: table for name, table in _table(found).items() if isinstance(table, Mapping)}
+def _tables(given: object) -> dict[str, Mapping[str, Any]]:
+    return {name: table for name, table in _table(given).items() if isinstance(table, Mapping)}

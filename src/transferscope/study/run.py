@@ -7,7 +7,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -298,23 +298,20 @@ def _run_cells(
 
 
 def _redo_lost_networks(plan: StudyPlan, store: Store) -> None:
-    """Plan pre-training again whose file is gone and that a cell which is not done needs."""
-    if store.counts(plan.study.name).planned:
-        states = {standing.key: standing.state for standing in store.standings(plan.study.name)}
-        store.redo(_lost_networks(plan.cells, states, WorkContext(store.files)))
-
-
-def _lost_networks(cells: Sequence[PlannedCell], states: Mapping[str, str], context: WorkContext) -> list[str]:
-    """Pre-training cells whose file is gone or damaged and that a cell which is not done needs: they make it again."""
-    pretrained = {cell.key for cell in cells if cell.role == "pretrain" and states.get(cell.key) == "done"}
-    waiting = (cell for cell in cells if pretrained and states.get(cell.key) != "done")
+    """Plan pre-training again whose file is gone or damaged and that a cell which is not done needs."""
+    if not store.counts(plan.study.name).planned:
+        return
+    states = {standing.key: standing.state for standing in store.standings(plan.study.name)}
+    context = WorkContext(store.files)
+    pretrained = {cell.key for cell in plan.cells if cell.role == "pretrain" and states.get(cell.key) == "done"}
+    waiting = (cell for cell in plan.cells if pretrained and states.get(cell.key) != "done")
     read = {(key, cell.labels.get("pretrain_step")) for cell in waiting for key in cell.needs if key in pretrained}
     files = {
         (key, step): context.snapshot(key, step) if isinstance(step, int) else context.network(key)
         for key, step in read
     }
     lost = {key for (key, _), file in files.items() if not is_whole(file)}
-    return [key for key in dict.fromkeys(cell.key for cell in cells) if key in lost]
+    store.redo(cell.key for cell in plan.cells if cell.key in lost)
 
 
 @dataclass
@@ -441,7 +438,6 @@ class _Runner:
                 self._store.release(self._owner)
 
     def _turn(self) -> bool:
-        """Start what can be started and store what is done; whether there is more to do."""
         self._recount()
         self._fill()
         if self._is_short and self._ask_race():
@@ -494,7 +490,6 @@ class _Runner:
         self._claim_due = 0.0
 
     def _fill(self) -> None:
-        """Claim cells as long as the backend takes more; after an empty answer, not before something has changed."""
         if time.monotonic() < self._claim_due:
             return
         while free := min(self._backend.free, 0 if self._is_at_limit() else self._left):

@@ -60,8 +60,8 @@ class RunTimes:
             alike[self._alike(cell, work)].append(taken)
             if work.passes:
                 paces[work.network, work.kind >= 2].append(taken / work.passes)
-        self._seconds = {key: float(np.mean(found)) for key, found in alike.items()}
-        self._pace = {key: _slow(found) if not key[1] else float(np.mean(found)) for key, found in paces.items()}
+        self._seconds = {key: float(np.mean(of_kind)) for key, of_kind in alike.items()}
+        self._pace = {key: _slow(of_kind) if not key[1] else float(np.mean(of_kind)) for key, of_kind in paces.items()}
 
     def work(self, cell: PlannedCell) -> Work:
         """What a cell of role "pretrain", "method" or "command" does; of a command nothing is known beforehand."""
@@ -89,7 +89,6 @@ class RunTimes:
         return Work(1, network, n_target + (number(cell, "n_source") if method.uses_source else 0))
 
     def _takes_over(self, cell: PlannedCell) -> bool:
-        """Whether a run takes its settings over from that of the first seed, rather than to search."""
         return any(need in self._methods for need in cell.needs)
 
     def _alike(self, cell: PlannedCell, work: Work) -> tuple[str, str, str, bool]:
@@ -105,8 +104,8 @@ class RunTimes:
         if cell.role not in _TIMED:
             return None
         work = self.work(cell)
-        if (found := self._seconds.get(self._alike(cell, work))) is not None:
-            return found
+        if (known := self._seconds.get(self._alike(cell, work))) is not None:
+            return known
         pace = self._pace.get((work.network, True), self._pace.get((work.network, False)))
         return work.passes * pace if pace is not None and work.passes else None
 
@@ -121,7 +120,6 @@ def _read_in_steps(training: TrainingSettings, n_train: int) -> float:
 
 
 def _searched(recipe: MethodRecipe) -> float:
-    """What choosing the settings takes, in runs."""
     tuning = recipe.tuning
     if tuning is None or not tuning.grid:
         return 0.0

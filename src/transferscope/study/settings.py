@@ -15,7 +15,7 @@ from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 from transferscope.models.build import Option, is_network_name
 from transferscope.records import Count, Positive, check_settings
 from transferscope.store import Role
-from transferscope.study.tables import Mistakes, read_table, setting_names, settings_of
+from transferscope.study.tables import Mistakes, member_of, read_table, setting_names, settings_of
 
 Value = bool | int | float | str
 
@@ -44,14 +44,10 @@ class DataSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetSettings:
+class TargetSettings(DataSettings):
     """The target: its data, and the numbers of labels to study.
 
     Attributes:
-        data: As in `DataSettings`.
-        transforms: As in `DataSettings`.
-        limit: As in `DataSettings`.
-        test_limit: As in `DataSettings`.
         labels: Numbers of labelled training examples in all (`n_target` of a cell), distinct, each at least 1; empty
             for all that there are.
         metric: What runs are judged by: "balanced-accuracy", "macro-f1" or "matthews" (`numerics.class_measures`);
@@ -59,10 +55,6 @@ class TargetSettings:
             finished study, whose runs stay as they are.
     """
 
-    data: str
-    transforms: tuple[str, ...] = ()
-    limit: Count | None = None
-    test_limit: Count | None = None
     labels: tuple[Count, ...] = ()
     metric: Literal["balanced-accuracy", "macro-f1", "matthews"] | None = None
 
@@ -376,19 +368,19 @@ class DiagnosticSettings:
         return cls(diagnostic, settings_of(MeasurementScope, plain["scope"]))
 
 
-def read_diagnostics(found: object, mistakes: Mistakes) -> dict[str, DiagnosticSettings]:
+def read_diagnostics(given: object, mistakes: Mistakes) -> dict[str, DiagnosticSettings]:
     """The diagnostics of a study file, by the name of their table.
 
     Args:
-        found: A list of names, or one table for each: its own settings beside those of `MeasurementScope`, and
+        given: A list of names, or one table for each: its own settings beside those of `MeasurementScope`, and
             `diagnostic` for a table of another name.
     """
-    if isinstance(found, list):
-        found = {str(name): {} for name in found}
-    if not isinstance(found, Mapping):
+    if isinstance(given, list):
+        given = {str(name): {} for name in given}
+    if not isinstance(given, Mapping):
         mistakes.add('diagnostics is neither a list of names, as in ["weights", "curvature"], nor a group of tables')
         return {}
-    read = {name: _read_one(str(name), table, mistakes) for name, table in found.items()}
+    read = {name: _read_one(str(name), table, mistakes) for name, table in given.items()}
     return {name: settings for name, settings in read.items() if settings is not None}
 
 
@@ -397,18 +389,13 @@ def _read_one(name: str, table: object, mistakes: Mistakes) -> DiagnosticSetting
     if not isinstance(table, Mapping):
         read_table(MeasurementScope, table, where, mistakes)
         return None
-    kind = table.get("diagnostic", name)
-    try:
-        if not isinstance(kind, str):
-            raise unknown_name("diagnostic", str(kind), DIAGNOSTICS)
-        wanted = DIAGNOSTICS[kind]
-    except SettingsError as error:
-        mistakes.add(f"{where} {error}")
+    kind = member_of(DIAGNOSTICS, "diagnostic", name, table, where, mistakes)
+    if kind is None:
         return None
     scope_keys = setting_names(MeasurementScope)
     scope = read_table(MeasurementScope, {k: v for k, v in table.items() if k in scope_keys}, where, mistakes)
     own = {key: value for key, value in table.items() if key not in (*scope_keys, "diagnostic")}
-    diagnostic = read_table(wanted, own, where, mistakes)
+    diagnostic = read_table(kind, own, where, mistakes)
     return None if scope is None or diagnostic is None else DiagnosticSettings(diagnostic, scope)
 
 

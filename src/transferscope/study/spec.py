@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -34,7 +34,7 @@ from transferscope.study.settings import (
     check_distinct,
     read_diagnostics,
 )
-from transferscope.study.tables import Mistakes, read_table, setting_names
+from transferscope.study.tables import Mistakes, member_of, read_table, setting_names
 from transferscope.training import LEAST_LR, TrainingSettings
 from transferscope.wording import candidate_words
 
@@ -150,24 +150,19 @@ def _code_seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any
     network = tables.get("network")
     if isinstance(network, Mapping) and isinstance(network.get("name"), str):
         changed["network"] = {**network, "name": network_seen_from(network["name"], folder)}
-    sources = tables.get("sources")
-    if isinstance(sources, Mapping):
-        changed["sources"] = {
-            name: {**table, "network": network_seen_from(table["network"], folder)}
-            if isinstance(table, Mapping)
-            and isinstance(table.get("network"), str)
-            and is_network_name(table["network"])
-            else table
-            for name, table in sources.items()
-        }
-    for family, key in (("methods", "method"), ("diagnostics", "diagnostic")):
-        found = tables.get(family)
-        if isinstance(found, Mapping):
-            changed[family] = {
-                name: {**table, key: registry.seen_from(table[key], folder)}
+    references: tuple[tuple[str, str, Callable[[str, Path], str]], ...] = (
+        ("sources", "network", lambda name, at: network_seen_from(name, at) if is_network_name(name) else name),
+        ("methods", "method", registry.seen_from),
+        ("diagnostics", "diagnostic", registry.seen_from),
+    )
+    for group, key, seen in references:
+        members = tables.get(group)
+        if isinstance(members, Mapping):
+            changed[group] = {
+                name: {**table, key: seen(table[key], folder)}
                 if isinstance(table, Mapping) and isinstance(table.get(key), str)
                 else table
-                for name, table in found.items()
+                for name, table in members.items()
             }
     return changed
 
@@ -212,8 +207,8 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         mistakes.add("[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]")
     _check_checkpoints(pretraining, tables, mistakes)
     if tuning and training is not None and "grid" not in tables["tuning"]:
-        found = {name: search_grid(method, training) for name, method in found_methods.items()}
-        tuning = replace(tuning, grid={name: axes for name, axes in found.items() if axes})
+        grids = {name: search_grid(method, training) for name, method in found_methods.items()}
+        tuning = replace(tuning, grid={name: axes for name, axes in grids.items() if axes})
     if tuning:
         _check_grid(tuning, found_methods, list(methods), training, mistakes)
     mistakes.raise_any()
@@ -345,9 +340,9 @@ def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> _Pretraining:
 
 
 def _named(tables: Mapping[str, Any], key: str, mistakes: Mistakes) -> Mapping[str, Any]:
-    found = tables.get(key, {})
-    if isinstance(found, Mapping):
-        return found
+    group = tables.get(key, {})
+    if isinstance(group, Mapping):
+        return group
     mistakes.add(f"{key} is no group of tables; write one table for each, as in [{key}.NAME]")
     return {}
 
@@ -357,16 +352,9 @@ def _method(name: str, table: object, mistakes: Mistakes, *, own: bool) -> Metho
     where = f"[methods.{name}]"
     if not isinstance(table, Mapping):
         return read_table(METHODS["scratch"], table, where, mistakes)
-    try:
-        named = table.get("method", name)
-        if not isinstance(named, str):
-            raise unknown_name("method", str(named), METHODS)
-        kind = METHODS[named]
-    except SettingsError as error:
-        mistakes.add(f"{where} {error}")
-        return None
+    kind = member_of(METHODS, "method", name, table, where, mistakes)
     settings = {key: value for key, value in table.items() if key != "method"}
-    method = read_table(kind, settings, where, mistakes)
+    method = None if kind is None else read_table(kind, settings, where, mistakes)
     return None if method is None else method.with_defaults(own_networks=own)
 
 
@@ -410,7 +398,6 @@ def _check_methods(
 
 
 def _check_rates(methods: Mapping[str, Method], training: TrainingSettings | None, mistakes: Mistakes) -> None:
-    """A method's share of the learning rate must leave a rate that moves weights."""
     for name, method in methods.items() if training is not None else ():
         for key, scale in method.rate_shares.items():
             if training is not None and scale * training.lr < LEAST_LR:

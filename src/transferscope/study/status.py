@@ -75,15 +75,14 @@ def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
 
 
 def _of_plan(spec: Mapping[str, object]) -> dict[str, object]:
-    """What of a stored study says which cells it has."""
     return {key: value for key, value in spec.items() if key not in ("engine", "store", "files")}
 
 
 def keep_of(spec: Mapping[str, object]) -> "Keep":
     """What a stored study keeps."""
     engine = spec.get("engine")
-    found = engine.get("keep") if isinstance(engine, Mapping) else None
-    return "winners" if found == "winners" else "none" if found == "none" else "all"
+    asked = engine.get("keep") if isinstance(engine, Mapping) else None
+    return "winners" if asked == "winners" else "none" if asked == "none" else "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ def kept_networks(store: Store, study: str) -> KeptNetworks:
     cells = store.cells(study) if sizes else []
     done = [stored.cell for stored in cells if stored.state == "done"]
     runs, pretrained = ([sizes[cell.key] for cell in done if cell.role == role] for role in ("method", "pretrain"))
-    there, here = ([size for size in found if size] for found in (runs, pretrained))
+    there, here = ([size for size in of_role if size] for of_role in (runs, pretrained))
     keep = keep_of(store.study(study).spec)
     return KeptNetworks(keep, len(runs), len(there), sum(there), len(here), sum(here))
 

@@ -133,7 +133,6 @@ def _executor(job: Job, logs: Path, cluster: str, *, name: str) -> Any:
 
 @contextmanager
 def _explained(logs: Path) -> Iterator[None]:
-    """What goes wrong with the batch system, as a sentence."""
     from submitit.core.utils import FailedJobError, FailedSubmissionError
 
     printed = io.StringIO()  # submitit prints what sbatch says, and says it again

@@ -5,7 +5,8 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
-from typing import Any, TypeVar, get_args, get_type_hints
+from functools import cache
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
@@ -77,7 +78,7 @@ def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> 
         mistakes.sentences.extend(unfit)
         return None
     try:
-        values = _model(kind).model_validate_json(json.dumps(dict(table), default=str))
+        values = _model(cast(type, kind)).model_validate_json(json.dumps(dict(table), default=str))
         return kind(**{item.name: getattr(values, item.name) for item in _settings(kind)})
     except ValidationError as error:
         for sentence in _sentences(error, kind, where):
@@ -88,13 +89,26 @@ def read_table(kind: type[T], table: object, where: str, mistakes: Mistakes) -> 
 
 
 def _inner_tables(kind: type) -> dict[str, type]:
-    """The settings that are tables with settings of their own, by name."""
     hints = get_type_hints(kind)
-    found: dict[str, list[type]] = {
+    inner: dict[str, list[type]] = {
         item.name: [one for one in get_args(hints[item.name]) if isinstance(one, type) and is_dataclass(one)]
         for item in _settings(kind)
     }
-    return {name: kinds[0] for name, kinds in found.items() if kinds}
+    return {name: kinds[0] for name, kinds in inner.items() if kinds}
+
+
+def member_of(
+    family: Mapping[str, T], key: str, name: str, table: Mapping[str, Any], where: str, mistakes: Mistakes
+) -> T | None:
+    """The member of a family that a table names by a key, or else by its own name; None when there is none."""
+    named = table.get(key, name)
+    try:
+        if not isinstance(named, str):
+            raise unknown_name(key, str(named), family)
+        return family[named]
+    except SettingsError as error:
+        mistakes.add(f"{where} {error}")
+        return None
 
 
 def settings_of(kind: type[T], plain: object) -> T:
@@ -112,13 +126,13 @@ def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
     for name, inner in schema.pop("$defs", {}).items():
         definitions[name] = {"additionalProperties": False, **inner}
     documents = [inspect.cleandoc(one.__doc__ or "") for one in reversed(kind.__mro__)]
-    said: dict[str, str] = {}
+    descriptions: dict[str, str] = {}
     for name, one in (pair for text in documents for pair in _ATTRIBUTE.findall(text.partition("Attributes:\n")[2])):
-        said[name] = said[name] if name in said and one.startswith("As in") else one
+        descriptions[name] = descriptions[name] if name in descriptions and one.startswith("As in") else one
     for name, one in schema["properties"].items():
         one.pop("title", None)
-        if name in said:
-            one["description"] = " ".join(said[name].split())
+        if name in descriptions:
+            one["description"] = " ".join(descriptions[name].split())
     return {key: value for key, value in schema.items() if key in ("type", "properties", "required")} | {
         "additionalProperties": False
     }
@@ -162,17 +176,9 @@ def _unfit(value: object) -> str:
 
 _DEEPEST = 20
 
-_models: dict[type, type[BaseModel]] = {}
 
-
+@cache
 def _model(kind: type) -> type[BaseModel]:
-    """The strict reader of a dataclass, made once."""
-    if kind not in _models:
-        _models[kind] = _make_model(kind)
-    return _models[kind]
-
-
-def _make_model(kind: type) -> type[BaseModel]:
     hints = get_type_hints(kind, include_extras=True)
     columns: dict[str, Any] = {item.name: (hints[item.name], _default(item)) for item in _settings(kind)}
     config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, protected_namespaces=())

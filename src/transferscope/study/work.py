@@ -98,7 +98,6 @@ def _method(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 
 def _keep(cell: PlannedCell, recipe: MethodRecipe, fit: CellFit, test: Measures, context: WorkContext) -> None:
-    """Write the network to a file that says what it is."""
     final = next(record for record in test.records if record.name in HEADLINES)
     notes = network_notes(fit.fitted, recipe, cell.key)
     with suppress(TransferscopeError):  # data that cannot be read any more take the file's card alone
@@ -155,8 +154,8 @@ def diagnose(cell: PlannedCell, context: WorkContext) -> Outcome:
 def _outcome(diagnostic: Diagnostic, findings: Mapping[int | None, Findings], seconds: float) -> Outcome:
     arrays = {
         name if step is None else f"{name}@{step}": array
-        for step, found in findings.items()
-        for name, array in found.arrays.items()
+        for step, one in findings.items()
+        for name, array in one.arrays.items()
     }
     last = list(findings.values())[-1]
     notes = {
@@ -166,7 +165,7 @@ def _outcome(diagnostic: Diagnostic, findings: Mapping[int | None, Findings], se
         "left_out": list(last.left_out),
         "meaning": asdict(diagnostic.meaning),
     }
-    records = tuple(record for found in findings.values() for record in found.records)
+    records = tuple(record for one in findings.values() for record in one.records)
     return Outcome(records, Cost(seconds=seconds), arrays, notes)
 
 

@@ -113,13 +113,13 @@ def attempt(work: Work, cell: PlannedCell, context: WorkContext) -> Finished | F
     )
     try:
         with thread_limit(context.threads), held(context.consent):
-            found: object = work(cell, context)
+            returned: object = work(cell, context)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # code of another package may raise anything
         return Failed(cell.key, failure_of(error))
     try:
-        outcome = check_outcome(found)
+        outcome = check_outcome(returned)
     except StoreError as error:
         return Failed(cell.key, Failure("exception", str(error)))
     if outcome.notes.get("status") == "non_finite":

@@ -194,10 +194,7 @@ class LocalBackend:
         if self._spread is not None:
             context = replace(context, device=self._spread.next(worker.device for worker in self._workers))
         process = _context.Process(target=serve, args=(there, self._work, context), daemon=True)
-        threads = dict.fromkeys(
-            ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(self._context.threads)
-        )
-        with _without_main(), _without_interrupts(), _environment(threads):
+        with _without_main(), _without_interrupts(), _environment(context.thread_variables):
             process.start()
         there.close()  # so that the end of the process is the end of the pipe
         worker = _Worker(process, here, losses=losses, device=context.device)

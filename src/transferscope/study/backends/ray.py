@@ -242,13 +242,11 @@ def import_ray() -> ModuleType:
 
 
 def _options(wanted: Mapping[str, float]) -> dict[str, float]:
-    """What a cell asks for, in the words of Ray."""
     options = {"num_cpus": wanted.get("cpus", 1.0), "num_gpus": wanted.get("gpus", 0.0)}
     return options | ({"memory": wanted["memory"]} if "memory" in wanted else {})
 
 
 def _fitting(there: Mapping[str, float], options: Mapping[str, float]) -> int:
-    """How many tasks a cluster has room for."""
     names = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
     asked = {names[name]: amount for name, amount in options.items() if amount > 0}
     return min((int(there.get(name, 0.0) / amount + 1e-9) for name, amount in asked.items()), default=1)

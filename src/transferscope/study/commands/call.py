@@ -84,12 +84,12 @@ def is_importable(run: object) -> bool:
     if module == "__main__":
         return False
     try:
-        found: object = import_module(module)
+        reached: object = import_module(module)
     except ImportError:
         return False
     for part in path.split("."):
-        found = getattr(found, part, None)
-    return found is run
+        reached = getattr(reached, part, None)
+    return reached is run
 
 
 def digest_of(run: Function) -> str:
@@ -184,16 +184,16 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
             consent.require("function", call.reference)
         run = _imported(call)
     started = time.perf_counter()
-    found = run(**call.arguments(cell.labels))
+    returned = run(**call.arguments(cell.labels))
     cost = Cost(seconds=time.perf_counter() - started)
     try:
-        given = np.asarray(found, dtype=np.float64)
+        given = np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError):
         given = np.zeros((0, 0))
     if given.ndim > 1 or not given.size:
         raise RunFailed(
-            f"{call.command} returned {str(found)[:80]!r}; expected its score as a number, or an array with what each "
-            "test example gives to it"
+            f"{call.command} returned {str(returned)[:80]!r}; expected its score as a number, or an array with what "
+            "each test example gives to it"
         )
     score = float(given.mean())
     if not math.isfinite(score):
@@ -218,8 +218,8 @@ def _imported(call: Call) -> Function:
         raise CorruptDataError(
             f"the code of {call.command} has changed since the study was planned; call compare again"
         )
-    found: Function = run
-    return found
+    function: Function = run
+    return function
 
 
 def with_values(call: Call, values: Mapping[str, Any]) -> Call:

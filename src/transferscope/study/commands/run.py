@@ -101,8 +101,8 @@ def _target() -> ModuleType:
 def _outcome(cell: PlannedCell, job: Job, out: Path, took: Mapping[str, float]) -> Outcome:
     cost = Cost(seconds=float(took["seconds"]), peak_memory=int(took["peak"]))
     if job.score is None:
-        found = _target().measured(cell, job.predictions, out)
-        return Outcome(found.records, cost, {"predictions": found.predictions.numpy()}, {"status": "ok"})
+        measures = _target().measured(cell, job.predictions, out)
+        return Outcome(measures.records, cost, {"predictions": measures.predictions.numpy()}, {"status": "ok"})
     records = read_numbers(job.score, out)
     score = records[0].estimate.value
     if job.is_share and not 0 <= score <= 1:
@@ -160,13 +160,13 @@ def run(
     os.close(theirs)
     assert watcher.stdout is not None
     output = _Output(watcher.stdout.fileno(), log)
-    said = b""
+    report = b""
     try:
         while True:
             if select.select([reports], [], [], _SECONDS_BETWEEN_LOOKS)[0]:
                 part = os.read(reports, 4096)
-                said += part
-                if not part or said.count(b"\n") == 2:
+                report += part
+                if not part or report.count(b"\n") == 2:
                     break
             seconds = time.perf_counter() - started
             if context.seconds is not None and seconds > context.seconds:
@@ -180,11 +180,11 @@ def run(
     finally:
         os.close(ours)  # the guard kills what is left
         os.close(reports)
-        _end(watcher, said)
+        _end(watcher, report)
         output.close()
         watcher.stdout.close()
     seconds = time.perf_counter() - started
-    _, _, last = said.decode().partition("\n")
+    _, _, last = report.decode().partition("\n")
     if not last:
         raise RunFailed(
             "the process that guards the command was killed, and the command with it; run again", kind="lost"
@@ -193,14 +193,14 @@ def run(
     return Ended(int(status), seconds, int(peak), output.end())
 
 
-def _end(watcher: "subprocess.Popen[bytes]", said: bytes) -> None:
+def _end(watcher: "subprocess.Popen[bytes]", report: bytes) -> None:
     """Wait until the guard has ended all; kill what a guard that was killed itself has left."""
     try:
         watcher.wait(_SECONDS_TO_END)
     except subprocess.TimeoutExpired:
         watcher.kill()
         watcher.wait()
-    if watcher.returncode and (child := said.partition(b"\n")[0]):
+    if watcher.returncode and (child := report.partition(b"\n")[0]):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(int(child), signal.SIGKILL)
 
@@ -252,7 +252,6 @@ class _Output:
 
 def _environment(context: WorkContext) -> dict[str, str]:
     """That of this process, with as many threads and the GPU that our own runs would have."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(context.threads))
     kind, _, number = context.device.partition(":")
     gpus: dict[str, str] = {}
     if kind == "cpu":
@@ -260,7 +259,7 @@ def _environment(context: WorkContext) -> dict[str, str]:
     elif number:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "")
         gpus["CUDA_VISIBLE_DEVICES"] = visible.split(",")[int(number)].strip() if visible else number
-    return {**os.environ, **threads, **gpus}
+    return {**os.environ, **context.thread_variables, **gpus}
 
 
 def _how(status: int) -> str:
@@ -279,9 +278,9 @@ _NOT_TEXT = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 def _said(output: str, log: Path) -> str:
     """The last line that a command printed, and where the others are, in a sentence."""
     lines = [_NOT_TEXT.sub("", line).strip() for line in re.split(r"[\r\n]+", output)]
-    said = next((line for line in reversed(lines) if line), "")
-    printable = "".join(sign if sign.isprintable() else " " for sign in said)
-    return f"its last line: {printable[:_LONGEST_LINE]} (all of it: {log})" if said else "it printed nothing"
+    last = next((line for line in reversed(lines) if line), "")
+    printable = "".join(sign if sign.isprintable() else " " for sign in last)
+    return f"its last line: {printable[:_LONGEST_LINE]} (all of it: {log})" if last else "it printed nothing"
 
 
 def _tail(log: Path) -> str:

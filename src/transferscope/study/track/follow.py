@@ -121,7 +121,6 @@ class _Follower:
 
     @contextmanager
     def _said(self, name: str) -> Iterator[None]:
-        """Say what a tracker raises, and do without it."""
         try:
             yield
         except Exception as error:
@@ -137,9 +136,9 @@ class _Follower:
 def tracked_runs(store: Store, study: str) -> list[Tracked]:
     """Every cell of a study that is done or has failed, as trackers show it."""
     numbers: dict[str, list[tuple[str, int | None, float]]] = {}
-    found = store.records(study)
+    records = store.records(study)
     for key, name, part, step, value in zip(
-        found.key, found.name, found.part, found.step, found.value.tolist(), strict=True
+        records.key, records.name, records.part, records.step, records.value.tolist(), strict=True
     ):
         if math.isfinite(value):
             numbers.setdefault(key, []).append((f"{part}/{name}" if part else name, step, value))
