@@ -11,8 +11,10 @@ from typer.main import get_command
 from transferscope.cli.main import app
 from transferscope.methods import METHODS
 from transferscope.models.fields import FIELDS
+from transferscope.settings.data import TargetSettings, TuningSettings
+from transferscope.settings.engine import EngineSettings, RaceSettings
 from transferscope.study.commands.settings import RunSettings
-from transferscope.study.settings import EngineSettings, RaceSettings, SourceSettings, TargetSettings, TuningSettings
+from transferscope.study.settings import SourceSettings
 from transferscope.study.tables import setting_names
 from transferscope.training import TrainingSettings
 

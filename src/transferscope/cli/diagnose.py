@@ -116,7 +116,7 @@ def diagnose(
     from transferscope.analyses.diagnose.subject import FileQuestion
     from transferscope.cli.answer import as_text, counted_progress, in_a_line
     from transferscope.models import NetworkInput, NetworkSettings
-    from transferscope.study.settings import DataSettings
+    from transferscope.settings.data import DataSettings
 
     own = tuple(transforms or ())
     others = own if source_transforms is None else tuple(source_transforms)

@@ -14,13 +14,13 @@ from transferscope.cli.report import report
 from transferscope.cli.status import failures, status_facts, summary, understood
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.models import input_of
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.inputs import inputs_of
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan
 from transferscope.study.planners import AnySpec, read_study_file
 from transferscope.study.run import Event, run_study
-from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import StudyStatus
 from transferscope.study.tables import Mistakes, read_table

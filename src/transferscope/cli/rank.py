@@ -78,7 +78,7 @@ def rank(
     from transferscope.analyses.rank.question import rank as ask
     from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
     from transferscope.models import NetworkInput, NetworkSettings
-    from transferscope.study.settings import DataSettings
+    from transferscope.settings.data import DataSettings
 
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the work begins, so that a mistake in it costs nothing

@@ -25,8 +25,8 @@ from transferscope.cli.status import status_facts, summary, understood
 from transferscope.errors import StoreError, TransferscopeError
 
 if TYPE_CHECKING:
+    from transferscope.settings.engine import EngineSettings
     from transferscope.store import Store
-    from transferscope.study.settings import EngineSettings
     from transferscope.study.status import StudyStatus
 
 _EVERYWHERE = {"workers", "threads", "device", "backend", "as_json"}
@@ -208,7 +208,7 @@ def _join(
 
 
 def _planned_with(store: "Store", name: str) -> "EngineSettings":
-    from transferscope.study.settings import EngineSettings
+    from transferscope.settings.engine import EngineSettings
     from transferscope.study.tables import settings_of
 
     return settings_of(EngineSettings, store.study(name).spec.get("engine", {}))

@@ -17,6 +17,8 @@ from transferscope.estimate import Estimate
 from transferscope.models import input_of
 from transferscope.models.weights import read_notes
 from transferscope.records import HEADLINES
+from transferscope.settings.data import DataSettings
+from transferscope.settings.engine import Keep
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import CELL_NOTE
@@ -24,7 +26,6 @@ from transferscope.study.decisions import arms_by_key, decisions
 from transferscope.study.facts import DATA_SETS_KEPT, kept_data
 from transferscope.study.fitting import number
 from transferscope.study.frames import judged_records, read_study
-from transferscope.study.settings import DataSettings, Keep
 from transferscope.study.status import keep_of
 
 if TYPE_CHECKING:
