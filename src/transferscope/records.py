@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
@@ -46,7 +46,7 @@ def check_settings(settings: object) -> None:
     """
     wrong = [
         f"{name} {f'= {one!r}' if one is value else f'holds {one!r}, which'} {why}"
-        for name, field in declared(type(settings)).items()
+        for name, field in declared(type(settings)).items()  # type: ignore[arg-type]
         for value in [getattr(settings, name)]
         for one in (value if isinstance(value, tuple) else (value,))
         if (why := field.refusal(one))
@@ -55,26 +55,22 @@ def check_settings(settings: object) -> None:
         raise SettingsError("; ".join(dict.fromkeys(wrong)))
 
 
-_Bound = tuple[str, Callable[[float], bool]]
-
-
 @dataclass(frozen=True, slots=True)
 class Declared:
     """What a field of settings may hold and what it means, as its type tells.
 
     Attributes:
         choices: The texts that it may be; empty for any.
-        bounds: Of its numbers, in words and as a test.
     """
 
     choices: tuple[str, ...]
-    bounds: tuple[_Bound, ...]
+    bounds: tuple[Ge | Gt | Le | Lt, ...]
     says: Says = Says("")
 
     @property
     def range_in_words(self) -> str:
         """What a number must be, as in "at least 1 and at most 9"; empty where nothing is declared."""
-        return " and ".join(words for words, _ in self.bounds)
+        return " and ".join(_words(bound) for bound in self.bounds)
 
     def refusal(self, value: object) -> str:
         """Why a value cannot be, as in "is out of range; expected at least 1"; empty where it can."""
@@ -85,7 +81,7 @@ class Declared:
             return ""
         if math.isnan(value):
             return "is no number"
-        if self.bounds and not (math.isfinite(value) and all(holds(value) for _, holds in self.bounds)):
+        if self.bounds and not (math.isfinite(value) and all(_holds(bound, value) for bound in self.bounds)):
             return f"is out of range; expected {' or '.join([self.range_in_words, *map(repr, self.choices)])}"
         return ""
 
@@ -96,7 +92,7 @@ def declared(kind: type[Any]) -> Mapping[str, Declared]:
     hints, found = get_type_hints(kind, include_extras=True), {}
     for name in (item.name for item in fields(kind)):
         choices: list[str] = []
-        bounds: list[_Bound] = []
+        bounds: list[Ge | Gt | Le | Lt] = []
         says = Says("")
         waiting = [hints[name]]
         while waiting:
@@ -106,23 +102,32 @@ def declared(kind: type[Any]) -> Mapping[str, Declared]:
                 continue
             for one in getattr(hint, "__metadata__", ()):
                 says = one if isinstance(one, Says) else says
-                bounds += [bound for bound in [_bound(one)] if bound is not None]
+                bounds += [one] if isinstance(one, Ge | Gt | Le | Lt) else []
             waiting += get_args(hint)
         found[name] = Declared(tuple(choices), tuple(bounds), says)
     return found
 
 
-def _bound(declared: object) -> _Bound | None:
-    match declared:
+def _words(bound: Ge | Gt | Le | Lt) -> str:
+    match bound:
         case Ge(ge=least):
-            return f"at least {least}", lambda number: number >= least
+            return f"at least {least}"
         case Gt(gt=below):
-            return f"above {below}", lambda number: number > below
+            return f"above {below}"
         case Le(le=most):
-            return f"at most {most}", lambda number: number <= most
-        case Lt(lt=above):
-            return f"below {above}", lambda number: number < above
-    return None
+            return f"at most {most}"
+    return f"below {bound.lt}"
+
+
+def _holds(bound: Ge | Gt | Le | Lt, number: Any) -> bool:
+    match bound:
+        case Ge(ge=least):
+            return bool(number >= least)
+        case Gt(gt=below):
+            return bool(number > below)
+        case Le(le=most):
+            return bool(number <= most)
+    return bool(number < bound.lt)
 
 
 HEADLINES = ("balanced_accuracy", "macro_f1", "matthews", "accuracy", "average_precision", "r2")

@@ -7,8 +7,12 @@ from typing import Any
 
 import typer
 
+from transferscope.analyses.stored import open_result
+from transferscope.analyses.study_page import build_report
 from transferscope.cli.answer_so_far import AnswerSoFar, so_far
 from transferscope.cli.as_json import print_analysis
+from transferscope.cli.commands.report import Options as ReportOptions
+from transferscope.cli.left_out import left_out_in_words
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
 from transferscope.cli.status import failures, status_facts, summary, understood
@@ -155,14 +159,10 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
         TransferscopeError: As `transferscope.analyses.study_page.build_report`.
         typer.Exit: Code 1: cells failed, which the report names.
     """
-    from transferscope.analyses.stored import open_result  # figures and their libraries: a run alone needs none
-    from transferscope.analyses.study_page import build_report
-    from transferscope.cli.left_out import left_out_in_words
-
     page = study.with_suffix(".html")
     if json_of is None:
         typer.echo("\n".join([summary(status), *failures(status.failed), ""]))
-        report(str(study), out=page)
+        report(ReportOptions(place=str(study), out=page))
         for line in left_out_in_words(study):
             typer.echo(line)
         typer.echo(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {study}")

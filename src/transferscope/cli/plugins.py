@@ -1,5 +1,7 @@
 """How commands are found and how their help looks: own ones, earlier names, and those that other packages add.
 
+An own command is imported when it is called or asked for help (`commands/`); the help of all needs its line there.
+
 A package adds a command by an entry point of the group "transferscope.commands", which leads to a `typer.Typer`. It is
 loaded when its command is called, or when all commands are listed.
 """
@@ -9,6 +11,9 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from importlib import import_module
+from inspect import Parameter, Signature, getdoc
 from itertools import takewhile
 from typing import Any
 
@@ -17,7 +22,10 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from transferscope import consent
+from transferscope.cli.commands import COMMANDS
+from transferscope.cli.options import parameters_of, read_options
 from transferscope.errors import SettingsError
+from transferscope.registry import Registry
 
 GROUP = "transferscope.commands"
 TRUST_CODE = "--trust-code"
@@ -72,13 +80,13 @@ class Command(TyperCommand):
         return text
 
     def _groups(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-        found: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
+        groups: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
         for one in self.get_params(ctx):
             record = one.get_help_record(ctx) if one.param_type_name == "option" else None
             if record is not None:
                 group = getattr(one, "rich_help_panel", None) or _OPTIONS
-                found.setdefault(group, []).append((_short(record[0]), record[1]))
-        return found
+                groups.setdefault(group, []).append((_short(record[0]), record[1]))
+        return groups
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, and options by group."""
@@ -126,18 +134,17 @@ class CommandsWithPlugins(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names, in the order of the help."""
-        own = super().list_commands(ctx)
-        return [*own, *(name for name in sorted(_offered()) if name not in own)]
+        return [*COMMANDS, *(name for name in sorted(_offered()) if name not in COMMANDS)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands by group, with their first sentence, whole rather than cut to one line."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            group = getattr(command, "rich_help_panel", None)
-            groups.setdefault(group if isinstance(group, str) else _FURTHER, []).append(
-                (name, command.get_short_help_str(limit=1000))
-            )
+            if (own := COMMANDS.get(name)) is not None:
+                groups.setdefault(own.group, []).append((name, own.sentence))
+            else:
+                sentence = self.get_command(ctx, name).get_short_help_str(limit=1000)
+                groups.setdefault(_FURTHER, []).append((name, sentence))
         for group, records in groups.items():
             with formatter.section(group):
                 formatter.write_dl(records)
@@ -163,21 +170,21 @@ class CommandsWithPlugins(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         called: Any = command
         words = list(rest)
-        while words and hasattr(called, "commands") and (below := called.get_command(ctx, words[0])) is not None:
+        while words and hasattr(called, "get_command") and (below := called.get_command(ctx, words[0])) is not None:
             called, words = below, words[1:]
         _refuse_repeats(getattr(called, "params", ()), words)
         return name, command, rest
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by its name; None if there is none. One that cannot be loaded says so when it is called."""
-        own = super().get_command(ctx, cmd_name)
-        if own is not None or cmd_name not in (offered := _offered()):
-            return own
+        if cmd_name in COMMANDS:
+            return _own(cmd_name)
+        if cmd_name not in (offered := _offered()):
+            return None
         try:
-            found = offered[cmd_name]
+            command = get_command(offered[cmd_name])
         except SettingsError as error:
             return _refusing(cmd_name, str(error))
-        command = get_command(found)
         command.name = cmd_name
         return command
 
@@ -206,8 +213,8 @@ def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> 
 
 def _short(name: str) -> str:
     """An argument or option with N for a number, and no type where that is text."""
-    found = _TYPE.sub(lambda kind: "N" if any(kind.groups()) else "TEXT", name)
-    return found if name.startswith("-") else found.removesuffix(" TEXT")
+    short = _TYPE.sub(lambda kind: "N" if any(kind.groups()) else "TEXT", name)
+    return short if name.startswith("-") else short.removesuffix(" TEXT")
 
 
 def _refuse_repeats(parameters: Iterable[Any], words: Sequence[str]) -> None:
@@ -225,6 +232,26 @@ def _refuse_repeats(parameters: Iterable[Any], words: Sequence[str]) -> None:
         seen |= {name} if name is not None else set()
 
 
+@lru_cache
+def _own(name: str) -> Any:
+    """The command of a name: its options are in `commands/NAME.py`, what it does is the function in `NAME.py`."""
+    module = import_module(f"transferscope.cli.commands.{name}")
+
+    def call(context: typer.Context, **typed: Any) -> None:
+        work = getattr(import_module(f"transferscope.cli.{name}"), name)
+        work(read_options(module.Options, typed), context)
+
+    parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    parameters += parameters_of(module.Options)
+    described: Any = call
+    described.__signature__ = Signature(parameters)
+    described.__annotations__ = {one.name: one.annotation for one in parameters}
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    sentences = f"{COMMANDS[name].sentence}\n\n{getdoc(module.Options)}"
+    app.command(name, cls=Command, help=sentences, epilog=module.EXAMPLES)(call)
+    return get_command(app)
+
+
 def _refusing(name: str, sentence: str) -> Any:
     def refuse() -> None:
         raise SettingsError(sentence)
@@ -237,12 +264,10 @@ def _refusing(name: str, sentence: str) -> Any:
 
 
 def _offered() -> Any:
-    from transferscope.registry import Registry  # here, because transferscope's own commands need none
-
     return Registry("command", GROUP, {}, _checked)
 
 
-def _checked(found: object) -> typer.Typer:
-    if not isinstance(found, typer.Typer):
-        raise ValueError(f"it is a {type(found).__name__}, and no typer.Typer")
-    return found
+def _checked(offered: object) -> typer.Typer:
+    if not isinstance(offered, typer.Typer):
+        raise ValueError(f"it is a {type(offered).__name__}, and no typer.Typer")
+    return offered

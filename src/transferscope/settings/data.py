@@ -37,7 +37,7 @@ class TargetSettings(DataSettings):
     metric: Annotated[
         Literal["balanced-accuracy", "macro-f1", "matthews"] | None,
         Says(
-            "What runs are judged by",
+            "Measure of runs, as in macro-f1",
             "None for accuracy, average precision or squared error, by the kind of the labels; the others are in "
             "`numerics.class_measures`. It can be changed in a finished study, whose runs stay as they are.",
         ),

@@ -26,22 +26,22 @@ Keep = Literal["winners", "all", "none"]
 class RaceSettings:
     """A race: only runs that can still change the answer are made, of those that the study file allows."""
 
-    question: Annotated[
-        Literal["which", "whether"], Says("What is settled: which arm to use, or whether a source helps")
-    ] = "which"
+    question: Annotated[Literal["which", "whether"], Says("Which arm, or whether a source helps")] = "which"
     margin: Annotated[
         Positive,
         Says(
-            "Differences of no interest, in points",
-            "Points of accuracy, of average precision for several labels of each input, or of R² for numbers.",
+            "Points that are of no interest",
+            "Of accuracy, of average precision for several labels of each input, or of R² for numbers.",
         ),
     ] = 1.0
     runs: Annotated[Annotated[int, Ge(2)] | None, Says("Most runs in all", "None for no such limit.")] = None
     minutes: Annotated[
-        Positive | None, Says("Begin no run that would end later, in minutes", "None for no such limit.")
+        Positive | None,
+        Says("Minutes that it may take", "A run that would end later is not begun. None for no such limit."),
     ] = None
     run_minutes: Annotated[
-        Positive | None, Says("Begin no run that is expected to take longer, in minutes", "None for no such limit.")
+        Positive | None,
+        Says("Minutes that one run may be expected to take", "A longer one is not begun. None for no such limit."),
     ] = None
 
     def __post_init__(self) -> None:
