@@ -59,6 +59,11 @@ USED: dict[str, set[str]] = {
 """What a command uses of its options, by how it is called."""
 
 VALUES = {
+    "--keep": "all",
+    "--batch-norm": "source",
+    "--class-weights": "balanced",
+    "--optimiser": "adamw",
+    "--precision": "auto",
     "--where": "a=b",
     "--question": "whether",
     "--wide": "arms",

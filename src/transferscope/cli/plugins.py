@@ -6,24 +6,18 @@ A package adds a command by an entry point of the group "transferscope.commands"
 loaded when its command is called, or when all commands are listed.
 """
 
-import re
 import shlex
 import sys
-import textwrap
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
-from importlib import import_module
-from inspect import Parameter, Signature, getdoc
 from itertools import takewhile
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from transferscope import consent
 from transferscope.cli.commands import COMMANDS
-from transferscope.cli.options import parameters_of, read_options
 from transferscope.errors import SettingsError
 from transferscope.registry import Registry
 
@@ -44,78 +38,7 @@ RENAMED = {
 _OPTIONS_OF_NAMES = ("--methods", "--diagnostics", "--scores")
 """Options of names, which hold no comma and may be given with commas between them."""
 
-SCREEN = 45
-"""Lines that the help of a command may have; longer, groups of options are shown by their names alone."""
-
-_TYPE = re.compile(
-    r"<(?:str|path|(int|float)(?: range)?|list\[(?:(int|float)|\w+)\])>|TEXT|PATH|(INTEGER|FLOAT)(?: RANGE)?"
-)
-"""What versions of typer write for a type: text, or a number in one of the groups."""
-
 _FURTHER = "Further commands"
-_OPTIONS = "Options"
-_ALL = "--help-all"
-
-
-class Command(TyperCommand):
-    """A command whose help fits a screen: its options by group (`rich_help_panel`), and examples (`epilog`) last."""
-
-    _by_name: frozenset[str] = frozenset()
-
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Read what was typed, or show the whole help; see `click.Command.parse_args`."""
-        if _ALL in args:
-            typer.echo(super().get_help(ctx))
-            ctx.exit()
-        return super().parse_args(ctx, args)
-
-    def get_help(self, ctx: Any) -> str:
-        """The help, on one screen."""
-        waiting = [group for group in self._groups(ctx) if group != _OPTIONS]
-        text = super().get_help(ctx)
-        while waiting and text.count("\n") >= SCREEN:
-            self._by_name |= {waiting.pop()}
-            text = super().get_help(ctx)
-        self._by_name = frozenset()
-        return text
-
-    def _groups(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-        groups: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
-        for one in self.get_params(ctx):
-            record = one.get_help_record(ctx) if one.param_type_name == "option" else None
-            if record is not None:
-                group = getattr(one, "rich_help_panel", None) or _OPTIONS
-                groups.setdefault(group, []).append((_short(record[0]), record[1]))
-        return groups
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, and options by group."""
-        given = [one.get_help_record(ctx) for one in self.get_params(ctx) if one.param_type_name == "argument"]
-        arguments = [(_short(record[0]), record[1]) for record in given if record is not None]
-        if arguments:
-            with formatter.section("Arguments"):
-                formatter.write_dl(arguments)
-        groups = self._groups(ctx)
-        for group, records in groups.items():
-            if group not in self._by_name:
-                with formatter.section(group):
-                    formatter.write_dl(records)
-        if not self._by_name:
-            return
-        with formatter.section(f"Further options, which {_ALL} explains"):
-            widest = max(map(len, self._by_name))
-            for group in [group for group in groups if group in self._by_name]:
-                names = re.findall(r"--[\w-]+", " ".join(name for name, _ in groups[group]))
-                lines = textwrap.wrap(" ".join(names), formatter.width - widest - 6, break_on_hyphens=False)
-                for i, line in enumerate(lines):
-                    formatter.write(f"  {'' if i else group:<{widest}}  {line}\n")
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Examples, a line each."""
-        if self.epilog:
-            with formatter.section("Examples"):
-                for line in self.epilog.splitlines():
-                    formatter.write(f"  {line}\n")
 
 
 class CommandsWithPlugins(TyperGroup):
@@ -178,7 +101,9 @@ class CommandsWithPlugins(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by its name; None if there is none. One that cannot be loaded says so when it is called."""
         if cmd_name in COMMANDS:
-            return _own(cmd_name)
+            from transferscope.cli.command import own_command  # with settings, which the help of all does not need
+
+            return own_command(cmd_name)
         if cmd_name not in (offered := _offered()):
             return None
         try:
@@ -211,12 +136,6 @@ def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> 
     return spread
 
 
-def _short(name: str) -> str:
-    """An argument or option with N for a number, and no type where that is text."""
-    short = _TYPE.sub(lambda kind: "N" if any(kind.groups()) else "TEXT", name)
-    return short if name.startswith("-") else short.removesuffix(" TEXT")
-
-
 def _refuse_repeats(parameters: Iterable[Any], words: Sequence[str]) -> None:
     single = {
         option: one.name
@@ -230,26 +149,6 @@ def _refuse_repeats(parameters: Iterable[Any], words: Sequence[str]) -> None:
         if name in seen:
             raise SettingsError(f"{word.partition('=')[0]} is given twice and takes one value; give it once")
         seen |= {name} if name is not None else set()
-
-
-@lru_cache
-def _own(name: str) -> Any:
-    """The command of a name: its options are in `commands/NAME.py`, what it does is the function in `NAME.py`."""
-    module = import_module(f"transferscope.cli.commands.{name}")
-
-    def call(context: typer.Context, **typed: Any) -> None:
-        work = getattr(import_module(f"transferscope.cli.{name}"), name)
-        work(read_options(module.Options, typed), context)
-
-    parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
-    parameters += parameters_of(module.Options)
-    described: Any = call
-    described.__signature__ = Signature(parameters)
-    described.__annotations__ = {one.name: one.annotation for one in parameters}
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    sentences = f"{COMMANDS[name].sentence}\n\n{getdoc(module.Options)}"
-    app.command(name, cls=Command, help=sentences, epilog=module.EXAMPLES)(call)
-    return get_command(app)
 
 
 def _refusing(name: str, sentence: str) -> Any:
