@@ -102,9 +102,14 @@ def own_command(name: str) -> Any:
     described.__signature__ = Signature(parameters)
     described.__annotations__ = {one.name: one.annotation for one in parameters}
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    sentences = f"{COMMANDS[name].sentence}\n\n{getdoc(module.Options)}"
+    sentences = f"{COMMANDS[name]}\n\n{getdoc(module.Options)}"
     app.command(name, cls=Command, help=sentences, epilog=module.EXAMPLES)(call)
-    return get_command(app)
+    command: Any = get_command(app)
+    for group, names in getattr(module, "PANELS", {}).items():
+        for one in command.params:
+            if one.name in names.split():
+                one.rich_help_panel = group
+    return command
 
 
 def _short(name: str) -> str:

@@ -17,6 +17,7 @@ import typer
 from transferscope.cli.as_json import answer_schema, print_json
 from transferscope.cli.commands.doctor import Options
 from transferscope.errors import TransferscopeError, refuse_unused
+from transferscope.wording import memory
 
 _OWN = "transferscope"
 _FOR_DEVELOPERS = {"dev", "docs", "bench", "examples"}
@@ -96,7 +97,6 @@ def _devices() -> Iterator[Finding]:
 
 def _folders() -> Iterator[Finding]:
     from transferscope.data.places import cache_folder, data_folder
-    from transferscope.wording import memory
 
     cache, named = cache_folder(), data_folder()
     if _can_write(cache):
@@ -122,9 +122,9 @@ def _extras() -> Iterator[Finding]:
     for extra, names in _requirements().items():
         if extra in _FOR_DEVELOPERS or not extra:
             continue
-        found = [_version(name) for name in names]
-        shown = ", ".join(f"{name} {version}" for name, version in zip(names, found, strict=True) if version)
-        lacking = [name for name, version in zip(names, found, strict=True) if version is None]
+        versions = [_version(name) for name in names]
+        shown = ", ".join(f"{name} {version}" for name, version in zip(names, versions, strict=True) if version)
+        lacking = [name for name, version in zip(names, versions, strict=True) if version is None]
         install = f"pip install '{_OWN}[{extra}]'"
         if lacking:
             yield Finding(f"[{extra}]", f"{', '.join(lacking)}: {install}", "absent")
@@ -136,13 +136,13 @@ def _extras() -> Iterator[Finding]:
 
 def _requirements() -> dict[str, list[str]]:
     """Names of the packages that each extra needs; those that are always needed under ""."""
-    found: dict[str, list[str]] = {"": []}
+    required: dict[str, list[str]] = {"": []}
     for requirement in metadata.requires(_OWN) or ():
         name = re.match(r"[\w.-]+", requirement)
         extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
         if name is not None:
-            found.setdefault(extra[1] if extra else "", []).append(name[0])
-    return found
+            required.setdefault(extra[1] if extra else "", []).append(name[0])
+    return required
 
 
 def _version(package: str) -> str | None:

@@ -48,7 +48,7 @@ def execute(
         TransferscopeError: As `run_study`.
         typer.Exit: Code 130: Ctrl-C was pressed; the answer so far was said.
     """
-    stopped, said = "", ""
+    stopped, last = "", ""
     with open_new(spec.store, files=spec.files_folder) as store:
         try:
             with study_view(spec.name, quiet=quiet) as view:
@@ -65,14 +65,14 @@ def execute(
 
                 return run_study(spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, inputs=inputs)
         except KeyboardInterrupt as error:
-            stopped, said = str(error) or "stopped before anything was done", _said(store, spec.name)
+            stopped, last = str(error) or "stopped before anything was done", _last_answer(store, spec.name)
     typer.echo(f"transferscope: {stopped}", err=True)
-    if said:
-        typer.echo(said, err=True)
+    if last:
+        typer.echo(last, err=True)
     raise typer.Exit(130)
 
 
-def _said(store: Store, study: str) -> str:
+def _last_answer(store: Store, study: str) -> str:
     try:
         return so_far(store, study)
     except TransferscopeError:  # nothing was planned yet

@@ -157,11 +157,11 @@ def named_columns(given: Sequence[str] | None, roles: Collection[str]) -> dict[s
     Raises:
         SettingsError: One is not written so, is of no role, or a role is given twice.
     """
-    found = pairs("--columns", given or ())
-    for role in found:
+    columns = pairs("--columns", given or ())
+    for role in columns:
         if role not in roles:
             raise unknown_name("role of --columns", role, roles)
-    return found
+    return columns
 
 
 def pairs(

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from transferscope import consent
-from transferscope.cli.commands import COMMANDS
+from transferscope.cli.commands import COMMANDS, GROUPS
 from transferscope.errors import SettingsError
 from transferscope.registry import Registry
 
@@ -61,14 +61,13 @@ class CommandsWithPlugins(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands by group, with their first sentence, whole rather than cut to one line."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for name in self.list_commands(ctx):
-            if (own := COMMANDS.get(name)) is not None:
-                groups.setdefault(own.group, []).append((name, own.sentence))
-            else:
-                sentence = self.get_command(ctx, name).get_short_help_str(limit=1000)
-                groups.setdefault(_FURTHER, []).append((name, sentence))
-        for group, records in groups.items():
+        further = [
+            (name, self.get_command(ctx, name).get_short_help_str(limit=1000))
+            for name in self.list_commands(ctx)
+            if name not in COMMANDS
+        ]
+        own = [(group, list(named.items())) for group, named in GROUPS.items()]
+        for group, records in [*own, *([(_FURTHER, further)] if further else [])]:
             with formatter.section(group):
                 formatter.write_dl(records)
 

@@ -89,12 +89,12 @@ def _watched(store: Store, study: str, out: Path, made: Callable[..., ReportFile
             now = (counts.done, counts.failed, sorted(store.study_documents(study)))
             if now != seen:
                 seen = now
-                said = f"{counts.done} of {counts.total} cells done"
+                progress = f"{counts.done} of {counts.total} cells done"
                 try:
                     made(width=None, refreshed_every=WATCH_SECONDS)
-                    typer.echo(f"{said}: wrote {out}", err=True)
+                    typer.echo(f"{progress}: wrote {out}", err=True)
                 except StoreError as error:  # nothing to show yet, or the file cannot be written
-                    typer.echo(f"{said}: no page yet, because {error}", err=True)
+                    typer.echo(f"{progress}: no page yet, because {error}", err=True)
             time.sleep(WATCH_SECONDS)
     except KeyboardInterrupt:
         typer.echo("stopped watching", err=True)

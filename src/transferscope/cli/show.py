@@ -66,10 +66,10 @@ def _is_network(name: str) -> bool:
         return True
     if not is_reference(name):
         return is_network_name(name)
-    found = DATA_SETS[name]
-    if not inspect.isroutine(found):
+    reader = DATA_SETS[name]
+    if not inspect.isroutine(reader):
         return False
-    required = [one for one in inspect.signature(found).parameters.values() if one.default is one.empty]
+    required = [one for one in inspect.signature(reader).parameters.values() if one.default is one.empty]
     return len(required) < 2
 
 
@@ -81,19 +81,19 @@ def _catalogue(*, as_json: bool) -> None:
                 "name": name,
                 "title": CATALOGUE[name].title,
                 "licence": CATALOGUE[name].licence,
-                "state": found.form,
-                "files": [str(file) for file in found.files.values()],
+                "state": state.form,
+                "files": [str(file) for file in state.files.values()],
             }
-            for name, found in located.items()
+            for name, state in located.items()
         ]
         folder = data_folder()
         folders = {"cache": str(cache_folder()), "data_folder": None if folder is None else str(folder)}
         print_json("show", {"data_sets": sets, **folders})
         return
-    for name, found in located.items():
+    for name, state in located.items():
         entry = CATALOGUE[name]
         place = {"absent": f"absent; transferscope show {name} --fetch", "bundled": "comes with scikit-learn"}
-        typer.echo(f"{name:<15}{place.get(found.form) or ', '.join(str(file) for file in found.files.values())}")
+        typer.echo(f"{name:<15}{place.get(state.form) or ', '.join(str(file) for file in state.files.values())}")
         typer.echo(f"{'':<15}{entry.title}; licence: {entry.licence}")
     typer.echo(f"\nDownloads go to {cache_folder()}; TRANSFERSCOPE_DATA is {data_folder() or 'not set'}.")
     typer.echo(
@@ -103,26 +103,26 @@ def _catalogue(*, as_json: bool) -> None:
 
 
 def _data(name: str, *, as_json: bool) -> None:
-    found = load(name)
-    understood = found.provenance.get("understood", f"{found.train.kind}, {found.train.n_outputs} outputs")
-    columns = json.loads(found.provenance.get("columns", "[]"))
+    data = load(name)
+    understood = data.provenance.get("understood", f"{data.train.kind}, {data.train.n_outputs} outputs")
+    columns = json.loads(data.provenance.get("columns", "[]"))
     if as_json:
-        classes = found.train.classes
+        classes = data.train.classes
         facts = {
-            "name": found.name,
-            "kind": found.train.kind,
-            "train": len(found.train),
-            "test": len(found.test),
-            "input_shape": list(found.train.input_shape),
-            "outputs": found.train.n_outputs,
+            "name": data.name,
+            "kind": data.train.kind,
+            "train": len(data.train),
+            "test": len(data.test),
+            "input_shape": list(data.train.input_shape),
+            "outputs": data.train.n_outputs,
             "classes": None if classes is None else list(classes),
             "understood": understood,
             "columns": [{"column": column, "read_as": words, "features": n} for column, words, n in columns],
         }
         print_json("show", facts)
         return
-    shape = " x ".join(map(str, found.train.input_shape))
-    typer.echo(f"{found.name}: {len(found.train):,} training and {len(found.test):,} test examples, inputs {shape}")
+    shape = " x ".join(map(str, data.train.input_shape))
+    typer.echo(f"{data.name}: {len(data.train):,} training and {len(data.test):,} test examples, inputs {shape}")
     typer.echo(understood)
     widest = max((len(column) for column, _, _ in columns), default=0)
     for column, words, n in columns:
@@ -138,17 +138,17 @@ def _network(name: str, weights: Path | None, options: Options) -> None:
     )
     known = input_of(settings)
     read = _shape(options.shape, None if known is None else known.size, None if known is None else known.channels)
-    found, report = _opened(settings, weights, read, known)
+    network, report = _opened(settings, weights, read, known)
     facts = {
         "name": name,
         "input_shape": list(read),
         "inputs": "standardised by the training examples" if known is None else str(known),
-        "backbone": {"parameters": _size(found.features), "features": found.n_features},
+        "backbone": {"parameters": _size(network.features), "features": network.n_features},
         "blocks": [
             {"number": i, "name": block.removeprefix("module."), "parameters": _size(module)}
-            for i, (block, module) in enumerate(found.named_blocks().items(), start=1)
+            for i, (block, module) in enumerate(network.named_blocks().items(), start=1)
         ],
-        "head": {"module": str(found.head), "parameters": _size(found.head)},
+        "head": {"module": str(network.head), "parameters": _size(network.head)},
         "weights": None
         if report is None
         else {
@@ -205,9 +205,9 @@ def _shape(text: str | None, size: int | None, channels: int | None) -> tuple[in
     if text is None:
         return (channels or 3, size or 32, size or 32)
     try:
-        found = tuple(int(part) for part in text.split(","))
+        sizes = tuple(int(part) for part in text.split(","))
     except ValueError:
-        found = ()
-    if not found or min(found) < 1:
+        sizes = ()
+    if not sizes or min(sizes) < 1:
         raise SettingsError(f"--shape {text!r} is no shape; expected whole numbers above 0, as in 3,224,224 or 64")
-    return found
+    return sizes

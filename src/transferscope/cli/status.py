@@ -52,19 +52,19 @@ def status(options: Options, _: object = None) -> None:
         return
     address = find_study(Path(options.place))
     begun = "://" in address.store or Path(address.store).exists()
-    with open_existing(options.place) if begun else nullcontext() as found:
-        known = found is not None and address.name in [row.name for row in found.studies()]
-        if found is not None and known and not options.as_json:
-            _show(found, address.name)
-        if found is not None and known and is_as_planned(Path(options.place), found, address.name):
+    with open_existing(options.place) if begun else nullcontext() as opened:
+        known = opened is not None and address.name in [row.name for row in opened.studies()]
+        if opened is not None and known and not options.as_json:
+            _show(opened, address.name)
+        if opened is not None and known and is_as_planned(Path(options.place), opened, address.name):
             edited, most = None, ""
         else:
             from transferscope.study.planners import read_study_file  # with torch
 
             spec = read_study_file(Path(options.place))  # last: a mistake hides nothing that is stored
-            edited, most = edited_plan(spec, found), "" if spec.race is None else "up to "
-        stored = found.study(address.name).spec if found is not None and known else {}
-        facts = [_facts(found, address.name)] if found is not None and known and options.as_json else []
+            edited, most = edited_plan(spec, opened), "" if spec.race is None else "up to "
+        stored = opened.study(address.name).spec if opened is not None and known else {}
+        facts = [_facts(opened, address.name)] if opened is not None and known and options.as_json else []
     if options.as_json:
         asked: dict[str, Any] | None = None
         if edited is not None:
@@ -87,8 +87,8 @@ def status(options: Options, _: object = None) -> None:
 
 
 def _show(store: Store, name: str) -> None:
-    found = study_status(store, name)
-    typer.echo(summary(found))
+    standing = study_status(store, name)
+    typer.echo(summary(standing))
     facts = store.study(name).facts
     sources = facts.get("sources") or {}
     for source, entry in sources.items():
@@ -100,9 +100,9 @@ def _show(store: Store, name: str) -> None:
     if race is not None and store.study(name).spec.get("race") is not None:
         left = counted(len(race.not_begun), "arm")
         typer.echo(f"  race: {_RACE[race.end]}, {left} not begun for what they would take")
-    if said := _networks(store, name):
-        typer.echo(f"  networks on disk: {said}")
-    for line in failures(found.failed):
+    if networks := _networks(store, name):
+        typer.echo(f"  networks on disk: {networks}")
+    for line in failures(standing.failed):
         typer.echo(f"  {line}")
     for sentence in _weak_inner_heads(store, name):
         typer.echo(f"  {sentence}")
@@ -119,7 +119,7 @@ def failures(cells: Iterable[StoredCell]) -> Iterator[str]:
         yield f"{', '.join(words[:_SHOWN])}{more}: {message}"
 
 
-def status_facts(found: StudyStatus) -> dict[str, Any]:
+def status_facts(standing: StudyStatus) -> dict[str, Any]:
     """Where a study stands, as JSON values."""
     failed = [
         {
@@ -128,9 +128,9 @@ def status_facts(found: StudyStatus) -> dict[str, Any]:
             "kind": None if cell.failure is None else cell.failure.kind,
             "message": None if cell.failure is None else cell.failure.message,
         }
-        for cell in found.failed
+        for cell in standing.failed
     ]
-    return {"study": found.name, "store": found.store, "cells": _counted(found.counts), "failed": failed}
+    return {"study": standing.name, "store": standing.store, "cells": _counted(standing.counts), "failed": failed}
 
 
 def _counted(counts: StudyCounts) -> dict[str, int]:
@@ -151,14 +151,12 @@ def _facts(store: Store, name: str) -> dict[str, Any]:
 
 def _networks(store: Store, study: str) -> str:
     """Which trained networks are on the disk; empty where none is."""
-    found = kept_networks(store, study)
-    if not found.n_runs + found.n_pretrained:
+    kept = kept_networks(store, study)
+    if not kept.n_runs + kept.n_pretrained:
         return ""
-    words = [
-        f'{found.n_runs} of {counted(found.n_done, "run")} ({large_count(found.run_bytes)}B; keep = "{found.keep}")'
-    ]
-    if found.n_pretrained:
-        words.append(f"{found.n_pretrained} of pre-training ({large_count(found.pretrained_bytes)}B)")
+    words = [f'{kept.n_runs} of {counted(kept.n_done, "run")} ({large_count(kept.run_bytes)}B; keep = "{kept.keep}")']
+    if kept.n_pretrained:
+        words.append(f"{kept.n_pretrained} of pre-training ({large_count(kept.pretrained_bytes)}B)")
     return ", ".join(words)
 
 
@@ -171,18 +169,18 @@ def _weak_inner_heads(store: Store, study: str) -> tuple[str, ...]:
     labels = [
         (cell.cell.labels, cell.notes.get("inner_risk")) for cell in store.cells(study) if cell.cell.role == "method"
     ]
-    said = weak_inner_heads(
+    warned = weak_inner_heads(
         (str(of["method"]), number, risk)
         for of, risk in labels
         if isinstance(risk, float) and isinstance(number := of.get("n_target"), int)
     )
-    return Words("transferscope.analyses.compare").all_of(said)
+    return Words("transferscope.analyses.compare").all_of(warned)
 
 
-def summary(found: StudyStatus) -> str:
+def summary(standing: StudyStatus) -> str:
     """A study in one line: "usps: 30 of 36 cells done, 2 failed, 4 blocked by those"."""
-    counts = found.counts
-    words = [f"{found.name}: {counts.done} of {counts.total} cells done"]
+    counts = standing.counts
+    words = [f"{standing.name}: {counts.done} of {counts.total} cells done"]
     if counts.running:
         words.append(f"{counts.running} running")
     if counts.planned:

@@ -14,13 +14,16 @@ from transferscope.settings.data import TargetSettings
 from transferscope.settings.engine import EngineSettings, RaceSettings
 from transferscope.settings.training import TrainingSettings
 
-TRAINING = "Training"
-RESULTS = "Your results"
-
 EXAMPLES = """transferscope compare digits --from glyphs mnist --labels 50 200
 transferscope compare npz:mine.npz --from hf:models/vit --labels 200 --minutes 20
 transferscope compare results.csv --without scratch tfidf
 transferscope compare results.csv --task birds --tried fine-tune=0.71"""
+
+PANELS = {
+    NETWORK: "network weights",
+    "Training": "tuning",
+    "Your results": "without columns where wide better unit predictions next_runs task tried",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +70,9 @@ class Options:
         typer.Option(
             autocompletion=among(NETWORKS),
             help="The architecture. [that of the first pretrained source; or lenet, mlp]",
-            rich_help_panel=NETWORK,
         ),
     ] = None
-    weights: Annotated[
-        Path | None, typer.Option(help="Weights of the one network after --from.", rich_help_panel=NETWORK)
-    ] = None
+    weights: Annotated[Path | None, typer.Option(help="Weights of the one network after --from.")] = None
     input: InputOption = None
     head: HeadOption = None
     engine: Annotated[
@@ -86,7 +86,7 @@ class Options:
         Takes(
             TrainingSettings,
             "steps lr batch_norm early_stopping class_weights mix_up optimiser precision",
-            TRAINING,
+            "Training",
             defaults={
                 "steps": "1500, doubled until scratch is finished; 200 with others' networks",
                 "lr": "searched around 0.01, or 0.001 of adamw",
@@ -99,57 +99,30 @@ class Options:
         Takes(
             TrainingSettings,
             "steps",
-            TRAINING,
+            "Training",
             defaults={"steps": "3000"},
             prefix="pretraining_",
             where=" of pre-training",
         ),
     ]
     tuning: Annotated[
-        bool,
-        typer.Option(
-            "--tuning/--no-tuning", help="Choose settings by cross-validation on labels.", rich_help_panel=TRAINING
-        ),
+        bool, typer.Option("--tuning/--no-tuning", help="Choose settings by cross-validation on labels.")
     ] = True
-    without: Annotated[
-        list[str] | None,
-        typer.Option(help="Arms that need no source; none for none.", rich_help_panel=RESULTS),
-    ] = None
+    without: Annotated[list[str] | None, typer.Option(help="Arms that need no source; none for none.")] = None
     columns: Annotated[
         list[str] | None,
         typer.Option(
             metavar="ROLE=COLUMN ...",
             help="Which column of a table holds what: arm, source, seed, labels, cost, state, predictions. [by name]",
-            rich_help_panel=RESULTS,
         ),
     ] = None
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE ...", help="The rows to keep.", rich_help_panel=RESULTS),
-    ] = None
-    wide: Annotated[
-        Literal["arms", "labels"] | None, typer.Option(help="What columns of scores are of.", rich_help_panel=RESULTS)
-    ] = None
-    better: Annotated[
-        Literal["lower", "higher"] | None,
-        typer.Option(help="Which scores are better. [by name]", rich_help_panel=RESULTS),
-    ] = None
-    unit: Annotated[
-        str | None,
-        typer.Option(help='Unit of scores; "share" for shares of 1. [by size]', rich_help_panel=RESULTS),
-    ] = None
-    predictions: Annotated[
-        Path | None,
-        typer.Option(help="Folder with what each run gave for every test example.", rich_help_panel=RESULTS),
-    ] = None
-    next_runs: Annotated[
-        int | None,
-        typer.Option("--next", min=1, help="Print so many runs to make next, as CSV.", rich_help_panel=RESULTS),
-    ] = None
-    task: Annotated[
-        str | None, typer.Option(help="Of several tasks: say what to try next on this.", rich_help_panel=RESULTS)
-    ] = None
+    where: Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE ...", help="The rows to keep.")] = None
+    wide: Annotated[Literal["arms", "labels"] | None, typer.Option(help="What columns of scores are of.")] = None
+    better: Annotated[Literal["lower", "higher"] | None, typer.Option(help="Which scores are better. [by name]")] = None
+    unit: Annotated[str | None, typer.Option(help='Unit of scores; "share" for shares of 1. [by size]')] = None
+    predictions: Annotated[Path | None, typer.Option(help="Folder of what runs gave for test examples.")] = None
+    next_runs: Annotated[int | None, typer.Option("--next", min=1, help="Print so many next runs, as CSV.")] = None
+    task: Annotated[str | None, typer.Option(help="Of several tasks: say what to try next on this.")] = None
     tried: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ARM=SCORE ...", help="With --task: what was tried on it.", rich_help_panel=RESULTS),
+        list[str] | None, typer.Option(metavar="ARM=SCORE ...", help="With --task: what was tried on it.")
     ] = None

@@ -25,6 +25,8 @@ EXAMPLES = """transferscope diagnose net.safetensors --data usps --against start
 transferscope diagnose net.pt --data usps --from mnist --diagnostics curvature
 transferscope diagnose usps.toml --map --out maps"""
 
+PANELS = {NETWORK: "source_transforms scaling"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -56,8 +58,7 @@ class Options:
     ] = None
     transforms: TransformsOption = None
     source_transforms: Annotated[
-        list[str] | None,
-        typer.Option(help="Transformations of the source data. [those of the data]", rich_help_panel=NETWORK),
+        list[str] | None, typer.Option(help="Transformations of the source data. [those of the data]")
     ] = None
     network: NetworkOption = "lenet"
     widths: WidthsOption = None
@@ -65,11 +66,7 @@ class Options:
     head: HeadOption = None
     scaling: Annotated[
         str | None,
-        typer.Option(
-            metavar="own|none|MEAN/STD",
-            help="How inputs are scaled. [as the file says, else own]",
-            rich_help_panel=NETWORK,
-        ),
+        typer.Option(metavar="own|none|MEAN/STD", help="How inputs are scaled. [as the file says, else own]"),
     ] = None
     examples: Annotated[int, typer.Option(min=1, help="Examples to measure on.")] = 600
     part: Annotated[Literal["target_train", "target_test"], typer.Option(help="Which examples.")] = "target_train"

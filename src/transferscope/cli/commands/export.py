@@ -20,8 +20,7 @@ class Options:
     place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file or a store.")]
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; made if it is not there.")]
     method: Annotated[
-        str | None,
-        typer.Option(autocompletion=among(METHODS), help="The method's name. [the recommended arm]"),
+        str | None, typer.Option(autocompletion=among(METHODS), help="The method's name. [the recommended arm]")
     ] = None
     source: Annotated[
         str | None, typer.Option("--from", help="What to transfer from. [that of the recommended arm]")

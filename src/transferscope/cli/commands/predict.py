@@ -23,8 +23,5 @@ class Options:
             autocompletion=among(DATA), help="A folder of images, one image, npz:PATH, csv:PATH, or other data by name."
         ),
     ]
-    out: Annotated[
-        Path,
-        typer.Option(metavar="FOLDER|FILE.csv", help="The table to write, with a row for each input."),
-    ]
+    out: Annotated[Path, typer.Option(metavar="FOLDER|FILE.csv", help="The table to write, with a row for each input.")]
     as_json: AsJson = False

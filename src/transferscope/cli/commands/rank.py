@@ -52,8 +52,7 @@ class Options:
     input: InputOption = None
     head: HeadOption = None
     method: Annotated[
-        str | None,
-        typer.Option(help="Of a study: the method that scores are held against. [fine-tune, if any]"),
+        str | None, typer.Option(help="Of a study: the method that scores are held against. [fine-tune, if any]")
     ] = None
     study: StudyName = None
     device: DeviceOption = None
