@@ -21,11 +21,11 @@ from transferscope.diagnostics import Examples
 from transferscope.diagnostics.features import features_of
 from transferscope.errors import DataError, NetworkError, TransferscopeError
 from transferscope.models import Network
+from transferscope.settings.data import DataSettings
 from transferscope.store import Store
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.facts import examples_as_read, read_data, shape_as_read
 from transferscope.study.fitting import spread_examples
-from transferscope.study.settings import DataSettings
 from transferscope.training import scale_of, stream_seed
 
 N_SOURCE_EXAMPLES = 500

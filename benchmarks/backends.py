@@ -18,11 +18,11 @@ from pathlib import Path
 
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import StudyPlan
 from transferscope.study.run import run_plan
-from transferscope.study.settings import EngineSettings
 
 WARM = 20
 

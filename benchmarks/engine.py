@@ -14,12 +14,12 @@ from pathlib import Path
 
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import DataFacts, SourceFacts
 from transferscope.study.plan import StudyPlan, plan_cells
 from transferscope.study.run import run_plan
-from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec, parse_spec
 
 CELLS = 100_000

@@ -33,9 +33,9 @@ from transferscope.errors import TransferscopeError, UntrustedCodeError
 from transferscope.methods import METHODS
 from transferscope.models import BACKBONES, NetworkSettings, build_network
 from transferscope.models.weights import read_notes
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.run import run_study, work_on
-from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import parse_spec
 from transferscope_papers.place import place
 

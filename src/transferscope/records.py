@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
@@ -17,6 +17,22 @@ Positive = Annotated[float, Gt(0)]
 NotNegative = Annotated[float, Ge(0)]
 Share = Annotated[float, Ge(0), Le(1)]
 
+Role = Literal["pretrain", "method", "command", "diagnose", "theory"]
+"""What a cell of a study does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Says:
+    """What a setting means, in the type of its field: `steps: Annotated[Count, Says("Optimiser steps")]`.
+
+    Attributes:
+        phrase: What it is, without choices, range and default, which its type and value tell.
+        detail: Sentences that a writer of study files needs besides; may be empty.
+    """
+
+    phrase: str
+    detail: str = ""
+
 
 def check_settings(settings: object) -> None:
     """Refuse settings that are not what their fields declare, as reading a study file does.
@@ -28,62 +44,90 @@ def check_settings(settings: object) -> None:
     Raises:
         SettingsError: A text is none of the choices, or a number is NaN or out of its range; all that are wrong.
     """
-    wrong = []
-    for name, (choices, bounds) in _declared(type(settings)).items():  # type: ignore[arg-type]
-        value = getattr(settings, name)
-        if isinstance(value, str) and choices and value not in choices:
-            wrong.append(f"{name} = {value!r} is unknown; expected {', '.join(map(repr, choices))}")
-        for number in value if isinstance(value, tuple) else (value,):
-            if not isinstance(number, int | float) or isinstance(number, bool):
-                continue
-            if math.isnan(number):
-                wrong.append(f"{name} = nan is no number")
-            elif bounds and not (math.isfinite(number) and all(holds(number) for _, holds in bounds)):
-                holds_it = "" if number is value else f"{name} holds {number}, which"
-                wanted = " or ".join([range_in_words(type(settings), name), *map(repr, choices)])
-                wrong.append(f"{holds_it or f'{name} = {number}'} is out of range; expected {wanted}")
+    wrong = [
+        f"{name} {f'= {one!r}' if one is value else f'holds {one!r}, which'} {why}"
+        for name, field in declared(type(settings)).items()  # type: ignore[arg-type]
+        for value in [getattr(settings, name)]
+        for one in (value if isinstance(value, tuple) else (value,))
+        if (why := field.refusal(one))
+    ]
     if wrong:
         raise SettingsError("; ".join(dict.fromkeys(wrong)))
 
 
-def range_in_words(kind: type, name: str) -> str:
-    """What a number of a field must be, as in "at least 1 and at most 9"; empty where nothing is declared."""
-    return " and ".join(words for words, _ in _declared(kind)[name][1])
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a field of settings may hold and what it means, as its type tells.
 
+    Attributes:
+        choices: The texts that it may be; empty for any.
+    """
 
-_Bound = tuple[str, Callable[[float], bool]]
+    choices: tuple[str, ...]
+    bounds: tuple[Ge | Gt | Le | Lt, ...]
+    says: Says = Says("")
+
+    @property
+    def range_in_words(self) -> str:
+        """What a number must be, as in "at least 1 and at most 9"; empty where nothing is declared."""
+        return " and ".join(_words(bound) for bound in self.bounds)
+
+    def refusal(self, value: object) -> str:
+        """Why a value cannot be, as in "is out of range; expected at least 1"; empty where it can."""
+        if isinstance(value, str):
+            wrong = bool(self.choices) and value not in self.choices
+            return f"is unknown; expected {', '.join(map(repr, self.choices))}" if wrong else ""
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return ""
+        if math.isnan(value):
+            return "is no number"
+        if self.bounds and not (math.isfinite(value) and all(_holds(bound, value) for bound in self.bounds)):
+            return f"is out of range; expected {' or '.join([self.range_in_words, *map(repr, self.choices)])}"
+        return ""
 
 
 @lru_cache
-def _declared(kind: type[Any]) -> Mapping[str, tuple[tuple[str, ...], tuple[_Bound, ...]]]:
-    """The texts that each field of a dataclass may be, where it has any, and the bounds of its numbers."""
-    hints, declared = get_type_hints(kind, include_extras=True), {}
+def declared(kind: type[Any]) -> Mapping[str, Declared]:
+    """What is declared of each field of a dataclass."""
+    hints, found = get_type_hints(kind, include_extras=True), {}
     for name in (item.name for item in fields(kind)):
         choices: list[str] = []
-        bounds: list[_Bound] = []
+        bounds: list[Ge | Gt | Le | Lt] = []
+        says = Says("")
         waiting = [hints[name]]
         while waiting:
             hint = waiting.pop()
             if get_origin(hint) is Literal:
                 choices += [value for value in get_args(hint) if isinstance(value, str)]
                 continue
-            bounds += [bound for one in getattr(hint, "__metadata__", ()) if (bound := _bound(one)) is not None]
+            for one in getattr(hint, "__metadata__", ()):
+                says = one if isinstance(one, Says) else says
+                bounds += [one] if isinstance(one, Ge | Gt | Le | Lt) else []
             waiting += get_args(hint)
-        declared[name] = tuple(choices), tuple(bounds)
-    return declared
+        found[name] = Declared(tuple(choices), tuple(bounds), says)
+    return found
 
 
-def _bound(declared: object) -> _Bound | None:
-    match declared:
+def _words(bound: Ge | Gt | Le | Lt) -> str:
+    match bound:
         case Ge(ge=least):
-            return f"at least {least}", lambda number: number >= least
+            return f"at least {least}"
         case Gt(gt=below):
-            return f"above {below}", lambda number: number > below
+            return f"above {below}"
         case Le(le=most):
-            return f"at most {most}", lambda number: number <= most
-        case Lt(lt=above):
-            return f"below {above}", lambda number: number < above
-    return None
+            return f"at most {most}"
+    return f"below {bound.lt}"
+
+
+def _holds(bound: Ge | Gt | Le | Lt, number: Any) -> bool:
+    match bound:
+        case Ge(ge=least):
+            return bool(number >= least)
+        case Gt(gt=below):
+            return bool(number > below)
+        case Le(le=most):
+            return bool(number <= most)
+    return bool(number < bound.lt)
 
 
 HEADLINES = ("balanced_accuracy", "macro_f1", "matthews", "accuracy", "average_precision", "r2")

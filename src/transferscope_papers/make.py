@@ -10,10 +10,10 @@ from transferscope.cli.progress import study_view
 from transferscope.errors import SettingsError
 from transferscope.report.figures.style import new_figure, to_svg
 from transferscope.report.save import save_figure, write_table
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.backends.worker import keep_freed_memory
 from transferscope.study.run import run_plan
-from transferscope.study.settings import EngineSettings
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import CheckedClaim, Drawn, Simulated, TheoryFigure

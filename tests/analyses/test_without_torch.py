@@ -19,11 +19,8 @@ class Absent:
 
 sys.meta_path.insert(0, Absent())
 
-import typer
-from transferscope.cli.report import report
-app = typer.Typer()
-app.command()(report)
-app([sys.argv[1], "--out", sys.argv[2]])
+from transferscope.cli.main import app
+app(["report", sys.argv[1], "--out", sys.argv[2]])
 """
 
 

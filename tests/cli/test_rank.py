@@ -7,26 +7,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from analyses.small_study import classification
 from remembered import REMEMBERED
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.cli import main
-from transferscope.cli.rank import rank
 from transferscope.errors import SettingsError, StoreError
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
 
-app = typer.Typer()
-app.command()(rank)
-
 
 def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    result = CliRunner().invoke(main.app, ["rank", *arguments], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 

@@ -3,10 +3,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from fabricate import Fabrication, fabricate
+from transferscope.cli.commands.report import Options
+from transferscope.cli.main import app
 from transferscope.cli.report import report
 from transferscope.errors import StoreError, UnknownNameError
 from transferscope.estimate import Estimate
@@ -43,12 +44,12 @@ def test_a_study_file_leads_to_its_store(store: Path, tmp_path: Path) -> None:
 def test_several_studies_need_a_choice(store: Path) -> None:
     fabricate(store, replace(SMALL, name="mnist")).close()
     with pytest.raises(StoreError, match=r"holds 2 studies .usps, mnist.; choose one with --study$"):
-        report(str(store))
+        report(Options(place=str(store)))
 
 
 def test_a_study_that_is_not_there_is_answered_with_the_nearest(store: Path) -> None:
     with pytest.raises(UnknownNameError) as error:
-        report(str(store), study="usp")
+        report(Options(place=str(store), study="usp"))
     assert str(error.value) == f"unknown study in {store} 'usp': did you mean 'usps'? known are usps"
 
 
@@ -56,14 +57,14 @@ def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "empty.sqlite"
     Store.open(path).close()
     with pytest.raises(StoreError) as error:
-        report(str(path))
+        report(Options(place=str(path)))
     assert str(error.value) == (f"the store {path} holds no study yet; run `transferscope run` on a study file first")
 
 
 def test_a_missing_store_is_not_made(tmp_path: Path) -> None:
     path = tmp_path / "none.sqlite"
     with pytest.raises(StoreError, match="there is no store at"):
-        report(str(path))
+        report(Options(place=str(path)))
     assert not path.exists()
 
 
@@ -96,8 +97,6 @@ def test_a_watched_page_is_written_anew_until_the_study_is_complete(
 
 
 def _run(*arguments: str) -> str:
-    app = typer.Typer()
-    app.command()(report)
-    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    result = CliRunner().invoke(app, ["report", *arguments], catch_exceptions=False)
     assert result.exit_code == 0
     return result.output

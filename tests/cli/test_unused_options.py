@@ -6,7 +6,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import typer.main
+import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from scaling.examples import OBJDET, SIZES, language_models
@@ -58,6 +59,11 @@ USED: dict[str, set[str]] = {
 """What a command uses of its options, by how it is called."""
 
 VALUES = {
+    "--keep": "all",
+    "--batch-norm": "source",
+    "--class-weights": "balanced",
+    "--optimiser": "adamw",
+    "--precision": "auto",
     "--where": "a=b",
     "--question": "whether",
     "--wide": "arms",
@@ -79,10 +85,8 @@ VALUES = {
 
 
 def _options(arguments: list[str]) -> Iterator[Any]:
-    command: Any = typer.main.get_command(app)
-    for word in arguments:
-        if word in getattr(command, "commands", {}):
-            command = command.commands[word]
+    command: Any = get_command(app)
+    command = command.get_command(typer.Context(command), arguments[0])
     yield from (one for one in command.params if one.param_type_name == "option")
 
 

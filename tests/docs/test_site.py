@@ -4,15 +4,19 @@ import importlib.util
 import re
 from dataclasses import fields
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+import typer
 from typer.main import get_command
 
 from transferscope.cli.main import app
 from transferscope.methods import METHODS
 from transferscope.models.fields import FIELDS
+from transferscope.settings.data import TargetSettings, TuningSettings
+from transferscope.settings.engine import EngineSettings, RaceSettings
 from transferscope.study.commands.settings import RunSettings
-from transferscope.study.settings import EngineSettings, RaceSettings, SourceSettings, TargetSettings, TuningSettings
+from transferscope.study.settings import SourceSettings
 from transferscope.study.tables import setting_names
 from transferscope.training import TrainingSettings
 
@@ -59,8 +63,8 @@ def _filled(hook: str, page: str) -> str:
 
 def test_the_page_of_commands_has_every_command_and_option() -> None:
     page = _filled("commands", "commands.md")
-    group = get_command(app)
-    for name, command in group.commands.items():  # type: ignore[attr-defined]
+    group, context = cast(Any, get_command(app)), typer.Context(get_command(app))
+    for name, command in ((name, group.get_command(context, name)) for name in group.list_commands(context)):
         for path, inner in getattr(command, "commands", {"": command}).items():
             section = page.split(f"## {f'{name} {path}'.strip()}\n")[1].split("\n## ")[0]
             for parameter in (each for each in inner.params if not getattr(each, "hidden", False)):

@@ -9,9 +9,9 @@ from typing import Literal
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from study.plans import small_plan
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.run import run_plan
-from transferscope.study.settings import EngineSettings
 
 
 def main(

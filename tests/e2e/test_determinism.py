@@ -13,10 +13,10 @@ import pytest
 import torch
 from threadpoolctl import threadpool_limits
 
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.run import run_plan
-from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import parse_spec
 
 STUDY = """

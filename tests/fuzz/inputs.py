@@ -27,13 +27,9 @@ from transferscope.cli.main import app
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
 from transferscope.models import BACKBONES, NetworkSettings
-from transferscope.study.settings import (
-    EngineSettings,
-    MeasurementScope,
-    SourceSettings,
-    TargetSettings,
-    TuningSettings,
-)
+from transferscope.settings.data import TargetSettings, TuningSettings
+from transferscope.settings.engine import EngineSettings
+from transferscope.study.settings import MeasurementScope, SourceSettings
 from transferscope.study.tables import setting_names
 from transferscope.training import TrainingSettings
 from transferscope_papers.catalogue import PAPERS

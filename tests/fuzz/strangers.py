@@ -10,10 +10,10 @@ import numpy as np
 from study.plans import small_plan
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study.context import WorkContext
 from transferscope.study.run import CellFailed, Event, run_plan
-from transferscope.study.settings import EngineSettings
 from transferscope.study.status import study_status
 
 

@@ -39,7 +39,16 @@ from transferscope.methods.inner_head import leave_one_out_head, weighted_ridge_
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.models import Network
 from transferscope.testing.methods import network_for
-from transferscope.training import Batch, TrainingSettings, batch_loss, class_weights, encode, pixel_scale, stream_seed
+from transferscope.training import (
+    Batch,
+    TrainingSettings,
+    batch_loss,
+    check_data,
+    class_weights,
+    encode,
+    pixel_scale,
+    stream_seed,
+)
 from transferscope.training.stream import mix_shares
 
 ALL = TrainingSettings(
@@ -164,7 +173,7 @@ def test_what_cannot_be_done_is_refused_in_a_sentence() -> None:
         Merlin(inner="unrolled").fit(uneven(), network_for(uneven(), Merlin()), options(mix_up=0.1))
     tokens = LabelledSet(np.zeros((3, 2, 4), np.int32), np.array([0, 1, 0]), ("a", "b"))
     with pytest.raises(DataError, match="texts, whose tokens cannot be blended"):
-        replace(ALL, class_weights="none").check_data(tokens)
+        check_data(replace(ALL, class_weights="none"), tokens)
     for wrong in ({"mix_up": -0.1}, {"early_stopping": 0}):
         with pytest.raises(SettingsError, match="is out of range; expected at least"):
             TrainingSettings(steps=3, **wrong)

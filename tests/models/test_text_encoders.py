@@ -20,8 +20,8 @@ from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.methods import METHODS, FitOptions
 from transferscope.methods.probe_head import best_probe
 from transferscope.models import NetworkSettings, Pretrained, adapt, build_network, open_pretrained, reinitialise
+from transferscope.settings.data import DataSettings
 from transferscope.study.facts import load_data
-from transferscope.study.settings import DataSettings
 from transferscope.study.spec import parse_spec
 from transferscope.training import TrainingSettings, outputs_of, pixel_scale, scale_of, stream_seed, to_tensors
 

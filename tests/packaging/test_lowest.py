@@ -36,15 +36,17 @@ for package in (transferscope, transferscope_papers):
         except Exception as error:
             faults.append(f"{module.name}: {error!r}")
 
+import typer
 from typer.main import get_command
 from transferscope.cli.main import app
 
 def commands(command, words):
     yield words
-    for name in getattr(command, "commands", {}):
-        yield from commands(command.commands[name], [*words, name])
+    context = typer.Context(command)
+    for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
+        yield from commands(command.get_command(context, name), [*words, name])
 
-for words in [*commands(get_command(app), []), ["papers"]]:
+for words in commands(get_command(app), []):
     n += 1
     try:
         with contextlib.redirect_stdout(io.StringIO()) as said:

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.run import run_plan
-from transferscope.study.settings import EngineSettings
 from transferscope_papers.merlin2020.theorems import QuadraticFigure
 from transferscope_papers.study import WORK, plan_figure, simulated_points
 from transferscope_papers.tahir2024.linear_transfer import RidgeFigure

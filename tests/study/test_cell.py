@@ -5,8 +5,9 @@ import pytest
 from transferscope.errors import SettingsError
 from transferscope.methods import Merlin, Scratch
 from transferscope.models import NetworkSettings
+from transferscope.settings.data import DataSettings
 from transferscope.study.cell import CellTuning, MethodRecipe, PretrainRecipe
-from transferscope.study.settings import DataSettings, SourceSettings
+from transferscope.study.settings import SourceSettings
 from transferscope.training import TrainingSettings
 
 TRAINING = TrainingSettings(steps=10)

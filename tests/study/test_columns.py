@@ -16,12 +16,12 @@ from transferscope.data.load import files_of, parse_name, seen_from
 from transferscope.data.readers.tables import table_encoding
 from transferscope.errors import CorruptDataError, DataError, SettingsError
 from transferscope.models import NetworkSettings, build_network, save_weights
+from transferscope.settings.data import DataSettings
 from transferscope.store import Store
 from transferscope.study.export import export
 from transferscope.study.facts import load_data
 from transferscope.study.read_alike import with_encodings
 from transferscope.study.run import run_study
-from transferscope.study.settings import DataSettings
 from transferscope.study.spec import parse_spec
 
 MLP = {"name": "mlp", "widths": [4]}

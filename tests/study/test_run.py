@@ -22,6 +22,7 @@ from study.specs import spec
 from transferscope.errors import MissingDataError, SettingsError, StoreError, UnreachableError
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
 from transferscope.store import store as store_module
 from transferscope.study import run
@@ -40,7 +41,6 @@ from transferscope.study.run import (
     run_plan,
     work_on,
 )
-from transferscope.study.settings import EngineSettings
 from transferscope.study.status import StudyStatus
 
 INLINE = EngineSettings(workers=0)

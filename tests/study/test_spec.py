@@ -11,14 +11,9 @@ from transferscope.diagnostics import Curvature, Weights
 from transferscope.errors import MissingDataError, SettingsError
 from transferscope.methods import METHODS, FineTune, Merlin, Scratch
 from transferscope.models import NetworkSettings
-from transferscope.study.settings import (
-    DiagnosticSettings,
-    EngineSettings,
-    MeasurementScope,
-    SourceSettings,
-    TargetSettings,
-    TuningSettings,
-)
+from transferscope.settings.data import TargetSettings, TuningSettings
+from transferscope.settings.engine import EngineSettings
+from transferscope.study.settings import DiagnosticSettings, MeasurementScope, SourceSettings
 from transferscope.study.spec import parse_spec, read_spec
 from transferscope.training import TrainingSettings
 

@@ -11,9 +11,9 @@ import pytest
 
 from study.plans import small_plan
 from transferscope.errors import MissingExtraError, SettingsError
+from transferscope.settings.engine import EngineSettings, TrackSettings
 from transferscope.store import Store
 from transferscope.study.run import run_plan, run_study
-from transferscope.study.settings import EngineSettings, TrackSettings
 from transferscope.study.spec import parse_spec, read_spec
 from transferscope.study.track import Tracked, follow, followed
 from transferscope.study.track.follow import tracked_runs

@@ -12,6 +12,7 @@ from torch import nn
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
 from transferscope.models import Network, NetworkInput
+from transferscope.settings.training import lr_factor
 from transferscope.training import (
     BatchStream,
     PixelScale,
@@ -24,7 +25,6 @@ from transferscope.training import (
     stream_seed,
     to_tensors,
 )
-from transferscope.training.settings import lr_factor
 from transferscope.training.stream import PADDING, flip_crop, resized_crop
 
 

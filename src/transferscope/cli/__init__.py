@@ -1,4 +1,5 @@
-"""The command line: `main.py`, and one thin file per command. The only package that prints and exits.
+"""The command line: `main.py`, what each command takes in `commands/`, and what it does in a file of its name.
 
-Command files import what is slow inside their functions, so that `transferscope --help` stays quick.
+The only package that prints and exits. `main.py` and `commands/` import nothing that takes long, so that help and
+completion stay quick; the file of a command is imported when it runs.
 """

@@ -16,7 +16,7 @@ from rich.text import Text as Words
 from transferscope.report.blocks import Block, Cell, Figure, Table, Text
 from transferscope.report.save import save_figure, write_table
 
-_SAID_EVERY = 0.1  # of all, in a log
+_REPORTED_EVERY = 0.1  # of all, in a log
 _GAP = 2
 _ANY = 100_000
 
@@ -27,13 +27,13 @@ def counted_progress(doing: str, unit: str, *, hidden: bool = False) -> Iterator
     console = Console(stderr=True, quiet=hidden)
     columns = Progress.get_default_columns()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task, said = bar.add_task(doing), 0.0
+        task, reported = bar.add_task(doing), 0.0
 
         def show(done: float, total: int) -> None:
-            nonlocal said
+            nonlocal reported
             bar.update(task, completed=done, total=total)
-            if not console.is_terminal and total and done / total >= said + _SAID_EVERY:
-                said = done / total
+            if not console.is_terminal and total and done / total >= reported + _REPORTED_EVERY:
+                reported = done / total
                 console.print(f"{doing[:1].lower()}{doing[1:]}: {round(done, 1):g} of {total} {unit} done")
 
         yield show

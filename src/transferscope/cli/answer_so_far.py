@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from transferscope.analyses.compare.statements import short
+from transferscope.analyses.compare.study_page import build_report
 from transferscope.errors import TransferscopeError
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
@@ -36,13 +38,11 @@ class AnswerSoFar:
             return
         self._done = event.done
         with suppress(TransferscopeError):  # the study goes on, and its end says what is wrong
-            said = so_far(self._store, self._study)
-            if said and said != self._said:
-                self._said = said
-                self._say(said)
-            if said and self._page is not None:
-                from transferscope.analyses.compare.study_page import build_report
-
+            answer = so_far(self._store, self._study)
+            if answer and answer != self._said:
+                self._said = answer
+                self._say(answer)
+            if answer and self._page is not None:
                 build_report(self._store, self._study, self._page, refreshed_every=REFRESHED_EVERY)
         now = time.monotonic()
         self._due = now + max(LEAST_SECONDS, 20 * (now - began))
@@ -50,7 +50,5 @@ class AnswerSoFar:
 
 def so_far(store: Store, study: str) -> str:
     """The answer so far, a line for each number of labels; empty without a run."""
-    from transferscope.analyses.compare.statements import short
-
     frames = read_study(store, study)
     return "\n".join(f"so far, {line}" for line in short(frames, decisions(frames)))

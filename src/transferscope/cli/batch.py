@@ -3,19 +3,20 @@
 import platform
 import runpy
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from transferscope.cli.as_json import print_json
+from transferscope.cli.commands.run import Options
+from transferscope.cli.execute import with_numbers, with_options
 from transferscope.errors import SettingsError, each_once
-
-if TYPE_CHECKING:
-    from transferscope.study.planners import AnySpec
-    from transferscope.study.submit import Job
+from transferscope.study.planners import AnySpec, read_study_file
+from transferscope.study.submit import Job, settings_in_words, submit
+from transferscope.wording import counted
 
 
 @dataclass(frozen=True)
@@ -49,52 +50,21 @@ class Runner:
         return DelayedSubmission(self)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What was asked of the batch system; None for what it gives by itself."""
-
-    slurm: int | None
-    local: int | None
-    minutes: int
-    cpus: int | None
-    gpus: int | None
-    memory: float | None
-    partition: str | None
-    account: str | None
-    sbatch: Sequence[str]
-    logs: Path | None
-
-
-def submit_jobs(
-    study: Path,
-    asked: Asked,
-    given: Mapping[str, int | float | str],
-    *,
-    seeds: int | None,
-    labels: Sequence[int] | None,
-    as_json: bool,
-) -> None:
+def submit_jobs(asked: Options) -> None:
     """Plan a study, and queue runners that share it, in files and a store that all machines reach.
 
     Jobs that reach their time limit are queued again, and go on inside of long runs; the same command starts runners
     for what is left.
-
-    Args:
-        given: Options of each runner, by the names of the engine's settings.
     """
-    from transferscope.cli.execute import with_numbers, with_options
-    from transferscope.study.planners import read_study_file
-    from transferscope.study.submit import Job, settings_in_words, submit
-    from transferscope.wording import counted
-
     if asked.slurm is not None and asked.local is not None:
         raise SettingsError("give the number of runners once: --slurm N for an array job, or --local N to try it here")
-    further = each_once(map(_split, asked.sbatch), "option of --sbatch")
-    spec = with_numbers(read_study_file(study), seeds, labels)
-    options = {"workers": 1, **given}
+    study = Path(asked.study)
+    further = each_once(map(_split, asked.sbatch or ()), "option of --sbatch")
+    spec = with_numbers(read_study_file(study), asked.seeds, asked.labels)
+    options = {"workers": 1, **asked.engine}
     spec = replace(spec, engine=with_options(spec.engine, options))
     cpus = asked.cpus or (spec.engine.workers or 1) * spec.engine.threads
-    job = Job(asked.minutes, cpus, asked.gpus, asked.memory, asked.partition, asked.account, further)
+    job = Job(asked.job_minutes, cpus, asked.gpus, asked.memory, asked.partition, asked.account, further)
     submitted = submit(
         spec,
         Runner(str(study.absolute()), options),
@@ -103,7 +73,7 @@ def submit_jobs(
         logs=asked.logs or study.absolute().with_suffix(".jobs"),
         cluster="local" if asked.slurm is None else "slurm",
     )
-    if as_json:
+    if asked.as_json:
         jobs = {"jobs": list(submitted.jobs), "cells": submitted.n_cells, "logs": str(submitted.logs)}
         print_json("run", {"study": spec.name, **jobs})
         return
@@ -121,10 +91,8 @@ def submit_jobs(
             typer.echo(f"note: {note}", err=True)
 
 
-def _notes(spec: "AnySpec", job: "Job") -> Iterator[str]:
+def _notes(spec: AnySpec, job: Job) -> Iterator[str]:
     """What may go wrong on the nodes, where nobody sees it happen."""
-    from transferscope.wording import counted
-
     if "://" not in spec.store:
         yield (
             f"the store {spec.store} is a file, which jobs on other machines do not find; name a PostgreSQL database "

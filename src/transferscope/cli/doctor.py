@@ -8,15 +8,16 @@ import shutil
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import typer
 
-from transferscope.cli.as_json import AsJson, print_json
+from transferscope.cli.as_json import answer_schema, print_json
+from transferscope.cli.commands.doctor import Options
 from transferscope.errors import TransferscopeError, refuse_unused
+from transferscope.wording import memory
 
 _OWN = "transferscope"
 _FOR_DEVELOPERS = {"dev", "docs", "bench", "examples"}
@@ -33,36 +34,21 @@ class Finding:
     state: Literal["ok", "absent", "wrong"] = "ok"
 
 
-class Described(StrEnum):
-    """What there is a JSON Schema of."""
-
-    STUDY = "study"
-    ANSWERS = "answers"
-
-
-def doctor(
-    schema: Annotated[
-        Described | None,
-        typer.Option(help="Print the JSON Schema of a study file, or of what --json prints."),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Versions, processors, GPUs, memory, folders and extras, with the line that installs what is missing.
-
-    The exit code is 1 where something keeps transferscope from working. With --schema study an editor completes and
-    checks study files.
-    """
-    if schema is not None:
-        refuse_unused({"--json": as_json}, "--schema prints JSON in any case")
-        if schema is Described.ANSWERS:
-            from transferscope.cli.as_json import answer_schema as schema_of
+def doctor(options: Options, _: object = None) -> None:
+    """Print the findings, or a schema."""
+    if options.schema is not None:
+        refuse_unused({"--json": options.as_json}, "--schema prints JSON in any case")
+        if options.schema == "answers":
+            schema = answer_schema()
         else:
-            from transferscope.study.schema import study_schema as schema_of
-        typer.echo(json.dumps(schema_of(), indent=2, ensure_ascii=False))
+            from transferscope.study.schema import study_schema  # with torch, whose absence is one of the findings
+
+            schema = study_schema()
+        typer.echo(json.dumps(schema, indent=2, ensure_ascii=False))
         return
     findings = [*_versions(), *_devices(), *_folders(), *_extras()]
     wrong = sum(finding.state == "wrong" for finding in findings)
-    if as_json:
+    if options.as_json:
         print_json("doctor", {"wrong": wrong, "findings": [asdict(finding) for finding in findings]})
         raise typer.Exit(1 if wrong else 0)
     width = max(len(finding.topic) for finding in findings)
@@ -111,7 +97,6 @@ def _devices() -> Iterator[Finding]:
 
 def _folders() -> Iterator[Finding]:
     from transferscope.data.places import cache_folder, data_folder
-    from transferscope.wording import memory
 
     cache, named = cache_folder(), data_folder()
     if _can_write(cache):
@@ -137,9 +122,9 @@ def _extras() -> Iterator[Finding]:
     for extra, names in _requirements().items():
         if extra in _FOR_DEVELOPERS or not extra:
             continue
-        found = [_version(name) for name in names]
-        shown = ", ".join(f"{name} {version}" for name, version in zip(names, found, strict=True) if version)
-        lacking = [name for name, version in zip(names, found, strict=True) if version is None]
+        versions = [_version(name) for name in names]
+        shown = ", ".join(f"{name} {version}" for name, version in zip(names, versions, strict=True) if version)
+        lacking = [name for name, version in zip(names, versions, strict=True) if version is None]
         install = f"pip install '{_OWN}[{extra}]'"
         if lacking:
             yield Finding(f"[{extra}]", f"{', '.join(lacking)}: {install}", "absent")
@@ -151,13 +136,13 @@ def _extras() -> Iterator[Finding]:
 
 def _requirements() -> dict[str, list[str]]:
     """Names of the packages that each extra needs; those that are always needed under ""."""
-    found: dict[str, list[str]] = {"": []}
+    required: dict[str, list[str]] = {"": []}
     for requirement in metadata.requires(_OWN) or ():
         name = re.match(r"[\w.-]+", requirement)
         extra = re.search(r"extra == [\"']([\w-]+)[\"']", requirement)
         if name is not None:
-            found.setdefault(extra[1] if extra else "", []).append(name[0])
-    return found
+            required.setdefault(extra[1] if extra else "", []).append(name[0])
+    return required
 
 
 def _version(package: str) -> str | None:

@@ -7,20 +7,24 @@ from typing import Any
 
 import typer
 
+from transferscope.analyses.compare.study_page import build_report
+from transferscope.analyses.stored import open_result
 from transferscope.cli.answer_so_far import AnswerSoFar, so_far
 from transferscope.cli.as_json import print_analysis
+from transferscope.cli.commands.report import Options as ReportOptions
+from transferscope.cli.left_out import left_out_in_words
 from transferscope.cli.progress import study_view
 from transferscope.cli.report import report
 from transferscope.cli.status import failures, status_facts, summary, understood
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.models import input_of
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.inputs import inputs_of
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan
 from transferscope.study.planners import AnySpec, read_study_file
 from transferscope.study.run import Event, run_study
-from transferscope.study.settings import EngineSettings
 from transferscope.study.spec import StudySpec
 from transferscope.study.status import StudyStatus
 from transferscope.study.tables import Mistakes, read_table
@@ -44,7 +48,7 @@ def execute(
         TransferscopeError: As `run_study`.
         typer.Exit: Code 130: Ctrl-C was pressed; the answer so far was said.
     """
-    stopped, said = "", ""
+    stopped, last = "", ""
     with open_new(spec.store, files=spec.files_folder) as store:
         try:
             with study_view(spec.name, quiet=quiet) as view:
@@ -61,14 +65,14 @@ def execute(
 
                 return run_study(spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, inputs=inputs)
         except KeyboardInterrupt as error:
-            stopped, said = str(error) or "stopped before anything was done", _said(store, spec.name)
+            stopped, last = str(error) or "stopped before anything was done", _last_answer(store, spec.name)
     typer.echo(f"transferscope: {stopped}", err=True)
-    if said:
-        typer.echo(said, err=True)
+    if last:
+        typer.echo(last, err=True)
     raise typer.Exit(130)
 
 
-def _said(store: Store, study: str) -> str:
+def _last_answer(store: Store, study: str) -> str:
     try:
         return so_far(store, study)
     except TransferscopeError:  # nothing was planned yet
@@ -155,14 +159,10 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
         TransferscopeError: As `transferscope.analyses.compare.study_page.build_report`.
         typer.Exit: Code 1: cells failed, which the report names.
     """
-    from transferscope.analyses.compare.study_page import build_report
-    from transferscope.analyses.stored import open_result  # figures and their libraries: a run alone needs none
-    from transferscope.cli.left_out import left_out_in_words
-
     page = study.with_suffix(".html")
     if json_of is None:
         typer.echo("\n".join([summary(status), *failures(status.failed), ""]))
-        report(str(study), out=page)
+        report(ReportOptions(place=str(study), out=page))
         for line in left_out_in_words(study):
             typer.echo(line)
         typer.echo(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {study}")

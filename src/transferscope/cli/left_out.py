@@ -24,7 +24,7 @@ def left_out_in_words(study: Path) -> Iterator[str]:
         if state is None or not state.not_begun:
             return
         frames = read_study(store, row.name)
-    found, others_own = decisions(frames), frames.methods_of_others
+    decided, others_own = decisions(frames), frames.methods_of_others
     kinds, sources = _kinds(row.spec.get("methods", {})), row.spec.get("sources", {})
     arms: dict[tuple[str, str], list[NotBegun]] = {}
     for arm in state.not_begun:
@@ -34,7 +34,7 @@ def left_out_in_words(study: Path) -> Iterator[str]:
         takes = f" (about {rough_duration(max(seconds))} a run)" if seconds else ""
         line = f"not begun: {candidate_words(method, source or None, others_own)}{takes}"
         is_small = ":" not in str(sources.get(source, {}).get("network"))  # as those that come with the package are
-        best = {found[one.n_target].best_with for one in own if one.n_target in found}
+        best = {decided[one.n_target].best_with for one in own if one.n_target in decided}
         others = {name.partition(" from ")[0] for name in best if name is not None}
         for other in others if is_small and len(others) == 1 else ():
             gains = gains_over(kinds.get(method, method), kinds.get(other, other))

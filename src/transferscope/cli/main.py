@@ -1,4 +1,4 @@
-"""The command line: one thin file per command, and what its errors look like.
+"""The command line, and what its errors look like.
 
 Exit codes: 0 all went well; 1 some cells of a study failed, or a bug; 2 something given cannot be used, said in one
 sentence; 130 stopped by Ctrl-C.
@@ -12,28 +12,15 @@ import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
+from importlib.metadata import version
 from typing import Annotated, Any, NoReturn
 
 import typer
 from platformdirs import user_log_path
 from typer.main import get_command
 
-from transferscope.cli import (
-    compare,
-    demo,
-    diagnose,
-    doctor,
-    export,
-    plan,
-    rank,
-    report,
-    run,
-    scaling,
-    show,
-    status,
-)
-from transferscope.cli.plugins import TRUST_CODE, Command, CommandsWithPlugins, one_option_per_value
+from transferscope.cli.plugins import TRUST_CODE, CommandsWithPlugins, one_option_per_value
 from transferscope.errors import TransferscopeError
 
 _LONGEST_PATH = 200
@@ -47,51 +34,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich would take "[all]" for markup and leave it out
 )
-_ASK, _RUN, _USE, _LOOK = "Ask", "Run studies", "Use a network", "Look"
-_EXAMPLES: dict[str, dict[Callable[..., None], str]] = {
-    _ASK: {
-        compare.compare: """transferscope compare digits --from glyphs mnist --labels 50 200
-transferscope compare npz:mine.npz --from hf:models/vit --labels 200 --minutes 20
-transferscope compare results.csv --without scratch tfidf
-transferscope compare results.csv --task birds --tried fine-tune=0.71""",
-        rank.rank: """transferscope rank usps --from a.safetensors b.safetensors --labels 100
-transferscope rank folder:photos --from timm:resnet18.a1_in1k hf:models/vit
-transferscope rank usps.toml""",
-        plan.plan: """transferscope plan usps.toml --target-score 95
-transferscope plan scores.csv --columns labels=n arm=model --cost-label 0.1""",
-        scaling.scaling: """transferscope scaling errors.csv --columns score=loss pretrain=n labels=m
-transferscope scaling usps.toml --target-score 0.05 --cost-pretrain 0.01""",
-        diagnose.diagnose: """transferscope diagnose net.safetensors --data usps --against start.safetensors
-transferscope diagnose net.pt --data usps --from mnist --diagnostics curvature
-transferscope diagnose usps.toml --map --out maps""",
-    },
-    _RUN: {
-        run.run: """transferscope run usps.toml --seeds 5 --labels 100 600
-transferscope run usps.toml --join --minutes 60
-transferscope run usps.toml --slurm 8 --gpus 1""",
-        status.status: "transferscope status usps.toml",
-        report.report: """transferscope report usps.toml --out results
-transferscope report usps.toml --table latex > table.tex""",
-        demo.demo: "transferscope demo --out demo-out",
-    },
-    _USE: {
-        export.export: "transferscope export usps.toml --out net --method fine-tune --from mnist",
-        export.predict: "transferscope predict net photos/ --out predictions.csv",
-    },
-    _LOOK: {
-        show.show: """transferscope show
-transferscope show mnist --fetch
-transferscope show csv:houses.csv?label=price
-transferscope show hf:models/vit --weights tuned.safetensors""",
-        doctor.doctor: """transferscope doctor
-transferscope doctor --schema study > study.schema.json""",
-    },
-}
-"""Commands by the group that the help shows them in, with examples."""
-
-for _group, _commands in _EXAMPLES.items():
-    for _command, _examples in _commands.items():
-        app.command(cls=Command, rich_help_panel=_group, epilog=_examples)(_command)
 
 
 class _ToStandardError(logging.Handler):
@@ -144,8 +86,6 @@ def complete_several_values(environment: MutableMapping[str, str]) -> None:
 
 def _show_version(wanted: bool | None) -> None:
     if wanted:
-        from importlib.metadata import version
-
         typer.echo(f"transferscope {version('transferscope')}")
         raise typer.Exit
 
@@ -245,7 +185,7 @@ def _end(code: int, sentence: str) -> NoReturn:
 
 def _without_passwords(arguments: Sequence[str], trace: str) -> str:
     """What was typed and what came of it, as it may be sent to others: a URL of a database may hold a password."""
-    from transferscope.store import without_password
+    from transferscope.store import without_password  # which takes a third of a second, for a bug alone
 
     typed = []
     for argument in arguments:

@@ -1,73 +1,127 @@
-"""Options that several commands have: one name means the same in all of them."""
+"""Options of commands: what fields of settings declare, and what several commands have, by one name everywhere."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from inspect import Parameter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
+from annotated_types import Ge, Le
 
 from transferscope.errors import SettingsError, each_once, refuse_unused, unknown_name
-
-
-class Better(StrEnum):
-    """Which scores are better."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-
-
-class Wide(StrEnum):
-    """What the columns of a wide table are of."""
-
-    ARMS = "arms"
-    LABELS = "labels"
-
+from transferscope.records import declared
+from transferscope.settings.engine import EngineSettings
 
 MACHINE = "Machine"
 NETWORK = "Network"
 """Groups of options in the help."""
 
-WorkersOption = Annotated[
-    int | None,
-    typer.Option("--workers", help="Runs at a time; 0: in this process. [by machine]", rich_help_panel=MACHINE),
-]
-ThreadsOption = Annotated[
-    int | None, typer.Option("--threads", help="Threads of each process. [1]", rich_help_panel=MACHINE)
-]
-DeviceOption = Annotated[
-    str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps. [auto]", rich_help_panel=MACHINE)
-]
-BackendOption = Annotated[
-    str | None,
-    typer.Option("--backend", help="Where runs are made: local, inline or ray. [local]", rich_help_panel=MACHINE),
-]
+
+def of(kind: type, name: str, *, default: str = "", panel: str | None = None, where: str = "") -> Any:
+    """An option whose range and meaning are those of a field of settings.
+
+    Args:
+        kind: The settings, a dataclass whose fields declare them.
+        default: What the help says of an option that is not given; empty for the default of the field.
+        panel: The group of the help.
+        where: What follows the meaning, as in " of pre-training".
+    """
+    one = declared(kind)[name]
+    own = next(item.default for item in fields(kind) if item.name == name)
+    default = default or (f"{own:g}" if isinstance(own, float) else str(own) if own not in (MISSING, None, ()) else "")
+    least: Any = next((bound.ge for bound in one.bounds if isinstance(bound, Ge)), None)
+    most: Any = next((bound.le for bound in one.bounds if isinstance(bound, Le)), None)
+    bounds = f", {one.range_in_words}" if one.bounds and least is most is None else ""  # of others the help tells
+    return typer.Option(
+        min=least,
+        max=most,
+        show_default=False,
+        help=f"{one.says.phrase}{where}{bounds}.{f' [{default}]' if default else ''}",
+        rich_help_panel=panel,
+    )
+
+
+@dataclass(frozen=True)
+class Takes:
+    """The options that are settings: `training: Annotated[Mapping[str, Any], Takes(TrainingSettings, "steps lr")]`.
+
+    The field holds those that were given, by the names of the settings.
+
+    Attributes:
+        kind: As in `of`, with the names of its fields.
+        defaults: As `default` in `of`, by name.
+        prefix: What stands before the names of the settings in those of the options.
+        where: As in `of`.
+    """
+
+    kind: type
+    names: str
+    panel: str | None = None
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = ""
+    where: str = ""
+
+    def parameters(self) -> Iterator[Parameter]:
+        """One for each option, None where it is not given."""
+        hints: dict[str, Any] = get_type_hints(self.kind)
+        for name in self.names.split():
+            option = of(self.kind, name, default=self.defaults.get(name, ""), panel=self.panel, where=self.where)
+            yield Parameter(
+                self.prefix + name,
+                Parameter.KEYWORD_ONLY,
+                default=None,
+                annotation=Annotated[hints[name] | None, option],
+            )
+
+    def given(self, typed: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings that were given, of all parameters by their names."""
+        named = {name: typed[self.prefix + name] for name in self.names.split()}
+        return {name: value for name, value in named.items() if value is not None}
+
+
+def parameters_of(options: type) -> Iterator[Parameter]:
+    """The parameters of a command, from the fields of its options."""
+    hints = get_type_hints(options, include_extras=True)
+    for item in fields(options):
+        if takes := _taken(hints[item.name]):
+            yield from takes.parameters()
+        else:
+            default = Parameter.empty if item.default is MISSING else item.default
+            yield Parameter(item.name, Parameter.KEYWORD_ONLY, default=default, annotation=hints[item.name])
+
+
+def read_options(options: type, typed: Mapping[str, Any]) -> Any:
+    """The options of a command from the values of its parameters."""
+    hints = get_type_hints(options, include_extras=True)
+    taken = {item.name: _taken(hints[item.name]) for item in fields(options)}
+    return options(**{name: takes.given(typed) if takes else typed[name] for name, takes in taken.items()})
+
+
+def _taken(hint: Any) -> Takes | None:
+    return next((one for one in get_args(hint) if isinstance(one, Takes)), None)
+
+
+DeviceOption = Annotated[str | None, of(EngineSettings, "device", panel=MACHINE)]
 NetworkDiskOption = Annotated[
     bool,
     typer.Option(
         "--network-disk", help="Allow SQLite on a network disk that one machine uses.", rich_help_panel=MACHINE
     ),
 ]
-AddressOption = Annotated[
-    str | None,
-    typer.Option("--address", help="Of a Ray cluster: auto or HOST:PORT. [RAY_ADDRESS]", rich_help_panel=MACHINE),
-]
 StudyName = Annotated[str | None, typer.Option("--study", help="Which study, when a store holds several.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; failures only.")]
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for what is written, or the file.")
 ]
-BetterOption = Annotated[Better | None, typer.Option("--better", help="Which scores are better. [by name and trend]")]
+BetterOption = Annotated[
+    Literal["lower", "higher"] | None, typer.Option("--better", help="Which scores are better. [by name and trend]")
+]
 TargetScoreOption = Annotated[
     float | None, typer.Option("--target-score", help="The score that is wanted, in its unit.")
 ]
 CostLabelOption = Annotated[float | None, typer.Option("--cost-label", help="Cost of a labelled target example.")]
 CostRunOption = Annotated[float | None, typer.Option("--cost-run", help="Cost of a run of training.")]
-KeepOption = Annotated[
-    str | None,
-    typer.Option("--keep", help="Trained networks that stay: winners, all or none. [winners]", rich_help_panel=MACHINE),
-]
-
 NetworkOption = Annotated[
     str, typer.Option("--network", help="The architecture of files of weights.", rich_help_panel=NETWORK)
 ]
@@ -103,11 +157,11 @@ def named_columns(given: Sequence[str] | None, roles: Collection[str]) -> dict[s
     Raises:
         SettingsError: One is not written so, is of no role, or a role is given twice.
     """
-    found = pairs("--columns", given or ())
-    for role in found:
+    columns = pairs("--columns", given or ())
+    for role in columns:
         if role not in roles:
             raise unknown_name("role of --columns", role, roles)
-    return found
+    return columns
 
 
 def pairs(
@@ -131,8 +185,3 @@ def refuse_others(context: typer.Context, used: Collection[str], why: str) -> No
     """Refuse options that were given and are not among those that are used, by the names of their parameters."""
     options = [one for one in context.command.params if one.param_type_name == "option" and one.name not in used]
     refuse_unused({one.opts[0]: is_given(context, str(one.name)) for one in options}, why)
-
-
-def given_values(**options: int | float | str | None) -> Mapping[str, int | float | str]:
-    """Those that were given."""
-    return {name: value for name, value in options.items() if value is not None}

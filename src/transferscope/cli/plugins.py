@@ -1,23 +1,25 @@
 """How commands are found and how their help looks: own ones, earlier names, and those that other packages add.
 
+An own command is imported when it is called or asked for help (`commands/`); the help of all needs its line there.
+
 A package adds a command by an entry point of the group "transferscope.commands", which leads to a `typer.Typer`. It is
 loaded when its command is called, or when all commands are listed.
 """
 
-import re
 import shlex
 import sys
-import textwrap
 from collections.abc import Collection, Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from transferscope import consent
+from transferscope.cli.commands import COMMANDS, GROUPS
 from transferscope.errors import SettingsError
+from transferscope.registry import Registry
 
 GROUP = "transferscope.commands"
 TRUST_CODE = "--trust-code"
@@ -36,78 +38,7 @@ RENAMED = {
 _OPTIONS_OF_NAMES = ("--methods", "--diagnostics", "--scores")
 """Options of names, which hold no comma and may be given with commas between them."""
 
-SCREEN = 45
-"""Lines that the help of a command may have; longer, groups of options are shown by their names alone."""
-
-_TYPE = re.compile(
-    r"<(?:str|path|(int|float)(?: range)?|list\[(?:(int|float)|\w+)\])>|TEXT|PATH|(INTEGER|FLOAT)(?: RANGE)?"
-)
-"""What versions of typer write for a type: text, or a number in one of the groups."""
-
 _FURTHER = "Further commands"
-_OPTIONS = "Options"
-_ALL = "--help-all"
-
-
-class Command(TyperCommand):
-    """A command whose help fits a screen: its options by group (`rich_help_panel`), and examples (`epilog`) last."""
-
-    _by_name: frozenset[str] = frozenset()
-
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Read what was typed, or show the whole help; see `click.Command.parse_args`."""
-        if _ALL in args:
-            typer.echo(super().get_help(ctx))
-            ctx.exit()
-        return super().parse_args(ctx, args)
-
-    def get_help(self, ctx: Any) -> str:
-        """The help, on one screen."""
-        waiting = [group for group in self._groups(ctx) if group != _OPTIONS]
-        text = super().get_help(ctx)
-        while waiting and text.count("\n") >= SCREEN:
-            self._by_name |= {waiting.pop()}
-            text = super().get_help(ctx)
-        self._by_name = frozenset()
-        return text
-
-    def _groups(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-        found: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
-        for one in self.get_params(ctx):
-            record = one.get_help_record(ctx) if one.param_type_name == "option" else None
-            if record is not None:
-                group = getattr(one, "rich_help_panel", None) or _OPTIONS
-                found.setdefault(group, []).append((_short(record[0]), record[1]))
-        return found
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Arguments, and options by group."""
-        given = [one.get_help_record(ctx) for one in self.get_params(ctx) if one.param_type_name == "argument"]
-        arguments = [(_short(record[0]), record[1]) for record in given if record is not None]
-        if arguments:
-            with formatter.section("Arguments"):
-                formatter.write_dl(arguments)
-        groups = self._groups(ctx)
-        for group, records in groups.items():
-            if group not in self._by_name:
-                with formatter.section(group):
-                    formatter.write_dl(records)
-        if not self._by_name:
-            return
-        with formatter.section(f"Further options, which {_ALL} explains"):
-            widest = max(map(len, self._by_name))
-            for group in [group for group in groups if group in self._by_name]:
-                names = re.findall(r"--[\w-]+", " ".join(name for name, _ in groups[group]))
-                lines = textwrap.wrap(" ".join(names), formatter.width - widest - 6, break_on_hyphens=False)
-                for i, line in enumerate(lines):
-                    formatter.write(f"  {'' if i else group:<{widest}}  {line}\n")
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """Examples, a line each."""
-        if self.epilog:
-            with formatter.section("Examples"):
-                for line in self.epilog.splitlines():
-                    formatter.write(f"  {line}\n")
 
 
 class CommandsWithPlugins(TyperGroup):
@@ -126,19 +57,17 @@ class CommandsWithPlugins(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Names, in the order of the help."""
-        own = super().list_commands(ctx)
-        return [*own, *(name for name in sorted(_offered()) if name not in own)]
+        return [*COMMANDS, *(name for name in sorted(_offered()) if name not in COMMANDS)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """The commands by group, with their first sentence, whole rather than cut to one line."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for name in self.list_commands(ctx):
-            command = self.get_command(ctx, name)
-            group = getattr(command, "rich_help_panel", None)
-            groups.setdefault(group if isinstance(group, str) else _FURTHER, []).append(
-                (name, command.get_short_help_str(limit=1000))
-            )
-        for group, records in groups.items():
+        further = [
+            (name, self.get_command(ctx, name).get_short_help_str(limit=1000))
+            for name in self.list_commands(ctx)
+            if name not in COMMANDS
+        ]
+        own = [(group, list(named.items())) for group, named in GROUPS.items()]
+        for group, records in [*own, *([(_FURTHER, further)] if further else [])]:
             with formatter.section(group):
                 formatter.write_dl(records)
 
@@ -163,21 +92,23 @@ class CommandsWithPlugins(TyperGroup):
         name, command, rest = super().resolve_command(ctx, args)
         called: Any = command
         words = list(rest)
-        while words and hasattr(called, "commands") and (below := called.get_command(ctx, words[0])) is not None:
+        while words and hasattr(called, "get_command") and (below := called.get_command(ctx, words[0])) is not None:
             called, words = below, words[1:]
         _refuse_repeats(getattr(called, "params", ()), words)
         return name, command, rest
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """A command by its name; None if there is none. One that cannot be loaded says so when it is called."""
-        own = super().get_command(ctx, cmd_name)
-        if own is not None or cmd_name not in (offered := _offered()):
-            return own
+        if cmd_name in COMMANDS:
+            from transferscope.cli.command import own_command  # with settings, which the help of all does not need
+
+            return own_command(cmd_name)
+        if cmd_name not in (offered := _offered()):
+            return None
         try:
-            found = offered[cmd_name]
+            command = get_command(offered[cmd_name])
         except SettingsError as error:
             return _refusing(cmd_name, str(error))
-        command = get_command(found)
         command.name = cmd_name
         return command
 
@@ -202,12 +133,6 @@ def one_option_per_value(arguments: Sequence[str], options: Collection[str]) -> 
         else:
             spread.append(argument)
     return spread
-
-
-def _short(name: str) -> str:
-    """An argument or option with N for a number, and no type where that is text."""
-    found = _TYPE.sub(lambda kind: "N" if any(kind.groups()) else "TEXT", name)
-    return found if name.startswith("-") else found.removesuffix(" TEXT")
 
 
 def _refuse_repeats(parameters: Iterable[Any], words: Sequence[str]) -> None:
@@ -237,12 +162,10 @@ def _refusing(name: str, sentence: str) -> Any:
 
 
 def _offered() -> Any:
-    from transferscope.registry import Registry  # here, because transferscope's own commands need none
-
     return Registry("command", GROUP, {}, _checked)
 
 
-def _checked(found: object) -> typer.Typer:
-    if not isinstance(found, typer.Typer):
-        raise ValueError(f"it is a {type(found).__name__}, and no typer.Typer")
-    return found
+def _checked(offered: object) -> typer.Typer:
+    if not isinstance(offered, typer.Typer):
+        raise ValueError(f"it is a {type(offered).__name__}, and no typer.Typer")
+    return offered

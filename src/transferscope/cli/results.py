@@ -4,71 +4,46 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import typer
 
+from transferscope.analyses.compare import compare_results
+from transferscope.analyses.history import propose
+from transferscope.analyses.plan import LabelColumns
+from transferscope.analyses.results.runs import RunColumns
+from transferscope.cli.answer import as_text
 from transferscope.cli.as_json import print_analysis
+from transferscope.cli.commands.compare import Options
 from transferscope.cli.options import file_in, named_columns, pairs
 from transferscope.errors import SettingsError
-
-if TYPE_CHECKING:
-    from transferscope.analyses.columns import Better
-    from transferscope.analyses.results.runs import Wide
-    from transferscope.decision import Question
-
+from transferscope.report.blocks import Text
+from transferscope.report.save import csv_text, file_name
 
 _ROLES_OF_TASKS = ("arm", "task", "seed", "labels")
 """What columns may hold in results of several tasks."""
 
 
-def show_results(
-    place: str,
-    *,
-    without: Sequence[str] | None,
-    columns: Sequence[str],
-    where: Sequence[str],
-    wide: str | None,
-    better: str | None,
-    unit: str | None,
-    predictions: Path | None,
-    margin: float | None,
-    question: "Question",
-    n_next: int | None,
-    out: Path,
-    as_json: bool,
-) -> None:
-    """Print the answer and write the page, or print the runs to make next.
-
-    Args:
-        without: Arms that need no source; "none" alone for none.
-        columns: What columns hold, as ROLE=COLUMN.
-        where: The rows to keep, as COLUMN=VALUE.
-        n_next: How many runs to print; None for the answer.
-        out: The file of the page, or its folder.
-    """
-    from transferscope.analyses.compare import compare_results
-    from transferscope.analyses.results.runs import RunColumns
-    from transferscope.report.save import csv_text, file_name
-
+def show_results(options: Options) -> None:
+    """Print the answer and write the page, or print the runs to make next."""
     roles = [one.name for one in fields(RunColumns) if one.name not in ("wide", "better", "unit", "where")]
+    columns = [*(options.columns or []), *([f"metric={options.metric}"] if options.metric else [])]
     result = compare_results(
-        place,
-        without=[] if without == ["none"] else without,
+        options.target,
+        without=[] if options.without == ["none"] else options.without,
         columns=RunColumns(
             **named_columns(columns, roles),
-            better=cast("Better | None", better),
-            unit=unit,
-            wide=cast("Wide | None", wide),
-            where=pairs("--where", where),
+            better=options.better,
+            unit=options.unit,
+            wide=options.wide,
+            where=pairs("--where", options.where or ()),
         ),
-        predictions=predictions,
-        margin=margin,
+        predictions=options.predictions,
+        margin=options.margin,
     )
-    if n_next is not None:
-        rows = result.next(n_next, question=question)
+    if options.next_runs is not None:
+        rows = result.next(options.next_runs, question=options.question)
         if rows.empty:
-            open_ = question == "which" and "open" in result.verdict.outcomes.values()
+            open_ = options.question == "which" and "open" in result.verdict.outcomes.values()
             more = "; --question whether goes on until it is known whether a source helps" if open_ else ""
             listed = " than those without a score" if (result.runs.rows["state"] == "planned").any() else ""
             typer.echo(f"no further run{listed} is needed to say which arm to use{more}", err=True)
@@ -76,14 +51,14 @@ def show_results(
             typer.echo(csv_text(rows), nl=False)
         return
     asked: dict[str, Sequence[str] | str | float | Path | None] = {
-        "--without": without,
+        "--without": options.without,
         "--columns": columns,
-        "--where": where,
-        "--wide": wide,
-        "--better": better,
-        "--unit": unit,
-        "--predictions": predictions,
-        "--margin": margin,
+        "--where": options.where,
+        "--wide": options.wide,
+        "--better": options.better,
+        "--unit": options.unit,
+        "--predictions": options.predictions,
+        "--margin": options.margin,
     }
     words = [
         word
@@ -91,9 +66,9 @@ def show_results(
         if value not in (None, [])
         for word in (name, *(map(str, value) if isinstance(value, list) else [str(value)]))
     ]
-    result = replace(result, command=shlex.join(["transferscope", "compare", place, *words]))
-    written = result.report(file_in(out, f"{file_name(result.title)}.html"))
-    if as_json:
+    result = replace(result, command=shlex.join(["transferscope", "compare", options.target, *words]))
+    written = result.report(file_in(options.out, f"{file_name(result.title)}.html"))
+    if options.as_json:
         print_analysis("compare", result, [written.html, *written.files])
         return
     typer.echo(result.verdict.shown)
@@ -102,41 +77,19 @@ def show_results(
     typer.echo(f"\nReport: {written.html}")
 
 
-def show_proposal(
-    task: str,
-    known: Sequence[str],
-    *,
-    tried: Sequence[str],
-    columns: Sequence[str],
-    metric: str | None,
-    where: Sequence[str],
-    wide: str | None,
-    better: str | None,
-    labels: Sequence[int],
-    out: Path | None,
-    as_json: bool,
-) -> None:
-    """Print which arm to try next on a task, and write a page where one is named.
-
-    Args:
-        known: Tables, studies, stores, or names of what comes with the package.
-        tried: What was tried on the task, as ARM=SCORE.
-    """
-    from transferscope.analyses.history import propose
-    from transferscope.analyses.plan import LabelColumns
-    from transferscope.cli.answer import as_text
-    from transferscope.report.blocks import Text
-    from transferscope.report.save import file_name
-
-    if len(labels) > 1 or wide == "labels":
+def show_proposal(options: Options) -> None:
+    """Print which arm to try next on the task, and write a page."""
+    labels, task = options.labels or [], str(options.task)
+    if len(labels) > 1 or options.wide == "labels":
         raise SettingsError("--task reads one number of labels; give --labels once, and --wide arms at most")
-    asked = LabelColumns(
-        **named_columns(columns, _ROLES_OF_TASKS),
-        score=metric,
-        better=cast("Better | None", better),
-        where=pairs("--where", where),
-        wide=wide == "arms",
+    columns = LabelColumns(
+        **named_columns(options.columns, _ROLES_OF_TASKS),
+        score=options.metric,
+        better=options.better,
+        where=pairs("--where", options.where or ()),
+        wide=options.wide == "arms",
     )
+    tried = options.tried or []
     scores = pairs("--tried", tried, at=str.rpartition)  # names of arms may hold "="
     try:
         probes = {arm: float(score) for arm, score in scores.items()}
@@ -144,13 +97,13 @@ def show_proposal(
         raise SettingsError(
             f"--tried {' '.join(tried)} holds what is no score; write it as in --tried fine-tune=0.91"
         ) from None
-    result = propose(task, known, tried=probes, columns=asked, labels=labels[0] if labels else None)
-    written = [] if out is None else [result.report(file_in(out, f"{file_name(task)}-next.html")).html]
-    if as_json:
-        print_analysis("compare", result, written)
+    known = [options.target, *(options.rest or [])]
+    result = propose(task, known, tried=probes, columns=columns, labels=labels[0] if labels else None)
+    page = result.report(file_in(options.out, f"{file_name(task)}-next.html")).html
+    if options.as_json:
+        print_analysis("compare", result, [page])
         return
     typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
     for note in result.notes:
         typer.echo(f"note: {note}", err=True)
-    if written:
-        typer.echo(f"\nReport: {written[0]}")
+    typer.echo(f"\nReport: {page}")

@@ -1,100 +1,79 @@
 """`transferscope show`: what data or a network are, before they are used, and which data sets there are."""
 
 import inspect
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
+from torch import nn
 
-from transferscope.cli.as_json import AsJson, print_json
-from transferscope.cli.complete import DATA, NETWORKS, among
-from transferscope.cli.options import HeadOption, InputOption, WidthsOption, refuse_others
+from transferscope.cli.as_json import print_json
+from transferscope.cli.commands.show import Options
+from transferscope.cli.complete import NETWORKS
+from transferscope.cli.options import refuse_others
+from transferscope.data import DATA_SETS, load
+from transferscope.data.catalogue import CATALOGUE, fetch, locate
+from transferscope.data.places import cache_folder, data_folder
 from transferscope.errors import SettingsError, unknown_name
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from transferscope.models import LoadReport, Network, NetworkInput, NetworkSettings
+from transferscope.models import (
+    LoadReport,
+    Network,
+    NetworkInput,
+    NetworkSettings,
+    Pretrained,
+    build_network,
+    input_of,
+    open_pretrained,
+)
+from transferscope.models.adapt import adapt
+from transferscope.models.build import is_network_name
+from transferscope.registry import is_reference
 
 _OF_DATA = {"fetch", "as_json"}
 
 
-def show(
-    context: typer.Context,
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[DATA|NETWORK|FILE]",
-            autocompletion=among(f"{DATA} {NETWORKS}"),
-            help="Data, as in usps or csv:houses.csv?label=price; a network, as in lenet, hf:FOLDER, timm:NAME or "
-            "file.py:factory; or a file of weights. [lists the data sets]",
-        ),
-    ] = None,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Download the data set of this name first.")] = False,
-    network: Annotated[
-        str | None, typer.Option(autocompletion=among(NETWORKS), help="The architecture of a file of weights. [lenet]")
-    ] = None,
-    widths: WidthsOption = None,
-    shape: Annotated[
-        str | None, typer.Option(help="Shape of an input, as in 3,224,224. [its own, else 3,32,32]")
-    ] = None,
-    weights: Annotated[Path | None, typer.Option(help="Weights to try on it: safetensors, or a state dict.")] = None,
-    input: InputOption = None,
-    head: HeadOption = None,
-    as_json: AsJson = False,
-) -> None:
-    """What data or a network are: labels, inputs and columns; or blocks, inputs, head and what weights give.
-
-    Without a name, the data sets of the catalogue and where they are on this machine.
-    """
+def show(options: Options, context: typer.Context) -> None:
+    """Say what a name stands for, or list the data sets."""
+    name, weights = options.name, options.weights
     if name is None:
         refuse_others(context, {"as_json"}, "the catalogue is listed")
-        _catalogue(as_json=as_json)
+        _catalogue(as_json=options.as_json)
         return
     if is_file := Path(name).is_file():
         if weights is not None:
             raise SettingsError(f"{name} is a file of weights, and --weights was given too; leave it out")
-        name, weights = network or "lenet", Path(name)
+        name, weights = options.network or "lenet", Path(name)
     if is_file or _is_network(name):
         refuse_others(
             context,
             {one.name for one in context.command.params} - {"fetch", *(() if is_file else ("network",))},
             "a network is shown",
         )
-        _network(name, weights, shape=shape, input=input, head=head, widths=widths, as_json=as_json)
+        _network(name, weights, options)
         return
     refuse_others(context, _OF_DATA, "data are shown")
-    if fetch:
-        from transferscope.data.catalogue import CATALOGUE
-        from transferscope.data.catalogue import fetch as fetch_entry
-
+    if options.fetch:
         if name not in CATALOGUE:
             raise unknown_name("data set", name, CATALOGUE)
-        fetch_entry(CATALOGUE[name])
-    _data(name, as_json=as_json)
+        fetch(CATALOGUE[name])
+    _data(name, as_json=options.as_json)
 
 
 def _is_network(name: str) -> bool:
     """Whether a name is of a network rather than of data: a reader of data takes a `DataSpec` and a seed."""
     if name.partition(":")[0] in NETWORKS.split():
         return True
-    from transferscope.data import DATA_SETS
-    from transferscope.models.build import is_network_name
-    from transferscope.registry import is_reference
-
     if not is_reference(name):
         return is_network_name(name)
-    found = DATA_SETS[name]
-    if not inspect.isroutine(found):
+    reader = DATA_SETS[name]
+    if not inspect.isroutine(reader):
         return False
-    required = [one for one in inspect.signature(found).parameters.values() if one.default is one.empty]
+    required = [one for one in inspect.signature(reader).parameters.values() if one.default is one.empty]
     return len(required) < 2
 
 
 def _catalogue(*, as_json: bool) -> None:
-    from transferscope.data.catalogue import CATALOGUE, locate
-    from transferscope.data.places import cache_folder, data_folder
-
     located = {name: locate(entry) for name, entry in CATALOGUE.items()}
     if as_json:
         sets = [
@@ -102,19 +81,19 @@ def _catalogue(*, as_json: bool) -> None:
                 "name": name,
                 "title": CATALOGUE[name].title,
                 "licence": CATALOGUE[name].licence,
-                "state": found.form,
-                "files": [str(file) for file in found.files.values()],
+                "state": state.form,
+                "files": [str(file) for file in state.files.values()],
             }
-            for name, found in located.items()
+            for name, state in located.items()
         ]
         folder = data_folder()
         folders = {"cache": str(cache_folder()), "data_folder": None if folder is None else str(folder)}
         print_json("show", {"data_sets": sets, **folders})
         return
-    for name, found in located.items():
+    for name, state in located.items():
         entry = CATALOGUE[name]
         place = {"absent": f"absent; transferscope show {name} --fetch", "bundled": "comes with scikit-learn"}
-        typer.echo(f"{name:<15}{place.get(found.form) or ', '.join(str(file) for file in found.files.values())}")
+        typer.echo(f"{name:<15}{place.get(state.form) or ', '.join(str(file) for file in state.files.values())}")
         typer.echo(f"{'':<15}{entry.title}; licence: {entry.licence}")
     typer.echo(f"\nDownloads go to {cache_folder()}; TRANSFERSCOPE_DATA is {data_folder() or 'not set'}.")
     typer.echo(
@@ -124,67 +103,52 @@ def _catalogue(*, as_json: bool) -> None:
 
 
 def _data(name: str, *, as_json: bool) -> None:
-    import json
-
-    from transferscope.data import load
-
-    found = load(name)
-    understood = found.provenance.get("understood", f"{found.train.kind}, {found.train.n_outputs} outputs")
-    columns = json.loads(found.provenance.get("columns", "[]"))
+    data = load(name)
+    understood = data.provenance.get("understood", f"{data.train.kind}, {data.train.n_outputs} outputs")
+    columns = json.loads(data.provenance.get("columns", "[]"))
     if as_json:
-        classes = found.train.classes
+        classes = data.train.classes
         facts = {
-            "name": found.name,
-            "kind": found.train.kind,
-            "train": len(found.train),
-            "test": len(found.test),
-            "input_shape": list(found.train.input_shape),
-            "outputs": found.train.n_outputs,
+            "name": data.name,
+            "kind": data.train.kind,
+            "train": len(data.train),
+            "test": len(data.test),
+            "input_shape": list(data.train.input_shape),
+            "outputs": data.train.n_outputs,
             "classes": None if classes is None else list(classes),
             "understood": understood,
             "columns": [{"column": column, "read_as": words, "features": n} for column, words, n in columns],
         }
         print_json("show", facts)
         return
-    shape = " x ".join(map(str, found.train.input_shape))
-    typer.echo(f"{found.name}: {len(found.train):,} training and {len(found.test):,} test examples, inputs {shape}")
+    shape = " x ".join(map(str, data.train.input_shape))
+    typer.echo(f"{data.name}: {len(data.train):,} training and {len(data.test):,} test examples, inputs {shape}")
     typer.echo(understood)
     widest = max((len(column) for column, _, _ in columns), default=0)
     for column, words, n in columns:
         typer.echo(f"  {column:<{widest}}  {n:>3} {'feature ' if n == 1 else 'features'}  {words}")
 
 
-def _network(
-    name: str,
-    weights: Path | None,
-    *,
-    shape: str | None,
-    input: str | None,
-    head: str | None,
-    widths: list[int] | None,
-    as_json: bool,
-) -> None:
-    from transferscope.models import NetworkInput, NetworkSettings, input_of
-
+def _network(name: str, weights: Path | None, options: Options) -> None:
     settings = NetworkSettings(
         name,
-        None if widths is None else tuple(widths),
-        head=head,
-        input=None if input is None else NetworkInput.from_text(input),
+        None if options.widths is None else tuple(options.widths),
+        head=options.head,
+        input=None if options.input is None else NetworkInput.from_text(options.input),
     )
     known = input_of(settings)
-    read = _shape(shape, None if known is None else known.size, None if known is None else known.channels)
-    found, report = _opened(settings, weights, read, known)
+    read = _shape(options.shape, None if known is None else known.size, None if known is None else known.channels)
+    network, report = _opened(settings, weights, read, known)
     facts = {
         "name": name,
         "input_shape": list(read),
         "inputs": "standardised by the training examples" if known is None else str(known),
-        "backbone": {"parameters": _size(found.features), "features": found.n_features},
+        "backbone": {"parameters": _size(network.features), "features": network.n_features},
         "blocks": [
             {"number": i, "name": block.removeprefix("module."), "parameters": _size(module)}
-            for i, (block, module) in enumerate(found.named_blocks().items(), start=1)
+            for i, (block, module) in enumerate(network.named_blocks().items(), start=1)
         ],
-        "head": {"module": str(found.head), "parameters": _size(found.head)},
+        "head": {"module": str(network.head), "parameters": _size(network.head)},
         "weights": None
         if report is None
         else {
@@ -195,18 +159,15 @@ def _network(
             "left_out": list(report.unexpected),
         },
     }
-    if as_json:
+    if options.as_json:
         print_json("show", facts)
     else:
         typer.echo(_in_words(facts))
 
 
 def _opened(
-    settings: "NetworkSettings", weights: Path | None, shape: tuple[int, ...], known: "NetworkInput | None"
-) -> "tuple[Network, LoadReport | None]":
-    from transferscope.models import Pretrained, build_network, open_pretrained
-    from transferscope.models.adapt import adapt
-
+    settings: NetworkSettings, weights: Path | None, shape: tuple[int, ...], known: NetworkInput | None
+) -> tuple[Network, LoadReport | None]:
     if weights is not None:
         opened = open_pretrained(Pretrained(settings, weights), shape, head="either")
         return opened.network, opened.report
@@ -216,7 +177,7 @@ def _opened(
     return adapt(settings.module.random(0), own, input_shape=shape, input=known), None
 
 
-def _size(module: "nn.Module") -> int:
+def _size(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
@@ -244,9 +205,9 @@ def _shape(text: str | None, size: int | None, channels: int | None) -> tuple[in
     if text is None:
         return (channels or 3, size or 32, size or 32)
     try:
-        found = tuple(int(part) for part in text.split(","))
+        sizes = tuple(int(part) for part in text.split(","))
     except ValueError:
-        found = ()
-    if not found or min(found) < 1:
+        sizes = ()
+    if not sizes or min(sizes) < 1:
         raise SettingsError(f"--shape {text!r} is no shape; expected whole numbers above 0, as in 3,224,224 or 64")
-    return found
+    return sizes

@@ -4,17 +4,27 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
 
-from transferscope.cli.as_json import AsJson, print_json
-from transferscope.wording import data_in_words, precision_in_words
-
-if TYPE_CHECKING:
-    from transferscope.store import Store, StoredCell, StudyCounts
-    from transferscope.study.status import StudyStatus
-
+from transferscope.analyses.compare.cautions import weak_inner_heads
+from transferscope.cli.as_json import print_json
+from transferscope.cli.commands.status import Options
+from transferscope.statements import Words
+from transferscope.store import Store, StoredCell, StudyCounts
+from transferscope.study.inputs import is_as_planned
+from transferscope.study.places import find_study, metric_in_words, open_existing
+from transferscope.study.race_state import race_state
+from transferscope.study.status import StudyStatus, edited_plan, kept_networks, study_status
+from transferscope.wording import (
+    cell_words,
+    counted,
+    data_in_words,
+    large_count,
+    precision_in_words,
+    weights_in_words,
+)
 
 _RACE = {
     "": "not at its end",
@@ -30,67 +40,55 @@ _SHOWN = 3
 """Failed cells that are named of each reason."""
 
 
-def status(
-    place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file, or a store: a path or URL.")],
-    as_json: AsJson = False,
-) -> None:
-    """Show how many cells of a study are done, why cells failed, and what an edited study file asks for now."""
-    from transferscope.study.places import open_existing
-
-    if not place.endswith(".toml"):
-        with open_existing(place) as store:
-            if as_json:
+def status(options: Options, _: object = None) -> None:
+    """Print where the studies of a store, or the study of a file, stand."""
+    if not options.place.endswith(".toml"):
+        with open_existing(options.place) as store:
+            if options.as_json:
                 print_json("status", {"studies": [_facts(store, row.name) for row in store.studies()], "file": None})
                 return
             for row in store.studies():
                 _show(store, row.name)
         return
-    from transferscope.study.inputs import is_as_planned
-    from transferscope.study.places import find_study, metric_in_words
-    from transferscope.study.status import StudyStatus, edited_plan
-
-    address = find_study(Path(place))
+    address = find_study(Path(options.place))
     begun = "://" in address.store or Path(address.store).exists()
-    with open_existing(place) if begun else nullcontext() as found:
-        known = found is not None and address.name in [row.name for row in found.studies()]
-        if found is not None and known and not as_json:
-            _show(found, address.name)
-        if found is not None and known and is_as_planned(Path(place), found, address.name):
+    with open_existing(options.place) if begun else nullcontext() as opened:
+        known = opened is not None and address.name in [row.name for row in opened.studies()]
+        if opened is not None and known and not options.as_json:
+            _show(opened, address.name)
+        if opened is not None and known and is_as_planned(Path(options.place), opened, address.name):
             edited, most = None, ""
         else:
             from transferscope.study.planners import read_study_file  # with torch
 
-            spec = read_study_file(Path(place))  # last: a mistake hides nothing that is stored
-            edited, most = edited_plan(spec, found), "" if spec.race is None else "up to "
-        stored = found.study(address.name).spec if found is not None and known else {}
-        facts = [_facts(found, address.name)] if found is not None and known and as_json else []
-    if as_json:
+            spec = read_study_file(Path(options.place))  # last: a mistake hides nothing that is stored
+            edited, most = edited_plan(spec, opened), "" if spec.race is None else "up to "
+        stored = opened.study(address.name).spec if opened is not None and known else {}
+        facts = [_facts(opened, address.name)] if opened is not None and known and options.as_json else []
+    if options.as_json:
         asked: dict[str, Any] | None = None
         if edited is not None:
             changes = {"added": edited.added, "dropped": edited.dropped, "cells": _counted(edited.counts)}
-            asked = {"path": place, "was_run": known, **changes}
+            asked = {"path": options.place, "was_run": known, **changes}
         print_json("status", {"studies": facts, "file": asked})
         return
     if edited is None:
-        if metric := metric_in_words(Path(place), stored):
+        if metric := metric_in_words(Path(options.place), stored):
             typer.echo(metric)
         return
     typer.echo(
-        f"{place} was edited since it was run: it asks for {most}{edited.added} more cells and drops {edited.dropped}"
+        f"{options.place} was edited since it was run: it asks for {most}{edited.added} more cells and drops "
+        f"{edited.dropped}"
         if known
-        else f"{place} was not run yet"
+        else f"{options.place} was not run yet"
     )
     now = StudyStatus(address.name, address.store, edited.counts, ())
-    typer.echo(f"as it is now: {summary(now)}; `transferscope run {place}` does the rest")
+    typer.echo(f"as it is now: {summary(now)}; `transferscope run {options.place}` does the rest")
 
 
-def _show(store: "Store", name: str) -> None:
-    from transferscope.study.race_state import race_state
-    from transferscope.study.status import study_status
-    from transferscope.wording import counted, weights_in_words
-
-    found = study_status(store, name)
-    typer.echo(summary(found))
+def _show(store: Store, name: str) -> None:
+    standing = study_status(store, name)
+    typer.echo(summary(standing))
     facts = store.study(name).facts
     sources = facts.get("sources") or {}
     for source, entry in sources.items():
@@ -102,18 +100,16 @@ def _show(store: "Store", name: str) -> None:
     if race is not None and store.study(name).spec.get("race") is not None:
         left = counted(len(race.not_begun), "arm")
         typer.echo(f"  race: {_RACE[race.end]}, {left} not begun for what they would take")
-    if said := _networks(store, name):
-        typer.echo(f"  networks on disk: {said}")
-    for line in failures(found.failed):
+    if networks := _networks(store, name):
+        typer.echo(f"  networks on disk: {networks}")
+    for line in failures(standing.failed):
         typer.echo(f"  {line}")
     for sentence in _weak_inner_heads(store, name):
         typer.echo(f"  {sentence}")
 
 
-def failures(cells: "Iterable[StoredCell]") -> Iterator[str]:
+def failures(cells: Iterable[StoredCell]) -> Iterator[str]:
     """Why cells failed, a line for each reason, with the first cells that it met."""
-    from transferscope.wording import cell_words
-
     met: dict[str, list[str]] = {}
     for cell in cells:
         assert cell.failure is not None
@@ -123,7 +119,7 @@ def failures(cells: "Iterable[StoredCell]") -> Iterator[str]:
         yield f"{', '.join(words[:_SHOWN])}{more}: {message}"
 
 
-def status_facts(found: "StudyStatus") -> dict[str, Any]:
+def status_facts(standing: StudyStatus) -> dict[str, Any]:
     """Where a study stands, as JSON values."""
     failed = [
         {
@@ -132,18 +128,16 @@ def status_facts(found: "StudyStatus") -> dict[str, Any]:
             "kind": None if cell.failure is None else cell.failure.kind,
             "message": None if cell.failure is None else cell.failure.message,
         }
-        for cell in found.failed
+        for cell in standing.failed
     ]
-    return {"study": found.name, "store": found.store, "cells": _counted(found.counts), "failed": failed}
+    return {"study": standing.name, "store": standing.store, "cells": _counted(standing.counts), "failed": failed}
 
 
-def _counted(counts: "StudyCounts") -> dict[str, int]:
+def _counted(counts: StudyCounts) -> dict[str, int]:
     return {"total": counts.total, **asdict(counts)}
 
 
-def _facts(store: "Store", name: str) -> dict[str, Any]:
-    from transferscope.study.status import kept_networks, study_status
-
+def _facts(store: Store, name: str) -> dict[str, Any]:
     facts = store.study(name).facts
     sources = facts.get("sources") or {}
     return {
@@ -155,46 +149,38 @@ def _facts(store: "Store", name: str) -> dict[str, Any]:
     }
 
 
-def _networks(store: "Store", study: str) -> str:
+def _networks(store: Store, study: str) -> str:
     """Which trained networks are on the disk; empty where none is."""
-    from transferscope.study.status import kept_networks
-    from transferscope.wording import counted, large_count
-
-    found = kept_networks(store, study)
-    if not found.n_runs + found.n_pretrained:
+    kept = kept_networks(store, study)
+    if not kept.n_runs + kept.n_pretrained:
         return ""
-    words = [
-        f'{found.n_runs} of {counted(found.n_done, "run")} ({large_count(found.run_bytes)}B; keep = "{found.keep}")'
-    ]
-    if found.n_pretrained:
-        words.append(f"{found.n_pretrained} of pre-training ({large_count(found.pretrained_bytes)}B)")
+    words = [f'{kept.n_runs} of {counted(kept.n_done, "run")} ({large_count(kept.run_bytes)}B; keep = "{kept.keep}")']
+    if kept.n_pretrained:
+        words.append(f"{kept.n_pretrained} of pre-training ({large_count(kept.pretrained_bytes)}B)")
     return ", ".join(words)
 
 
-def _weak_inner_heads(store: "Store", study: str) -> tuple[str, ...]:
+def _weak_inner_heads(store: Store, study: str) -> tuple[str, ...]:
     methods = store.study(study).spec.get("methods")
     tables = methods if isinstance(methods, Mapping) else {}
     named = {str(table.get("name", name)) for name, table in tables.items() if isinstance(table, Mapping)}
     if not any(method.startswith("merlin") for method in named):
         return ()
-    from transferscope.analyses.compare.cautions import weak_inner_heads
-    from transferscope.statements import Words
-
     labels = [
         (cell.cell.labels, cell.notes.get("inner_risk")) for cell in store.cells(study) if cell.cell.role == "method"
     ]
-    said = weak_inner_heads(
+    warned = weak_inner_heads(
         (str(of["method"]), number, risk)
         for of, risk in labels
         if isinstance(risk, float) and isinstance(number := of.get("n_target"), int)
     )
-    return Words("transferscope.analyses.compare").all_of(said)
+    return Words("transferscope.analyses.compare").all_of(warned)
 
 
-def summary(found: "StudyStatus") -> str:
+def summary(standing: StudyStatus) -> str:
     """A study in one line: "usps: 30 of 36 cells done, 2 failed, 4 blocked by those"."""
-    counts = found.counts
-    words = [f"{found.name}: {counts.done} of {counts.total} cells done"]
+    counts = standing.counts
+    words = [f"{standing.name}: {counts.done} of {counts.total} cells done"]
     if counts.running:
         words.append(f"{counts.running} running")
     if counts.planned:

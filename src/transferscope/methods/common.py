@@ -26,6 +26,7 @@ from transferscope.training import (
     TensorSet,
     TrainingSettings,
     Watch,
+    check_data,
     choose_device,
     measure,
     outputs_of,
@@ -90,7 +91,7 @@ def training_domain(dataset: Dataset, options: FitOptions, network: Network) -> 
     Raises:
         DataError: The training settings cannot be used with these data.
     """
-    options.training.check_data(dataset.train)
+    check_data(options.training, dataset.train)
     whole = domain(dataset, options, network)
     if options.training.early_stopping is None:
         return whole

@@ -4,6 +4,7 @@ Everything that goes in or comes out is a frozen row of `rows`. No other package
 torch: a copied store can be read on any machine.
 """
 
+from transferscope.records import Role
 from transferscope.store.claims import Owner
 from transferscope.store.database import sqlite_path, without_password
 from transferscope.store.outcomes import check_outcome
@@ -12,7 +13,6 @@ from transferscope.store.rows import (
     Outcome,
     PlannedCell,
     RecordColumns,
-    Role,
     Standing,
     StoredCell,
     StudyCounts,

@@ -9,7 +9,7 @@ from sqlalchemy import CTE, Connection, Row, Select, func, select
 
 from transferscope.errors import StoreError, unknown_name
 from transferscope.estimate import Status
-from transferscope.records import Cost, Failure, FailureKind
+from transferscope.records import Cost, Failure, FailureKind, Role
 from transferscope.store import schema
 from transferscope.store.encoding import DAMAGED, from_bytes, table_from_json, tables_from_json
 from transferscope.store.rows import (
@@ -18,7 +18,6 @@ from transferscope.store.rows import (
     Label,
     PlannedCell,
     RecordColumns,
-    Role,
     Standing,
     StoredCell,
     StudyCounts,

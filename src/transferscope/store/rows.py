@@ -10,9 +10,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from transferscope.estimate import Status
-from transferscope.records import Cost, Failure, Record
+from transferscope.records import Cost, Failure, Record, Role
 
-Role = Literal["pretrain", "method", "command", "diagnose", "theory"]
 CellState = Literal["planned", "running", "done", "failed", "blocked"]
 """Where a cell stands. blocked: a cell that it needs has failed, so it cannot be done before that one is retried."""
 

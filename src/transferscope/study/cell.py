@@ -11,8 +11,9 @@ from transferscope.errors import SettingsError
 from transferscope.methods import METHODS, Method
 from transferscope.models import NetworkSettings
 from transferscope.registry import planned_code
+from transferscope.settings.data import DataSettings, Value
 from transferscope.store import PlannedCell
-from transferscope.study.settings import DataSettings, DiagnosticSettings, SourceSettings, Value
+from transferscope.study.settings import DiagnosticSettings, SourceSettings
 from transferscope.study.tables import setting_names, settings_of
 from transferscope.training import TrainingSettings
 

@@ -33,8 +33,8 @@ from transferscope.models import (
     open_pretrained,
 )
 from transferscope.models.pretrained import fingerprint_of
+from transferscope.settings.data import DataSettings
 from transferscope.study.read_alike import check_columns, check_tokenizer, files_of
-from transferscope.study.settings import DataSettings
 from transferscope.study.spec import StudySpec
 from transferscope.training.tensors import check_kind
 

@@ -18,11 +18,11 @@ from transferscope.methods.tuning import Tuned, trials_file, tune, with_chosen_s
 from transferscope.models import Network, OpenedNetwork, build_network, open_network, open_pretrained, save_weights
 from transferscope.models.network import new_head
 from transferscope.models.pretrained import code_notes, fingerprint_of
+from transferscope.settings.data import DataSettings
 from transferscope.store import PlannedCell, Store
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.context import CELL_NOTE, CHOSEN, STEP_NOTE, WorkContext
 from transferscope.study.facts import as_read, checksum, kept_data
-from transferscope.study.settings import DataSettings
 from transferscope.training import PixelScale, TrainingSettings, frozen_features, scale_of, stream_seed, to_tensors
 from transferscope.training.feature_cache import is_kept
 

@@ -9,14 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from transferscope.data.input_form import InputForm
 from transferscope.data.task import Dataset
+from transferscope.data.unlabelled import input_form
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.models import input_of
 from transferscope.models.weights import read_notes
 from transferscope.records import HEADLINES
+from transferscope.settings.data import DataSettings
+from transferscope.settings.engine import Keep
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import CELL_NOTE
@@ -24,12 +27,8 @@ from transferscope.study.decisions import arms_by_key, decisions
 from transferscope.study.facts import DATA_SETS_KEPT, kept_data
 from transferscope.study.fitting import number
 from transferscope.study.frames import judged_records, read_study
-from transferscope.study.settings import DataSettings, Keep
 from transferscope.study.status import keep_of
-
-if TYPE_CHECKING:
-    from transferscope.data.input_form import InputForm  # with pandas, which a run with nothing to do does not need
-    from transferscope.trained import ModelCard
+from transferscope.trained import ModelCard
 
 ABANDONED = 3600.0
 """Seconds after which a file that was begun to be written will not be finished."""
@@ -163,7 +162,7 @@ def winners(store: Store, study: str) -> set[str]:
 
 def card_of(
     cell: PlannedCell, recipe: MethodRecipe, target: Dataset, *, study: str, metric: str, score: Estimate
-) -> "ModelCard":
+) -> ModelCard:
     """What the network of a run is and where it comes from; the target is as the network read it.
 
     Raises:
@@ -176,8 +175,6 @@ def card_of(
         )
     known, source = input_of(recipe.network), cell.labels["source"]
     own = () if known is None else known.transforms
-    from transferscope.trained import ModelCard
-
     return ModelCard(
         network=recipe.network,
         n_outputs=target.train.n_outputs,
@@ -201,13 +198,11 @@ def card_of(
 
 
 @lru_cache(maxsize=DATA_SETS_KEPT)
-def _input_form(data: DataSettings, own: tuple[str, ...], shape: tuple[int, ...], content: str | None) -> "InputForm":
+def _input_form(data: DataSettings, own: tuple[str, ...], shape: tuple[int, ...], content: str | None) -> InputForm:
     """How inputs came about that have this shape after the transformations of the data and the network's own.
 
     `content` is the fingerprint of the data: those of the same name may be others in a later study of this process.
     """
-    from transferscope.data.unlabelled import input_form
-
     return replace(input_form(data.data, (*data.transforms, *own), kept_data(data)), input_shape=shape)
 
 

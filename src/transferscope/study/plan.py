@@ -26,7 +26,7 @@ from transferscope.study.cell import (
 from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
 from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec
-from transferscope.training import TrainingSettings, choose_device, choose_precision
+from transferscope.training import TrainingSettings, check_data, choose_device, choose_precision
 
 DIAGNOSE_VERSION = 2
 """Part of the key of a diagnostic's cell, but of one with a `version` of its own."""
@@ -120,7 +120,7 @@ def _check_tasks(spec: StudySpec, data: StudyData) -> None:
 
 def _check_training(where: str, training: TrainingSettings, dataset: Dataset) -> None:
     try:
-        training.check_data(dataset.train)
+        check_data(training, dataset.train)
     except DataError as error:
         raise DataError(f"{where} {error}") from error
 

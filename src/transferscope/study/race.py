@@ -15,13 +15,13 @@ from jaxtyping import Float
 from transferscope.decision import Question, Scores, decide, next_runs
 from transferscope.decision.whether import LEAST_SEEDS
 from transferscope.errors import SettingsError
+from transferscope.settings.engine import RaceSettings
 from transferscope.store import PlannedCell, Store
 from transferscope.study.decisions import Arm, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.plan import StudyPlan
 from transferscope.study.race_state import End, NotBegun, RaceState, keep_state
 from transferscope.study.run_times import RunTimes
-from transferscope.study.settings import RaceSettings
 
 _BATCH_SECONDS = 2.0
 """Runs are chosen together as long as they take less than this, for each that can be made at a time."""

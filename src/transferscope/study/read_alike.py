@@ -14,7 +14,7 @@ from transferscope.data.task import Dataset
 from transferscope.errors import DataError
 from transferscope.models import NetworkSettings, Pretrained
 from transferscope.models.hubs.huggingface import HuggingFace
-from transferscope.study.settings import DataSettings
+from transferscope.settings.data import DataSettings
 
 _LOG = logging.getLogger(__name__)
 

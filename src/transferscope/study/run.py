@@ -23,6 +23,7 @@ from transferscope.errors import (
 )
 from transferscope.models.weights import is_whole
 from transferscope.records import Failure
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Claim, Owner, PlannedCell, Standing, Store
 from transferscope.study.backends import (
     Advanced,
@@ -41,7 +42,6 @@ from transferscope.study.places import check_place
 from transferscope.study.plan import StudyPlan
 from transferscope.study.planners import AnySpec, plan_of
 from transferscope.study.race import Race
-from transferscope.study.settings import EngineSettings
 from transferscope.study.status import Forecast, StudyStatus, study_status
 from transferscope.study.track import followed
 from transferscope.training import choose_device

@@ -6,17 +6,10 @@ from typing import Any
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
 from transferscope.models import NetworkSettings
+from transferscope.settings.data import TargetSettings, TuningSettings
+from transferscope.settings.engine import DEVICES, EngineSettings, RaceSettings, TrackSettings
 from transferscope.study.commands.settings import RunSettings
-from transferscope.study.settings import (
-    DEVICES,
-    EngineSettings,
-    MeasurementScope,
-    RaceSettings,
-    SourceSettings,
-    TargetSettings,
-    TrackSettings,
-    TuningSettings,
-)
+from transferscope.study.settings import MeasurementScope, SourceSettings
 from transferscope.study.spec import MOST_SEEDS, NAME_OF_STUDY
 from transferscope.study.tables import json_schema_of
 from transferscope.training import TrainingSettings

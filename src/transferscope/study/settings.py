@@ -1,71 +1,17 @@
-"""The tables of a study file as frozen settings; those of networks, training and methods stand with what they set."""
+"""The tables of a study file that name networks and diagnostics, and so come with torch; others: `settings`."""
 
-import math
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
-
-from annotated_types import Ge, Le
+from typing import Any, Literal, Self
 
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
-from transferscope.errors import SettingsError, unknown_name
+from transferscope.errors import SettingsError
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
 from transferscope.models.build import Option, is_network_name
-from transferscope.records import Count, Positive, check_settings
-from transferscope.store import Role
+from transferscope.records import Count, check_settings
+from transferscope.settings.data import DataSettings
 from transferscope.study.tables import Mistakes, member_of, read_table, setting_names, settings_of
-
-Value = bool | int | float | str
-
-MOST_PROCESSES = 1024
-"""More workers or threads than this are a slip of the hand, and would bring the machine down."""
-
-
-@dataclass(frozen=True, slots=True)
-class DataSettings:
-    """Which data, and how much of them.
-
-    Attributes:
-        data: The name of the data, as in "usps" or "npz:PATH".
-        transforms: Transformations by name, applied in this order.
-        limit: Training examples to keep, at least 1; None for all.
-        test_limit: Test examples to keep, at least 1; None for all.
-    """
-
-    data: str
-    transforms: tuple[str, ...] = ()
-    limit: Count | None = None
-    test_limit: Count | None = None
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-
-@dataclass(frozen=True, slots=True)
-class TargetSettings(DataSettings):
-    """The target: its data, and the numbers of labels to study.
-
-    Attributes:
-        labels: Numbers of labelled training examples in all (`n_target` of a cell), distinct, each at least 1; empty
-            for all that there are.
-        metric: What runs are judged by: "balanced-accuracy", "macro-f1" or "matthews" (`numerics.class_measures`);
-            None for accuracy, average precision or squared error, by the kind of the labels. It can be changed in a
-            finished study, whose runs stay as they are.
-    """
-
-    labels: tuple[Count, ...] = ()
-    metric: Literal["balanced-accuracy", "macro-f1", "matthews"] | None = None
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        check_distinct(labels=self.labels)
-
-    @property
-    def as_data(self) -> DataSettings:
-        """The data without the numbers of labels."""
-        return DataSettings(self.data, self.transforms, self.limit, self.test_limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,162 +103,6 @@ class SourceSettings:
         return {name: DataSettings(data, self.transforms) for name, data in self.held_out.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class TuningSettings:
-    """How settings are chosen: by cross-validation on target training data, with the same trials for every method.
-
-    Attributes:
-        trials: Settings to try for every method, at least 1.
-        folds: Folds of the cross-validation, at least 2.
-        grid: Values to try, by method and setting; a setting is one of the method's or of [training]. A study file
-            without a grid tries what `compare` tries (see `methods.tuning.search_grid`); {} tries nothing.
-        search: "full" tries each on every fold with all training steps; "halving" with a third of the steps, and after
-            each fold only the better half goes on (see `methods.tuning.tune`).
-        draw: "first": settings are chosen once, on the training labels of the first seed, and used for all seeds;
-            "each": every seed chooses its own.
-    """
-
-    trials: Count
-    folds: Annotated[int, Ge(2)] = 5
-    grid: dict[str, dict[str, tuple[Value, ...]]] = field(default_factory=dict)
-    search: Literal["full", "halving"] = "full"
-    draw: Literal["first", "each"] = "first"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-
-DEVICES = "auto|cpu|mps|cuda(:[0-9]{1,3})?"
-"""Regular expression of what a device may be called."""
-
-_RESOURCES = ("cpus", "gpus", "memory")
-
-Keep = Literal["winners", "all", "none"]
-"""Which trained networks stay on the disk when a study is finished; see `EngineSettings`."""
-
-
-@dataclass(frozen=True, slots=True)
-class RaceSettings:
-    """A race: only runs that can still change the answer are made, of those that the study file allows.
-
-    Attributes:
-        question: "which" arm to use, or "whether" a source helps.
-        margin: Differences up to this are of no interest, above 0: points of accuracy, of average precision for several
-            labels of each input, or of R² for numbers.
-        runs: Most runs to make, at least 2; None for no such limit.
-        minutes: How long the race may take, above 0: a run that would not fit into what is left is not begun. None for
-            no such limit.
-        run_minutes: How long one run may be expected to take, above 0; a longer one is not begun. None for no such
-            limit.
-    """
-
-    question: Literal["which", "whether"] = "which"
-    margin: Positive = 1.0
-    runs: Annotated[int, Ge(2)] | None = None
-    minutes: Positive | None = None
-    run_minutes: Positive | None = None
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-
-@dataclass(frozen=True, slots=True)
-class EngineSettings:
-    """How a study is carried out.
-
-    Workers and limits change no result. Another number of threads, or a GPU, adds the same numbers in another order,
-    which changes the last digits: their cells are kept apart from those of one thread on the CPU.
-
-    Attributes:
-        workers: Cells that are done at a time, at most MOST_PROCESSES; 0 is "inline". None for as many as the machine,
-            or the cluster, has room for.
-        threads: Threads of each, from 1 to MOST_PROCESSES.
-        device: "auto", "cpu", "mps", "cuda" for all visible GPUs, among which local workers are divided, or "cuda:1"
-            for that one.
-        cell_minutes: How long a cell may take, above 0; one that takes longer is stopped and has failed.
-        keep: Which trained networks stay: "winners", for every method and number of labels that of the source with the
-            best mean score, of its lowest seed; "all", with those on the way that diagnostics asked for; or "none".
-            Networks of pre-training stay in any case.
-        backend: Where cells are done: "local", in processes of this machine; "inline", in the runner itself, one at a
-            time; "ray", as tasks of a Ray cluster.
-        address: Of the Ray cluster, as in "auto" or "10.0.0.1:6379"; None for that in RAY_ADDRESS, or else a new one of
-            this machine.
-        resources: What a cell asks the cluster for, by its kind: { method = { cpus = 2, gpus = 0.25 } }; kinds are
-            "pretrain", "method", "command", "diagnose" and "theory", resources "cpus", "gpus" and "memory" (bytes).
-    """
-
-    workers: Annotated[int, Ge(0), Le(MOST_PROCESSES)] | None = None
-    threads: Annotated[int, Ge(1), Le(MOST_PROCESSES)] = 1
-    device: str = "auto"
-    cell_minutes: Positive = 1440.0
-    keep: Keep = "winners"
-    backend: Literal["local", "inline", "ray"] = "local"
-    address: str | None = None
-    resources: dict[str, dict[str, float]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        check_settings(self)
-        if self.backend != "ray" and (self.address is not None or self.resources):
-            raise SettingsError(f"address and resources are for backend = 'ray', not for {self.backend!r}; drop them")
-        if (self.backend == "inline" and self.workers) or (self.backend == "ray" and self.workers == 0):
-            raise SettingsError(
-                f"workers = {self.workers} does not go with backend = {self.backend!r}; drop one of them"
-            )
-        for role, wanted in self.resources.items():
-            if role not in get_args(Role):
-                raise SettingsError(f"resources: {unknown_name('kind of cell', role, get_args(Role))}")
-            for name, amount in wanted.items():
-                if name not in _RESOURCES:
-                    raise SettingsError(f"resources.{role}: {unknown_name('resource', name, _RESOURCES)}")
-                if not 0 <= amount < math.inf or (name == "gpus" and amount > 1 and amount != int(amount)):
-                    raise SettingsError(
-                        f"resources.{role}: {name} = {amount:g}; expected at least 0, and whole numbers of GPUs above 1"
-                    )
-        if not re.fullmatch(DEVICES, self.device):
-            raise SettingsError(
-                f'device = "{self.device}" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU, as in "cuda:1"'
-            )
-
-    @property
-    def is_inline(self) -> bool:
-        """Whether cells are done in the runner itself."""
-        return self.backend == "inline" or self.workers == 0
-
-    @property
-    def cell_resources(self) -> dict[str, dict[str, float]]:
-        """What a cell of every role asks a cluster for: as many processors as it has threads, and a GPU on "cuda"."""
-        usual = {"cpus": float(self.threads), "gpus": float(self.device.startswith("cuda"))}
-        return {role: usual | self.resources.get(role, {}) for role in get_args(Role)}
-
-
-@dataclass(frozen=True, slots=True)
-class TrackSettings:
-    """Programs that show the runs of a study while it runs; they change no result.
-
-    Attributes:
-        mlflow: A folder, or the URI of a tracking server or database; None for no MLflow.
-        tensorboard: The folder that `tensorboard --logdir` is given; None for no TensorBoard.
-        wandb: A project of Weights & Biases, or "ENTITY/PROJECT"; None for none.
-    """
-
-    mlflow: str | None = None
-    tensorboard: str | None = None
-    wandb: str | None = None
-
-    def __post_init__(self) -> None:
-        if not self.places:
-            raise SettingsError('names no tracker; give one, as in mlflow = "mlruns"')
-        for name, place in self.places.items():
-            if not place.strip():
-                raise SettingsError(f"{name} = {place!r} is empty; give a folder, an address or a project")
-
-    @property
-    def places(self) -> dict[str, str]:
-        """Where each tracker that is wanted keeps its runs."""
-        named = {"mlflow": self.mlflow, "tensorboard": self.tensorboard, "wandb": self.wandb}
-        return {name: place for name, place in named.items() if place is not None}
-
-
 Moment = Literal["start", "end"]
 
 
@@ -397,10 +187,3 @@ def _read_one(name: str, table: object, mistakes: Mistakes) -> DiagnosticSetting
     own = {key: value for key, value in table.items() if key not in (*scope_keys, "diagnostic")}
     diagnostic = read_table(kind, own, where, mistakes)
     return None if scope is None or diagnostic is None else DiagnosticSettings(diagnostic, scope)
-
-
-def check_distinct(**sizes: tuple[int, ...]) -> None:
-    """Refuse a size that occurs twice, with a SettingsError; sizes come by the name of their setting."""
-    for name, given in sizes.items():
-        if len(set(given)) < len(given):
-            raise SettingsError(f"{name} = {list(given)} holds the same number twice; give each once")

@@ -19,21 +19,13 @@ from transferscope.methods.tuning import combinations, search_grid
 from transferscope.models import NetworkSettings
 from transferscope.models.build import is_network_name
 from transferscope.models.build import seen_from as network_seen_from
+from transferscope.settings.data import TargetSettings, TuningSettings, check_distinct
+from transferscope.settings.engine import EngineSettings, RaceSettings, TrackSettings
 from transferscope.store import sqlite_path, without_password
 from transferscope.study.cell import method_as_json
 from transferscope.study.places import default_store, read_toml, store_of
 from transferscope.study.read_alike import with_encodings, with_tokenizers
-from transferscope.study.settings import (
-    DiagnosticSettings,
-    EngineSettings,
-    RaceSettings,
-    SourceSettings,
-    TargetSettings,
-    TrackSettings,
-    TuningSettings,
-    check_distinct,
-    read_diagnostics,
-)
+from transferscope.study.settings import DiagnosticSettings, SourceSettings, read_diagnostics
 from transferscope.study.tables import Mistakes, member_of, read_table, setting_names
 from transferscope.training import LEAST_LR, TrainingSettings
 from transferscope.wording import candidate_words

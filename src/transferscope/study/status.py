@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from transferscope.store import PlannedCell, Standing, Store, StoredCell, StudyCounts
 
 if TYPE_CHECKING:
+    from transferscope.settings.engine import Keep
     from transferscope.study.planners import AnySpec
-    from transferscope.study.settings import Keep
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast, get_args, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from transferscope.errors import SettingsError, unknown_name
-from transferscope.records import range_in_words
+from transferscope.records import declared
 
 T = TypeVar("T")
 
@@ -121,7 +121,7 @@ def settings_of(kind: type[T], plain: object) -> T:
 
 
 def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a table with what its settings' docstring says of each; tables within go to `definitions`."""
+    """The JSON Schema of a table with what its fields or docstring say of each; tables within go to `definitions`."""
     schema = _model(kind).model_json_schema(ref_template="#/definitions/{model}")
     for name, inner in schema.pop("$defs", {}).items():
         definitions[name] = {"additionalProperties": False, **inner}
@@ -129,6 +129,9 @@ def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
     descriptions: dict[str, str] = {}
     for name, one in (pair for text in documents for pair in _ATTRIBUTE.findall(text.partition("Attributes:\n")[2])):
         descriptions[name] = descriptions[name] if name in descriptions and one.startswith("As in") else one
+    for name, field_of in declared(kind).items():
+        if field_of.says.phrase:
+            descriptions[name] = f"{field_of.says.phrase}. {field_of.says.detail}".strip()
     for name, one in schema["properties"].items():
         one.pop("title", None)
         if name in descriptions:
@@ -201,7 +204,7 @@ def _sentences(error: ValidationError, kind: type, where: str) -> list[str]:
         if why in _EXPECTED:
             expected.setdefault(seen, []).append(("of the wrong type", _EXPECTED[why]))
         elif why in _OUT_OF_RANGE:
-            expected.setdefault(seen, []).append(("out of range", range_in_words(kind, key)))
+            expected.setdefault(seen, []).append(("out of range", declared(kind)[key].range_in_words))
         elif why == "literal_error":
             expected.setdefault(seen, []).append(("unknown", str(item["ctx"]["expected"])))
         elif why == "extra_forbidden":

@@ -1,10 +1,12 @@
 """One loop, used by pre-training and by every method: settings, batches, losses, checkpoints, measures."""
 
+from transferscope.settings.training import LEAST_LR, TrainingSettings
 from transferscope.training.evaluate import Measures, frozen_features, measure, outputs_of
 from transferscope.training.learner import Draw, Learner, Objective, ParameterGroup
 from transferscope.training.loop import Curve, HeldOut, RunOptions, TrainingRun, Watch, train
 from transferscope.training.losses import (
     batch_loss,
+    check_data,
     check_targets,
     class_weights,
     encode,
@@ -12,7 +14,6 @@ from transferscope.training.losses import (
     task_loss,
     weights_in,
 )
-from transferscope.training.settings import LEAST_LR, TrainingSettings
 from transferscope.training.stream import BatchStream, stream_seed
 from transferscope.training.tensors import (
     Batch,
@@ -44,6 +45,7 @@ __all__ = [
     "TrainingSettings",
     "Watch",
     "batch_loss",
+    "check_data",
     "check_targets",
     "choose_device",
     "choose_precision",

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from transferscope.training.settings import TrainingSettings
+from transferscope.settings.training import TrainingSettings
 
 LARGE = 1_000_000
 """Weights from which a curve is thinned; that of a smaller network costs little in any case."""

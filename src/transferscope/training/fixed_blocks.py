@@ -18,10 +18,10 @@ from torch.nn.modules.dropout import _DropoutNd
 from transferscope.machine import memory_free
 from transferscope.models.network import Network
 from transferscope.models.texts import are_pairs, halves
+from transferscope.settings.training import TrainingSettings
 from transferscope.training.evaluate import frozen_features
 from transferscope.training.feature_cache import is_kept
 from transferscope.training.learner import Learner
-from transferscope.training.settings import TrainingSettings
 from transferscope.training.tensors import Batch, TensorSet, forked_random_states, random_states, sent
 
 MOST_MEMORY = 0.25

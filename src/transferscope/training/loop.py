@@ -15,12 +15,12 @@ from torch import nn
 from transferscope.estimate import Status
 from transferscope.models.network import recurrent_backward
 from transferscope.records import Cost, Record
+from transferscope.settings.training import TrainingSettings, lr_factor
 from transferscope.training.checkpoint import CheckpointFile, RunState
 from transferscope.training.curve import CURVE_POINTS
 from transferscope.training.fixed_blocks import FixedBlocks, fixed_blocks
 from transferscope.training.learner import Learner
 from transferscope.training.losses import weights_in
-from transferscope.training.settings import TrainingSettings, lr_factor
 from transferscope.training.stream import BatchStream, flip_crop, mix_shares, resized_crop, stream_seed
 from transferscope.training.tensors import Batch, choose_precision, forked_random_states, sent
 

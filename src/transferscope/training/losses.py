@@ -5,10 +5,30 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from transferscope.data.task import UNLABELLED
+from transferscope.data.task import UNLABELLED, LabelledSet
 from transferscope.errors import DataError
-from transferscope.training.settings import TrainingSettings
+from transferscope.settings.training import TrainingSettings
 from transferscope.training.tensors import Batch, TensorSet
+
+
+def check_data(settings: TrainingSettings, train: LabelledSet) -> None:
+    """Refuse what cannot be done with training examples of their kind.
+
+    Raises:
+        DataError: Weights of classes were asked for examples that have none, or blends of texts.
+    """
+    weighs = f'class_weights = "{settings.class_weights}" weighs'
+    if settings.class_weights != "none" and train.kind == "regression":
+        raise DataError(f"{weighs} classes and the labels are numbers, which have none; leave class_weights out")
+    if settings.class_weights != "none" and train.grid is not None:
+        raise DataError(
+            f"{weighs} examples by their class and the labels lie on a grid over each image; leave class_weights out"
+        )
+    if settings.mix_up and train.is_tokens:
+        raise DataError(
+            f"mix_up = {settings.mix_up} blends inputs and the inputs are texts, whose tokens cannot be blended; leave "
+            "mix_up out"
+        )
 
 
 def task_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor) -> Float[Tensor, ""]:

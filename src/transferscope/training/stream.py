@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from transferscope.errors import SettingsError
+from transferscope.settings.training import batches_per_epoch
 from transferscope.training.tensors import sent
 
 
@@ -17,15 +18,6 @@ def stream_seed(seed: int, *names: str) -> int:
     """A 63-bit seed for one purpose of a run, such as "order", independent of those of others; `seed` is at least 0."""
     words = [int.from_bytes(name.encode(), "little") for name in names]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1, np.uint64)[0] >> np.uint64(1))
-
-
-def batches_per_epoch(n_examples: int, batch_size: int) -> int:
-    """Batches in one pass over some examples.
-
-    The last batch has what is left; a single example that is left joins the batch before it, because batch
-    normalisation and penalties on a batch's features need two.
-    """
-    return n_examples // batch_size + (n_examples % batch_size > 1) or 1
 
 
 @dataclass

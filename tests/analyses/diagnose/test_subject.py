@@ -16,9 +16,9 @@ from transferscope.diagnostics import DIAGNOSTICS, Curvature, Landscape
 from transferscope.errors import SettingsError, UnknownNameError
 from transferscope.models import NetworkInput, NetworkSettings, build_network
 from transferscope.models.weights import save_weights
+from transferscope.settings.data import DataSettings
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import plan_study
-from transferscope.study.settings import DataSettings
 from transferscope.study.spec import parse_spec
 from transferscope.study.work import work
 

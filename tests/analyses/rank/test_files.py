@@ -18,7 +18,7 @@ from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, MissingDataError, NetworkError, SettingsError, UnknownNameError
 from transferscope.models import Network, NetworkSettings, build_network, save_weights
 from transferscope.scores import SCORES, TargetView, with_error
-from transferscope.study.settings import DataSettings
+from transferscope.settings.data import DataSettings
 from transferscope.training import stream_seed
 
 D, N_CLASSES, N_LABELS = 6, 3, 60

@@ -17,13 +17,13 @@ import pytest
 from study.fake_work import STRANGE, count
 from study.plans import small_plan
 from transferscope.errors import MissingExtraError, SettingsError
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import PlannedCell, Store, StudyCounts
 from transferscope.study.backends import Failed, Finished, Message
 from transferscope.study.backends import ray as ray_backend
 from transferscope.study.backends.ray import Driver, RayBackend
 from transferscope.study.context import WorkContext
 from transferscope.study.run import run_plan
-from transferscope.study.settings import EngineSettings
 
 RAY = EngineSettings(backend="ray", workers=2)
 PRETRAINING = [cell for cell in small_plan(10).cells if cell.role == "pretrain"]

@@ -13,6 +13,7 @@ from transferscope import open_result
 from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.cli.main import app
 from transferscope.errors import TransferscopeError
+from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.commands.plan import plan_commands
 from transferscope.study.commands.settings import read_commands
@@ -20,7 +21,6 @@ from transferscope.study.decisions import decisions, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.measure import Measure
 from transferscope.study.run import Limits, plan_into, work_on
-from transferscope.study.settings import EngineSettings
 from transferscope.wording import ALL_LABELS, capitalised, method_words, short_method_words
 
 

@@ -8,13 +8,13 @@ from transferscope import consent
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
 from transferscope.errors import SettingsError
+from transferscope.settings.engine import EngineSettings, RaceSettings
 from transferscope.store import Store
 from transferscope.study.commands import call as calls
 from transferscope.study.commands.call import Call, Function
 from transferscope.study.commands.settings import CommandArm, CommandSpec, RunSettings
 from transferscope.study.places import open_new
 from transferscope.study.run import Event, run_study
-from transferscope.study.settings import EngineSettings, RaceSettings
 from transferscope.study.spec import Header
 from transferscope.study.status import StudyStatus
 from transferscope.study.tables import Mistakes, read_table

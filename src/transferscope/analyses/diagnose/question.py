@@ -10,7 +10,7 @@ from transferscope.analyses.diagnose.result import DiagnosisResult, Measured, Re
 from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.errors import TransferscopeError
 from transferscope.models import NetworkSettings
-from transferscope.study.settings import DataSettings
+from transferscope.settings.data import DataSettings
 
 UNFINISHED = "landscape.unfinished.npz"
 """Where a landscape keeps what is done, to go on from after an interruption."""

@@ -26,10 +26,10 @@ from transferscope.models import (
 from transferscope.models.pretrained import check_code
 from transferscope.models.weights import read_notes
 from transferscope.records import Record
+from transferscope.settings.data import DataSettings
 from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
 from transferscope.study.read_alike import in_columns_of, in_features_of, load_for
-from transferscope.study.settings import DataSettings
 from transferscope.training import PixelScale, exact_device, measure, pixel_scale, scale_of, stream_seed
 
 ScaleFrom = Literal["own", "file", "network", "given"]

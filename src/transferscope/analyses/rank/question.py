@@ -25,13 +25,13 @@ from transferscope.errors import DataError, SettingsError, refuse_unused
 from transferscope.models import NetworkSettings, Pretrained, open_pretrained
 from transferscope.models.build import is_network_name
 from transferscope.records import FinishedRuns
+from transferscope.settings.data import DataSettings
 from transferscope.store import Store, StoredCell, without_password
 from transferscope.study.cell import code_as_planned, code_of
 from transferscope.study.context import no_progress
 from transferscope.study.facts import shape_as_read
 from transferscope.study.places import keep_for_report, one_study, open_existing
 from transferscope.study.read_alike import load_for
-from transferscope.study.settings import DataSettings
 from transferscope.training import choose_device, stream_seed
 
 

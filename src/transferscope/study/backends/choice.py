@@ -1,11 +1,11 @@
 """The backend that the settings of a study ask for."""
 
+from transferscope.settings.engine import EngineSettings
 from transferscope.study.backends.backend import Backend, InlineBackend
 from transferscope.study.backends.devices import Spread, visible_gpus
 from transferscope.study.backends.local import LocalBackend, default_workers
 from transferscope.study.backends.ray import RayBackend
 from transferscope.study.context import WorkContext
-from transferscope.study.settings import EngineSettings
 
 
 def backend_of(engine: EngineSettings, work: str, context: WorkContext, *, n_cells: int) -> Backend:

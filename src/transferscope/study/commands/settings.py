@@ -11,12 +11,13 @@ from typing import Any, Literal
 from transferscope import consent
 from transferscope.errors import SettingsError
 from transferscope.records import Count, check_settings
+from transferscope.settings.data import check_distinct
+from transferscope.settings.engine import EngineSettings, RaceSettings, TrackSettings
 from transferscope.store import without_password
 from transferscope.study.commands.call import Call
 from transferscope.study.commands.filled import OWN, Job, is_file, placeholders
 from transferscope.study.measure import Measure
 from transferscope.study.places import default_store, read_toml
-from transferscope.study.settings import EngineSettings, RaceSettings, TrackSettings, check_distinct
 from transferscope.study.spec import LONGEST_NAME, StudySpec, check_names, places_seen_from, read_header, read_spec
 from transferscope.study.spec import TABLES as ALL_METHOD_TABLES
 from transferscope.study.tables import Mistakes, read_table

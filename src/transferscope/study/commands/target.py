@@ -12,11 +12,11 @@ from jaxtyping import Int
 from transferscope.data.splits import few_shot_rows
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError
+from transferscope.settings.data import DataSettings
 from transferscope.store import PlannedCell
 from transferscope.study.commands.score import read_examples_table
 from transferscope.study.context import RunFailed
 from transferscope.study.fitting import as_planned, number
-from transferscope.study.settings import DataSettings
 from transferscope.study.tables import settings_of
 from transferscope.training import measure, stream_seed
 from transferscope.training.evaluate import Measures

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from transferscope.errors import UnknownNameError, missing_extra
+from transferscope.settings.engine import TrackSettings
 from transferscope.store import Store, StoredCell
-from transferscope.study.settings import TrackSettings
 from transferscope.study.track.tracker import Tracked, Tracker
 from transferscope.wording import cell_words
 

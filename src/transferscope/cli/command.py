@@ -1,0 +1,118 @@
+"""A command made of its options, whose help fits a screen."""
+
+import re
+import textwrap
+from functools import lru_cache
+from importlib import import_module
+from inspect import Parameter, Signature, getdoc
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+from transferscope.cli.commands import COMMANDS
+from transferscope.cli.options import parameters_of, read_options
+
+SCREEN = 45
+"""Lines that the help of a command may have; longer, groups of options are shown by their names alone."""
+
+_TYPE = re.compile(
+    r"<(?:str|path|(int|float)(?: range)?|list\[(?:(int|float)|\w+)\])>|TEXT|PATH|(INTEGER|FLOAT)(?: RANGE)?"
+)
+"""What versions of typer write for a type: text, or a number in one of the groups."""
+
+_OPTIONS = "Options"
+_ALL = "--help-all"
+
+
+class Command(TyperCommand):
+    """A command whose help fits a screen: its options by group (`rich_help_panel`), and examples (`epilog`) last."""
+
+    _by_name: frozenset[str] = frozenset()
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Read what was typed, or show the whole help; see `click.Command.parse_args`."""
+        if _ALL in args:
+            typer.echo(super().get_help(ctx))
+            ctx.exit()
+        return super().parse_args(ctx, args)
+
+    def get_help(self, ctx: Any) -> str:
+        """The help, on one screen."""
+        waiting = [group for group in self._groups(ctx) if group != _OPTIONS]
+        text = super().get_help(ctx)
+        while waiting and text.count("\n") >= SCREEN:
+            self._by_name |= {waiting.pop()}
+            text = super().get_help(ctx)
+        self._by_name = frozenset()
+        return text
+
+    def _groups(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        groups: dict[str, list[tuple[str, str]]] = {_OPTIONS: []}
+        for one in self.get_params(ctx):
+            record = one.get_help_record(ctx) if one.param_type_name == "option" else None
+            if record is not None:
+                group = getattr(one, "rich_help_panel", None) or _OPTIONS
+                groups.setdefault(group, []).append((_short(record[0]), record[1]))
+        return groups
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments, and options by group."""
+        given = [one.get_help_record(ctx) for one in self.get_params(ctx) if one.param_type_name == "argument"]
+        arguments = [(_short(record[0]), record[1]) for record in given if record is not None]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        groups = self._groups(ctx)
+        for group, records in groups.items():
+            if group not in self._by_name:
+                with formatter.section(group):
+                    formatter.write_dl(records)
+        if not self._by_name:
+            return
+        with formatter.section(f"Further options, which {_ALL} explains"):
+            widest = max(map(len, self._by_name))
+            for group in [group for group in groups if group in self._by_name]:
+                names = re.findall(r"--[\w-]+", " ".join(name for name, _ in groups[group]))
+                lines = textwrap.wrap(" ".join(names), formatter.width - widest - 6, break_on_hyphens=False)
+                for i, line in enumerate(lines):
+                    formatter.write(f"  {'' if i else group:<{widest}}  {line}\n")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Examples, a line each."""
+        if self.epilog:
+            with formatter.section("Examples"):
+                for line in self.epilog.splitlines():
+                    formatter.write(f"  {line}\n")
+
+
+@lru_cache
+def own_command(name: str) -> Any:
+    """The command of a name: its options are in `commands/NAME.py`, what it does is the function in `NAME.py`."""
+    module = import_module(f"transferscope.cli.commands.{name}")
+
+    def call(context: typer.Context, **typed: Any) -> None:
+        work = getattr(import_module(f"transferscope.cli.{name}"), name)
+        work(read_options(module.Options, typed), context)
+
+    parameters = [Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    parameters += parameters_of(module.Options)
+    described: Any = call
+    described.__signature__ = Signature(parameters)
+    described.__annotations__ = {one.name: one.annotation for one in parameters}
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    sentences = f"{COMMANDS[name]}\n\n{getdoc(module.Options)}"
+    app.command(name, cls=Command, help=sentences, epilog=module.EXAMPLES)(call)
+    command: Any = get_command(app)
+    for group, names in getattr(module, "PANELS", {}).items():
+        for one in command.params:
+            if one.name in names.split():
+                one.rich_help_panel = group
+    return command
+
+
+def _short(name: str) -> str:
+    """An argument or option with N for a number, and no type where that is text."""
+    short = _TYPE.sub(lambda kind: "N" if any(kind.groups()) else "TEXT", name)
+    return short if name.startswith("-") else short.removesuffix(" TEXT")

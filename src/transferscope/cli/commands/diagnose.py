@@ -1,0 +1,81 @@
+"""What `transferscope diagnose` takes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from transferscope.cli.as_json import AsJson
+from transferscope.cli.complete import DATA, DIAGNOSTICS, among
+from transferscope.cli.options import (
+    NETWORK,
+    DeviceOption,
+    HeadOption,
+    InputOption,
+    NetworkOption,
+    OutOption,
+    QuietOption,
+    StudyName,
+    TransformsOption,
+    WidthsOption,
+)
+
+EXAMPLES = """transferscope diagnose net.safetensors --data usps --against start.safetensors
+transferscope diagnose net.pt --data usps --from mnist --diagnostics curvature
+transferscope diagnose usps.toml --map --out maps"""
+
+PANELS = {NETWORK: "source_transforms scaling"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Without --diagnostics it measures what applies and is quick; --against and --from make more apply."""
+
+    checkpoint: Annotated[
+        Path,
+        typer.Argument(
+            metavar="NETWORK|STUDY",
+            help="Trained weights: safetensors, or a state dict; with --map a finished study or its store.",
+        ),
+    ]
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="DATA", autocompletion=among(DATA), help="What to measure on, as in usps or npz:PATH."),
+    ] = None
+    against: Annotated[Path | None, typer.Option(metavar="FILE", help="The weights that training started from.")] = None
+    source: Annotated[
+        str | None,
+        typer.Option("--from", metavar="DATA", autocompletion=among(DATA), help="The source data, to compare tasks."),
+    ] = None
+    diagnostics: Annotated[
+        list[str] | None,
+        typer.Option(autocompletion=among(DIAGNOSTICS), help="By name. [all that apply and are quick]"),
+    ] = None
+    change: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME.SETTING=VALUE ...", help="Settings of them, as in curvature.k=5."),
+    ] = None
+    transforms: TransformsOption = None
+    source_transforms: Annotated[
+        list[str] | None, typer.Option(help="Transformations of the source data. [those of the data]")
+    ] = None
+    network: NetworkOption = "lenet"
+    widths: WidthsOption = None
+    input: InputOption = None
+    head: HeadOption = None
+    scaling: Annotated[
+        str | None,
+        typer.Option(metavar="own|none|MEAN/STD", help="How inputs are scaled. [as the file says, else own]"),
+    ] = None
+    examples: Annotated[int, typer.Option(min=1, help="Examples to measure on.")] = 600
+    part: Annotated[Literal["target_train", "target_test"], typer.Option(help="Which examples.")] = "target_train"
+    labels: Annotated[int | None, typer.Option(min=1, help="Labels it was trained on. [all]")] = None
+    seed: Annotated[int, typer.Option(min=0, help="Seed of that subset, and of maps.")] = 0
+    feature_map: Annotated[bool, typer.Option("--feature-map", help="With --out: a t-SNE map of features.")] = False
+    weight_map: Annotated[bool, typer.Option("--map", help="A t-SNE map of the networks of a study.")] = False
+    study: StudyName = None
+    device: DeviceOption = None
+    out: OutOption = None
+    quiet: QuietOption = False
+    as_json: AsJson = False

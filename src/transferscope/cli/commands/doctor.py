@@ -1,0 +1,24 @@
+"""What `transferscope doctor` takes."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import typer
+
+from transferscope.cli.as_json import AsJson
+
+EXAMPLES = """transferscope doctor
+transferscope doctor --schema study > study.schema.json"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The exit code is 1 where something keeps transferscope from working. With --schema study an editor completes and
+    checks study files.
+    """
+
+    schema: Annotated[
+        Literal["study", "answers"] | None,
+        typer.Option(help="Print the JSON Schema of a study file, or of what --json prints."),
+    ] = None
+    as_json: AsJson = False

@@ -1,0 +1,31 @@
+"""What `transferscope export` takes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from transferscope.cli.as_json import AsJson
+from transferscope.cli.complete import METHODS, among
+from transferscope.cli.options import StudyName
+
+EXAMPLES = """transferscope export usps.toml --out net --method fine-tune --from mnist"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Where the study kept no network of the run, it is trained again, and comes out the same."""
+
+    place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file or a store.")]
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; made if it is not there.")]
+    method: Annotated[
+        str | None, typer.Option(autocompletion=among(METHODS), help="The method's name. [the recommended arm]")
+    ] = None
+    source: Annotated[
+        str | None, typer.Option("--from", help="What to transfer from. [that of the recommended arm]")
+    ] = None
+    labels: Annotated[int | None, typer.Option(min=1, help="Number of labels. [the most that are settled]")] = None
+    seed: Annotated[int | None, typer.Option(min=0, help="The seed of the run. [the lowest]")] = None
+    study: StudyName = None
+    as_json: AsJson = False

@@ -1,0 +1,27 @@
+"""What `transferscope predict` takes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from transferscope.cli.as_json import AsJson
+from transferscope.cli.complete import DATA, among
+
+EXAMPLES = """transferscope predict net photos/ --out predictions.csv"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """They are read as the data of the study were."""
+
+    folder: Annotated[Path, typer.Argument(help="What `transferscope export` wrote.")]
+    data: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=among(DATA), help="A folder of images, one image, npz:PATH, csv:PATH, or other data by name."
+        ),
+    ]
+    out: Annotated[Path, typer.Option(metavar="FOLDER|FILE.csv", help="The table to write, with a row for each input.")]
+    as_json: AsJson = False

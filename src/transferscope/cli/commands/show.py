@@ -1,0 +1,41 @@
+"""What `transferscope show` takes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from transferscope.cli.as_json import AsJson
+from transferscope.cli.complete import DATA, NETWORKS, among
+from transferscope.cli.options import HeadOption, InputOption, WidthsOption
+
+EXAMPLES = """transferscope show
+transferscope show mnist --fetch
+transferscope show csv:houses.csv?label=price
+transferscope show hf:models/vit --weights tuned.safetensors"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Without a name, the data sets of the catalogue and where they are on this machine."""
+
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[DATA|NETWORK|FILE]",
+            autocompletion=among(f"{DATA} {NETWORKS}"),
+            help="Data, as in usps or csv:houses.csv?label=price; a network, as in lenet, hf:FOLDER, timm:NAME or "
+            "file.py:factory; or a file of weights. [lists the data sets]",
+        ),
+    ] = None
+    fetch: Annotated[bool, typer.Option("--fetch", help="Download the data set of this name first.")] = False
+    network: Annotated[
+        str | None, typer.Option(autocompletion=among(NETWORKS), help="The architecture of a file of weights. [lenet]")
+    ] = None
+    widths: WidthsOption = None
+    shape: Annotated[str | None, typer.Option(help="Shape of an input. [its own, else 3,32,32]")] = None
+    weights: Annotated[Path | None, typer.Option(help="Weights to try on it: safetensors, or a state dict.")] = None
+    input: InputOption = None
+    head: HeadOption = None
+    as_json: AsJson = False

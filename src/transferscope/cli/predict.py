@@ -1,0 +1,44 @@
+"""`transferscope predict`: what an exported network predicts for new inputs."""
+
+import numpy as np
+import pandas as pd
+import typer
+
+from transferscope.cli.as_json import print_json
+from transferscope.cli.commands.predict import Options
+from transferscope.cli.export import card_facts, in_words
+from transferscope.cli.options import file_in
+from transferscope.data.unlabelled import read_unlabelled
+from transferscope.report.save import write_table
+from transferscope.trained import load_model, probabilities
+from transferscope.wording import counted
+
+
+def predict(options: Options, _: object = None) -> None:
+    """Write a table with a row for each input."""
+    model = load_model(options.folder)
+    read = read_unlabelled(options.data, model.card.inputs)
+    for remark in read.remarks:
+        typer.echo(f"note: {remark}", err=True)
+    outputs = model.outputs_of_read(read.inputs)
+    table: dict[str, object] = {"input": read.names}
+    if model.card.classes is None:
+        table |= {f"output_{i}": outputs[:, i] for i in range(outputs.shape[1])}
+    else:
+        likely = probabilities(outputs, model.card)
+        names = np.array(model.card.classes)
+        if model.card.multi_label:
+            table["prediction"] = ["|".join(names[row]) for row in outputs > 0]
+        else:
+            table["prediction"] = names[outputs.argmax(axis=1)]
+        table |= {f"p_{name}": likely[:, i] for i, name in enumerate(model.card.classes)}
+    out = file_in(options.out, "predictions.csv")
+    write_table(pd.DataFrame(table), out)
+    card, n = model.card, len(read.names)
+    if options.as_json:
+        print_json("predict", {"predictions": n, "network": card_facts(card), "written": [str(out)]})
+        return
+    typer.echo(
+        f"{counted(n, 'prediction')} of {in_words(card)} ({card.metric.replace('_', ' ')} {card.mean_score:.4g} in "
+        f"{card.study}): {out}"
+    )

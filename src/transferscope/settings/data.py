@@ -1,0 +1,94 @@
+"""What a study file says of its data: the tables [target] and [tuning], and data by name."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Ge
+
+from transferscope.errors import SettingsError
+from transferscope.records import Count, Says, check_settings
+
+Value = bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class DataSettings:
+    """Which data, and how much of them."""
+
+    data: Annotated[str, Says("Name of the data", 'As in "usps" or "npz:PATH".')]
+    transforms: Annotated[tuple[str, ...], Says("Transformations of the data by name, in this order")] = ()
+    limit: Annotated[Count | None, Says("Training examples to keep", "None for all.")] = None
+    test_limit: Annotated[Count | None, Says("Test examples to keep", "None for all.")] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSettings(DataSettings):
+    """The target: its data, and the numbers of labels to study."""
+
+    labels: Annotated[
+        tuple[Count, ...],
+        Says(
+            "Numbers of labelled target examples", "In all (`n_target` of a cell), distinct; empty for all there are."
+        ),
+    ] = ()
+    metric: Annotated[
+        Literal["balanced-accuracy", "macro-f1", "matthews"] | None,
+        Says(
+            "Measure of runs, as in macro-f1",
+            "None for accuracy, average precision or squared error, by the kind of the labels; the others are in "
+            "`numerics.class_measures`. It can be changed in a finished study, whose runs stay as they are.",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        check_distinct(labels=self.labels)
+
+    @property
+    def as_data(self) -> DataSettings:
+        """The data without the numbers of labels."""
+        return DataSettings(self.data, self.transforms, self.limit, self.test_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class TuningSettings:
+    """How settings are chosen: by cross-validation on target training data, with the same trials for every method."""
+
+    trials: Annotated[Count, Says("Settings to try for every method")]
+    folds: Annotated[int, Ge(2), Says("Folds of the cross-validation")] = 5
+    grid: Annotated[
+        dict[str, dict[str, tuple[Value, ...]]],
+        Says(
+            "Values to try, by method and setting",
+            "A setting is one of the method's or of [training]. A study file without a grid tries what `compare` tries "
+            "(see `methods.tuning.search_grid`); {} tries nothing.",
+        ),
+    ] = field(default_factory=dict)
+    search: Annotated[
+        Literal["full", "halving"],
+        Says(
+            "How trials are made",
+            '"full" tries each on every fold with all training steps; "halving" with a third of the steps, and after '
+            "each fold only the better half goes on (see `methods.tuning.tune`).",
+        ),
+    ] = "full"
+    draw: Annotated[
+        Literal["first", "each"],
+        Says(
+            "Whose training labels settings are chosen on",
+            '"first": once, on those of the first seed, for all seeds; "each": every seed chooses its own.',
+        ),
+    ] = "first"
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+def check_distinct(**sizes: tuple[int, ...]) -> None:
+    """Refuse a size that occurs twice, with a SettingsError; sizes come by the name of their setting."""
+    for name, given in sizes.items():
+        if len(set(given)) < len(given):
+            raise SettingsError(f"{name} = {list(given)} holds the same number twice; give each once")

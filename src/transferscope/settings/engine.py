@@ -1,0 +1,163 @@
+"""How a study is carried out: the tables [engine], [race] and [track] of a study file."""
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, get_args
+
+from annotated_types import Ge, Le
+
+from transferscope.errors import SettingsError, unknown_name
+from transferscope.records import Positive, Role, Says, check_settings
+
+MOST_PROCESSES = 1024
+"""More workers or threads than this are a slip of the hand, and would bring the machine down."""
+
+DEVICES = "auto|cpu|mps|cuda(:[0-9]{1,3})?"
+"""Regular expression of what a device may be called."""
+
+_RESOURCES = ("cpus", "gpus", "memory")
+
+Keep = Literal["winners", "all", "none"]
+"""Which trained networks stay on the disk when a study is finished; see `EngineSettings`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaceSettings:
+    """A race: only runs that can still change the answer are made, of those that the study file allows."""
+
+    question: Annotated[Literal["which", "whether"], Says("Which arm, or whether a source helps")] = "which"
+    margin: Annotated[
+        Positive,
+        Says(
+            "Points that are of no interest",
+            "Of accuracy, of average precision for several labels of each input, or of R² for numbers.",
+        ),
+    ] = 1.0
+    runs: Annotated[Annotated[int, Ge(2)] | None, Says("Most runs in all", "None for no such limit.")] = None
+    minutes: Annotated[
+        Positive | None,
+        Says("Minutes that it may take", "A run that would end later is not begun. None for no such limit."),
+    ] = None
+    run_minutes: Annotated[
+        Positive | None,
+        Says("Minutes that one run may be expected to take", "A longer one is not begun. None for no such limit."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """How a study is carried out.
+
+    Workers and limits change no result. Another number of threads, or a GPU, adds the same numbers in another order,
+    which changes the last digits: their cells are kept apart from those of one thread on the CPU.
+    """
+
+    workers: Annotated[
+        Annotated[int, Ge(0), Le(MOST_PROCESSES)] | None,
+        Says("Runs at a time", '0 is "inline"; None for as many as the machine, or the cluster, has room for.'),
+    ] = None
+    threads: Annotated[int, Ge(1), Le(MOST_PROCESSES), Says("Threads of each process")] = 1
+    device: Annotated[
+        str,
+        Says(
+            "auto, cpu, mps, cuda or cuda:N",
+            '"cuda" is all visible GPUs, among which local workers are divided, and "cuda:1" that one.',
+        ),
+    ] = "auto"
+    cell_minutes: Annotated[
+        Positive, Says("Minutes that a cell may take", "One that takes longer is stopped and has failed.")
+    ] = 1440.0
+    keep: Annotated[
+        Keep,
+        Says(
+            "Trained networks that stay",
+            '"winners": for every method and number of labels that of the source with the best mean score, of its '
+            'lowest seed; "all": with those on the way that diagnostics asked for; "none". Networks of pre-training '
+            "stay in any case.",
+        ),
+    ] = "winners"
+    backend: Annotated[
+        Literal["local", "inline", "ray"],
+        Says(
+            "Where runs are made",
+            '"local": in processes of this machine; "inline": in the runner itself, one at a time; "ray": as tasks of '
+            "a Ray cluster.",
+        ),
+    ] = "local"
+    address: Annotated[
+        str | None,
+        Says(
+            "Address of the Ray cluster, auto or HOST:PORT",
+            "None for that in RAY_ADDRESS, or else a new one of this machine.",
+        ),
+    ] = None
+    resources: Annotated[
+        dict[str, dict[str, float]],
+        Says(
+            "What a cell asks the cluster for, by its kind",
+            'As in { method = { cpus = 2, gpus = 0.25 } }; kinds are "pretrain", "method", "command", "diagnose" and '
+            '"theory", resources "cpus", "gpus" and "memory" (bytes).',
+        ),
+    ] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.backend != "ray" and (self.address is not None or self.resources):
+            raise SettingsError(f"address and resources are for backend = 'ray', not for {self.backend!r}; drop them")
+        if (self.backend == "inline" and self.workers) or (self.backend == "ray" and self.workers == 0):
+            raise SettingsError(
+                f"workers = {self.workers} does not go with backend = {self.backend!r}; drop one of them"
+            )
+        for role, wanted in self.resources.items():
+            if role not in get_args(Role):
+                raise SettingsError(f"resources: {unknown_name('kind of cell', role, get_args(Role))}")
+            for name, amount in wanted.items():
+                if name not in _RESOURCES:
+                    raise SettingsError(f"resources.{role}: {unknown_name('resource', name, _RESOURCES)}")
+                if not 0 <= amount < math.inf or (name == "gpus" and amount > 1 and amount != int(amount)):
+                    raise SettingsError(
+                        f"resources.{role}: {name} = {amount:g}; expected at least 0, and whole numbers of GPUs above 1"
+                    )
+        if not re.fullmatch(DEVICES, self.device):
+            raise SettingsError(
+                f'device = "{self.device}" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU, as in "cuda:1"'
+            )
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether cells are done in the runner itself."""
+        return self.backend == "inline" or self.workers == 0
+
+    @property
+    def cell_resources(self) -> dict[str, dict[str, float]]:
+        """What a cell of every role asks a cluster for: as many processors as it has threads, and a GPU on "cuda"."""
+        usual = {"cpus": float(self.threads), "gpus": float(self.device.startswith("cuda"))}
+        return {role: usual | self.resources.get(role, {}) for role in get_args(Role)}
+
+
+@dataclass(frozen=True, slots=True)
+class TrackSettings:
+    """Programs that show the runs of a study while it runs; they change no result."""
+
+    mlflow: Annotated[
+        str | None, Says("Where MLflow keeps its runs", "A folder, or the URI of a tracking server or database.")
+    ] = None
+    tensorboard: Annotated[str | None, Says("The folder that `tensorboard --logdir` is given")] = None
+    wandb: Annotated[str | None, Says('A project of Weights & Biases, or "ENTITY/PROJECT"')] = None
+
+    def __post_init__(self) -> None:
+        if not self.places:
+            raise SettingsError('names no tracker; give one, as in mlflow = "mlruns"')
+        for name, place in self.places.items():
+            if not place.strip():
+                raise SettingsError(f"{name} = {place!r} is empty; give a folder, an address or a project")
+
+    @property
+    def places(self) -> dict[str, str]:
+        """Where each tracker that is wanted keeps its runs."""
+        named = {"mlflow": self.mlflow, "tensorboard": self.tensorboard, "wandb": self.wandb}
+        return {name: place for name, place in named.items() if place is not None}
