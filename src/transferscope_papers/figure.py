@@ -266,16 +266,15 @@ NORM = Range(0.1, 10)
 """Norm of a teacher in units of the other's."""
 
 
-def setting(full: float, allowed: Range, *, quick: float | None = None, later: bool = False) -> Any:
+def setting(full: float, allowed: Range, *, quick: float | None = None) -> Any:
     """A setting of a figure, for the default of a dataclass field.
 
     Args:
         full: Its value in the full profile, which is the paper's.
         allowed: The values for which the simulation ends.
         quick: Its value in the quick profile; None for the same.
-        later: Whether the figure had been there without it: at this default points keep the keys that they had.
     """
-    metadata = {"allowed": allowed, "quick": full if quick is None else quick, "later": later}
+    metadata = {"allowed": allowed, "quick": full if quick is None else quick}
     return field(default=full, metadata=metadata)
 
 
@@ -328,12 +327,6 @@ class TheoryFigure(ABC):
     def settings(self) -> dict[str, float]:
         """The settings by name."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
-
-    @property
-    def key_settings(self) -> dict[str, float]:
-        """The settings that are part of the keys of points."""
-        own = {item.name: item for item in fields(self)}
-        return {k: v for k, v in self.settings.items() if not (own[k].metadata["later"] and v == own[k].default)}
 
     @property
     def ranges(self) -> dict[str, Range]:

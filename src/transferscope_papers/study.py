@@ -78,7 +78,7 @@ def _planned(figure: TheoryFigure, points: list[Point], settings: dict[str, floa
 
 def _key(figure: TheoryFigure, points: list[Point]) -> str:
     shown = [_as_json(point) for point in points]
-    parts = {"figure": figure.name, "version": figure.version, "settings": figure.key_settings, "points": shown}
+    parts = {"figure": figure.name, "version": figure.version, "settings": figure.settings, "points": shown}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
