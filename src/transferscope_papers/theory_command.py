@@ -1,49 +1,22 @@
-"""`transferscope theory`: a user's own pair on the linear-transfer diagram, and bounds that rank its sources."""
+"""`transferscope theory bounds`: bounds on the risk of fine-tuning that rank a user's own sources."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from transferscope.cli.as_json import AsJson, print_analysis, print_json
+from transferscope.cli.as_json import AsJson, print_json
 
 app = typer.Typer(
-    help="What exact models say of your own pair of tasks.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
 
 
-@app.command()
-def place(
-    finished: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A finished study, or its store.")],
-    out: Annotated[Path, typer.Option(help="Folder for SVG, PDF and CSV.")] = Path("theory"),
-    examples: Annotated[int, typer.Option(help="Target examples to estimate from.")] = 2000,
-    directions: Annotated[float | None, typer.Option(help="d, the directions of the inputs. [estimated]")] = None,
-    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Put the pairs of a finished study on the linear-transfer diagram.
-
-    Whether that model describes them, what it says, how surely, and how far the measured transferability is from it.
-    Writes SVG, PDF and CSV.
-    """
-    # here, because they take a second to import
-    from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
-    from transferscope.report.save import file_name
-    from transferscope_papers.place.figure import draw_diagram
-    from transferscope_papers.place.question import place as ask
-
-    out.mkdir(parents=True, exist_ok=True)
-    with counted_progress("Estimating from pretrained features", "parts") as on_progress:
-        result = ask(finished, examples=examples, input_dimension=directions, study=study, on_progress=on_progress)
-    diagram = draw_diagram(result.pairs, result.points)
-    written = write_files(out, {f"{file_name(result.study)}-placement": diagram})
-    if as_json:
-        print_analysis("theory place", result, written)
-        return
-    typer.echo(f"{as_text(result.answer())}\n\n{in_a_line(written)}")
+@app.callback()
+def theory() -> None:
+    """What exact models say of your own pair of tasks."""
 
 
 @app.command()

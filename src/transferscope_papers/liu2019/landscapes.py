@@ -11,9 +11,8 @@ from matplotlib.contour import QuadContourSet
 
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import new_figure
+from transferscope.report.figures.style import drawing, new_figure
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
-from transferscope_papers.looks import drawing
 
 _SCRATCH = "from scratch"
 _AT = {"start": "landscape_loss@0", "end": "landscape_loss"}

@@ -12,7 +12,7 @@ from transferscope.errors import DataError
 from transferscope.models.build import frame_network
 from transferscope.models.weights import open_network
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import new_figure
+from transferscope.report.figures.style import drawing, new_figure
 from transferscope.store import StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
@@ -20,7 +20,6 @@ from transferscope.study.fitting import task_of
 from transferscope.training import outputs_of, scale_of, to_tensors
 from transferscope_papers.draw import COLOURS
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
-from transferscope_papers.looks import drawing
 
 PERPLEXITY = 80.0
 """As in appendix A.1; a third of the examples where there are fewer than 240."""

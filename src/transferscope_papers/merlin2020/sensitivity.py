@@ -8,10 +8,9 @@ import pandas as pd
 from transferscope.errors import DataError
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import INK, new_figure
+from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.wording import counted
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
-from transferscope_papers.looks import drawing
 
 _WITHIN = 0.01
 """Accuracy below that of the best setting that still counts as close to it."""
