@@ -158,8 +158,8 @@ def listed(paper: str, figure: str) -> Listed:
 def found_at(place: str) -> object:
     """What a `Listed.place` leads to."""
     module, _, name = place.partition(":")
-    found: object = getattr(import_module(f"{__package__}.{module}"), name)
-    return found
+    member: object = getattr(import_module(f"{__package__}.{module}"), name)
+    return member
 
 
 class _Figures(Mapping[str, "TheoryFigure"]):

@@ -155,15 +155,17 @@ class Drawn:
 
     def points(self, panel: str, series: str) -> dict[float, Estimate]:
         """The simulated points of a series by x, ascending; LookupError where one is missing or has no value."""
-        found = {
+        estimates = {
             item.point.x: item.estimate
             for item in self.simulated
             if (item.point.panel, item.point.series) == (panel, series)
         }
         n_planned = sum((point.panel, point.series) == (panel, series) for point in self.planned)
-        if len(found) < max(n_planned, 1) or any(not math.isfinite(estimate.value) for estimate in found.values()):
+        if len(estimates) < max(n_planned, 1) or any(
+            not math.isfinite(estimate.value) for estimate in estimates.values()
+        ):
             raise LookupError(f"points of {series} in {panel} are missing")
-        return dict(sorted(found.items()))
+        return dict(sorted(estimates.items()))
 
     def lower(
         self, panel: str, first: str, second: str, *, at: Collection[float] | None = None, times: float = 1.0
@@ -188,8 +190,8 @@ class Drawn:
         """
         if len(self.simulated) < len(self.planned):
             raise LookupError("simulated points are missing")
-        found = [(item.point.expected, item.estimate) for item in self.simulated if item.point.panel == panel]
-        clear = [(expected, mean.value) for expected, mean in found if clear_sign(mean)]
+        pairs = [(item.point.expected, item.estimate) for item in self.simulated if item.point.panel == panel]
+        clear = [(expected, mean.value) for expected, mean in pairs if clear_sign(mean)]
         if not clear:
             raise LookupError(f"{panel} has no point with a clear sign")
         return all(expected * value > 0 for expected, value in clear)
@@ -385,14 +387,14 @@ class TheoryFigure(ABC):
 
     def check(self, drawn: Drawn) -> tuple[CheckedClaim, ...]:
         """Every claim of the figure, and whether it holds on what is drawn, where that can be told."""
-        found = []
+        checked = []
         for claim in self.claims():
             try:
                 holds = bool(claim.check(drawn)) if claim.told else None
             except LookupError:
                 holds = None
-            found.append(CheckedClaim(claim, holds))
-        return tuple(found)
+            checked.append(CheckedClaim(claim, holds))
+        return tuple(checked)
 
     def unlike_the_paper(self, *names: str) -> str:
         """Why a claim about the paper's settings need not hold: those of `names` that differ here; "" if none."""

@@ -54,11 +54,11 @@ class FinishedStudy:
 
     def one_setting(self, rows: pd.DataFrame, figure: str) -> None:
         """Refuse (DataError) runs of several sources or numbers of labels, which one figure cannot show."""
-        found = [source for source in rows["source"].unique() if source]
-        if len(found) > 1:
+        sources = [source for source in rows["source"].unique() if source]
+        if len(sources) > 1:
             raise DataError(
-                f"{self.name} has runs from {len(found)} sources ({', '.join(found)}) and {figure} shows one; leave "
-                "all but one out of the study file"
+                f"{self.name} has runs from {len(sources)} sources ({', '.join(sources)}) and {figure} shows one; "
+                "leave all but one out of the study file"
             )
         self.one_size(rows)
 

@@ -56,7 +56,7 @@ def bounds(
     train = task.train
     known = few_shot(train, min(examples, len(train)), seed=0)
     drawn = [few_shot(train, labels, seed=seed + 1) for seed in range(repeats)]
-    found, otherwise_named = {}, []
+    by_source, otherwise_named = {}, []
     for name in dict.fromkeys(source):
         other = load(in_features_of(name, target), transforms=tuple(transforms or ()))
         check_label_units(other, task)
@@ -64,8 +64,8 @@ def bounds(
         if not same_classes(given, train):
             otherwise_named.append(name)
         pair = estimate_pair(few_shot(given, min(examples, len(given)), seed=0), known)
-        found[name] = pd.DataFrame([pair_bounds(pair, own, constant=constant) for own in drawn])
-    parts = {name: pd.DataFrame({"value": own.mean(), "stderr": own.sem()}) for name, own in found.items()}
+        by_source[name] = pd.DataFrame([pair_bounds(pair, own, constant=constant) for own in drawn])
+    parts = {name: pd.DataFrame({"value": own.mean(), "stderr": own.sem()}) for name, own in by_source.items()}
     table = pd.concat(parts, names=["source", "bound"]).reset_index()
     written = [] if out is None else [str(out / "bounds.csv")]
     if out is not None:
@@ -97,20 +97,20 @@ def bounds(
             f"\nThe classes of {', '.join(otherwise_named)} have other names than the target's: the first is held for "
             "the first of the target's, and so on, so that another order of their names would give other bounds."
         )
-    if len(found) > 1:
-        typer.echo("\n" + "\n".join(_preferred(found)))
+    if len(by_source) > 1:
+        typer.echo("\n" + "\n".join(_preferred(by_source)))
 
 
-def _preferred(found: dict[str, Any]) -> list[str]:
+def _preferred(by_source: dict[str, Any]) -> list[str]:
     """Which source each bound prefers, or that the draws, which all sources share, do not tell."""
     from scipy import stats
 
     lines = []
-    for bound in next(iter(found.values())):
+    for bound in next(iter(by_source.values())):
         if bound.endswith("from scratch"):
             continue  # the same for every source
-        best, second = sorted(found, key=lambda name: float(found[name][bound].mean()))[:2]
-        apart = found[second][bound] - found[best][bound]
+        best, second = sorted(by_source, key=lambda name: float(by_source[name][bound].mean()))[:2]
+        apart = by_source[second][bound] - by_source[best][bound]
         told = apart.mean() > stats.t.ppf(0.975, len(apart) - 1) * apart.sem()
         lines.append(f"{bound}: prefers {best}" if told else f"{bound}: does not tell {best} from {second}")
     return lines

@@ -97,23 +97,23 @@ class DoubleDescentFigure(LinearTeachersFigure):
 
     def points(self) -> tuple[Point, ...]:
         """Both sides of the peak, and growing d at one place of it."""
-        found = []
+        planned = []
         sizes = [n for n in (round(gamma * self.d) for gamma in _GAMMAS) if abs(n - self.d) >= _APART]
         task = _unequal(self.d, self.sigma)
         for n in sizes:
             x = n / self.d
             scratch = float(scratch_risk_finite(n, self.d, sigma=self.sigma))
-            found.append(Point("equal", _SCRATCH, x, scratch, {"n": n}))
+            planned.append(Point("equal", _SCRATCH, x, scratch, {"n": n}))
             transfer = float(linear_transfer_risk(self.theta, n, sigma=self.sigma))
-            found.append(Point("equal", _TRANSFER, x, transfer, {"n": n}))
+            planned.append(Point("equal", _TRANSFER, x, transfer, {"n": n}))
         for n in sizes:
             exact = bool(regression_from_scratch(task).is_exact(n))
             for name in _SOLVED:
                 expected = float(_risk(task, name, n)) if exact and name == _SCRATCH else math.nan
-                found.append(Point("unequal", name, n / self.d, expected, {"n": n, "d": self.d}))
+                planned.append(Point("unequal", name, n / self.d, expected, {"n": n, "d": self.d}))
         growing = [(d, name) for d in _SIZES for name in _SOLVED]
         own = [Point("limit", name, float(d), math.nan, {"n": round(_PEAKED * d), "d": d}) for d, name in growing]
-        return (*found, *own)
+        return (*planned, *own)
 
     def groups(self) -> list[list[Point]]:
         """Trained networks together, and the learners that are solved for by their inputs."""
@@ -203,10 +203,10 @@ def _risk(task: LinearTeacher, learner: str, n: Numbers) -> np.ndarray:
 
 
 def _has_a_peak(drawn: Drawn) -> bool:
-    found = {x: mean.value for x, mean in drawn.points("equal", _SCRATCH).items()}
-    below, above = ([value for x, value in found.items() if (x < 1) == side] for side in (True, False))
+    risks = {x: mean.value for x, mean in drawn.points("equal", _SCRATCH).items()}
+    below, above = ([value for x, value in risks.items() if (x < 1) == side] for side in (True, False))
     falls = all(first > second for first, second in itertools.pairwise(above))
-    return falls and below[0] > min(below) < below[-1] and max(found.values()) in (below[-1], above[0])
+    return falls and below[0] > min(below) < below[-1] and max(risks.values()) in (below[-1], above[0])
 
 
 def _anomalous(drawn: Drawn) -> bool:

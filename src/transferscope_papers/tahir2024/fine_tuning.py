@@ -103,9 +103,9 @@ class FineTuningDiagram(SlicedDiagram):
         )
 
     def _nothing_beyond(self, drawn: Drawn) -> bool:
-        found = drawn.map("corrected")
+        diagram = drawn.map("corrected")
         trained = [abs(mean.value) for name in ANGLES for x, mean in drawn.points("slices", name).items() if x > 1]
-        return bool((found.values[found.y > 1] == 0).all()) and max(trained) <= self.known_error * _SMALL
+        return bool((diagram.values[diagram.y > 1] == 0).all()) and max(trained) <= self.known_error * _SMALL
 
     def _gain(self, theta: float | np.ndarray, gamma: np.ndarray) -> np.ndarray:
         result = fine_tuning(theta, gamma, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
@@ -126,10 +126,10 @@ _SMALL = 10
 
 
 def _positive_below_60_degrees(drawn: Drawn, panel: str) -> bool:
-    found = drawn.map(panel)
-    below = (found.y < 1)[:, None] & (np.abs(found.x - math.pi / 3) > 1e-9)[None, :]
-    theta = np.broadcast_to(found.x, found.values.shape)
-    return bool(((found.values > 0) == (theta < math.pi / 3))[below].all())
+    diagram = drawn.map(panel)
+    below = (diagram.y < 1)[:, None] & (np.abs(diagram.x - math.pi / 3) > 1e-9)[None, :]
+    theta = np.broadcast_to(diagram.x, diagram.values.shape)
+    return bool(((diagram.values > 0) == (theta < math.pi / 3))[below].all())
 
 
 def _trained_at_slices(drawn: Drawn) -> bool:

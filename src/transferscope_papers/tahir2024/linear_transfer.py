@@ -168,18 +168,18 @@ def _negative_where(
     drawn: Drawn, negative: Callable[[np.ndarray, np.ndarray], np.ndarray], *, low: float = 0.0, high: float = math.inf
 ) -> bool:
     """Whether the map is negative where a rule says so, for gamma between two values, and nowhere else there."""
-    found = drawn.map("diagram")
-    theta, gamma = np.meshgrid(found.x, found.y)
-    counted = (gamma > low) & (gamma < high) & (np.abs(found.values) > _BORDER)
-    return bool((negative(theta, gamma) == (found.values < 0))[counted].all())
+    diagram = drawn.map("diagram")
+    theta, gamma = np.meshgrid(diagram.x, diagram.y)
+    counted = (gamma > low) & (gamma < high) & (np.abs(diagram.values) > _BORDER)
+    return bool((negative(theta, gamma) == (diagram.values < 0))[counted].all())
 
 
 def _separated_at_right_angles(drawn: Drawn) -> bool:
     """Negative, then positive around gamma = 1, then negative, in the last column of the map."""
-    found = drawn.map("diagram")
-    signs = np.sign(found.values[:, -1])
+    diagram = drawn.map("diagram")
+    signs = np.sign(diagram.values[:, -1])
     changes = signs[np.flatnonzero(np.diff(signs, prepend=0.0))]
-    return changes.tolist() == [-1.0, 1.0, -1.0] and float(signs[np.argmin(np.abs(found.y - 1))]) > 0
+    return changes.tolist() == [-1.0, 1.0, -1.0] and float(signs[np.argmin(np.abs(diagram.y - 1))]) > 0
 
 
 @dataclass(frozen=True)
@@ -461,13 +461,13 @@ def _w1(sigma: float, angles: bytes) -> tuple[np.ndarray, np.ndarray]:
     known = wasserstein_1(theta, sigma=sigma)
     places = np.linspace(0, math.pi, 7)[1:]
     pairs = [reduced(teachers_at_angle(2, theta=place, sigma=sigma)) for place in places]
-    found = [sampled_bracket(pair, _POINTS, generator(0, _W1)) for pair in pairs]
+    brackets = [sampled_bracket(pair, _POINTS, generator(0, _W1)) for pair in pairs]
 
     def between(values: list[float]) -> np.ndarray:  # as shares of the teachers' distance, which they nearly follow
         shares = np.array(values) / np.sin(places / 2)
         return np.asarray(np.interp(theta, places, shares) * np.sin(theta / 2))
 
-    lower, upper = between([one.lower.value for one in found]), between([one.upper.value for one in found])
+    lower, upper = between([one.lower.value for one in brackets]), between([one.upper.value for one in brackets])
     lower[theta < places[0]] = 0.0  # samples of tasks this near tell nothing
     bounds = np.maximum(lower, known.lower), np.minimum(upper, known.upper)
     return np.maximum.accumulate(bounds[0]), np.maximum.accumulate(bounds[1])  # W1 grows with the angle

@@ -118,15 +118,15 @@ class PretrainedFigure(TheoryFigure):
 
     def points(self) -> tuple[Point, ...]:
         """One simulation for each depth and scale, width, and number of source examples."""
-        found = []
+        planned = []
         for depth in _DEPTHS:
             for alpha in _DEPTHS[depth]:
                 own: dict[str, float] = {"depth": depth, "scale": alpha, "width": self.d, "source": math.inf}
                 group = f"{depth} layers"
                 ratio = self._drawn_ratio(alpha, depth, self.d) if alpha <= _SMALL_START else math.nan
-                found.append(Point("scale", _layers(depth), alpha, ratio, own, group=group))
+                planned.append(Point("scale", _layers(depth), alpha, ratio, own, group=group))
                 if depth in _HEADED:
-                    found += [
+                    planned += [
                         Point(
                             "risk",
                             f"{_layers(depth)}, {head}",
@@ -141,12 +141,14 @@ class PretrainedFigure(TheoryFigure):
                 width = round(share * self.d)
                 own = {"depth": depth, "scale": _AT_WIDTHS, "width": width, "source": math.inf}
                 ratio = self._drawn_ratio(_AT_WIDTHS, depth, width)
-                found.append(Point("width", _layers(depth), share, ratio, own, group=f"{depth} layers, width {width}"))
+                planned.append(
+                    Point("width", _layers(depth), share, ratio, own, group=f"{depth} layers, width {width}")
+                )
         for share in _SOURCES:
             n = round(share * self.d)
             own = {"depth": 2, "scale": _SMALL, "width": self.d, "source": n}
-            found.append(Point("source", _FINITE, share, self._finite(n), own, group="finite source"))
-        return tuple(found)
+            planned.append(Point("source", _FINITE, share, self._finite(n), own, group="finite source"))
+        return tuple(planned)
 
     def simulate(self, point: Point) -> Estimate:
         """Pre-train, and measure what the point's panel shows."""
@@ -163,9 +165,9 @@ class PretrainedFigure(TheoryFigure):
         loss = LeastSquares(*(torch.cat(parts) for parts in columns))
         layers = [random_start(seeds, self.d, depth=depth, width=width, scale=scale) for scale, _ in starts]
         trained = train(loss, tuple(torch.cat(parts) for parts in zip(*layers, strict=True)), DescentSettings())
-        found = {start: self._measured(trained, i, seeds) for i, start in enumerate(starts)}
+        means = {start: self._measured(trained, i, seeds) for i, start in enumerate(starts)}
         return tuple(
-            found[point.parameters["scale"], point.parameters["source"]][_measure_of(point)] for point in points
+            means[point.parameters["scale"], point.parameters["source"]][_measure_of(point)] for point in points
         )
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
@@ -283,8 +285,8 @@ class PretrainedFigure(TheoryFigure):
         values: dict[str, list[float]] = {name: [] for name in ("ratio", *self._heads, _FINITE)}
         for phi, seed in zip(features.numpy(), seeds, strict=True):
             if not np.isfinite(phi).all():
-                for found in values.values():
-                    found.append(math.nan)
+                for own in values.values():
+                    own.append(math.nan)
                 continue
             left, sizes, _ = np.linalg.svd(phi)
             values["ratio"].append(float(sizes[1] / sizes[0]))
@@ -294,7 +296,7 @@ class PretrainedFigure(TheoryFigure):
                     target.risk(self._weights(name, one, left[:, :1] if name == _FINITE else phi)) for one in samples
                 ]
                 values[name].append(float(np.mean(risks)))
-        return {name: mean_estimate(np.array(found), status) for name, found in values.items()}
+        return {name: mean_estimate(np.array(own), status) for name, own in values.items()}
 
     def _weights(self, head: str, sample: Sample, features: np.ndarray) -> np.ndarray:
         """End-to-end weights of a head on frozen features: of least norm, or with the ridge."""
@@ -304,12 +306,12 @@ class PretrainedFigure(TheoryFigure):
         return np.asarray(features @ np.linalg.lstsq(seen, sample.targets, rcond=_PRECISION)[0])
 
     def _near(self, drawn: Drawn, depth: int, head: str, alpha: float) -> bool:
-        found = drawn.points("risk", f"{_layers(depth)}, {head}")[alpha].value
-        return abs(found / self._limit - 1) <= 2 * _NEAR
+        risk = drawn.points("risk", f"{_layers(depth)}, {head}")[alpha].value
+        return abs(risk / self._limit - 1) <= 2 * _NEAR
 
     def _source_costs(self, drawn: Drawn) -> bool:
-        found = drawn.points("source", _FINITE)
-        few, many = (found[share].value / self._limit - 1 for share in (_SOURCES[0], _SOURCES[-1]))
+        risks = drawn.points("source", _FINITE)
+        few, many = (risks[share].value / self._limit - 1 for share in (_SOURCES[0], _SOURCES[-1]))
         return few >= 2 * _NEAR >= abs(many)
 
 

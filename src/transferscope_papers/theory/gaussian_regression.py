@@ -134,9 +134,9 @@ class GaussianRegression:
         if at == _GRID - 1:
             return math.inf
         between = np.log(grid[max(at - 1, 0)]), np.log(grid[at + 1])
-        found = optimize.minimize_scalar(lambda x: float(risk(x)[0]), bounds=between, method="bounded")
-        kappa = float(np.exp(found.x))
-        if at == 0 and (lowest > 0 or self.noise == 0) and float(risk(np.log(grid[0]))[0]) <= float(found.fun):
+        least = optimize.minimize_scalar(lambda x: float(risk(x)[0]), bounds=between, method="bounded")
+        kappa = float(np.exp(least.x))
+        if at == 0 and (lowest > 0 or self.noise == 0) and float(risk(np.log(grid[0]))[0]) <= float(least.fun):
             return 0.0
         return max(kappa * (1 - float(np.sum(g / (g + kappa))) / n), 0.0)
 
