@@ -202,14 +202,14 @@ class ConvergenceFigure(TheoryFigure):
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
         """How much faster than its bound the error falls, and how long a pre-trained start is ahead."""
         end = max(simulated, key=lambda item: item.point.x).point
-        computed = self._convergence(end.panel, end.series, [int(end.x)])
+        curve = self._convergence(end.panel, end.series, [int(end.x)])
         steps = range(self.steps + 1)
         tuned, scratch = (self._convergence("similar", way, steps).errors for way in _WAYS)
         behind = np.flatnonzero(tuned > scratch)
         until = f"for {behind[0]} steps, and behind from then on" if len(behind) else "throughout"
         return Conclusion(
-            f"after {end.x:g} steps the squared error is {computed.errors[0]:.2g} by theory ({end.panel}, {end.series}"
-            f") and the bound {computed.bound[0]:.2g}: late in training the error falls by (1 - eta lambda)^2 in a step, "
+            f"after {end.x:g} steps the squared error is {curve.errors[0]:.2g} by theory ({end.panel}, {end.series}"
+            f") and the bound {curve.bound[0]:.2g}: late in training the error falls by (1 - eta lambda)^2 in a step, "
             "the bound by 1 - eta lambda / 2. On the similar task the pre-trained start is ahead of training from "
             f"scratch {until}: it leaves less to fit, and more of that where the kernel learns slowly"
         )
