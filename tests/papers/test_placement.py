@@ -69,7 +69,7 @@ def drawn(tables: Mapping[str, Any], folder: Path) -> StudyFigure:
 
 
 def rows(figure: StudyFigure) -> list[dict[str, Any]]:
-    return [dict(row) for row in figure.tables["pairs"].to_dict("records")]
+    return [{str(name): value for name, value in row.items()} for row in figure.tables["pairs"].to_dict("records")]
 
 
 @pytest.mark.long

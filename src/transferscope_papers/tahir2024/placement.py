@@ -289,7 +289,7 @@ def _draw(pairs: dict[str, Pair], points: Sequence[Placement], study: str) -> Fi
 def _values(pair: Pair, gamma: Float64[np.ndarray, " p"], share: Float64[np.ndarray, " q"]) -> np.ndarray:
     there = replace(pair, outside=share[:, None] * pair.signal)
     n = np.maximum(gamma * pair.input_dimension, 1.0)
-    return np.clip(modelled_transferability(there, n[None, :]), -_LIMIT, _LIMIT)
+    return np.asarray(np.clip(modelled_transferability(there, n[None, :]), -_LIMIT, _LIMIT))
 
 
 def _draw_points(axes: Axes, points: Sequence[Placement]) -> None:
