@@ -17,7 +17,7 @@ def by_seed(runs: pd.DataFrame, *keys: str, part: str = "target_test") -> pd.Dat
     return table
 
 
-LABELS = by_seed(finished_runs("merlin-labels.csv"), "n_target", "method")
+LABELS = by_seed(pd.concat(map(finished_runs, ("merlin-labels.csv", "merlin-labels-few.csv"))), "n_target", "method")
 NAMES = {
     "from scratch": "scratch",
     "joint training": "joint",
@@ -28,15 +28,28 @@ NAMES = {
 }
 
 
-def test_the_table_of_labels_is_that_of_the_runs() -> None:
-    shown = rows_of("merlin.md", "Labels, and a near source")
+@pytest.mark.parametrize(
+    ("heading", "few", "many", "seeds"), [("Labels, and a near source", 100, 600, 5), ("50 and 300 labels", 50, 300, 3)]
+)
+def test_the_table_of_labels_is_that_of_the_runs(heading: str, few: int, many: int, seeds: int) -> None:
+    shown = rows_of("merlin.md", heading)
     assert set(shown) == set(NAMES)
     for name, cells in shown.items():
-        for n, level, apart in ((100, cells[0], cells[1]), (600, cells[2], cells[3])):
-            arm = LABELS[n, NAMES[name]]
+        for n, level, apart in ((few, cells[0], cells[1]), (many, cells[2], cells[3])):
+            arm = LABELS[n, NAMES[name]].dropna()
+            assert len(arm) == seeds
             assert numbers(level) == pytest.approx([100 * arm.mean()], abs=0.051)
             if name != "from scratch":
                 assert numbers(apart) == pytest.approx(over_seeds(arm, LABELS[n, "scratch"]), abs=0.051)
+
+
+def test_the_source_adds_most_to_the_objective_where_labels_are_fewest() -> None:
+    worth = {n: over_seeds(LABELS[n, "merlin"], LABELS[n, "merlin-target-only"]) for n in (50, 100, 300, 600)}
+    assert worth[50][0] > worth[100][0] > max(worth[300][0], worth[600][0])
+    assert worth[50] == pytest.approx((4.2, 1.5, 7.0), abs=0.051)
+    assert worth[300][1] < 0 < worth[300][2]
+    assert over_seeds(LABELS[50, "merlin"], LABELS[50, "fine-tune"])[1] < 0
+    assert over_seeds(LABELS[300, "merlin"], LABELS[300, "fine-tune"])[1] > 0
 
 
 @pytest.mark.parametrize("n", [100, 600])
