@@ -75,7 +75,17 @@ def slope_cell(script: ModuleType, rows: pd.DataFrame, cell: str) -> bool:
 def test_usps_and_other_widths(script: ModuleType, runs: pd.DataFrame) -> None:
     path = ROOT / "docs" / "results" / "runs" / "glyph-law-others.csv"
     others = script.runs(path, "fine-tune")
-    usps, sure = others[others["target"] == "usps"], {}
+    usps, sure = others[(others["target"] == "usps") & (others["source"] != "texture")], {}
+    first = others[(others["target"] == "usps") & (others["seed"] < 3)]
+    beside = script.beside_plain(first).set_index(["source", "s"])
+    for source, cells in rows_of("glyph-law.md", "Textures on USPS").items():
+        for s, level, apart in zip((30, 100, 300, 1000), cells[::2], cells[1::2], strict=True):
+            one = beside.loc[source, s]
+            assert numbers(level) == pytest.approx([100 * one["error"]], abs=0.051)
+            if source != "plain":
+                assert numbers(apart) == pytest.approx([100 * one[end] for end in ("mean", "low", "high")], abs=0.051)
+                assert one["mean"] > 0
+                assert apart.startswith("**") == (one["low"] > 0)
     for s, cells in rows_of("glyph-law.md", "On USPS").items():
         own = usps[usps["s"] == int(s)]
         means = 100 * own.groupby("n")["error"].mean()
