@@ -52,7 +52,7 @@ def _stored(store: Store, method: str) -> pd.DataFrame:
     rows = []
     for study in store.studies():
         network = "x".join(map(str, study.spec["network"]["widths"]))
-        target = re.sub(r"^npz:|_.*", "", study.spec["target"]["data"])
+        target = re.sub(r"^npz:|.*/|_.*", "", study.spec["target"]["data"])
         cells = {stored.cell.key: stored.cell.labels for stored in store.cells(study.name)}
         found = pd.DataFrame(store.records(study.name).columns())
         final = found[found["step"].isna() & (found["part"] == "target_test") & (found["name"] == "accuracy")]

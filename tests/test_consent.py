@@ -37,7 +37,7 @@ from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.run import run_study, work_on
 from transferscope.study.spec import parse_spec
-from transferscope_papers.place import place
+from transferscope_papers.from_study import write_study_figure
 
 CODE = """
 from dataclasses import dataclass
@@ -195,11 +195,11 @@ def readers_of_code(path: Path, out: Path) -> dict[str, Callable[[], object]]:
 
     return {
         "rank": command("rank", path),
-        "theory place": command("theory", "place", path, "--out", out),
+        "papers draw": command("papers", "draw", "tahir2024", "placement", "--study", path, "--out", out),
         "diagnose --map": command("diagnose", path, "--map", "--out", out),
         "export": command("export", path, "--out", out / "net", "--method", "linear-probe"),
         "rank()": lambda: rank(path),
-        "place()": lambda: place(path, examples=100),
+        "write_study_figure()": lambda: write_study_figure("tahir2024", "placement", str(path), out),
         "export()": lambda: export(path, out / "net", method="linear-probe"),
         "map_study()": lambda: _mapped(path),
         "work": on_command,

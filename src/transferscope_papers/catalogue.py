@@ -94,6 +94,11 @@ PAPERS: dict[str, Paper] = {
             "fine-tuning-sign": Listed(
                 "Fine-tuning of a noisy target: printed, corrected and trained", "tahir2024.fine_tuning:DecidingFigure"
             ),
+            "placement": Listed(
+                "The pairs of your own study on the diagram of linear transfer",
+                "tahir2024.placement:placement",
+                "study",
+            ),
         },
     ),
     "shachaf2021": Paper(
@@ -153,8 +158,8 @@ def listed(paper: str, figure: str) -> Listed:
 def found_at(place: str) -> object:
     """What a `Listed.place` leads to."""
     module, _, name = place.partition(":")
-    found: object = getattr(import_module(f"{__package__}.{module}"), name)
-    return found
+    member: object = getattr(import_module(f"{__package__}.{module}"), name)
+    return member
 
 
 class _Figures(Mapping[str, "TheoryFigure"]):

@@ -73,10 +73,6 @@ def draw(
         int | None,
         typer.Option(help="Processes. [with --quick this one; with --full as many as the machine has room for]"),
     ] = None,
-    panel_size: Annotated[
-        str, typer.Option(metavar="WxH", help="Size of a panel in inches. [3.6x3.2 for what is computed]")
-    ] = "",
-    style: Annotated[str, typer.Option(help="A style of matplotlib, by name or file, on top of the report's.")] = "",
     quiet: Annotated[bool, typer.Option("--quiet", help="Show failures only.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -96,14 +92,12 @@ def draw(
         if change:
             raise SettingsError(f"{name} is drawn {of_runs} and has no settings; leave --set out")
         from transferscope_papers.from_study import write_study_figure
-        from transferscope_papers.looks import read_looks
         from transferscope_papers.mikami2021.figures import write_paper_figure
 
-        looks = read_looks(panel_size, style)
         if table is None:
-            drawn = write_study_figure(paper, figure, study, out, store=store, looks=looks)
+            drawn = write_study_figure(paper, figure, study, out, store=store)
         else:
-            drawn = write_paper_figure(table, figure, out, looks=looks)
+            drawn = write_paper_figure(table, figure, out)
         if not as_json:
             typer.echo(drawn.words(f"{known.title} ({name})"))
             return
@@ -118,15 +112,13 @@ def draw(
         return
     if table is not None:
         raise SettingsError(f"{name} is computed and simulated, and reads no table; leave --table {table} out")
-    from transferscope_papers.looks import read_looks
     from transferscope_papers.make import chosen_figure, make_figure
 
-    looks = read_looks(panel_size, style)
     chosen = chosen_figure(f"{paper}-{figure}", change or [], quick=quick)
     if workers is None and quick:
         workers = 0  # a process takes longer to start than most quick points take to simulate
     try:
-        made = make_figure(chosen, out, store=store, workers=workers, quiet=quiet or as_json, looks=looks)
+        made = make_figure(chosen, out, store=store, workers=workers, quiet=quiet or as_json)
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None

@@ -206,5 +206,5 @@ def _bar(mean: Estimate, *, share: bool) -> np.ndarray:
     """
     if not share:
         return np.full((2, 1), mean.stderr or 0.0)
-    found = binomtest(round(mean.value * mean.n), mean.n).proportion_ci(_ONE_SIGMA, method="wilson")
-    return np.array([[mean.value - found.low], [found.high - mean.value]])
+    interval = binomtest(round(mean.value * mean.n), mean.n).proportion_ci(_ONE_SIGMA, method="wilson")
+    return np.array([[mean.value - interval.low], [interval.high - mean.value]])

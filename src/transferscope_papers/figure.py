@@ -155,15 +155,17 @@ class Drawn:
 
     def points(self, panel: str, series: str) -> dict[float, Estimate]:
         """The simulated points of a series by x, ascending; LookupError where one is missing or has no value."""
-        found = {
+        estimates = {
             item.point.x: item.estimate
             for item in self.simulated
             if (item.point.panel, item.point.series) == (panel, series)
         }
         n_planned = sum((point.panel, point.series) == (panel, series) for point in self.planned)
-        if len(found) < max(n_planned, 1) or any(not math.isfinite(estimate.value) for estimate in found.values()):
+        if len(estimates) < max(n_planned, 1) or any(
+            not math.isfinite(estimate.value) for estimate in estimates.values()
+        ):
             raise LookupError(f"points of {series} in {panel} are missing")
-        return dict(sorted(found.items()))
+        return dict(sorted(estimates.items()))
 
     def lower(
         self, panel: str, first: str, second: str, *, at: Collection[float] | None = None, times: float = 1.0
@@ -188,8 +190,8 @@ class Drawn:
         """
         if len(self.simulated) < len(self.planned):
             raise LookupError("simulated points are missing")
-        found = [(item.point.expected, item.estimate) for item in self.simulated if item.point.panel == panel]
-        clear = [(expected, mean.value) for expected, mean in found if clear_sign(mean)]
+        pairs = [(item.point.expected, item.estimate) for item in self.simulated if item.point.panel == panel]
+        clear = [(expected, mean.value) for expected, mean in pairs if clear_sign(mean)]
         if not clear:
             raise LookupError(f"{panel} has no point with a clear sign")
         return all(expected * value > 0 for expected, value in clear)
@@ -266,16 +268,15 @@ NORM = Range(0.1, 10)
 """Norm of a teacher in units of the other's."""
 
 
-def setting(full: float, allowed: Range, *, quick: float | None = None, later: bool = False) -> Any:
+def setting(full: float, allowed: Range, *, quick: float | None = None) -> Any:
     """A setting of a figure, for the default of a dataclass field.
 
     Args:
         full: Its value in the full profile, which is the paper's.
         allowed: The values for which the simulation ends.
         quick: Its value in the quick profile; None for the same.
-        later: Whether the figure had been there without it: at this default points keep the keys that they had.
     """
-    metadata = {"allowed": allowed, "quick": full if quick is None else quick, "later": later}
+    metadata = {"allowed": allowed, "quick": full if quick is None else quick}
     return field(default=full, metadata=metadata)
 
 
@@ -328,12 +329,6 @@ class TheoryFigure(ABC):
     def settings(self) -> dict[str, float]:
         """The settings by name."""
         return {item.name: getattr(self, item.name) for item in fields(self)}
-
-    @property
-    def key_settings(self) -> dict[str, float]:
-        """The settings that are part of the keys of points."""
-        own = {item.name: item for item in fields(self)}
-        return {k: v for k, v in self.settings.items() if not (own[k].metadata["later"] and v == own[k].default)}
 
     @property
     def ranges(self) -> dict[str, Range]:
@@ -392,14 +387,14 @@ class TheoryFigure(ABC):
 
     def check(self, drawn: Drawn) -> tuple[CheckedClaim, ...]:
         """Every claim of the figure, and whether it holds on what is drawn, where that can be told."""
-        found = []
+        checked = []
         for claim in self.claims():
             try:
                 holds = bool(claim.check(drawn)) if claim.told else None
             except LookupError:
                 holds = None
-            found.append(CheckedClaim(claim, holds))
-        return tuple(found)
+            checked.append(CheckedClaim(claim, holds))
+        return tuple(checked)
 
     def unlike_the_paper(self, *names: str) -> str:
         """Why a claim about the paper's settings need not hold: those of `names` that differ here; "" if none."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.finished_study import finished_cells
+from transferscope.consent import reads_code
 from transferscope.errors import DataError, StoreError
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Figure
@@ -16,7 +17,7 @@ from transferscope.store import Store, StoredCell, without_password
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import one_study, open_existing, studies_in
 from transferscope_papers.catalogue import found_at, listed
-from transferscope_papers.looks import Looks, in_style, write_drawings
+from transferscope_papers.looks import write_drawings
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,11 @@ class FinishedStudy:
 
     def one_setting(self, rows: pd.DataFrame, figure: str) -> None:
         """Refuse (DataError) runs of several sources or numbers of labels, which one figure cannot show."""
-        found = [source for source in rows["source"].unique() if source]
-        if len(found) > 1:
+        sources = [source for source in rows["source"].unique() if source]
+        if len(sources) > 1:
             raise DataError(
-                f"{self.name} has runs from {len(found)} sources ({', '.join(found)}) and {figure} shows one; leave "
-                "all but one out of the study file"
+                f"{self.name} has runs from {len(sources)} sources ({', '.join(sources)}) and {figure} shows one; "
+                "leave all but one out of the study file"
             )
         self.one_size(rows)
 
@@ -172,24 +173,21 @@ def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[floa
     return [float(difference) for difference in (means[0] - means[1]).dropna()]
 
 
-def write_study_figure(
-    paper: str, figure: str, place: str, folder: Path, *, store: str = "", looks: Looks | None = None
-) -> StudyFigureMade:
+@reads_code
+def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, store: str = "") -> StudyFigureMade:
     """Draw a figure from a finished study and write it.
 
     Args:
         place: The study file, or the path or URL of a store that holds one study.
         folder: Where SVG, PDF and CSV go; made if it is missing.
         store: The store of the study; "" for the one that its file names.
-        looks: The size of its panels, and a style on top of the report's; None for the usual ones.
 
     Raises:
         UnknownNameError: There is no such figure.
         StoreError: There is no such store, or the study is not finished.
         DataError: The study has not what the figure shows.
     """
-    known, looks = listed(paper, figure), looks or Looks()
-    draw = cast(Callable[[FinishedStudy], StudyFigure], found_at(known.place))
+    draw = cast(Callable[[FinishedStudy], StudyFigure], found_at(listed(paper, figure).place))
     with open_existing(store or place) as opened:
         names = studies_in(opened, place)
         if len(names) > 1:
@@ -200,6 +198,5 @@ def write_study_figure(
             )
         name = one_study(opened, place)
         cells = finished_cells(opened, name, before="it is drawn")
-        with in_style(looks.style):
-            made = draw(FinishedStudy(opened, name, cells, read_study(opened, name)))
-    return StudyFigureMade(name, made, write_drawings(made.drawings, folder, looks))
+        made = draw(FinishedStudy(opened, name, cells, read_study(opened, name)))
+    return StudyFigureMade(name, made, write_drawings(made.drawings, folder))

@@ -93,12 +93,12 @@ class LinearTeachersFigure(TheoryFigure):
         )
         if way.shows == "scratch":
             return from_scratch(batch, depth=way.depth).means(self.seeds)
-        found = fine_tuning(batch, perfectly_pretrained(batch, depth=way.depth), n_frozen=way.n_frozen)
+        outcomes = fine_tuning(batch, perfectly_pretrained(batch, depth=way.depth), n_frozen=way.n_frozen)
         if way.shows == "gain":
             scratch = from_scratch(batch, depth=way.depth)
-            status = np.where(scratch.status == "converged", found.status, scratch.status)
-            found = Outcomes(scratch.risk - found.risk, status, found.steps)
-        return found.means(self.seeds)
+            status = np.where(scratch.status == "converged", outcomes.status, scratch.status)
+            outcomes = Outcomes(scratch.risk - outcomes.risk, status, outcomes.steps)
+        return outcomes.means(self.seeds)
 
 
 @lru_cache(maxsize=4096)

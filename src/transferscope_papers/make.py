@@ -8,7 +8,7 @@ import pandas as pd
 
 from transferscope.cli.progress import study_view
 from transferscope.errors import SettingsError
-from transferscope.report.figures.style import new_figure, to_svg
+from transferscope.report.figures.style import drawing, new_figure, to_svg
 from transferscope.report.save import save_figure, write_table
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
@@ -17,7 +17,6 @@ from transferscope.study.run import run_plan
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import CheckedClaim, Drawn, Simulated, TheoryFigure
-from transferscope_papers.looks import Looks, drawing, in_style
 from transferscope_papers.simulate.agreement import z_score
 from transferscope_papers.study import WORK, plan_figure, simulated_points
 
@@ -72,9 +71,7 @@ class FigureMade:
         return "\n".join([*lines, ", ".join([str(first), *(file.name for file in others)])])
 
 
-def make_figure(
-    figure: TheoryFigure, out: Path, *, store: str, workers: int | None, quiet: bool, looks: Looks | None = None
-) -> FigureMade:
+def make_figure(figure: TheoryFigure, out: Path, *, store: str, workers: int | None, quiet: bool) -> FigureMade:
     """Simulate, draw and write a figure.
 
     Args:
@@ -82,14 +79,11 @@ def make_figure(
         store: Path or URL of the store of simulated points; empty for one in `out`.
         workers: Processes; 0 for this one, None for as many as the machine has room for.
         quiet: Show failures only.
-        looks: The size of its panels, and a style on top of the report's; None for the usual ones.
     """
-    looks = looks or Looks()
-    width, height = looks.panel_inches or _PANEL_INCHES
     out.mkdir(parents=True, exist_ok=True)
     drawn = figure.drawn(_simulated(figure, store or str(out / "papers.sqlite"), workers, quiet))
-    with in_style(looks.style), drawing():
-        canvas = new_figure(width * len(drawn.theory.panels), height)
+    with drawing():
+        canvas = new_figure(_PANEL_INCHES[0] * len(drawn.theory.panels), _PANEL_INCHES[1])
         draw(canvas, drawn.theory, drawn.simulated)
     svg, pdf = save_figure(canvas, to_svg(canvas), out, figure.name)
     table, numbers = out / f"{figure.name}.csv", numbers_of(figure, drawn)

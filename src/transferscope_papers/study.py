@@ -56,13 +56,13 @@ def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...
     """The points of a figure, with the settings of its study, that are done in the store, in the figure's order."""
     columns = store.records(f"papers-{figure.name}")
     rows = (i for i in range(len(columns)) if columns.name[i] == "simulated")
-    found = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}
+    estimates = {(columns.key[i], columns.part[i]): _estimate(columns, i) for i in rows}
     done: dict[str, Simulated] = {}
     for points in figure.groups():
         key = _key(figure, points)
         for i, point in enumerate(points):
-            if (key, str(i)) in found:
-                done[repr(point)] = Simulated(point, found[key, str(i)])
+            if (key, str(i)) in estimates:
+                done[repr(point)] = Simulated(point, estimates[key, str(i)])
     return tuple(done[repr(point)] for point in figure.points() if repr(point) in done)
 
 
@@ -78,7 +78,7 @@ def _planned(figure: TheoryFigure, points: list[Point], settings: dict[str, floa
 
 def _key(figure: TheoryFigure, points: list[Point]) -> str:
     shown = [_as_json(point) for point in points]
-    parts = {"figure": figure.name, "version": figure.version, "settings": figure.key_settings, "points": shown}
+    parts = {"figure": figure.name, "version": figure.version, "settings": figure.settings, "points": shown}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,49 +1,22 @@
-"""`transferscope theory`: a user's own pair on the linear-transfer diagram, and bounds that rank its sources."""
+"""`transferscope theory bounds`: bounds on the risk of fine-tuning that rank a user's own sources."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from transferscope.cli.as_json import AsJson, print_analysis, print_json
+from transferscope.cli.as_json import AsJson, print_json
 
 app = typer.Typer(
-    help="What exact models say of your own pair of tasks.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
 
 
-@app.command()
-def place(
-    finished: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A finished study, or its store.")],
-    out: Annotated[Path, typer.Option(help="Folder for SVG, PDF and CSV.")] = Path("theory"),
-    examples: Annotated[int, typer.Option(help="Target examples to estimate from.")] = 2000,
-    directions: Annotated[float | None, typer.Option(help="d, the directions of the inputs. [estimated]")] = None,
-    study: Annotated[str | None, typer.Option(help="Which study, when a store holds several.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Put the pairs of a finished study on the linear-transfer diagram.
-
-    Whether that model describes them, what it says, how surely, and how far the measured transferability is from it.
-    Writes SVG, PDF and CSV.
-    """
-    # here, because they take a second to import
-    from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
-    from transferscope.report.save import file_name
-    from transferscope_papers.place.figure import draw_diagram
-    from transferscope_papers.place.question import place as ask
-
-    out.mkdir(parents=True, exist_ok=True)
-    with counted_progress("Estimating from pretrained features", "parts") as on_progress:
-        result = ask(finished, examples=examples, input_dimension=directions, study=study, on_progress=on_progress)
-    diagram = draw_diagram(result.pairs, result.points)
-    written = write_files(out, {f"{file_name(result.study)}-placement": diagram})
-    if as_json:
-        print_analysis("theory place", result, written)
-        return
-    typer.echo(f"{as_text(result.answer())}\n\n{in_a_line(written)}")
+@app.callback()
+def theory() -> None:
+    """What exact models say of your own pair of tasks."""
 
 
 @app.command()
@@ -83,7 +56,7 @@ def bounds(
     train = task.train
     known = few_shot(train, min(examples, len(train)), seed=0)
     drawn = [few_shot(train, labels, seed=seed + 1) for seed in range(repeats)]
-    found, otherwise_named = {}, []
+    by_source, otherwise_named = {}, []
     for name in dict.fromkeys(source):
         other = load(in_features_of(name, target), transforms=tuple(transforms or ()))
         check_label_units(other, task)
@@ -91,8 +64,8 @@ def bounds(
         if not same_classes(given, train):
             otherwise_named.append(name)
         pair = estimate_pair(few_shot(given, min(examples, len(given)), seed=0), known)
-        found[name] = pd.DataFrame([pair_bounds(pair, own, constant=constant) for own in drawn])
-    parts = {name: pd.DataFrame({"value": own.mean(), "stderr": own.sem()}) for name, own in found.items()}
+        by_source[name] = pd.DataFrame([pair_bounds(pair, own, constant=constant) for own in drawn])
+    parts = {name: pd.DataFrame({"value": own.mean(), "stderr": own.sem()}) for name, own in by_source.items()}
     table = pd.concat(parts, names=["source", "bound"]).reset_index()
     written = [] if out is None else [str(out / "bounds.csv")]
     if out is not None:
@@ -124,20 +97,20 @@ def bounds(
             f"\nThe classes of {', '.join(otherwise_named)} have other names than the target's: the first is held for "
             "the first of the target's, and so on, so that another order of their names would give other bounds."
         )
-    if len(found) > 1:
-        typer.echo("\n" + "\n".join(_preferred(found)))
+    if len(by_source) > 1:
+        typer.echo("\n" + "\n".join(_preferred(by_source)))
 
 
-def _preferred(found: dict[str, Any]) -> list[str]:
+def _preferred(by_source: dict[str, Any]) -> list[str]:
     """Which source each bound prefers, or that the draws, which all sources share, do not tell."""
     from scipy import stats
 
     lines = []
-    for bound in next(iter(found.values())):
+    for bound in next(iter(by_source.values())):
         if bound.endswith("from scratch"):
             continue  # the same for every source
-        best, second = sorted(found, key=lambda name: float(found[name][bound].mean()))[:2]
-        apart = found[second][bound] - found[best][bound]
+        best, second = sorted(by_source, key=lambda name: float(by_source[name][bound].mean()))[:2]
+        apart = by_source[second][bound] - by_source[best][bound]
         told = apart.mean() > stats.t.ppf(0.975, len(apart) - 1) * apart.sem()
         lines.append(f"{bound}: prefers {best}" if told else f"{bound}: does not tell {best} from {second}")
     return lines

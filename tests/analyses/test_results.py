@@ -24,7 +24,6 @@ from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
-from transferscope_papers.place import place
 
 HOSTILE = "a<b>&c"
 """A name that is markup unless it is escaped."""
@@ -77,10 +76,6 @@ def _ranked_files(folder: Path) -> AnalysisResult:
     return rank(files, data, network=MLP, labels=40, seeds=2, scores=["logme", "knn"], device="cpu")
 
 
-def _placed(folder: Path) -> AnalysisResult:
-    return place(folder / "small.sqlite")
-
-
 def _diagnosed(folder: Path) -> AnalysisResult:
     return diagnose(
         folder / f"{HOSTILE}.safetensors",
@@ -102,7 +97,6 @@ MAKERS: dict[str, Callable[[Path], AnalysisResult]] = {
     "compare": _compared,
     "rank": _ranked_study,
     "rank files": _ranked_files,
-    "place": _placed,
     "diagnose": _diagnosed,
     "scaling": _scaled,
 }
@@ -210,7 +204,7 @@ def test_mistakes_are_one_sentence(folder: Path) -> None:
     with pytest.raises(SettingsError, match="a target was given to rank on, and against was given too"):
         rank(files, data, against="fine-tune")
     with pytest.raises(UnknownNameError, match=r"unknown study in .* 'smal': did you mean 'small'"):
-        place(folder / "small.sqlite", study="smal")
+        rank(folder / "small.sqlite", study="smal")
     with pytest.raises(UnknownNameError, match="did you mean 'weights'"):
         diagnose(files[0], data, network=MLP, diagnostics=["weigths"])
 

@@ -365,7 +365,7 @@ def test_a_file_of_weights_is_refused_by_every_command_alike_and_its_share_is_sh
         assert lacks in capsys.readouterr().err
     for later in (
         ("rank", "study/paths.toml"),
-        ("theory", "place", "study/paths.toml"),
+        ("papers", "draw", "tahir2024", "placement", "--study", "study/paths.toml"),
     ):  # not the network of the results
         assert call(*later) == 2
         assert f"the network file {file} has changed since the study was planned with it" in capsys.readouterr().err

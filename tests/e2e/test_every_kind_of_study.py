@@ -117,7 +117,7 @@ def test_every_command_answers(
     commands: dict[str, tuple[tuple[str, ...], bool | None]] = {
         "status": (("status", "every.toml"), True),
         "rank": (("rank", "every.toml", "--scores", "h-score"), ranked),
-        "place": (("theory", "place", "every.toml", "--out", "figures"), None),
+        "place": (("papers", "draw", "tahir2024", "placement", "--study", "every.toml", "--out", "figures"), None),
         "scaling": (("scaling", "every.toml"), None),
         "report": (("report", "every.toml"), bool(fits)),  # last, with what the others keep for it
     }

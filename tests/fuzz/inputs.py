@@ -213,7 +213,7 @@ _STUDY_COMMANDS = [
     "report",
     "rank",
     "scaling",
-    "theory place",
+    "papers draw tahir2024 placement --study",
     "diagnose --map",
     "export --out net",
     "plan",
@@ -371,7 +371,7 @@ def command_line(draw: Draw, material: Material, folder: Path) -> list[Command]:
     (folder / "study.toml").write_text(as_toml(material.study(name="study", store="study.sqlite")))
     shutil.copy(material.path("table.csv"), folder / "table.csv")
     commands: dict[str, Any] = {**vars(typer.main.get_command(app))["commands"]}
-    commands["theory"] = vars(typer.main.get_command(theory))["commands"]["place"]
+    commands["theory"] = vars(typer.main.get_command(theory))["commands"]["bounds"]
     commands["papers"] = vars(typer.main.get_command(papers))["commands"]["draw"]
     name = draw.one(sorted(commands))
     base = _base_commands(material, draw)
@@ -431,7 +431,7 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "status": [["study.toml"], ["study.sqlite"], []],
         "report": [["study.toml"], ["study.sqlite", "--table", draw.one(["latex", "csv", "parquet"])], []],
         "demo": [[]],
-        "theory": [["list"], ["place", "study.toml"], ["place"], []],
+        "theory": [["bounds", "--target", target, "--source", source, "--repeats", "2"], ["bounds"], []],
         "papers": [["list"], ["draw", *_paper_figure(draw)], ["draw", *_paper_figure(draw)], []],
         "scaling": [[material.path("law.csv")], ["study.toml"], []],
         "diagnose": [[*looked, "--diagnostics", "weights"], [*looked, "--examples", "9"], ["study.toml", "--map"], []],
@@ -938,7 +938,7 @@ def store(draw: Draw, material: Material, folder: Path) -> list[Command]:
         ["report", place],
         ["rank", place],
         ["scaling", place],
-        ["theory", "place", place],
+        ["papers", "draw", "tahir2024", "placement", "--study", place],
         ["diagnose", place, "--map"],
         ["export", place, "--out", "net"],
         ["run", "study.toml"],
@@ -1076,7 +1076,7 @@ def url(draw: Draw, material: Material, folder: Path) -> list[Command]:
         ["run", "valid.toml", "--store", plain],
         ["rank", plain],
         ["scaling", plain],
-        ["theory", "place", plain],
+        ["papers", "draw", "tahir2024", "placement", "--study", plain],
         ["export", plain, "--out", "net"],
         ["papers", "draw", *_paper_figure(draw), "--store", plain, "--set", "nothing=1"],
     ]
@@ -1189,7 +1189,8 @@ def store_of_code(draw: Draw, material: Material, folder: Path) -> list[Command]
     place = draw.one(["study.sqlite", "study.sqlite", "study.toml"])
     commands: list[Command] = [
         *(["status", place], ["report", place], ["report", place, "--table", "csv"], ["rank", place]),
-        *(["scaling", place], ["plan", place], ["theory", "place", place], ["diagnose", place, "--map"]),
+        *(["scaling", place], ["plan", place], ["diagnose", place, "--map"]),
+        ["papers", "draw", "tahir2024", "placement", "--study", place],
         *(["export", place, "--out", "net"], ["compare", place, "--task", "a"]),
         *(["run", "study.toml"], ["run", place, "--join", "--workers", "0"], ["export", place, "--out", "net"]),
     ]

@@ -26,7 +26,6 @@ from transferscope.models import NetworkSettings
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import read_spec
-from transferscope_papers.place import place
 
 HERE = Path(__file__).parent
 EXPECTED = HERE / "expected"
@@ -76,8 +75,6 @@ ANALYSES: dict[str, Callable[[Path], AnalysisResult]] = {
     "compare-numbers": lambda folder: _compared(folder, "numbers"),
     "rank-classes": lambda folder: rank(folder / "classes.toml", device="cpu"),
     "rank-numbers": lambda folder: rank(folder / "numbers.toml", device="cpu"),
-    "place-classes": lambda folder: place(folder / "classes.toml"),
-    "place-numbers": lambda folder: place(folder / "numbers.toml"),
     "scaling-classes": lambda folder: scaling(folder / "classes.toml"),
     "diagnose-classes": _diagnosed,
 }
@@ -85,7 +82,6 @@ ANALYSES: dict[str, Callable[[Path], AnalysisResult]] = {
 
 _LONG = (
     "rank-classes",
-    "place-classes",
     "scaling-classes",
 )  # the same code is quick on the study of numbers, but for scaling
 
@@ -153,7 +149,7 @@ _MACHINE = re.compile(r"(machine\.\w+\n\| ).*")
 """What the study was last run on: cores, memory, processor and system, with the version of its kernel."""
 
 _NUMBER = re.compile(r"[-+−]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-_LOOSER = {"rank": 1e-4, "diagnose": 1e-4, "place": 1e-4}
+_LOOSER = {"rank": 1e-4, "diagnose": 1e-4}
 """Features are computed in single precision, whose last digits differ between processors."""
 
 _NEAR_ZERO = {"rank": 2e-5}

@@ -152,21 +152,6 @@ def test_a_figure_from_the_authors_rows_prints_published_numbers_beside_ours(tmp
             SettingsError,
             "mikami2021 fig5 is drawn from the authors' rows and has no settings; leave --set out",
         ),
-        (
-            ("mikami2021", "fig1", "--table", "absent.csv", "--style", "nonsense"),
-            SettingsError,
-            "--style nonsense is no style of matplotlib and no file; known are ",
-        ),
-        (
-            ("mikami2021", "fig1", "--table", "absent.csv", "--panel-size", "99x99"),
-            SettingsError,
-            "--panel-size 99x99 cannot be used; expected WIDTHxHEIGHT in inches, from 1 to 20, as in 3.6x3.2",
-        ),
-        (
-            ("liu2019", "landscapes", "--study", "absent.toml", "--panel-size", "99x99"),
-            SettingsError,
-            "--panel-size 99x99 cannot be used; expected WIDTHxHEIGHT in inches, from 1 to 20, as in 3.6x3.2",
-        ),
         (("mikami2021", "fig5", "--table", "absent.csv"), MissingDataError, "absent.csv is not a file; give the table"),
     ],
 )

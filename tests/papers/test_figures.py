@@ -157,7 +157,6 @@ def test_settings_are_read_from_text() -> None:
         "depth": 3,
         "source_norm": 1.0,
         "seeds": 60,
-        "best_ridge": 0,
     }
     assert FIGURES["tahir2024-fig3"].configured(quick=False, changes={}).settings["d"] == 500
 
@@ -166,7 +165,7 @@ def test_wrong_settings_are_answered_in_a_sentence() -> None:
     with pytest.raises(UnknownNameError) as unknown:
         FIGURES["tahir2024-fig6"].configured(quick=True, changes={"sigmaa": "1"})
     assert str(unknown.value) == (
-        "unknown setting of tahir2024-fig6 'sigmaa': did you mean 'sigma'? known are best_ridge, d, seeds, sigma"
+        "unknown setting of tahir2024-fig6 'sigmaa': did you mean 'sigma'? known are d, seeds, sigma"
     )
     with pytest.raises(SettingsError) as wrong:
         FIGURES["tahir2024-fig1"].configured(quick=True, changes={"d": "many"})

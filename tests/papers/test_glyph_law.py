@@ -61,3 +61,46 @@ def test_textures_and_upright_characters_transfer_worse(script: ModuleType, runs
                 assert apart.startswith("**") == (one["low"] > 0 or one["high"] < 0)
     assert (beside.loc["upright", "low"] > 0).loc[[30, 100, 300, 1000]].all()
     assert (beside.loc["texture", "low"] > 0).loc[[30, 300]].all()
+
+
+def slope_cell(script: ModuleType, rows: pd.DataFrame, cell: str) -> bool:
+    """Hold a slope with its interval to the runs; whether it surely falls, as bold says."""
+    (_, one), *others = script.slopes(rows).iterrows()
+    assert not others
+    assert numbers(cell) == pytest.approx([100 * one[end] for end in ("mean", "low", "high")], abs=0.0051)
+    assert cell.startswith("**") == (one["high"] < 0)
+    return bool(one["high"] < 0)
+
+
+def test_usps_and_other_widths(script: ModuleType, runs: pd.DataFrame) -> None:
+    path = ROOT / "docs" / "results" / "runs" / "glyph-law-others.csv"
+    others = script.runs(path, "fine-tune")
+    usps, sure = others[(others["target"] == "usps") & others["source"].isin(["", "plain"])], {}
+    first = others[(others["target"] == "usps") & (others["seed"] < 3)]
+    beside = script.beside_plain(first).set_index(["source", "s"])
+    for source, cells in rows_of("glyph-law.md", "Textures and upright characters on USPS").items():
+        for s, level, apart in zip((30, 100, 300, 1000), cells[::2], cells[1::2], strict=True):
+            one = beside.loc[source, s]
+            assert numbers(level) == pytest.approx([100 * one["error"]], abs=0.051)
+            if source != "plain":
+                assert numbers(apart) == pytest.approx([100 * one[end] for end in ("mean", "low", "high")], abs=0.051)
+                assert one["mean"] > 0
+                assert apart.startswith("**") == (one["low"] > 0)
+    for s, cells in rows_of("glyph-law.md", "On USPS").items():
+        own = usps[usps["s"] == int(s)]
+        means = 100 * own.groupby("n")["error"].mean()
+        assert [numbers(cell)[0] for cell in cells[:-1]] == pytest.approx(means.tolist(), abs=0.051)
+        sure[int(s)] = slope_cell(script, own, cells[-1])
+        assert means.idxmax() == 0
+    assert sure == dict.fromkeys((30, 100, 300, 1000), True)
+    both = pd.concat([others[others["target"] == "mnist"], runs[runs["source"].isin(["", "plain"])]])
+    both = both[both["n"].isin([0, 256, 4096, 65536]) & (both["seed"] < 3)]
+    errors = {}
+    for name, cells in rows_of("glyph-law.md", "The width of the network (Figure 4)").items():
+        width, s = name.split(" channels ")
+        own = both[both["network"].str.startswith(f"{width}x") & (both["s"] == int(s.split()[0]))]
+        means = 100 * own.groupby("n")["error"].mean()
+        assert [numbers(cell)[0] for cell in cells[:-1]] == pytest.approx(means.tolist(), abs=0.051)
+        slope_cell(script, own, cells[-1])
+        errors[int(width), int(s.split()[0])] = means[65536]
+    assert all(errors[8, s] > max(errors[16, s], errors[32, s]) for s in (100, 300))

@@ -1,4 +1,4 @@
-"""Sizes, styles, letters and titles, of computed figures and of those from rows and studies."""
+"""Letters and titles, of computed figures and of those from rows and studies."""
 
 import itertools
 from dataclasses import replace
@@ -11,16 +11,14 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
+from transferscope.report.figures.style import drawing
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import Simulated
 from transferscope_papers.liu2019.landscapes import _draw, _from_cross, _Map, named
-from transferscope_papers.looks import Looks, arrange, drawing, letters, read_looks
+from transferscope_papers.looks import arrange, letters
 from transferscope_papers.mikami2021.figures import write_paper_figure
-
-STYLE = "xtick.color: 123456\naxes.labelcolor: 654321\nfont.size: 13\n"
 
 
 def drawn_computed(name: str) -> Figure:
@@ -78,21 +76,6 @@ def rows(path: Path) -> Path:
     return path
 
 
-def test_sizes_and_styles_are_read_or_refused_in_a_sentence(tmp_path: Path) -> None:
-    assert read_looks("4x2.5", "") == Looks((4.0, 2.5), "")
-    assert read_looks("", "") == Looks(None, "")
-    with pytest.raises(SettingsError) as size:
-        read_looks("4", "")
-    assert str(size.value) == (
-        "--panel-size 4 cannot be used; expected WIDTHxHEIGHT in inches, from 1 to 20, as in 3.6x3.2"
-    )
-    (tmp_path / "mine.mplstyle").write_text("lines.linewidth: 3\n", encoding="utf-8")
-    for style in ("ggplot", str(tmp_path / "mine.mplstyle")):
-        assert read_looks("", style).style == style
-    with pytest.raises(SettingsError, match=r"^--style nope is no style of matplotlib and no file; known are .*ggplot"):
-        read_looks("", "nope")
-
-
 def test_panels_have_letters_and_bars_are_explained() -> None:
     canvas = drawn_computed("tahir2024-fig1")
     assert [title[:4] for title in titles(canvas)] == ["(a) ", "(b) "]
@@ -126,23 +109,11 @@ def test_what_bars_are_stands_beside_no_other_text(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.drawn
 @pytest.mark.parametrize(("figure", "n_panels"), [("fig10", 3), ("fig8", 2), ("fig14", 6)])
-def test_figures_from_rows_take_the_size_the_style_and_letters(figure: str, n_panels: int, tmp_path: Path) -> None:
-    table, style = rows(tmp_path / "rows.csv"), tmp_path / "mine.mplstyle"
-    style.write_text(STYLE, encoding="utf-8")
-
-    def drawn(looks: Looks) -> str:
-        made = write_paper_figure(table, figure, tmp_path, looks=looks)
-        return made.written[0].read_text(encoding="utf-8")
-
-    usual, changed = drawn(Looks()), drawn(Looks((4.0, 2.5), str(style)))
-    columns = min(n_panels, 3)
-    assert f'viewBox="0 0 {288 * columns} {180 * -(-n_panels // columns)}"' in changed
-    for own in ("#123456", "#654321", "font-size: 13px"):
-        assert own in changed
-        assert own not in usual
-    for document in (usual, changed):
-        assert all(f"({letter})" in document for letter in "abcdef"[:n_panels])
-        assert f"({'abcdefg'[n_panels]})" not in document
+def test_figures_from_rows_have_letters(figure: str, n_panels: int, tmp_path: Path) -> None:
+    made = write_paper_figure(rows(tmp_path / "rows.csv"), figure, tmp_path)
+    document = made.written[0].read_text(encoding="utf-8")
+    assert all(f"({letter})" in document for letter in "abcdef"[:n_panels])
+    assert f"({'abcdefg'[n_panels]})" not in document
 
 
 def test_blocks_that_follow_one_another_are_named_by_their_ends() -> None:
@@ -189,6 +160,6 @@ def test_landscapes_of_many_layers_and_of_one_have_titles_that_are_whole(n_layer
     loss = 2 + axis[:, None] ** 2 + axis**2
     maps = [_Map(way, "start", layer, 0, axis, loss) for way in ways for layer in layers]
     canvas = _draw(maps, ways, layers, "start", pd.DataFrame({"at": ["start"]})).canvas
-    arrange(canvas, Looks())
+    arrange(canvas)
     assert [title.replace("\n", " ")[4:] for title in titles(canvas)][:n_layers] == layers
     check_titles(canvas)

@@ -11,9 +11,8 @@ from matplotlib.contour import QuadContourSet
 
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import new_figure
+from transferscope.report.figures.style import drawing, new_figure
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
-from transferscope_papers.looks import drawing
 
 _SCRATCH = "from scratch"
 _AT = {"start": "landscape_loss@0", "end": "landscape_loss"}
@@ -84,7 +83,7 @@ def _maps(study: FinishedStudy) -> list[_Map]:
     tables = study.frames.study.spec["diagnostics"]
     losses = {at: study.store.arrays(study.name, name) for at, name in _AT.items()}
     axes = study.store.arrays(study.name, "landscape_axis")
-    shown, found = {study.frames.baseline, *study.methods("fine-tune")[:1]}, []
+    shown, maps = {study.frames.baseline, *study.methods("fine-tune")[:1]}, []
     for stored in study.cells:
         labels, key = stored.cell.labels, stored.cell.key
         layer = _layer(tables.get(str(labels.get("diagnostic"))))
@@ -94,8 +93,8 @@ def _maps(study: FinishedStudy) -> list[_Map]:
         way = _SCRATCH if source is None else f"{labels['method']} from {source}"
         for at, by_key in losses.items():
             if key in by_key and by_key[key].ndim == 2:
-                found.append(_Map(way, at, layer, int(str(labels["seed"])), axes[key], by_key[key]))
-    return found
+                maps.append(_Map(way, at, layer, int(str(labels["seed"])), axes[key], by_key[key]))
+    return maps
 
 
 def _layer(table: object) -> str | None:

@@ -7,10 +7,9 @@ import pandas as pd
 
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import new_figure
+from transferscope.report.figures.style import drawing, new_figure
 from transferscope_papers.draw import COLOURS
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
-from transferscope_papers.looks import drawing
 
 _SCRATCH = "from scratch"
 

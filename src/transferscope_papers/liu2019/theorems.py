@@ -161,9 +161,9 @@ class ConvergenceFigure(TheoryFigure):
         curves, steps = [], range(self.steps + 1)
         for task in _TASKS:
             for way in _WAYS:
-                found, x = self._convergence(task, way, steps), np.arange(self.steps + 1.0)
-                curves.append(Curve(task, way, x, found.errors))
-                curves.append(Curve(task, way, x, found.bound, dashed=True))
+                computed, x = self._convergence(task, way, steps), np.arange(self.steps + 1.0)
+                curves.append(Curve(task, way, x, computed.errors))
+                curves.append(Curve(task, way, x, computed.bound, dashed=True))
         titles = {"similar": "The source's teacher", "unrelated": "Labels that the source says nothing of"}
         panels = (
             Panel(task, titles[task], "steps on the target", "squared error (dashed: bound)", y_log=True)
@@ -202,14 +202,14 @@ class ConvergenceFigure(TheoryFigure):
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
         """How much faster than its bound the error falls, and how long a pre-trained start is ahead."""
         end = max(simulated, key=lambda item: item.point.x).point
-        found = self._convergence(end.panel, end.series, [int(end.x)])
+        curve = self._convergence(end.panel, end.series, [int(end.x)])
         steps = range(self.steps + 1)
         tuned, scratch = (self._convergence("similar", way, steps).errors for way in _WAYS)
         behind = np.flatnonzero(tuned > scratch)
         until = f"for {behind[0]} steps, and behind from then on" if len(behind) else "throughout"
         return Conclusion(
-            f"after {end.x:g} steps the squared error is {found.errors[0]:.2g} by theory ({end.panel}, {end.series}) "
-            f"and the bound {found.bound[0]:.2g}: late in training the error falls by (1 - eta lambda)^2 in a step, "
+            f"after {end.x:g} steps the squared error is {curve.errors[0]:.2g} by theory ({end.panel}, {end.series}"
+            f") and the bound {curve.bound[0]:.2g}: late in training the error falls by (1 - eta lambda)^2 in a step, "
             "the bound by 1 - eta lambda / 2. On the similar task the pre-trained start is ahead of training from "
             f"scratch {until}: it leaves less to fit, and more of that where the kernel learns slowly"
         )

@@ -12,7 +12,7 @@ from transferscope.errors import DataError
 from transferscope.models.build import frame_network
 from transferscope.models.weights import open_network
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import new_figure
+from transferscope.report.figures.style import drawing, new_figure
 from transferscope.store import StoredCell
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import WorkContext
@@ -20,7 +20,6 @@ from transferscope.study.fitting import task_of
 from transferscope.training import outputs_of, scale_of, to_tensors
 from transferscope_papers.draw import COLOURS
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
-from transferscope_papers.looks import drawing
 
 PERPLEXITY = 80.0
 """As in appendix A.1; a third of the examples where there are fewer than 240."""
@@ -61,8 +60,8 @@ def figure_2a(study: FinishedStudy) -> StudyFigure:
     kept = [
         stored for stored in study.cells if stored.cell.role == "method" and context.network(stored.cell.key).is_file()
     ]
-    found = [features_of(stored, context) for stored in kept]
-    methods = list(dict.fromkeys(item.method for item in found))
+    networks = [features_of(stored, context) for stored in kept]
+    methods = list(dict.fromkeys(item.method for item in networks))
     if len(methods) < 2:
         raise DataError(
             f"{study.name} kept the networks of {len(methods)} methods in {study.store.files}; this figure compares "
@@ -76,7 +75,7 @@ def figure_2a(study: FinishedStudy) -> StudyFigure:
                 "part": part,
                 "value": variance_ratio(one.values[part], one.labels[part]),
             }
-            for one in found
+            for one in networks
             for part in _PARTS
         ]
     )
@@ -97,7 +96,7 @@ def figure_2a(study: FinishedStudy) -> StudyFigure:
             for other in methods
             if other != ours and other not in study.methods("merlin")
         ]
-    first = [one for one in found if one.seed == min(ratios["seed"])]
+    first = [one for one in networks if one.seed == min(ratios["seed"])]
     return StudyFigure((_draw(study, first, means),), tuple(sentences), tuple(claims))
 
 
@@ -122,13 +121,13 @@ def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
     return CellFeatures(str(cell.labels["method"]), int(str(cell.labels["seed"])), values, labels)
 
 
-def _draw(study: FinishedStudy, found: list[CellFeatures], means: pd.Series) -> Figure:
+def _draw(study: FinishedStudy, networks: list[CellFeatures], means: pd.Series) -> Figure:
     """A column for each method, training examples above test examples."""
     tables = []
     with drawing():
-        canvas: Canvas = new_figure(2.0 * len(found) + 0.4, 4.6)
-        grid = canvas.subplots(2, len(found), squeeze=False)
-        for column, one in enumerate(found):
+        canvas: Canvas = new_figure(2.0 * len(networks) + 0.4, 4.6)
+        grid = canvas.subplots(2, len(networks), squeeze=False)
+        for column, one in enumerate(networks):
             together = np.concatenate([one.values[part] for part in _PARTS])
             perplexity = min(PERPLEXITY, (len(together) - 1) / 3)
             positions = tsne_of_features(together, perplexity=perplexity, seed=0)

@@ -185,7 +185,7 @@ class RandomStartsFigure(TheoryFigure):
         )
 
     def _pretrained(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
-        found = []
+        shares = []
         seeds = [seed for point in points for seed in range(point.seed, point.seed + self.starts)]
         ks = [int(point.x) for point in points for _ in range(self.starts)]
         data = draw_targets(QuadraticProblem(self.d, 1), _ENOUGH, seeds, n_signal=ks)
@@ -193,8 +193,8 @@ class RandomStartsFigure(TheoryFigure):
         reached = run.objective <= _AT_MINIMUM * float(source_minimum(_PENALTY).value)
         for i in range(len(points)):
             rows = slice(i * self.starts, (i + 1) * self.starts)
-            found.append(_share((run.target_loss[rows] < _FOUND)[reached[rows]]))
-        return tuple(found)
+            shares.append(_share((run.target_loss[rows] < _FOUND)[reached[rows]]))
+        return tuple(shares)
 
     def _trained(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Single starts have a sample each, those of one data set share it; one descent for all."""
@@ -216,13 +216,13 @@ class RandomStartsFigure(TheoryFigure):
         start = noisy_start(starts, self.d, width=_WIDTH, noise=_NOISE)
         settings = replace(self._settings(_MERLIN_RATE), source_only=self.steps // 6)
         run = merlin(data, start, settings)
-        found = []
+        shares = []
         for point, first, last in zip(points, ends, ends[1:], strict=False):
             n_starts = 1 if point.series == _SINGLE else self.restarts
             objective = np.where(np.isfinite(run.objective), run.objective, np.inf)[first:last].reshape(-1, n_starts)
             chosen = first + objective.argmin(1) + n_starts * np.arange(len(objective))
-            found.append(_share(run.target_loss[chosen] < _FOUND))
-        return tuple(found)
+            shares.append(_share(run.target_loss[chosen] < _FOUND))
+        return tuple(shares)
 
     def _settings(self, rate: float) -> QuadraticSettings:
         return QuadraticSettings(penalty=_PENALTY, inner_ridge=_RIDGE, n_splits=_SPLITS, steps=self.steps, lr=rate)
@@ -236,9 +236,9 @@ def _series(k: int) -> str:
     return f"k = {k}"
 
 
-def _share(found: np.ndarray) -> Estimate:
+def _share(outcomes: np.ndarray) -> Estimate:
     """A share of successes; its standard error is that of one more success and one more failure, so never 0."""
-    n, successes = len(found), int(np.sum(found))
+    n, successes = len(outcomes), int(np.sum(outcomes))
     if n == 0:
         return Estimate.missing("max_steps", 0)
     drawn_in = (successes + 1) / (n + 2)
@@ -273,13 +273,13 @@ def _told(features: np.ndarray, labels: np.ndarray, fit: np.ndarray) -> np.ndarr
 
 
 def _one_in_k(drawn: Drawn) -> bool:
-    found = drawn.points("start", _PRETRAINED)
-    return all(abs(mean.value - 1 / k) <= 3 * (mean.stderr or 0.0) for k, mean in found.items())
+    shares = drawn.points("start", _PRETRAINED)
+    return all(abs(mean.value - 1 / k) <= 3 * (mean.stderr or 0.0) for k, mean in shares.items())
 
 
 def _falls_by_half(drawn: Drawn) -> bool:
-    found = drawn.points("start", _SINGLE)
-    return found[_FEATURES[-1]].value < found[_FEATURES[0]].value / 2
+    shares = drawn.points("start", _SINGLE)
+    return shares[_FEATURES[-1]].value < shares[_FEATURES[0]].value / 2
 
 
 def _more_than_enough(drawn: Drawn) -> bool:

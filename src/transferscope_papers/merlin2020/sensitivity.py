@@ -8,10 +8,9 @@ import pandas as pd
 from transferscope.errors import DataError
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import INK, new_figure
+from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.wording import counted
 from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
-from transferscope_papers.looks import drawing
 
 _WITHIN = 0.01
 """Accuracy below that of the best setting that still counts as close to it."""
@@ -69,20 +68,20 @@ def figure_4b(study: FinishedStudy) -> StudyFigure:
 
 def _grid(study: FinishedStudy) -> dict[str, tuple[float, float]]:
     """rho and lambda by the name of the method."""
-    found: dict[str, tuple[float, float]] = {}
+    places: dict[str, tuple[float, float]] = {}
     for name in study.methods("merlin"):
         settings = study.frames.study.spec["methods"][name].get("settings", {})
         rho, ridge = settings.get("rho"), settings.get("ridge")
         if settings.get("inner") == "ridge" and isinstance(rho, int | float) and isinstance(ridge, int | float):
-            found[name] = (float(rho), float(ridge))
-    sides = [sorted({pair[i] for pair in found.values()}) for i in (0, 1)]
-    complete = len(set(found.values())) == len(found) == len(sides[0]) * len(sides[1])
+            places[name] = (float(rho), float(ridge))
+    sides = [sorted({pair[i] for pair in places.values()}) for i in (0, 1)]
+    complete = len(set(places.values())) == len(places) == len(sides[0]) * len(sides[1])
     if not complete or min(map(len, sides)) < 2:
         raise DataError(
-            f"{study.name} has {len(found)} methods of MeRLin with a constant ridge, of {len(sides[0])} rho and "
+            f"{study.name} has {len(places)} methods of MeRLin with a constant ridge, of {len(sides[0])} rho and "
             f"{len(sides[1])} lambda; Figure 4b shows every pair of at least 2 of each, as in studies/merlin-grid.toml"
         )
-    return found
+    return places
 
 
 def _table(

@@ -119,12 +119,12 @@ class QuadraticFigure(TheoryFigure):
         ]
         start = tuple(torch.cat(layers) for layers in zip(*starts, strict=True))
         run = _WAYS[cases[0][0]].train(data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
-        found = {}
+        runs = {}
         for i, case in enumerate(cases):
             rows = slice(i * self.seeds, (i + 1) * self.seeds)
             for panel, shown in (("target", run.target_loss), ("objective", run.objective)):
-                found[panel, *case] = mean_estimate(shown[rows], run.status[rows])
-        return tuple(found[point.panel, point.series, point.x] for point in points)
+                runs[panel, *case] = mean_estimate(shown[rows], run.status[rows])
+        return tuple(runs[point.panel, point.series, point.x] for point in points)
 
     def claims(self) -> tuple[Claim, ...]:
         """What Theorems 1 and 2 say of the global minima, read off the two starts."""

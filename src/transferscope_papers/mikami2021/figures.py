@@ -23,13 +23,13 @@ from transferscope.analyses.scaling.axes import (
 from transferscope.analyses.scaling.figures import draw_surface
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.style import MarkStyle
+from transferscope.report.figures.style import MarkStyle, drawing
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.surface import Surface
 from transferscope_papers.catalogue import found_at, listed
 from transferscope_papers.from_study import SeenClaim, StudyFigure, StudyFigureMade
-from transferscope_papers.looks import Looks, drawing, in_style, restyled, write_drawings
+from transferscope_papers.looks import write_drawings
 from transferscope_papers.mikami2021.landscapes import draw_alike, draw_landscapes, valley_widths
 from transferscope_papers.mikami2021.rows import (
     FIGURE_5_LARGEST,
@@ -184,8 +184,8 @@ def figure_9(errors: pd.DataFrame) -> StudyFigure:
     surface, fit, table = paper_surface(errors), full_law_fit(errors), full_law_table(errors)
     published = Surface({"full": fit}, {}, {}, fit.observations, ())
     drawings = (
-        restyled(draw_surface(published, name="mikami2021-fig9-full", law="full")),
-        restyled(draw_surface(surface, name="mikami2021-fig9-effective-data", law="effective-data")),
+        draw_surface(published, name="mikami2021-fig9-full", law="full"),
+        draw_surface(surface, name="mikami2021-fig9-effective-data", law="effective-data"),
     )
     points = pd.DataFrame({"n": fit.observations.sizes[:, 0], "s": fit.observations.sizes[:, 1]})
     wide = points.assign(error=np.log(fit.observations.errors)).pivot(index="s", columns="n", values="error")
@@ -307,24 +307,21 @@ def _by_panel(values: Mapping[str, float]) -> str:
     return ", ".join(f"{value:.3g} ({title})" for title, value in values.items())
 
 
-def write_paper_figure(table: Path, name: str, folder: Path, *, looks: Looks | None = None) -> StudyFigureMade:
+def write_paper_figure(table: Path, name: str, folder: Path) -> StudyFigureMade:
     """Draw a figure of the paper from the authors' table.
 
     Args:
         table: syn2real_finetune.csv.
         name: Its name in the catalogue, as in "fig5".
         folder: Where SVG, PDF and CSV go; made if it is missing.
-        looks: The size of its panels, and a style on top of the report's; None for the usual ones.
 
     Raises:
         UnknownNameError: The paper has no such figure.
         MissingDataError: There is no such table.
     """
     make = cast(Callable[[pd.DataFrame], StudyFigure], found_at(listed("mikami2021", name).place))
-    looks = looks or Looks()
-    with in_style(looks.style):
-        made = make(read_errors(table))
-    return StudyFigureMade(table.name, made, write_drawings(made.drawings, folder, looks))
+    made = make(read_errors(table))
+    return StudyFigureMade(table.name, made, write_drawings(made.drawings, folder))
 
 
 X_TITLE, Y_TITLE = "Pre-training images n", "Target error"
@@ -382,7 +379,7 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
     if not rows:
         raise DataError("no series of these rows has a rate or a transfer gap with a standard error; give more sizes")
     caption = f"Rates and transfer gaps with D = {PUBLISHED_D} held; bars are two standard errors given that D."
-    return restyled(parameter_figure(pd.DataFrame(rows), name=name, caption=caption))
+    return parameter_figure(pd.DataFrame(rows), name=name, caption=caption)
 
 
 COLOUR = "#0072b2"

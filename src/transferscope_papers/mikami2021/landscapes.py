@@ -6,8 +6,8 @@ from jaxtyping import Float
 
 from transferscope.analyses.scaling.axes import log_axes, new_panels
 from transferscope.report.blocks import Figure
+from transferscope.report.figures.style import drawing
 from transferscope.scaling.observations import Observations
-from transferscope_papers.looks import drawing
 
 ALPHAS, DS = np.linspace(0.02, 1.0, 80), np.linspace(0.02, 2.0, 80)
 

@@ -167,9 +167,9 @@ def _settings(name: str, size: int) -> SceneSettings:
 def _falling(drawn: Drawn, attributes: tuple[str, ...]) -> float:
     """In which share of the pairs that differ in one of these attributes alone the value falls with it."""
     places = {name: _place(name) for name in RENDERINGS}
-    found = {name: drawn.points("entropy", at.series)[at.x].value for name, at in places.items()}
+    entropies = {name: drawn.points("entropy", at.series)[at.x].value for name, at in places.items()}
     falls = [
-        found[more] < found[few]
+        entropies[more] < entropies[few]
         for few, less in RENDERINGS.items()
         for more, own in RENDERINGS.items()
         if set(less) < set(own) and len(own) == len(less) + 1 and set(own) - set(less) <= set(attributes)

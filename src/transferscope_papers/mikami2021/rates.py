@@ -123,12 +123,12 @@ class RatesFigure(TheoryFigure):
             own = {item.point.x: item.estimate for item in placed if item.estimate.usable}
             if len(own) >= 2:
                 bound = self._bound(panel, name)
-                found = _decay(own)
-                measured = f"{found.slope:.3f} ± {found.stderr:.3f}"
+                decays = _decay(own)
+                measured = f"{decays.slope:.3f} ± {decays.stderr:.3f}"
                 parts[panel].append(f"{name.split(':')[0]} {measured} (bound {bound:.3f})")
                 x, height = np.array(list(own)), next(iter(own.values())).value
                 curves.append(Curve(panel, name, x, height * (x / x[0]) ** -bound, dashed=True))
-        by_target, by_source = (", ".join(found) or "nothing yet" for found in parts.values())
+        by_target, by_source = (", ".join(decays) or "nothing yet" for decays in parts.values())
         return Conclusion(
             f"measured decay of the risk (± standard error) in target examples: {by_target}; in source examples: "
             f"{by_source}; the bound allows no slower one in the limit",
@@ -161,8 +161,8 @@ class RatesFigure(TheoryFigure):
         )
 
     def _fast_enough(self, drawn: Drawn, panel: str, name: str) -> bool:
-        found = _decay(drawn.points(panel, name))
-        return found.slope + _ERRORS * found.stderr >= self._bound(panel, name)
+        decay = _decay(drawn.points(panel, name))
+        return decay.slope + _ERRORS * decay.stderr >= self._bound(panel, name)
 
     def _bound(self, panel: str, name: str) -> float:
         rates = self._rates(self._cases[name])

@@ -99,14 +99,14 @@ class DigitTable(TheoryFigure):
         tasks = Tasks(self._digits(data.train), self._digits(data.test))
         tables = [bound_table(tasks, self._settings(draw)).r_squared for draw in range(self.draws)]
         values = {name: np.array([[one.value for one in table[name]] for table in tables]) for name in tables[0]}
-        found = []
+        estimates = []
         for point in points:
             own = values[point.series]
             if point.panel == "draws":
-                found.append(Estimate(float(own[int(point.x) - 1].mean()), None, 1))
+                estimates.append(Estimate(float(own[int(point.x) - 1].mean()), None, 1))
             else:
-                found.append(mean_estimate(own[:, _SIZES.index(int(point.x))], np.full(self.draws, "ok")))
-        return tuple(found)
+                estimates.append(mean_estimate(own[:, _SIZES.index(int(point.x))], np.full(self.draws, "ok")))
+        return tuple(estimates)
 
     def claims(self) -> tuple[Claim, ...]:
         """The order of the bounds, in the mean and draw by draw, and what becomes of all of them with more examples."""
@@ -187,7 +187,7 @@ class DigitTable(TheoryFigure):
 
 
 def _level(drawn: Drawn, name: str) -> float:
-    return float(np.mean([found.value for found in drawn.points("r2", name).values()]))
+    return float(np.mean([mean.value for mean in drawn.points("r2", name).values()]))
 
 
 def _by_draw(drawn: Drawn) -> dict[str, np.ndarray]:

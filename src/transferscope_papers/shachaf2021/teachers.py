@@ -335,8 +335,8 @@ class ScaleFigure(TeachersFigure):
 
     def _risk(self, panel: str, series: str, factor: float, draws: int = 20_000) -> float:
         norms = {_SCALED[series]: factor}
-        found = fine_tuned_average(self._theta, self._n(panel), self.d, depth=self.depth, draws=draws, **norms)
-        return found.risk.value
+        average = fine_tuned_average(self._theta, self._n(panel), self.d, depth=self.depth, draws=draws, **norms)
+        return average.risk.value
 
 
 _TENTH, _HALF = "risk", "half"

@@ -23,16 +23,17 @@ from transferscope_papers.figure import (
     setting,
 )
 from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way
-from transferscope_papers.problems import Covariance, power_law_covariance, teachers_at_angle
+from transferscope_papers.parameters import Numbers
+from transferscope_papers.problems import Covariance, LinearTeacher, power_law_covariance, teachers_at_angle
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.seeds import generator
-from transferscope_papers.theory.learners import Learner, Scratch
-from transferscope_papers.theory.linear_pair import LinearPair
+from transferscope_papers.theory.gaussian_regression import regression_from_scratch, ridge_weights
 from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite, scratch_risk_ridged
 from transferscope_papers.theory.linear_transfer import linear_transfer_risk
 
 _SCRATCH, _RIDGED, _TRANSFER = "from scratch", "from scratch, best ridge", "linear transfer"
-_LEARNERS: dict[str, Learner] = {_SCRATCH: Scratch(), _RIDGED: Scratch(ridge="best")}
+_SOLVED = (_SCRATCH, _RIDGED)
+"""Learners that are solved for."""
 _GAMMAS = (0.2, 0.4, 0.6, 0.75, 0.85, 1.15, 1.3, 1.5, 1.75, 2.0)
 _APART = 6
 """The least |n - d| that is simulated: the risk has a variance from 4 on, and a mean of few samples can be trusted."""
@@ -77,13 +78,14 @@ class DoubleDescentFigure(LinearTeachersFigure):
             Curve("equal", _RIDGED, gamma, scratch_risk_ridged(sizes, self.d, sigma=self.sigma), dashed=True),
             Curve("equal", _TRANSFER, gamma, transfer),
         ]
-        exact = Scratch().is_exact(unequal, sizes)
+        regression = regression_from_scratch(unequal)
+        exact = regression.is_exact(sizes)
         curves += [
-            Curve("unequal", _SCRATCH, gamma[some], Scratch().risk(unequal, sizes[some]), dashed)
+            Curve("unequal", _SCRATCH, gamma[some], regression.risk(sizes[some]), dashed)
             for some, dashed in ((exact, False), (~exact, True))
         ]
         few = np.geomspace(3, 2 * self.d, 16)  # a best ridge takes a search
-        curves.append(Curve("unequal", _RIDGED, few / self.d, Scratch(ridge="best").risk(unequal, few), dashed=True))
+        curves.append(Curve("unequal", _RIDGED, few / self.d, _risk(unequal, _RIDGED, few), dashed=True))
         curves.append(Curve("limit", "the limit itself", np.array([40.0, 160.0]), np.zeros(2), dashed=True))
         off = f"mean risk / limit − 1, n = {_PEAKED:g} d"
         panels = (
@@ -95,22 +97,23 @@ class DoubleDescentFigure(LinearTeachersFigure):
 
     def points(self) -> tuple[Point, ...]:
         """Both sides of the peak, and growing d at one place of it."""
-        found = []
+        planned = []
         sizes = [n for n in (round(gamma * self.d) for gamma in _GAMMAS) if abs(n - self.d) >= _APART]
-        pair = _unequal(self.d, self.sigma)
+        task = _unequal(self.d, self.sigma)
         for n in sizes:
             x = n / self.d
             scratch = float(scratch_risk_finite(n, self.d, sigma=self.sigma))
-            found.append(Point("equal", _SCRATCH, x, scratch, {"n": n}))
+            planned.append(Point("equal", _SCRATCH, x, scratch, {"n": n}))
             transfer = float(linear_transfer_risk(self.theta, n, sigma=self.sigma))
-            found.append(Point("equal", _TRANSFER, x, transfer, {"n": n}))
+            planned.append(Point("equal", _TRANSFER, x, transfer, {"n": n}))
         for n in sizes:
-            for name, learner in _LEARNERS.items():
-                expected = float(learner.risk(pair, n)) if bool(learner.is_exact(pair, n)) else math.nan
-                found.append(Point("unequal", name, n / self.d, expected, {"n": n, "d": self.d}))
-        growing = [(d, name) for d in _SIZES for name in _LEARNERS]
+            exact = bool(regression_from_scratch(task).is_exact(n))
+            for name in _SOLVED:
+                expected = float(_risk(task, name, n)) if exact and name == _SCRATCH else math.nan
+                planned.append(Point("unequal", name, n / self.d, expected, {"n": n, "d": self.d}))
+        growing = [(d, name) for d in _SIZES for name in _SOLVED]
         own = [Point("limit", name, float(d), math.nan, {"n": round(_PEAKED * d), "d": d}) for d, name in growing]
-        return (*found, *own)
+        return (*planned, *own)
 
     def groups(self) -> list[list[Point]]:
         """Trained networks together, and the learners that are solved for by their inputs."""
@@ -133,13 +136,14 @@ class DoubleDescentFigure(LinearTeachersFigure):
             return super().simulate_group(points)
         n, d = (int(points[0].parameters[name]) for name in ("n", "d"))
         draws = self.seeds * (_MORE if points[0].panel == "limit" else 1)
-        pair, risks = _unequal(d, self.sigma), np.empty((len(points), draws))
+        task, risks = _unequal(d, self.sigma), np.empty((len(points), draws))
+        ridges = {point.series: float(_ridge(task, point.series, n)) for point in points}
         for k in range(draws):
-            sample = pair.sample(n, generator(points[0].seed + k))
+            sample = task.sample(n, generator(points[0].seed + k))
             for i, point in enumerate(points):
-                risks[i, k] = pair.risk(_LEARNERS[point.series].fit(sample.inputs, sample.targets, pair))
+                risks[i, k] = task.risk(ridge_weights(sample.inputs, sample.targets, ridges[point.series]))
         if points[0].panel == "limit":
-            limits = [float(_LEARNERS[point.series].risk(pair, n)) for point in points]
+            limits = [float(_risk(task, point.series, n)) for point in points]
             risks = risks / np.array(limits)[:, None] - 1
         return tuple(mean_estimate(row, np.full(draws, "ok")) for row in risks)
 
@@ -181,18 +185,28 @@ _NOISY = 0.2
 
 
 @lru_cache(maxsize=16)
-def _unequal(d: int, sigma: float) -> LinearPair:
-    """A teacher in a random direction, inputs with variances 1/i scaled to a mean of 1; the source is not used."""
+def _unequal(d: int, sigma: float) -> LinearTeacher:
+    """A teacher in a random direction, inputs with variances 1/i scaled to a mean of 1."""
     variances = power_law_covariance(d, exponent=1).eigenvalues
     inputs = Covariance(variances / variances.mean())
-    return LinearPair.at_angle(d, 0.0, sigma=sigma, covariance=inputs, generator=generator(d, _TEACHERS))
+    pair = teachers_at_angle(d, theta=0.0, sigma=sigma, covariance=inputs, generator=generator(d, _TEACHERS))
+    return pair.target
+
+
+def _ridge(task: LinearTeacher, learner: str, n: Numbers) -> np.ndarray:
+    """lambda of a learner at each n."""
+    return regression_from_scratch(task).best_ridge(n) if learner == _RIDGED else np.zeros(np.shape(n))
+
+
+def _risk(task: LinearTeacher, learner: str, n: Numbers) -> np.ndarray:
+    return regression_from_scratch(task).risk(n, _ridge(task, learner, n))
 
 
 def _has_a_peak(drawn: Drawn) -> bool:
-    found = {x: mean.value for x, mean in drawn.points("equal", _SCRATCH).items()}
-    below, above = ([value for x, value in found.items() if (x < 1) == side] for side in (True, False))
+    risks = {x: mean.value for x, mean in drawn.points("equal", _SCRATCH).items()}
+    below, above = ([value for x, value in risks.items() if (x < 1) == side] for side in (True, False))
     falls = all(first > second for first, second in itertools.pairwise(above))
-    return falls and below[0] > min(below) < below[-1] and max(found.values()) in (below[-1], above[0])
+    return falls and below[0] > min(below) < below[-1] and max(risks.values()) in (below[-1], above[0])
 
 
 def _anomalous(drawn: Drawn) -> bool:

@@ -24,10 +24,8 @@ from transferscope_papers.figure import (
 )
 from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way, fine_tuned_average
 from transferscope_papers.problems import LinearTransfer, teachers_at_angle
-from transferscope_papers.tahir2024.linear_transfer import ANGLES, AXES, RIDGED, SlicedDiagram
+from transferscope_papers.tahir2024.linear_transfer import ANGLES, AXES, SlicedDiagram
 from transferscope_papers.theory.fine_tuning import fine_tuning, fine_tuning_finite, printed_transferability
-from transferscope_papers.theory.learners import FineTuning, Learner
-from transferscope_papers.theory.linear_scratch import scratch_risk_ridged
 
 _DEPTHS = Range(1, 5)
 
@@ -56,7 +54,7 @@ class FineTuningDiagram(SlicedDiagram):
         for name, angle in ANGLES.items():
             curves.append(Curve("slices", name, sizes / self.d, self._gain_finite(angle, sizes)))
             curves.append(Curve("slices", name, gamma, printed_transferability(angle, gamma), dashed=True))
-        network = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}{RIDGED * self.best_ridge}"
+        network = f"L = {self.depth}, σ = {self.sigma:g}, s = {self.source_norm:g}"
         panels = (
             Panel("printed", "As printed (tahir2024 eq. 17)", *AXES),
             Panel("corrected", f"Corrected, {network}", *AXES),
@@ -74,14 +72,9 @@ class FineTuningDiagram(SlicedDiagram):
         """The teachers at an angle, the source with its norm."""
         return teachers_at_angle(self.d, theta=theta, sigma=self.sigma, source_norm=self.source_norm)
 
-    def ridged(self) -> Learner:
-        """One layer with a ridge on the distance to the source; refused for deeper networks."""
-        return FineTuning(depth=self.depth, ridge="best")
-
     def claims(self) -> tuple[Claim, ...]:
         """60 degrees as printed, 60 degrees as corrected, and no transfer beyond n = d."""
-        changed = self.unlike_the_paper("sigma", "depth", "source_norm", "best_ridge")
-        who = "learners with their best ridges" if self.best_ridge else "trained networks"
+        changed = self.unlike_the_paper("sigma", "depth", "source_norm")
         return (
             Claim(
                 "with fewer examples than inputs transfer is positive for θ < π/3 and negative for θ > π/3",
@@ -97,42 +90,33 @@ class FineTuningDiagram(SlicedDiagram):
                 else changed,
             ),
             Claim(
-                f"{who} transfer positively at π/8 and π/4 and negatively at 3π/8",
+                "trained networks transfer positively at π/8 and π/4 and negatively at 3π/8",
                 "tahir2024, Figure 3c",
                 _trained_at_slices,
                 changed,
             ),
             Claim(
-                f"with more examples than inputs there is no transfer benefit, of formula and of {who}",
+                "with more examples than inputs there is no transfer benefit, of formula and of trained networks",
                 "tahir2024, Figure 3b, white region",
                 self._nothing_beyond,
-                "A ridge towards the source helps beyond n = d too." if self.best_ridge else "",
             ),
         )
 
     def _nothing_beyond(self, drawn: Drawn) -> bool:
-        found = drawn.map("corrected")
+        diagram = drawn.map("corrected")
         trained = [abs(mean.value) for name in ANGLES for x, mean in drawn.points("slices", name).items() if x > 1]
-        return bool((found.values[found.y > 1] == 0).all()) and max(trained) <= self.known_error * _SMALL
+        return bool((diagram.values[diagram.y > 1] == 0).all()) and max(trained) <= self.known_error * _SMALL
 
     def _gain(self, theta: float | np.ndarray, gamma: np.ndarray) -> np.ndarray:
-        if self.best_ridge:  # from scratch and from the source it is the same, but for what is left to learn
-            apart = np.sqrt(1 + self.source_norm**2 - 2 * self.source_norm * np.cos(theta))
-            scratch = scratch_risk_ridged(gamma, 1.0, sigma=self.sigma)
-            return np.asarray(scratch - scratch_risk_ridged(gamma, 1.0, sigma=self.sigma, target_norm=apart))
         result = fine_tuning(theta, gamma, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
         return result.transferability
 
     def expected(self, theta: float, n: float) -> float:
         """The mean over samples; the lines put the mean of the data into the root, which is nearly the same here."""
-        if self.best_ridge:
-            return float(self.ridged_gain(theta, n))
         settings = {"sigma": self.sigma, "source_norm": self.source_norm, "depth": self.depth}
         return fine_tuned_average(theta, int(n), self.d, **settings).transferability.value
 
     def _gain_finite(self, theta: float, n: float | np.ndarray) -> np.ndarray:
-        if self.best_ridge:
-            return self.ridged_gain(theta, n)
         result = fine_tuning_finite(theta, n, self.d, sigma=self.sigma, source_norm=self.source_norm, depth=self.depth)
         return result.transferability
 
@@ -142,10 +126,10 @@ _SMALL = 10
 
 
 def _positive_below_60_degrees(drawn: Drawn, panel: str) -> bool:
-    found = drawn.map(panel)
-    below = (found.y < 1)[:, None] & (np.abs(found.x - math.pi / 3) > 1e-9)[None, :]
-    theta = np.broadcast_to(found.x, found.values.shape)
-    return bool(((found.values > 0) == (theta < math.pi / 3))[below].all())
+    diagram = drawn.map(panel)
+    below = (diagram.y < 1)[:, None] & (np.abs(diagram.x - math.pi / 3) > 1e-9)[None, :]
+    theta = np.broadcast_to(diagram.x, diagram.values.shape)
+    return bool(((diagram.values > 0) == (theta < math.pi / 3))[below].all())
 
 
 def _trained_at_slices(drawn: Drawn) -> bool:

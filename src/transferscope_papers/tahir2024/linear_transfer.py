@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import ClassVar
 
@@ -25,16 +25,11 @@ from transferscope_papers.figure import (
     setting,
 )
 from transferscope_papers.linear_teachers import LinearTeachersFigure, Training, Way
-from transferscope_papers.problems import LinearTransfer as Teachers
-from transferscope_papers.problems import teachers_at_angle
+from transferscope_papers.problems import LinearTransfer, teachers_at_angle
 from transferscope_papers.simulate.linear_transfer import draw, perfectly_pretrained, ridge_transfer
-from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.seeds import generator
 from transferscope_papers.tahir2024.sampled_distance import reduced, sampled_bracket
 from transferscope_papers.theory.distances import kl_divergence, wasserstein_1
-from transferscope_papers.theory.learners import Learner, LinearTransfer, Scratch
-from transferscope_papers.theory.linear_pair import LinearPair
-from transferscope_papers.theory.linear_scratch import scratch_risk_ridged
 from transferscope_papers.theory.linear_transfer import linear_transferability, linear_transferability_finite
 from transferscope_papers.theory.ridge import optimal_ridge, ridge_risk, ridge_risk_limit
 
@@ -43,9 +38,6 @@ ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * 
 
 AXES = ("θ (radians)", "γ = n/d")
 """Of the diagrams."""
-
-RIDGED = ", best ridges"
-"""In titles, where everybody has one."""
 
 _GAMMAS = (0.15, 0.25, 0.4, 0.55, 0.7, 1.35, 1.6, 1.85)
 """Where the slices are simulated, away from the peak at 1."""
@@ -64,45 +56,17 @@ _RIDGES = np.linspace(0, 0.7, 141)
 
 @dataclass(frozen=True)
 class SlicedDiagram(LinearTeachersFigure):
-    """A diagram of transferability over the angle and n/d that is simulated along three slices of constant angle.
-
-    Attributes:
-        best_ridge: 1 for learners that each have the ridge of their least mean risk, and are solved for; 0 for learners
-            without one, which are trained by gradient descent.
-    """
+    """A diagram of transferability over the angle and n/d that is simulated along three slices of constant angle."""
 
     sigma: float = setting(0.2, SIGMA)
-    best_ridge: int = setting(0, Range(0, 1), later=True)
 
     @abstractmethod
     def expected(self, theta: float, n: float) -> float:
         """The mean transferability over samples."""
 
-    @abstractmethod
-    def ridged(self) -> Learner:
-        """The learner with its best ridge, if there is one."""
-
-    def pair(self, theta: float) -> Teachers:
+    def pair(self, theta: float) -> LinearTransfer:
         """The teachers at an angle."""
         return teachers_at_angle(self.d, theta=theta, sigma=self.sigma)
-
-    def ridged_gain(self, theta: float, n: float | np.ndarray) -> np.ndarray:
-        """The mean transferability where everybody has the best ridge."""
-        pair = LinearPair.of(self.pair(theta))
-        return np.asarray(Scratch(ridge="best").risk(pair, n) - self.ridged().risk(pair, n))
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
-        """Trained networks, or solutions with the best ridge."""
-        return tuple(map(self._solved, points)) if self.best_ridge else super().simulate_group(points)
-
-    def _solved(self, point: Point) -> Estimate:
-        pair, n, gains = LinearPair.of(self.pair(point.parameters["theta"])), int(point.parameters["n"]), []
-        for seed in range(point.seed, point.seed + self.seeds):
-            sample = pair.sample(n, generator(seed))
-            weights = (one.fit(sample.inputs, sample.targets, pair) for one in (Scratch(ridge="best"), self.ridged()))
-            scratch, transfer = map(pair.risk, weights)
-            gains.append(scratch - transfer)
-        return mean_estimate(np.array(gains), np.full(len(gains), "ok"))
 
     def points(self) -> tuple[Point, ...]:
         """Three slices."""
@@ -139,14 +103,10 @@ class LinearTransferDiagram(SlicedDiagram):
         sizes = np.arange(3, 2 * self.d + 1, dtype=np.float64)
         curves = [Curve("slices", name, sizes / self.d, self._gain(angle, sizes)) for name, angle in ANGLES.items()]
         panels = (
-            Panel("diagram", f"Transferability, σ = {self.sigma:g}{RIDGED * self.best_ridge}", *AXES),
+            Panel("diagram", f"Transferability, σ = {self.sigma:g}", *AXES),
             Panel("slices", f"Slices at d = {self.d}", "γ = n/d", "transferability", y_limits=(-1, 1)),
         )
-        shown = _diagram("diagram", self.sigma)
-        if self.best_ridge:  # from scratch as a function of n/d alone, and nothing but the angle for many examples
-            scratch = scratch_risk_ridged(shown.y[:, None], 1.0, sigma=self.sigma)
-            shown = replace(shown, values=scratch - np.sin(shown.x) ** 2)
-        return Theory(panels, tuple(curves), (shown,))
+        return Theory(panels, tuple(curves), (_diagram("diagram", self.sigma),))
 
     def training(self, point: Point) -> Training:
         """Two-layer networks, from scratch and on frozen features."""
@@ -154,8 +114,6 @@ class LinearTransferDiagram(SlicedDiagram):
 
     def claims(self) -> tuple[Claim, ...]:
         """Where transfer is negative, and the positive transfer between."""
-        if self.best_ridge:
-            return self._ridged_claims()
         noisy = "" if 0 < self.sigma < 1 else "This is about label noise between 0 and the norm of the target."
         return (
             Claim(
@@ -181,25 +139,6 @@ class LinearTransferDiagram(SlicedDiagram):
             ),
         )
 
-    def _ridged_claims(self) -> tuple[Claim, ...]:
-        return (
-            Claim(
-                "with the best ridge for everybody the anomalous positive transfer is gone: at θ = π/2 the source "
-                "never helps",
-                "corrects tahir2024, section 3.3, which has no ridge from scratch",
-                lambda drawn: bool((drawn.map("diagram").values[:, -1] <= _BORDER).all()),
-            ),
-            Claim(
-                "learners with their best ridges have the signs of the theory",
-                "follows tahir2024, Figure 1c",
-                lambda drawn: drawn.signs_agree("slices"),
-            ),
-        )
-
-    def ridged(self) -> Learner:
-        """The frozen features of a two-layer network under a ridge."""
-        return LinearTransfer(ridge="best", depth=_DEPTH)
-
     def _negative_above(self, theta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
         return np.asarray((gamma - 1) * np.sin(theta) ** 2 > self.sigma**2)
 
@@ -214,8 +153,6 @@ class LinearTransferDiagram(SlicedDiagram):
         return float(self._gain(theta, float(n)))
 
     def _gain(self, angle: float, n: float | np.ndarray) -> np.ndarray:
-        if self.best_ridge:
-            return self.ridged_gain(angle, n)
         return linear_transferability_finite(angle, n, self.d, sigma=self.sigma)
 
 
@@ -231,18 +168,18 @@ def _negative_where(
     drawn: Drawn, negative: Callable[[np.ndarray, np.ndarray], np.ndarray], *, low: float = 0.0, high: float = math.inf
 ) -> bool:
     """Whether the map is negative where a rule says so, for gamma between two values, and nowhere else there."""
-    found = drawn.map("diagram")
-    theta, gamma = np.meshgrid(found.x, found.y)
-    counted = (gamma > low) & (gamma < high) & (np.abs(found.values) > _BORDER)
-    return bool((negative(theta, gamma) == (found.values < 0))[counted].all())
+    diagram = drawn.map("diagram")
+    theta, gamma = np.meshgrid(diagram.x, diagram.y)
+    counted = (gamma > low) & (gamma < high) & (np.abs(diagram.values) > _BORDER)
+    return bool((negative(theta, gamma) == (diagram.values < 0))[counted].all())
 
 
 def _separated_at_right_angles(drawn: Drawn) -> bool:
     """Negative, then positive around gamma = 1, then negative, in the last column of the map."""
-    found = drawn.map("diagram")
-    signs = np.sign(found.values[:, -1])
+    diagram = drawn.map("diagram")
+    signs = np.sign(diagram.values[:, -1])
     changes = signs[np.flatnonzero(np.diff(signs, prepend=0.0))]
-    return changes.tolist() == [-1.0, 1.0, -1.0] and float(signs[np.argmin(np.abs(found.y - 1))]) > 0
+    return changes.tolist() == [-1.0, 1.0, -1.0] and float(signs[np.argmin(np.abs(diagram.y - 1))]) > 0
 
 
 @dataclass(frozen=True)
@@ -255,8 +192,6 @@ class NoiselessDiagram(LinearTransferDiagram):
 
     def claims(self) -> tuple[Claim, ...]:
         """Where transfer is negative without noise."""
-        if self.best_ridge:
-            return self._ridged_claims()
         changed = self.unlike_the_paper("sigma")
         return (
             Claim(
@@ -526,13 +461,13 @@ def _w1(sigma: float, angles: bytes) -> tuple[np.ndarray, np.ndarray]:
     known = wasserstein_1(theta, sigma=sigma)
     places = np.linspace(0, math.pi, 7)[1:]
     pairs = [reduced(teachers_at_angle(2, theta=place, sigma=sigma)) for place in places]
-    found = [sampled_bracket(pair, _POINTS, generator(0, _W1)) for pair in pairs]
+    brackets = [sampled_bracket(pair, _POINTS, generator(0, _W1)) for pair in pairs]
 
     def between(values: list[float]) -> np.ndarray:  # as shares of the teachers' distance, which they nearly follow
         shares = np.array(values) / np.sin(places / 2)
         return np.asarray(np.interp(theta, places, shares) * np.sin(theta / 2))
 
-    lower, upper = between([one.lower.value for one in found]), between([one.upper.value for one in found])
+    lower, upper = between([one.lower.value for one in brackets]), between([one.upper.value for one in brackets])
     lower[theta < places[0]] = 0.0  # samples of tasks this near tell nothing
     bounds = np.maximum(lower, known.lower), np.minimum(upper, known.upper)
     return np.maximum.accumulate(bounds[0]), np.maximum.accumulate(bounds[1])  # W1 grows with the angle

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -23,14 +23,13 @@ from transferscope_papers.figure import (
     TheoryFigure,
     setting,
 )
-from transferscope_papers.problems import LinearTeacher, Sample, isotropic
+from transferscope_papers.problems import LinearTeacher, LinearTransfer, Sample, teachers_at_angle
 from transferscope_papers.simulate.deep_linear import random_start, train
 from transferscope_papers.simulate.descent import Descent, DescentSettings
 from transferscope_papers.simulate.least_squares import LeastSquares, from_moments, isotropic_population
 from transferscope_papers.simulate.outcomes import mean_estimate
 from transferscope_papers.simulate.seeds import generator
-from transferscope_papers.theory.learners import regression_on_features
-from transferscope_papers.theory.linear_pair import LinearPair
+from transferscope_papers.theory.gaussian_regression import regression_on_features, ridge_weights
 from transferscope_papers.theory.linear_scratch import scratch_risk_finite
 from transferscope_papers.theory.linear_transfer import linear_transfer_risk
 from transferscope_papers.theory.sparsification import estimated_source_outside, leftover_features, remaining_features
@@ -119,15 +118,15 @@ class PretrainedFigure(TheoryFigure):
 
     def points(self) -> tuple[Point, ...]:
         """One simulation for each depth and scale, width, and number of source examples."""
-        found = []
+        planned = []
         for depth in _DEPTHS:
             for alpha in _DEPTHS[depth]:
                 own: dict[str, float] = {"depth": depth, "scale": alpha, "width": self.d, "source": math.inf}
                 group = f"{depth} layers"
                 ratio = self._drawn_ratio(alpha, depth, self.d) if alpha <= _SMALL_START else math.nan
-                found.append(Point("scale", _layers(depth), alpha, ratio, own, group=group))
+                planned.append(Point("scale", _layers(depth), alpha, ratio, own, group=group))
                 if depth in _HEADED:
-                    found += [
+                    planned += [
                         Point(
                             "risk",
                             f"{_layers(depth)}, {head}",
@@ -142,12 +141,14 @@ class PretrainedFigure(TheoryFigure):
                 width = round(share * self.d)
                 own = {"depth": depth, "scale": _AT_WIDTHS, "width": width, "source": math.inf}
                 ratio = self._drawn_ratio(_AT_WIDTHS, depth, width)
-                found.append(Point("width", _layers(depth), share, ratio, own, group=f"{depth} layers, width {width}"))
+                planned.append(
+                    Point("width", _layers(depth), share, ratio, own, group=f"{depth} layers, width {width}")
+                )
         for share in _SOURCES:
             n = round(share * self.d)
             own = {"depth": 2, "scale": _SMALL, "width": self.d, "source": n}
-            found.append(Point("source", _FINITE, share, self._finite(n), own, group="finite source"))
-        return tuple(found)
+            planned.append(Point("source", _FINITE, share, self._finite(n), own, group="finite source"))
+        return tuple(planned)
 
     def simulate(self, point: Point) -> Estimate:
         """Pre-train, and measure what the point's panel shows."""
@@ -164,9 +165,9 @@ class PretrainedFigure(TheoryFigure):
         loss = LeastSquares(*(torch.cat(parts) for parts in columns))
         layers = [random_start(seeds, self.d, depth=depth, width=width, scale=scale) for scale, _ in starts]
         trained = train(loss, tuple(torch.cat(parts) for parts in zip(*layers, strict=True)), DescentSettings())
-        found = {start: self._measured(trained, i, seeds) for i, start in enumerate(starts)}
+        means = {start: self._measured(trained, i, seeds) for i, start in enumerate(starts)}
         return tuple(
-            found[point.parameters["scale"], point.parameters["source"]][_measure_of(point)] for point in points
+            means[point.parameters["scale"], point.parameters["source"]][_measure_of(point)] for point in points
         )
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
@@ -232,8 +233,8 @@ class PretrainedFigure(TheoryFigure):
         return {_EXACT: 0.0, _RIDGED: self.ridge}
 
     @property
-    def _pair(self) -> LinearPair:
-        return LinearPair.at_angle(self.d, self.theta, sigma=self.sigma)
+    def _pair(self) -> LinearTransfer:
+        return teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
 
     @property
     def _limit(self) -> float:
@@ -251,25 +252,23 @@ class PretrainedFigure(TheoryFigure):
         return outside + (outside + self.sigma**2) / (self._n - 2)
 
     def _modelled(self, alpha: float, depth: int, ridge: float) -> float:
-        drawn = self._left(alpha, depth, self.d)
-        return float(np.mean([regression_on_features(self._pair, one).risk(float(self._n), ridge) for one in drawn]))
+        regressions = [regression_on_features(self._pair.target, one) for one in self._left(alpha, depth, self.d)]
+        return float(np.mean([one.risk(float(self._n), ridge) for one in regressions]))
 
     def _drawn_ratio(self, alpha: float, depth: int, width: int) -> float:
         sizes = [np.linalg.svd(one, compute_uv=False) for one in self._left(alpha, depth, width)]
         return float(np.mean([one[1] / one[0] for one in sizes]))
 
     def _left(self, alpha: float, depth: int, width: int) -> list[np.ndarray]:
-        settings: dict[str, Any] = {"scale": alpha, "depth": depth, "width": width}
-        return [
-            leftover_features(self._pair.source, generator=np.random.default_rng(k), **settings) for k in range(_DRAWN)
-        ]
+        source, streams = self._pair.source.weights, map(np.random.default_rng, range(_DRAWN))
+        return [leftover_features(source, scale=alpha, depth=depth, width=width, generator=one) for one in streams]
 
     def _source(self, n: float, seeds: Sequence[int]) -> LeastSquares:
         """The losses of pre-training, one for each seed."""
-        theta = self._pair.source
+        theta = self._pair.source.weights
         if math.isinf(n):
             return isotropic_population(torch.from_numpy(np.tile(theta, (len(seeds), 1))))
-        teacher = LinearTeacher(theta, self.sigma, isotropic(self.d))
+        teacher = LinearTeacher(theta, self.sigma, self._pair.source.covariance)
         samples = [teacher.sample(int(n), generator(seed, _SOURCE_SAMPLE)) for seed in seeds]
         gram = np.stack([sample.inputs.T @ sample.inputs / n for sample in samples])
         cross = np.stack([sample.targets @ sample.inputs / n for sample in samples])
@@ -282,38 +281,37 @@ class PretrainedFigure(TheoryFigure):
         features = trained.weights[0][rows]
         for layer in trained.weights[1:-1]:
             features = features @ layer[rows]
-        pair, status = self._pair, trained.status[rows]
+        target, status = self._pair.target, trained.status[rows]
         values: dict[str, list[float]] = {name: [] for name in ("ratio", *self._heads, _FINITE)}
         for phi, seed in zip(features.numpy(), seeds, strict=True):
             if not np.isfinite(phi).all():
-                for found in values.values():
-                    found.append(math.nan)
+                for own in values.values():
+                    own.append(math.nan)
                 continue
             left, sizes, _ = np.linalg.svd(phi)
             values["ratio"].append(float(sizes[1] / sizes[0]))
-            samples = [pair.sample(self._n, generator(seed, _TARGET_SAMPLE + k)) for k in range(self.targets)]
+            samples = [target.sample(self._n, generator(seed, _TARGET_SAMPLE + k)) for k in range(self.targets)]
             for name in (*self._heads, _FINITE):
                 risks = [
-                    pair.risk(self._weights(name, one, left[:, :1] if name == _FINITE else phi)) for one in samples
+                    target.risk(self._weights(name, one, left[:, :1] if name == _FINITE else phi)) for one in samples
                 ]
                 values[name].append(float(np.mean(risks)))
-        return {name: mean_estimate(np.array(found), status) for name, found in values.items()}
+        return {name: mean_estimate(np.array(own), status) for name, own in values.items()}
 
     def _weights(self, head: str, sample: Sample, features: np.ndarray) -> np.ndarray:
-        """End-to-end weights of a head on frozen features: of least norm, or with the ridge (solved in the dual)."""
-        seen, n = sample.inputs @ features, len(sample)
-        if head != _RIDGED:
-            return np.asarray(features @ np.linalg.lstsq(seen, sample.targets, rcond=_PRECISION)[0])
-        dual = np.linalg.solve(seen @ seen.T + n * self.ridge * np.eye(n), sample.targets)
-        return np.asarray(features @ seen.T @ dual)
+        """End-to-end weights of a head on frozen features: of least norm, or with the ridge."""
+        seen = sample.inputs @ features
+        if head == _RIDGED:
+            return np.asarray(features @ ridge_weights(seen, sample.targets, self.ridge))
+        return np.asarray(features @ np.linalg.lstsq(seen, sample.targets, rcond=_PRECISION)[0])
 
     def _near(self, drawn: Drawn, depth: int, head: str, alpha: float) -> bool:
-        found = drawn.points("risk", f"{_layers(depth)}, {head}")[alpha].value
-        return abs(found / self._limit - 1) <= 2 * _NEAR
+        risk = drawn.points("risk", f"{_layers(depth)}, {head}")[alpha].value
+        return abs(risk / self._limit - 1) <= 2 * _NEAR
 
     def _source_costs(self, drawn: Drawn) -> bool:
-        found = drawn.points("source", _FINITE)
-        few, many = (found[share].value / self._limit - 1 for share in (_SOURCES[0], _SOURCES[-1]))
+        risks = drawn.points("source", _FINITE)
+        few, many = (risks[share].value / self._limit - 1 for share in (_SOURCES[0], _SOURCES[-1]))
         return few >= 2 * _NEAR >= abs(many)
 
 

@@ -208,8 +208,8 @@ class ReluFigure(TheoryFigure):
     def _more_accurate(self, drawn: Drawn) -> bool:
         sizes = self._sizes()
         few, many = self._sides_of(drawn, sizes[:2]), self._sides_of(drawn, sizes[3:])
-        found = [drawn.points("scratch", _transfer(mu)) for mu in _SHARES]
-        mean = np.mean([[one[n].value for n in sizes] for one in found], axis=0)
+        transfer = [drawn.points("scratch", _transfer(mu)) for mu in _SHARES]
+        mean = np.mean([[one[n].value for n in sizes] for one in transfer], axis=0)
         slower = mean[0] - mean[1] > mean[-2] - mean[-1] > 0
         return bool(slower and many.right * few.clear >= few.right * many.clear)
 

@@ -90,7 +90,7 @@ class KernelFigure(TheoryFigure):
         start = random_students(range(self.seeds), self.d, width=self.width)
         students = pretrain([self._pair.source] * self.seeds, start)
         neurons = {_BEFORE: list(start[0].numpy()), _AFTER: [student.neurons for student in students.networks]}
-        kernels = {series: np.stack([self._kernel(own) for own in found]) for series, found in neurons.items()}
+        kernels = {series: np.stack([self._kernel(own) for own in sets]) for series, sets in neurons.items()}
         return tuple(
             mean_of_all(
                 kernels[point.series][:, int(point.parameters["i"]), int(point.parameters["j"])], students.status
@@ -158,11 +158,11 @@ _NEURONS_EACH = 10
 
 def _distance(drawn: Drawn, series: str) -> float:
     """Of the two matrices in the Frobenius norm, relative to the source's; a pair off the diagonal counts twice."""
-    found = [item for item in drawn.simulated if item.point.series == series]
-    if len(found) < sum(point.series == series for point in drawn.planned) or not found:
+    pairs = [item for item in drawn.simulated if item.point.series == series]
+    if len(pairs) < sum(point.series == series for point in drawn.planned) or not pairs:
         raise LookupError(f"pairs {series} are missing")
-    twice = np.array([1.0 + (item.point.parameters["i"] != item.point.parameters["j"]) for item in found])
+    twice = np.array([1.0 + (item.point.parameters["i"] != item.point.parameters["j"]) for item in pairs])
     source, students = (
-        np.array(values) for values in zip(*((i.point.x, i.estimate.value) for i in found), strict=True)
+        np.array(values) for values in zip(*((i.point.x, i.estimate.value) for i in pairs), strict=True)
     )
     return float(np.sqrt(np.sum(twice * (students - source) ** 2) / np.sum(twice * source**2)))

@@ -69,10 +69,10 @@ def effective_dimension(vectors: Float64[np.ndarray, "N D"]) -> Estimate:
     n = len(vectors)
     if n < 4:
         return Estimate.missing("too_few", n)
-    found = jackknife(lambda index: _participation_ratio(vectors[index]), n)
-    if found.status != "ok":
-        return found
-    return Estimate(max(found.value, 1.0), found.stderr, n)
+    ratio = jackknife(lambda index: _participation_ratio(vectors[index]), n)
+    if ratio.status != "ok":
+        return ratio
+    return Estimate(max(ratio.value, 1.0), ratio.stderr, n)
 
 
 def _participation_ratio(vectors: Float64[np.ndarray, "N D"]) -> float:

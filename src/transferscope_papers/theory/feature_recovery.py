@@ -104,13 +104,13 @@ def sufficient_examples(k: Numbers, *, failure: float) -> Array:
 def _worse(n: int) -> Float64[np.ndarray, " n_plus_1"]:
     """P(V(a, b) > V(m, 0)) of a source-specific feature, for m = 0..n."""
     loss = _fitted_loss(n)  # without (m - a)/n
-    found = np.empty(n + 1)
+    chances = np.empty(n + 1)
     for m in range(n + 1):
         a, b = np.arange(m + 1)[:, None], np.arange(n - m + 1)
         own = loss[: m + 1, : n - m + 1] + (m - a) / n
         chance = stats.binom.pmf(a, m, _ONE) * stats.binom.pmf(b, n - m, _ONE)
-        found[m] = min(float(np.sum(chance * (own > loss[m, 0] + _TIE))), 1.0)  # rounding, to a power of k - 1
-    return found
+        chances[m] = min(float(np.sum(chance * (own > loss[m, 0] + _TIE))), 1.0)  # rounding, to a power of k - 1
+    return chances
 
 
 def _fitted_loss(n: int) -> Float64[np.ndarray, "n_plus_1 n_plus_1"]:
@@ -119,7 +119,7 @@ def _fitted_loss(n: int) -> Float64[np.ndarray, "n_plus_1 n_plus_1"]:
     top, below = np.arange(n + 1)[:, None], np.arange(n + 1)
     left = np.maximum(top - below, 0)
     log_choose = np.where(below <= top, gammaln(top + 1) - gammaln(below + 1) - gammaln(left + 1), -np.inf)
-    found = np.zeros((n + 1, n + 1))
+    losses = np.zeros((n + 1, n + 1))
     for a in range(n + 1):
         for b in range(n - a + 1):
             t, u = np.arange(min(a, half) + 1)[:, None], np.arange(min(b, half) + 1)
@@ -128,8 +128,8 @@ def _fitted_loss(n: int) -> Float64[np.ndarray, "n_plus_1 n_plus_1"]:
             log_chance = log_choose[a, t] + log_choose[b, u] + log_choose[n - a - b, np.clip(rest, 0, n - a - b)]
             chance = np.where(possible, np.exp(log_chance - log_choose[n, half]), 0.0)
             head = t / np.maximum(t + u, 1)
-            found[a, b] = np.sum(chance * ((a - t) * (1 - head) ** 2 + (b - u) * head**2)) / (n - half)
-    return found
+            losses[a, b] = np.sum(chance * ((a - t) * (1 - head) ** 2 + (b - u) * head**2)) / (n - half)
+    return losses
 
 
 def _check_failure(failure: float) -> None:

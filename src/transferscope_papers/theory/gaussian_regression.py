@@ -26,13 +26,14 @@ from jaxtyping import Bool, Float64
 from scipy import optimize
 
 from transferscope_papers.parameters import Array, Numbers, at_least, counts
+from transferscope_papers.problems import LinearTeacher
 from transferscope_papers.theory.linear_scratch import variance_finite
 from transferscope_papers.theory.ridge import optimal_ridge, ridge_risk
 
 _GRID = 200
 _WIDEST = 1e8
 """The best kappa is sought up to this many times the largest eigenvalue and the noise per signal."""
-_RELATIVE = 1e-12
+_RELATIVE, _RANK = 1e-12, 1e-10
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,9 @@ class GaussianRegression:
         if at == _GRID - 1:
             return math.inf
         between = np.log(grid[max(at - 1, 0)]), np.log(grid[at + 1])
-        found = optimize.minimize_scalar(lambda x: float(risk(x)[0]), bounds=between, method="bounded")
-        kappa = float(np.exp(found.x))
-        if at == 0 and (lowest > 0 or self.noise == 0) and float(risk(np.log(grid[0]))[0]) <= float(found.fun):
+        least = optimize.minimize_scalar(lambda x: float(risk(x)[0]), bounds=between, method="bounded")
+        kappa = float(np.exp(least.x))
+        if at == 0 and (lowest > 0 or self.noise == 0) and float(risk(np.log(grid[0]))[0]) <= float(least.fun):
             return 0.0
         return max(kappa * (1 - float(np.sum(g / (g + kappa))) / n), 0.0)
 
@@ -159,3 +160,39 @@ class GaussianRegression:
         df2 = np.sum(shrunk**2, axis=1)
         bias = np.sum(g * squares * (1 - shrunk) ** 2, axis=1) / (1 - df2 / n)
         return bias, df2 / (n - df2)
+
+
+def regression_from_scratch(task: LinearTeacher) -> GaussianRegression:
+    """Of the task's targets on its inputs, from 0."""
+    inputs = task.covariance
+    return GaussianRegression(inputs.eigenvalues, inputs.to_eigenbasis(task.weights) ** 2, task.sigma**2)
+
+
+def regression_on_features(task: LinearTeacher, features: Float64[np.ndarray, "d r"]) -> GaussianRegression:
+    """Of the task's targets on features Phi'x, from 0; what they leave of it is noise, and the floor of the risk.
+
+    The part of the target outside the features is independent of them, because the inputs are Gaussian.
+
+    Args:
+        features: Phi, shape (d, r), as an unfinished pre-training leaves them.
+    """
+    root = np.sqrt(task.covariance.eigenvalues)
+    seen_as, target = (root * task.covariance.to_eigenbasis(vectors) for vectors in (features.T, task.weights))
+    left, sizes, _ = np.linalg.svd(seen_as.T, full_matrices=False)  # sizes^2 are the eigenvalues of Phi' Sigma Phi
+    seen = sizes > _RANK * sizes.max()
+    along = left[:, seen].T @ target  # (r,): sizes times the head in the eigenbasis of Phi' Sigma Phi
+    floor = float(np.sum((target - left[:, seen] @ along) ** 2))
+    floor = floor if floor > _RANK**2 * float(target @ target) else 0.0
+    return GaussianRegression(sizes[seen] ** 2, (along / sizes[seen]) ** 2, task.sigma**2 + floor, floor)
+
+
+def ridge_weights(
+    inputs: Float64[np.ndarray, "n d"], targets: Float64[np.ndarray, " n"], ridge: float
+) -> Float64[np.ndarray, " d"]:
+    """The minimiser of (1/2n) ||X w - y||^2 + (ridge/2) ||w||^2; that of least norm without a ridge."""
+    if math.isinf(ridge):
+        return np.zeros(inputs.shape[1])
+    if ridge == 0:
+        return np.asarray(np.linalg.lstsq(inputs, targets, rcond=None)[0])
+    left, sizes, right = np.linalg.svd(inputs, full_matrices=False)
+    return np.asarray(right.T @ (sizes / (sizes**2 + len(inputs) * ridge) * (left.T @ targets)))

@@ -139,7 +139,7 @@ def pair_bounds(pair: EstimatedPair, target: LabelledSet, *, constant: float = 1
         "theorem 4.2": deviation_bound(pair.covariance.eigenvalues, len(x), constant=constant),
         "theorem 4.2, observed": observed_deviation(x, pair.covariance),
     }
-    found: dict[str, list[float]] = {}
+    by_name: dict[str, list[float]] = {}
     for k in range(own.labels.shape[1]):
         difference = pair.difference[:, k]
         linear = linear_kernel_bound(own.inputs, difference)
@@ -153,8 +153,8 @@ def pair_bounds(pair: EstimatedPair, target: LabelledSet, *, constant: float = 1
             values[name] = fine_tuning_bound(difference, pair.covariance, deviation=deviation).best
         values["distance"] = distance_bound(difference)
         for name, value in values.items():
-            found.setdefault(name, []).append(float(value))
-    return {name: float(np.mean(values)) for name, values in found.items()}
+            by_name.setdefault(name, []).append(float(value))
+    return {name: float(np.mean(values)) for name, values in by_name.items()}
 
 
 def same_classes(source: LabelledSet, target: LabelledSet) -> bool:

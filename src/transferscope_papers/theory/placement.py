@@ -94,33 +94,6 @@ def modelled_transferability(pair: Pair, n: Numbers) -> Array:
     return np.asarray(scratch_risk(pair, n) - linear_head_risk(pair, n))
 
 
-def critical_share(pair: Pair, n: Numbers) -> Array:
-    """The share outside at which the transferability at n examples is 0, all else as in the pair.
-
-    The risk of linear transfer rises with `outside`, from R(n, k) where nothing is outside to tau^2 where all is; the
-    risk from scratch is below tau^2. So the sign changes once if k < d, and transfer never helps if k >= d.
-
-    Args:
-        pair: The pair; its own share does not matter.
-        n: Number of target examples, above 0.
-
-    Returns:
-        outside*/tau^2 in [0, 1], broadcast; 0 where k >= d, NaN where the labels are nothing but noise.
-    """
-    shape = np.broadcast_shapes(*(np.shape(x) for x in (pair.noise, pair.input_dimension, pair.feature_dimension, n)))
-    low, high = np.zeros(shape), np.ones(shape)
-    for _ in range(_BISECTIONS):
-        share = (low + high) / 2
-        there = Pair(share * pair.signal, pair.noise, pair.input_dimension, pair.feature_dimension)
-        helps = modelled_transferability(there, n) > 0
-        low, high = np.where(helps, share, low), np.where(helps, high, share)
-    found = np.where(np.asarray(pair.feature_dimension) < pair.input_dimension, (low + high) / 2, 0.0)
-    return np.asarray(np.where(pair.signal > 0, found, np.nan))
-
-
-_BISECTIONS = 50
-
-
 @dataclass(frozen=True)
 class RiskDraws:
     """Possible risks of both learners, the error of the model included, shape (draws,) each."""

@@ -119,5 +119,5 @@ def _largest(d: float, depth: float, width: float) -> float:
         z = np.exp(log_z)
         return float(np.log1p(z) - log_z + (depth - 1) * np.log(width + d * z))
 
-    found = optimize.minimize_scalar(log_square, bracket=(-2.0, 0.0))
-    return float(np.exp(found.fun / 2))
+    least = optimize.minimize_scalar(log_square, bracket=(-2.0, 0.0))
+    return float(np.exp(least.fun / 2))

@@ -11,7 +11,6 @@ from transferscope_papers.theory.linear_scratch import scratch_risk_ridged
 from transferscope_papers.theory.placement import (
     MODEL_ERROR,
     Pair,
-    critical_share,
     linear_head_risk,
     modelled_transferability,
     risk_draws,
@@ -69,22 +68,10 @@ def test_nothing_jumps_where_examples_are_as_many_as_directions() -> None:
         assert np.abs(np.diff(modelled_transferability(pair, n))).max() < 0.1
 
 
-def test_the_sign_changes_at_the_critical_share_and_only_there() -> None:
-    n = np.array([4, 8, 30, 75, 300])
-    pair = Pair(0.4, 0.1, 50.0, 3.0)
-    share = critical_share(pair, n)
-    assert ((share > 0) & (share < 1)).all()
-    at, below, above = (Pair(np.clip(x, 0, 1) * 0.9, 0.1, 50.0, 3.0) for x in (share, share - 1e-3, share + 1e-3))
-    np.testing.assert_allclose(modelled_transferability(at, n), 0, atol=1e-9)
-    assert (modelled_transferability(below, n) > 0).all()
-    assert (modelled_transferability(above, n) < 0).all()
-
-
 @pytest.mark.parametrize("k", [20.0, 30.0])
 def test_features_with_no_fewer_directions_than_the_inputs_never_help(k: int) -> None:
     n, share = np.array([5, 19, 20, 21, 80]), np.linspace(0, 1, 21)[:, None]
     assert (modelled_transferability(Pair(share * 0.9, 0.1, 20.0, k), n) <= 1e-12).all()
-    assert (critical_share(Pair(0.0, 0.1, 20.0, k), n) == 0).all()
 
 
 def test_what_is_out_of_range_is_refused() -> None:

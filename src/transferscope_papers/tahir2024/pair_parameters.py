@@ -143,7 +143,7 @@ def unexplainable(inputs: Float64[np.ndarray, "N D"], codes: Float64[np.ndarray,
     weights = generator.standard_normal((inputs.shape[1], _RANDOM_FEATURES)) / math.sqrt(inputs.shape[1])
     hidden = np.maximum(inputs @ weights + generator.standard_normal(_RANDOM_FEATURES), 0)
     candidates = (unexplained(inputs, codes, what="the inputs"), unexplained(hidden, codes, what="random features"))
-    return min(candidates, key=lambda found: found.share.value)
+    return min(candidates, key=lambda one: one.share.value)
 
 
 @dataclass(frozen=True)
@@ -176,12 +176,12 @@ def estimate_pair(
     """
     generator = np.random.default_rng(seed)
     of_features = _mean(missed_by_features)
-    least = min((noise, of_features), key=lambda found: found.limit)
-    k = float(np.mean([found.middle for found in feature_dimensions]))
+    least = min((noise, of_features), key=lambda one: one.limit)
+    k = float(np.mean([one.middle for one in feature_dimensions]))
     floor = min(least.limit, _MOST_NOISE)
     best = Pair(min(of_features.limit - floor, 1 - floor), floor, input_dimension.middle, k)
 
-    missed = of_features.draws(generator) + _between([found.limit for found in missed_by_features], generator)
+    missed = of_features.draws(generator) + _between([one.limit for one in missed_by_features], generator)
     floors = np.minimum(least.draws(generator), _MOST_NOISE)
     networks = generator.integers(len(feature_dimensions), size=N_DRAWS)
     of_networks = np.array([_within(band, generator) for band in feature_dimensions])  # (networks, draws)
@@ -217,17 +217,17 @@ def ranged(value: float, draws: Float64[np.ndarray, " draws"], *, n: int, level:
     return Estimate(value, stderr, n, "ok", interval)
 
 
-def _mean(found: Sequence[Unexplained]) -> Unexplained:
+def _mean(networks: Sequence[Unexplained]) -> Unexplained:
     """The mean over networks that were measured on the same examples, so that their errors do not average out."""
-    shares = [one.share for one in found]
+    shares = [one.share for one in networks]
     value = float(np.mean([share.value for share in shares]))
     return Unexplained(
-        Estimate(value, _mean_stderr(shares), shares[0].n), float(np.mean([one.still_falling for one in found]))
+        Estimate(value, _mean_stderr(shares), shares[0].n), float(np.mean([one.still_falling for one in networks]))
     )
 
 
 def _mean_stderr(estimates: Sequence[Estimate]) -> float:
-    return float(np.mean([found.stderr or 0.0 for found in estimates]))
+    return float(np.mean([one.stderr or 0.0 for one in estimates]))
 
 
 def _within(band: DimensionBand, generator: np.random.Generator) -> Float64[np.ndarray, " draws"]:

@@ -11,7 +11,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from transferscope_papers.place.estimates import PairEstimate, estimate_pair, unexplainable, unexplained
 from transferscope_papers.problems import (
     Covariance,
     ablate,
@@ -20,6 +19,7 @@ from transferscope_papers.problems import (
     relu_teacher,
     two_level,
 )
+from transferscope_papers.tahir2024.pair_parameters import PairEstimate, estimate_pair, unexplainable, unexplained
 from transferscope_papers.theory.effective_dimension import dimension_band
 
 FAMILIES = ("equal directions", "two levels", "power law", "ReLU networks")

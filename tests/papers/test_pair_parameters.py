@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from papers.place.truths import FAMILIES, Truth, drawn_truth
+from papers.truths import FAMILIES, Truth, drawn_truth
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope_papers.parameters import Numbers
-from transferscope_papers.place.estimates import (
+from transferscope_papers.problems import teachers_at_angle
+from transferscope_papers.tahir2024.pair_parameters import (
     N_DRAWS,
     PairEstimate,
     Unexplained,
@@ -19,9 +20,8 @@ from transferscope_papers.place.estimates import (
     unexplainable,
     unexplained,
 )
-from transferscope_papers.problems import teachers_at_angle
 from transferscope_papers.theory.effective_dimension import DimensionBand, dimension_band, given_dimension
-from transferscope_papers.theory.placement import Pair, critical_share, modelled_transferability, risk_draws
+from transferscope_papers.theory.placement import Pair, modelled_transferability, risk_draws
 
 D, THETA, SIGMA, N_LABELS = 12, math.pi / 4, 0.5, 6
 TRUE = Pair(math.sin(THETA) ** 2 / (1 + SIGMA**2), SIGMA**2 / (1 + SIGMA**2), float(D), 1.0)
@@ -44,7 +44,6 @@ def test_intervals_cover_what_is_true_of_linear_teachers() -> None:
         "share": lambda pair: pair.outside_share,
         "noise": lambda pair: pair.noise_level,
         "dimension": lambda pair: pair.input_dimension,
-        "critical": lambda pair: critical_share(pair, N_LABELS),
         "modelled": lambda pair: modelled_transferability(pair, N_LABELS),
     }
     covered = dict.fromkeys(quantities, 0)
