@@ -148,7 +148,7 @@ class FileSubject:
         return replace(found, records=tuple(r for r in found.records if not self._about_heads(r.name)))
 
     def _about_heads(self, name: str) -> bool:
-        return name == "ntk_change" or name.startswith(("weight_deviation/head", "weight_deviation_relative/head"))
+        return name.startswith(("weight_deviation/head", "weight_deviation_relative/head"))
 
 
 def _is_of_start(diagnostic: Diagnostic) -> bool:
