@@ -7,6 +7,7 @@ import pytest
 
 from analyses.small_study import classification
 from transferscope.analyses.diagnose import diagnose
+from transferscope.analyses.diagnose.weight_map import map_weights
 from transferscope.analyses.rank import rank
 from transferscope.errors import CorruptDataError
 from transferscope.methods import METHODS
@@ -63,6 +64,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "rank FILE": ranked_files,
     "theory place": place,
     "diagnose FILE": diagnosed,
+    "map of weights": map_weights,
 }
 
 

@@ -180,6 +180,11 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
         "unknown network 'mpl': did you mean 'mlp'? known are ",
     ),
     "an unknown part": (("--part", "test"), "Invalid value for '--part': "),
+    "a map of a study and data": (
+        ("--map",),
+        "--map takes the networks and the data from the study, and measures nothing else, and --data was given "
+        "too; leave it out\n",
+    ),
     "an unknown device": (("--device", "quantum"), "device 'quantum' is unknown; expected auto, cpu, cuda or mps\n"),
     "more labels than there are": (
         ("--labels", "61"),
@@ -295,7 +300,10 @@ def test_a_gradient_of_zero_is_said(files: Files) -> None:
 
 def test_nothing_given_says_what_is_needed(files: Files) -> None:
     code, _, said = files.call(data=None)
-    expected = "diagnose needs data to measure on; give them as in `transferscope diagnose net.safetensors --data usps`"
+    expected = (
+        "diagnose needs data to measure on; give them as in `transferscope diagnose net.safetensors --data usps`, or a "
+        "finished study as in `transferscope diagnose usps.toml --map`"
+    )
     assert (code, said) == (2, f"transferscope: {expected}\n")
 
 

@@ -40,6 +40,7 @@ USED: dict[str, set[str]] = {
     "scaling s.toml": {"--by", "--study"} | ASKED,
     "plan labels.csv": OF_PLAN | {"--columns", "--better", "--without", "--classes", "--where", "--wide"},
     "plan s.toml": OF_PLAN | {"--study"},
+    "diagnose s.toml --map": {"--seed", "--study"},
     "show": set(),
     "show digits": {"--fetch"},
     "show lenet": {"--widths", "--shape", "--weights", "--input", "--head"},

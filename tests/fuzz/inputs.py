@@ -218,6 +218,7 @@ _STUDY_COMMANDS = [
     "rank",
     "scaling",
     "theory place",
+    "diagnose --map",
     "export --out net",
     "plan",
     "compare --task a",
@@ -437,7 +438,7 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "theory": [["list"], ["place", "study.toml"], ["place"], []],
         "papers": [["list"], ["draw", *_paper_figure(draw)], ["draw", *_paper_figure(draw)], []],
         "scaling": [[material.path("law.csv")], ["study.toml"], []],
-        "diagnose": [[*looked, "--diagnostics", "weights"], [*looked, "--examples", "9"], []],
+        "diagnose": [[*looked, "--diagnostics", "weights"], [*looked, "--examples", "9"], ["study.toml", "--map"], []],
         "rank": [["study.toml"], [target, "--from", weights, *architecture, "--labels", "9"], []],
         "plan": [["study.toml"], [material.path("law.csv")], []],
         "export": [["study.toml", "--out", "net"], ["study.sqlite", "--out", "net", "--method", "scratch"], []],
@@ -942,6 +943,7 @@ def store(draw: Draw, material: Material, folder: Path) -> list[Command]:
         ["rank", place],
         ["scaling", place],
         ["theory", "place", place],
+        ["diagnose", place, "--map"],
         ["export", place, "--out", "net"],
         ["run", "study.toml"],
         ["run", "study.toml", "--retry-failed"],
@@ -1191,7 +1193,7 @@ def store_of_code(draw: Draw, material: Material, folder: Path) -> list[Command]
     place = draw.one(["study.sqlite", "study.sqlite", "study.toml"])
     commands: list[Command] = [
         *(["status", place], ["report", place], ["report", place, "--table", "csv"], ["rank", place]),
-        *(["scaling", place], ["plan", place], ["theory", "place", place]),
+        *(["scaling", place], ["plan", place], ["theory", "place", place], ["diagnose", place, "--map"]),
         *(["export", place, "--out", "net"], ["compare", place, "--task", "a"]),
         *(["run", "study.toml"], ["run", place, "--join", "--workers", "0"], ["export", place, "--out", "net"]),
     ]

@@ -1,4 +1,4 @@
-"""`transferscope diagnose`: why did it transfer? What the diagnostics say about a trained network."""
+"""`transferscope diagnose`: why did it transfer? What the diagnostics say about a trained network, or about many."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -16,10 +16,14 @@ from transferscope.cli.options import (
     NetworkOption,
     OutOption,
     QuietOption,
+    StudyName,
     TransformsOption,
     WidthsOption,
+    refuse_others,
 )
 from transferscope.errors import SettingsError, refuse_unused
+
+_OF_MAPS = {"weight_map", "seed", "study", "out", "as_json", "quiet"}
 
 
 class Part(StrEnum):
@@ -34,8 +38,8 @@ def diagnose(
     checkpoint: Annotated[
         Path,
         typer.Argument(
-            metavar="NETWORK",
-            help="Trained weights: safetensors, or a state dict.",
+            metavar="NETWORK|STUDY",
+            help="Trained weights: safetensors, or a state dict; with --map a finished study or its store.",
         ),
     ],
     data: Annotated[
@@ -77,7 +81,9 @@ def diagnose(
     examples: Annotated[int, typer.Option(min=1, help="Examples to measure on.")] = 600,
     part: Annotated[Part, typer.Option(help="Which examples.")] = Part.TRAIN,
     labels: Annotated[int | None, typer.Option(min=1, help="Labels it was trained on. [all]")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of that subset.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of that subset, and of maps.")] = 0,
+    weight_map: Annotated[bool, typer.Option("--map", help="A t-SNE map of the networks of a study.")] = False,
+    study: StudyName = None,
     device: DeviceOption = None,
     out: OutOption = None,
     quiet: QuietOption = False,
@@ -87,11 +93,19 @@ def diagnose(
 
     Without --diagnostics it measures what applies and is quick; --against and --from make more apply.
     """
+    if weight_map:
+        refuse_others(
+            context, _OF_MAPS, "--map takes the networks and the data from the study, and measures nothing else"
+        )
+        _map(str(checkpoint), out or Path("diagnosis"), study=study, seed=seed, as_json=as_json, quiet=quiet)
+        return
+    refuse_unused({"--study": study is not None}, "a network was given; only --map reads a study")
     if source is None:
         refuse_unused({"--source-transforms": source_transforms is not None}, "there is no --from to transform")
     if data is None:
         raise SettingsError(
-            "diagnose needs data to measure on; give them as in `transferscope diagnose net.safetensors --data usps`"
+            "diagnose needs data to measure on; give them as in `transferscope diagnose net.safetensors --data usps`, "
+            "or a finished study as in `transferscope diagnose usps.toml --map`"
         )
     # the command line starts faster without what a mistake, or another command, does not need
     from transferscope.analyses.diagnose.choice import read_changes
@@ -138,3 +152,26 @@ def diagnose(
         typer.echo("\n\n".join([as_text(result.answer()), *([f"written: {in_a_line(files)}"] if files else [])]))
     if result.refused is not None:
         raise result.refused
+
+
+def _map(
+    place: str,
+    out: Path,
+    *,
+    study: str | None,
+    seed: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from transferscope.analyses.diagnose import map_weights
+
+    def reading(done: int, total: int) -> None:
+        if done == 1 and not quiet:
+            typer.echo(f"reading {total} networks", err=True)
+
+    result = map_weights(place, study=study, seed=seed, on_network=reading)
+    files = result.write(out)
+    if as_json:
+        print_analysis("diagnose", result, [out / file for file in files])
+        return
+    typer.echo(f"{result.verdict}\nwritten: {out / files[0]}, {', '.join(files[1:])}")

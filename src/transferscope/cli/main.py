@@ -62,7 +62,8 @@ transferscope plan scores.csv --columns labels=n arm=model --cost-label 0.1""",
         scaling.scaling: """transferscope scaling errors.csv --columns score=loss pretrain=n labels=m
 transferscope scaling usps.toml --target-score 0.05 --cost-pretrain 0.01""",
         diagnose.diagnose: """transferscope diagnose net.safetensors --data usps --against start.safetensors
-transferscope diagnose net.pt --data usps --from mnist --diagnostics curvature""",
+transferscope diagnose net.pt --data usps --from mnist --diagnostics curvature
+transferscope diagnose usps.toml --map --out maps""",
     },
     _RUN: {
         run.run: """transferscope run usps.toml --seeds 5 --labels 100 600

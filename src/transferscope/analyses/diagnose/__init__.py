@@ -1,4 +1,4 @@
-"""Why did it transfer? Diagnostics of a trained network from a file, and of a whole study.
+"""Why did it transfer? Diagnostics of a trained network from a file, of a whole study, and maps of its networks.
 
 Names are loaded when they are asked for: the page of a study needs its part without torch.
 """
@@ -11,15 +11,19 @@ if TYPE_CHECKING:
     from transferscope.analyses.diagnose.question import diagnose as diagnose
     from transferscope.analyses.diagnose.result import DiagnosisResult as DiagnosisResult
     from transferscope.analyses.diagnose.study_section import study_part as study_part
+    from transferscope.analyses.diagnose.weight_map import WeightMap as WeightMap
+    from transferscope.analyses.diagnose.weight_map import map_weights as map_weights
 
 _PUBLIC = {
     "DiagnosisResult": "result",
+    "WeightMap": "weight_map",
     "diagnose": "question",
+    "map_weights": "weight_map",
     "read_changes": "choice",
     "study_part": "study_section",
 }
 
-__all__ = ["DiagnosisResult", "diagnose", "read_changes", "study_part"]
+__all__ = ["DiagnosisResult", "WeightMap", "diagnose", "map_weights", "read_changes", "study_part"]
 
 
 def __getattr__(name: str) -> Any:
