@@ -30,13 +30,13 @@ from transferscope.records import Meaning
 from transferscope.registry import Registry
 
 
-def _as_diagnostic(found: object) -> Any:
-    if not isinstance(found, type) or not is_dataclass(found):
+def _as_diagnostic(named: object) -> Any:
+    if not isinstance(named, type) or not is_dataclass(named):
         raise TypeError("is no dataclass")
     wanted = ("name", "headline", "meaning", "needs_source", "needs_start", "measure")
-    if lacking := [name for name in wanted if not hasattr(found, name)]:
+    if lacking := [name for name in wanted if not hasattr(named, name)]:
         raise TypeError(f"lacks {', '.join(lacking)}")
-    return found
+    return named
 
 
 _OWN: tuple[type[Diagnostic], ...] = (
