@@ -64,7 +64,7 @@ OUTSIDE: dict[str, dict[str, float]] = {
     "curvature": {"k": 0, "max_products": 0, "batch_size": 0},
     "feature-alignment": {"ridge": 0.0},
     "feature-gap": {"n_folds": 1},
-    "feature-similarity": {"n_components": 0},
+    "feature-similarity": {"batch_size": 0},
     "gradient-scaling": {"n_examples": 0, "batch_size": 0},
     "gradient-stability": {"steps": 0, "scale": 0.0, "n_examples": 0, "batch_size": 0},
     "interpolation": {"resolution": 2, "n_examples": 0, "batch_size": 0},

@@ -202,19 +202,6 @@ class DiagnosisResult(AnalysisResult):
         """Write records as CSV, arrays as npz, figures as SVG and PDF, and what was measured on; their names."""
         folder.mkdir(parents=True, exist_ok=True)
         write_table(self.table(), folder / "records.csv")
-        written = ["records.csv", self._write_settings(folder)]
-        for one in self.measured:
-            name, arrays = one.diagnostic.name, one.findings.arrays
-            if arrays:  # names that can be files of an archive
-                named = {key.replace("/", "."): array for key, array in arrays.items()}
-                np.savez(folder / f"{name}.npz", allow_pickle=False, **named)
-                written.append(f"{name}.npz")
-            if one.has_figure:
-                figure = one.figure()
-                written += [path.name for path in save_figure(figure.canvas, figure.svg, folder, figure.name)]
-        return written
-
-    def _write_settings(self, folder: Path) -> str:
         question, looked_at, scale = self.question, self.looked_at, self.looked_at.scale
         measured_on = {
             "checkpoint": str(question.checkpoint),
@@ -228,10 +215,19 @@ class DiagnosisResult(AnalysisResult):
             "seed": question.seed,
             "scaling": {"from": looked_at.scale_from, "mean": scale.mean.tolist(), "std": scale.std.tolist()},
         }
-        (folder / "measured_on.json").write_text(
-            json.dumps(measured_on, indent=2, default=str) + "\n", encoding="utf-8"
-        )
-        return "measured_on.json"
+        text = json.dumps(measured_on, indent=2, default=str)
+        (folder / "measured_on.json").write_text(f"{text}\n", encoding="utf-8")
+        written = ["records.csv", "measured_on.json"]
+        for one in self.measured:
+            name, arrays = one.diagnostic.name, one.findings.arrays
+            if arrays:  # names that can be files of an archive
+                named = {key.replace("/", "."): array for key, array in arrays.items()}
+                np.savez(folder / f"{name}.npz", allow_pickle=False, **named)
+                written.append(f"{name}.npz")
+            if one.has_figure:
+                figure = one.figure()
+                written += [path.name for path in save_figure(figure.canvas, figure.svg, folder, figure.name)]
+        return written
 
 
 def measured_rows(measured: Sequence[Measured]) -> pd.DataFrame:

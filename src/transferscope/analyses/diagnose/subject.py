@@ -12,6 +12,7 @@ from transferscope.data.task import Dataset
 from transferscope.diagnostics import Diagnostic, Examples, Findings, Interpolation, Landscape, Subject
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.grid import Progress
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.models import (
     Network,
@@ -128,7 +129,8 @@ class FileSubject:
         findings = diagnostic.measure(self.subject)
         if not self.backbone_only:
             return findings
-        return self._without_heads(findings)
+        of_heads = ("weight_deviation/head", "weight_deviation_relative/head")
+        return replace(findings, records=tuple(r for r in findings.records if not r.name.startswith(of_heads)))
 
     def measure_start(self, diagnostic: Diagnostic) -> Findings | None:
         """Measure a diagnostic on the network as training began.
@@ -143,12 +145,6 @@ class FileSubject:
         if self.backbone_only and looks_at != "features":
             return None
         return diagnostic.measure(replace(self.subject, network=start, start=None, step=0))
-
-    def _without_heads(self, findings: Findings) -> Findings:
-        return replace(findings, records=tuple(r for r in findings.records if not self._about_heads(r.name)))
-
-    def _about_heads(self, name: str) -> bool:
-        return name.startswith(("weight_deviation/head", "weight_deviation_relative/head"))
 
 
 def _is_of_start(diagnostic: Diagnostic) -> bool:
@@ -300,7 +296,8 @@ def _head_shapes(network: Network) -> dict[str, tuple[int, ...]]:
 
 
 def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:
-    outputs = _outputs(subject)
+    with evaluation_mode(subject.network), torch.no_grad():
+        outputs = torch.cat([subject.network(batch.inputs) for batch in subject.examples.batches(512)])
     records = measure(outputs, subject.examples.labels, part=subject.part).records
     if any(record.estimate.status == "non_finite" for record in records):
         raise NetworkError(
@@ -308,13 +305,3 @@ def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:
             "or say how they were with --scaling"
         )
     return records
-
-
-def _outputs(subject: Subject) -> Tensor:
-    was_training = subject.network.training
-    subject.network.eval()
-    try:
-        with torch.no_grad():
-            return torch.cat([subject.network(batch.inputs) for batch in subject.examples.batches(512)])
-    finally:
-        subject.network.train(was_training)
