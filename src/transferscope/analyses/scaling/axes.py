@@ -61,12 +61,12 @@ def new_panels(
     return canvas, list(grid.flat[:count])
 
 
-def log_axes(axes: Axes, *, x_title: str, y_title: str, linear: bool = False) -> None:
-    """Both axes logarithmic; the second one linear if asked, or under LEAST_SPAN."""
+def log_axes(axes: Axes, *, x_title: str, y_title: str, strictly: bool = False, linear: bool = False) -> None:
+    """Both axes logarithmic; the second one linear if asked, or under LEAST_SPAN unless `strictly` logarithmic."""
     axes.set(xscale="log", xlabel=x_title, ylabel=y_title)
     _log_ticks(axes.xaxis, axes.get_xlim(), FuncFormatter(short_size))
     low, high = axes.get_ylim()
-    if linear or (low > 0 and high < LEAST_SPAN * low):
+    if linear or (not strictly and low > 0 and high < LEAST_SPAN * low):
         return
     axes.set_yscale("log")
     _log_ticks(axes.yaxis, axes.get_ylim(), FuncFormatter(lambda value, _: f"{value:g}"))
