@@ -15,7 +15,6 @@ SUITE = (
     "scaling_bootstrap",
     "curvature",
     "landscape",
-    "ntk",
     "scores",
     "features",
 )

@@ -20,7 +20,7 @@ from scaling_curves import TestCurve, benchmark_curves, language_model_curves, s
 
 from transferscope.scaling.extrapolation import extrapolate
 
-LEVELS = (0.5, 0.8, 0.9)
+LEVELS = (0.9,)
 COUNTS = (3, 5, 8, 16)
 AHEAD = (1.0, 1.5, 3.0, 6.0)
 """Least points, and least size over the largest seen one, of each class."""

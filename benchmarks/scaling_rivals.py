@@ -26,7 +26,7 @@ Rival = Callable[[np.ndarray, np.ndarray, np.ndarray], Forecast]
 
 
 def ours(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> Forecast:
-    result = extrapolate(x, y, at=at, level=0.9)
+    result = extrapolate(x, y, at=at)
     return Forecast(result.predicted, result.low, result.high)
 
 

@@ -51,7 +51,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 @pytest.mark.long
 def test_without_a_start_and_a_source_all_others_are_measured_and_written(files: Files) -> None:
     out = files.folder / "out"
-    code, said, _ = files.call("--out", out, "--feature-map")
+    code, said, _ = files.call("--out", out)
     assert code == 0
     assert f"On 60 examples of {files.data} (target_train) net.safetensors has accuracy " in said
     assert "Not measured: weights, interpolation and feature-similarity, for want of a start to compare" in said
@@ -59,7 +59,7 @@ def test_without_a_start_and_a_source_all_others_are_measured_and_written(files:
     records = pd.read_csv(out / "records.csv")
     assert set(records["diagnostic"]) == DIAGNOSTICS.keys() - NEEDS
     assert (records.groupby("diagnostic")["headline"].sum() == 1).all()
-    for name in ("landscape", "curvature-density", "gradient-stability", "gradient-scaling", "feature-map"):
+    for name in ("landscape", "gradient-stability", "gradient-scaling"):
         assert (out / f"{name}.svg").read_text(encoding="utf-8").startswith("<?xml")
         assert (out / f"{name}.pdf").read_bytes().startswith(b"%PDF")
     with np.load(out / "landscape.npz") as arrays:
@@ -82,7 +82,7 @@ def test_a_start_and_a_source_make_everything_apply(files: Files) -> None:
 
 def test_a_start_with_another_head_is_compared_by_its_backbone(files: Files) -> None:
     start, out = write_network(files.folder / "start.safetensors", outputs=7, seed=1), files.folder / "out"
-    names = ("--diagnostics", "weights", "tangent-kernel", "feature-similarity")
+    names = ("--diagnostics", "weights", "feature-similarity")
     code, said, _ = files.call("--against", start, "--out", out, *names)
     assert code == 0
     assert "The start has another head, so that only the backbones are compared: " in said
@@ -93,7 +93,6 @@ def test_a_start_with_another_head_is_compared_by_its_backbone(files: Files) -> 
     records = pd.read_csv(out / "records.csv").set_index("name")
     assert records.loc["weight_deviation", "value"] == pytest.approx(moved / np.sqrt(60), rel=1e-6)
     assert not [name for name in records.index if name.endswith("/head") and name.startswith("weight_deviation")]
-    assert "ntk_change" not in records.index
 
 
 def test_a_start_with_another_head_has_no_loss_to_compare(files: Files) -> None:
@@ -138,7 +137,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a setting of an unknown diagnostic": (
         ("--set", "curvatur.k=5"),
-        "unknown diagnostic 'curvatur': did you mean 'curvature' or 'curvature-trace' or 'curvature-density'? known",
+        "unknown diagnostic 'curvatur': did you mean 'curvature'? known",
     ),
     "an unknown setting": (
         ("--set", "landscape.radus=1"),
@@ -181,19 +180,15 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
         "unknown network 'mpl': did you mean 'mlp'? known are ",
     ),
     "an unknown part": (("--part", "test"), "Invalid value for '--part': "),
-    "an unknown device": (("--device", "quantum"), "device 'quantum' is unknown; expected auto, cpu, cuda or mps\n"),
-    "more labels than there are": (
-        ("--labels", "61"),
-        "61 labelled examples were asked for; there are 60: ask for 1 to 60\n",
-    ),
-    "a map of features without a folder": (
-        ("--feature-map",),
-        "--feature-map draws a figure and there is no folder for it; give one with --out\n",
-    ),
     "a map of a study and data": (
         ("--map",),
         "--map takes the networks and the data from the study, and measures nothing else, and --data was given "
         "too; leave it out\n",
+    ),
+    "an unknown device": (("--device", "quantum"), "device 'quantum' is unknown; expected auto, cpu, cuda or mps\n"),
+    "more labels than there are": (
+        ("--labels", "61"),
+        "61 labelled examples were asked for; there are 60: ask for 1 to 60\n",
     ),
 }
 
@@ -403,12 +398,12 @@ def test_a_scaling_that_cannot_be_used_is_answered_in_a_sentence(files: Files, t
 
 def test_a_start_says_on_which_side_of_it_a_value_surely_is(files: Files) -> None:
     start = write_network(files.folder / "start.pt", seed=1)
-    names = ("--diagnostics", "class-separation", "tangent-kernel")
+    names = ("--diagnostics", "class-separation", "feature-rank")
     code, said, _ = files.call("--against", start, *names, "--out", files.folder / "out")
     assert code == 0
     records = pd.read_csv(files.folder / "out" / "records.csv")
     by_name = {(one["name"], one["at"]): one for one in records.to_dict(orient="records")}
-    for name, line in (("variance_ratio", "Intra- to"), ("ntk_label_alignment", "Alignment of the tangent")):
+    for name, line in (("variance_ratio", "Intra- to"), ("effective_rank", "Effective rank of")):
         end, before = by_name[name, "end"], by_name[name, "start"]
         low, high = (end["value"] if np.isnan(end[edge]) else end[edge] for edge in ("low", "high"))
         lowest, highest = (before["value"] if np.isnan(before[edge]) else before[edge] for edge in ("low", "high"))

@@ -8,11 +8,8 @@ from torch import nn
 
 from diagnostics.subjects import mlp_subject
 from transferscope.diagnostics.curvature import Curvature
-from transferscope.diagnostics.curvature_density import CurvatureDensity
-from transferscope.diagnostics.curvature_trace import CurvatureTrace
 from transferscope.diagnostics.gradient_scaling import GradientScaling
 from transferscope.diagnostics.gradient_stability import GradientStability
-from transferscope.diagnostics.hessian import Mode
 from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.network_state import BatchNorm
 from transferscope.diagnostics.subject import Examples, Subject
@@ -142,22 +139,13 @@ def dense_hessian(subject: Subject, *, training: bool) -> np.ndarray:
     ("seen", "batch_norm", "training"),
     [(True, "running", False), (True, "batch", True), (False, "running", True), (False, "batch", True)],
 )
-@pytest.mark.parametrize("mode", ["exact", "finite-difference"])
-def test_curvature_has_the_statistics_that_are_asked_for(
-    seen: bool, batch_norm: BatchNorm, training: bool, mode: Mode
-) -> None:
+def test_curvature_has_the_statistics_that_are_asked_for(seen: bool, batch_norm: BatchNorm, training: bool) -> None:
     subject = normalised_subject(seen=seen)
     hessian = dense_hessian(normalised_subject(seen=seen), training=training)
     before = copy.deepcopy(subject.network.state_dict())
-    top = Curvature(k=3, batch_size=20, batch_norm=batch_norm, mode=mode).spectrum(subject)
+    top = Curvature(k=3, batch_size=20, batch_norm=batch_norm).spectrum(subject)
     expected = np.linalg.eigvalsh(hessian)[::-1][:3]
     assert [one.value for one in top.eigenvalues] == pytest.approx(expected, rel=1e-3)
-    trace = CurvatureTrace(max_probes=300, batch_size=20, batch_norm=batch_norm, mode=mode).measure(subject)
-    found = trace["hessian_trace"]
-    assert found.stderr is not None
-    assert abs(found.value - np.trace(hessian)) < 5 * found.stderr
-    density = CurvatureDensity(batch_size=20, batch_norm=batch_norm, mode=mode).density(subject)
-    assert float(density.nodes.max()) == pytest.approx(expected[0], rel=1e-3)
     for name, tensor in subject.network.state_dict().items():
         assert torch.equal(tensor, before[name]), name
 

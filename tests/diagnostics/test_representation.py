@@ -10,7 +10,7 @@ from transferscope.diagnostics.data_complexity import negative_entropy
 from transferscope.diagnostics.feature_alignment import feature_label_alignment
 from transferscope.diagnostics.feature_gap import unexplained_share
 from transferscope.diagnostics.feature_rank import effective_rank, leading_share
-from transferscope.diagnostics.feature_similarity import linear_cka, principal_angles
+from transferscope.diagnostics.feature_similarity import linear_cka
 
 RNG = np.random.default_rng(0)
 TALL = RNG.standard_normal((60, 8)) * np.arange(1, 9)
@@ -111,16 +111,6 @@ def test_cka_of_equal_and_of_unrelated_features() -> None:
     assert abs(np.mean(unrelated)) < 4 * np.std(unrelated) / np.sqrt(30)  # the plain estimate says 0.83 here
     assert np.isnan(linear_cka(np.ones((9, 2)), np.ones((9, 2))))
     assert np.isnan(linear_cka(TALL[:3], TALL[:3]))
-
-
-def test_principal_angles_of_known_subspaces() -> None:
-    basis = ortho_group.rvs(61, random_state=0)
-    basis = np.linalg.qr(basis - basis.mean(axis=0))[0]  # functions with mean 0
-    angle = 0.3
-    x = basis[:, [0, 1]] * [3.0, 2.0]
-    y = np.column_stack([np.cos(angle) * basis[:, 0] + np.sin(angle) * basis[:, 2], basis[:, 1]]) + 5
-    np.testing.assert_allclose(principal_angles(x, y, n_components=2), [0, angle], atol=1e-7)
-    assert len(principal_angles(x, np.ones((61, 2)), n_components=2)) == 0
 
 
 def test_gap_of_a_function_half_outside() -> None:

@@ -9,12 +9,13 @@ import pytest
 import scipy.optimize
 
 from transferscope.errors import CorruptDataError, MissingDataError
-from transferscope.scaling import common_d, fit_law
+from transferscope.scaling import fit_law
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.observations import observe
 from transferscope.scaling.surface import held_out_score
 from transferscope_papers.catalogue import PAPERS, found_at, listed
 from transferscope_papers.from_study import StudyFigure
+from transferscope_papers.mikami2021.common_d import common_d
 from transferscope_papers.mikami2021.rows import (
     all_curves,
     extrapolation_table,

@@ -102,7 +102,9 @@ def test_a_known_error_of_guessing_is_where_some_curves_start() -> None:
 def test_the_decision_is_that_of_the_average() -> None:
     advice = advise(SIZES, OBJDET, target_error=0.93)
     assert advice.decision is not None
-    assert advice.decision.gap.low == advice.averaged.quantile(advice.averaged.C, 0.05)
+    size = advice.averaged.size_for(0.93)
+    assert advice.decision.size_needed.low == advice.averaged.quantile(size, 0.05)
+    assert advice.decision.feasible == advice.averaged.probability(size <= advice.decision.largest_size)
 
 
 def test_without_costs_the_next_run_is_chosen_by_time() -> None:

@@ -3,10 +3,10 @@ import pytest
 
 from scaling.examples import EXACT, OBJDET, SIZES
 from transferscope.errors import DataError
-from transferscope.scaling import Observations, common_d, fit_hierarchical, fit_law, observe
-from transferscope.scaling.groups import fit_together
+from transferscope.scaling import Observations, fit_hierarchical, fit_law, observe
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.posterior import PowerPosterior
+from transferscope_papers.mikami2021.common_d import common_d, fit_together
 
 
 def study(D: float = 0.48, noise: float = 0.0) -> dict[str, Observations]:

@@ -4,8 +4,8 @@ import pytest
 from scaling.examples import GRID, language_models
 from transferscope.errors import DataError
 from transferscope.scaling import Surface, next_surface_run, observe
-from transferscope.scaling.laws import SURFACE_LAWS, law_named
-from transferscope.scaling.surface import fit_surface, held_out_score, varies_freely
+from transferscope.scaling.laws import FREE_LAWS, SURFACE_LAWS, law_named
+from transferscope.scaling.surface import fit_surface, held_out_score, outliers, varies_freely
 
 
 @pytest.mark.long
@@ -64,3 +64,13 @@ def test_sizes_on_a_grid_do_not_vary_freely() -> None:
     assert not varies_freely(GRID)
     frame = language_models()
     assert varies_freely(frame[["params", "tokens"]].to_numpy())
+
+
+def test_noise_alone_is_hardly_ever_called_far_however_few_points_there_are() -> None:
+    """A fit of 5 parameters in absolute values goes through 5 of 9 points, beside which the others look far."""
+    n, s = (axis.ravel() for axis in np.meshgrid(1e6 * 10.0 ** np.arange(3), 1e6 * 10.0 ** np.arange(3)))
+    truth, named = 400 * n**-0.34 + 400 * s**-0.28 + 1.7, 0
+    for seed in range(10):
+        noisy = truth * np.exp(0.02 * np.random.default_rng(seed).standard_normal(9))
+        named += outliers(observe(np.stack([n, s], axis=1), noisy), FREE_LAWS["additive"]) is not None
+    assert named <= 2

@@ -11,9 +11,8 @@ METHODS = (
     "all-layers-probe wise-ft soup lora bitfit surgical bss delta co-tuning distill"
 )
 DIAGNOSTICS = (
-    "weights curvature curvature-trace curvature-density landscape interpolation gradient-stability gradient-scaling "
-    "class-separation feature-alignment feature-rank feature-similarity feature-gap data-complexity kernel-distance "
-    "tangent-kernel"
+    "weights curvature landscape interpolation gradient-stability gradient-scaling class-separation "
+    "feature-alignment feature-rank feature-similarity feature-gap data-complexity kernel-distance"
 )
 SCORES = "logme h-score leep nce transrate gbc parc knn ridge-probe"
 DATA = "mnist fashion-mnist usps svhn cifar10 digits glyphs scenes"

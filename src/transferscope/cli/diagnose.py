@@ -35,8 +35,6 @@ def diagnose(options: Options, context: typer.Context) -> None:
             "diagnose needs data to measure on; give them as in `transferscope diagnose net.safetensors --data usps`, "
             "or a finished study as in `transferscope diagnose usps.toml --map`"
         )
-    if options.feature_map and options.out is None:
-        raise SettingsError("--feature-map draws a figure and there is no folder for it; give one with --out")
     own = tuple(options.transforms or ())
     others = own if options.source_transforms is None else tuple(options.source_transforms)
     question = FileQuestion(
@@ -71,8 +69,7 @@ def diagnose(options: Options, context: typer.Context) -> None:
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was measured", err=True)
         raise typer.Exit(130) from None
-    out = options.out
-    files = [] if out is None else [out / file for file in result.write(out, feature_map=options.feature_map)]
+    files = [] if options.out is None else [options.out / file for file in result.write(options.out)]
     if options.as_json:
         print_analysis("diagnose", result, files)
     else:

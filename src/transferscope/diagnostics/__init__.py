@@ -12,8 +12,6 @@ from typing import Any
 
 from transferscope.diagnostics.class_separation import ClassSeparation
 from transferscope.diagnostics.curvature import Curvature
-from transferscope.diagnostics.curvature_density import CurvatureDensity
-from transferscope.diagnostics.curvature_trace import CurvatureTrace
 from transferscope.diagnostics.data_complexity import DataComplexity
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings, Spread, spread_of
 from transferscope.diagnostics.feature_alignment import FeatureAlignment
@@ -26,28 +24,24 @@ from transferscope.diagnostics.gradient_stability import GradientStability
 from transferscope.diagnostics.interpolation import Interpolation
 from transferscope.diagnostics.kernel_distance import KernelDistance
 from transferscope.diagnostics.landscape import Landscape
-from transferscope.diagnostics.maps import tsne_of_distances, tsne_of_features, weight_distances
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
-from transferscope.diagnostics.tangent_kernel import TangentKernel
 from transferscope.diagnostics.weights import Weights
 from transferscope.records import Meaning
 from transferscope.registry import Registry
 
 
-def _as_diagnostic(found: object) -> Any:
-    if not isinstance(found, type) or not is_dataclass(found):
+def _as_diagnostic(named: object) -> Any:
+    if not isinstance(named, type) or not is_dataclass(named):
         raise TypeError("is no dataclass")
     wanted = ("name", "headline", "meaning", "needs_source", "needs_start", "measure")
-    if lacking := [name for name in wanted if not hasattr(found, name)]:
+    if lacking := [name for name in wanted if not hasattr(named, name)]:
         raise TypeError(f"lacks {', '.join(lacking)}")
-    return found
+    return named
 
 
 _OWN: tuple[type[Diagnostic], ...] = (
     Weights,
     Curvature,
-    CurvatureTrace,
-    CurvatureDensity,
     Landscape,
     Interpolation,
     GradientStability,
@@ -59,7 +53,6 @@ _OWN: tuple[type[Diagnostic], ...] = (
     FeatureGap,
     DataComplexity,
     KernelDistance,
-    TangentKernel,
 )
 
 DIAGNOSTICS: Registry[type[Diagnostic]] = Registry(
@@ -71,8 +64,6 @@ __all__ = [
     "DIAGNOSTICS",
     "ClassSeparation",
     "Curvature",
-    "CurvatureDensity",
-    "CurvatureTrace",
     "DataComplexity",
     "Diagnostic",
     "Examples",
@@ -90,12 +81,8 @@ __all__ = [
     "Meaning",
     "Spread",
     "Subject",
-    "TangentKernel",
     "Weights",
     "features_of",
     "mean_loss",
     "spread_of",
-    "tsne_of_distances",
-    "tsne_of_features",
-    "weight_distances",
 ]

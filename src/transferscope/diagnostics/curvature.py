@@ -1,8 +1,7 @@
 """Sharpest directions of the loss: the top of the Hessian's spectrum."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from math import hypot
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +9,8 @@ import torch
 from jaxtyping import Float
 
 from transferscope.diagnostics.diagnostic import Findings
-from transferscope.diagnostics.hessian import HessianOperator, Mode, hessian_operator
+from transferscope.diagnostics.hessian import HessianOperator
+from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
@@ -26,10 +26,7 @@ class Spectrum:
     Attributes:
         eigenvalues: From the largest down; stderr is the spread over batches of v' H_b v at the fixed eigenvector v
             (None for one batch), n the number of examples, status that of the pair ("max_steps" above the tolerance).
-            By finite differences the residual, which holds the distance between two steps, counts towards stderr, and
-            "not_identified" says that the steps disagree by more than the tolerance.
-        residuals: ||H v - value v|| of each, shape (k,), with the error of H v by finite differences added: an
-            eigenvalue lies within this of the value.
+        residuals: ||H v - value v|| of each, shape (k,): an eigenvalue lies within this of the value.
         vectors: Unit eigenvectors as rows, shape (k, P), in the order of the network's parameters.
     """
 
@@ -54,7 +51,6 @@ class Curvature:
         tolerance: Largest accepted residual, relative to the eigenvalue.
         max_products: Budget of Hessian-vector products.
         batch_size: Examples per batch; the standard error is taken over batches.
-        mode: "exact", or "finite-difference" for operators without a second derivative.
         seed: Seed of the first direction.
         batch_norm: As in `GradientStability`; batches are those of `batch_size`.
     """
@@ -81,7 +77,6 @@ class Curvature:
     tolerance: float = 1e-3
     max_products: Count = 1000
     batch_size: Count = 128
-    mode: Mode = "exact"
     seed: int = 0
     batch_norm: BatchNorm = "running"
 
@@ -99,8 +94,6 @@ class Curvature:
         with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
             operator = self._operator(subject)
             pairs = self._pairs(operator)
-            if self.mode == "finite-difference" and pairs.status != "non_finite":
-                pairs = replace(pairs, residuals=_measured_residuals(operator, pairs))
             eigenvalues = tuple(self._estimate(operator, pairs, i) for i in range(self.k))
         vectors = pairs.vectors.cpu().numpy()
         return Spectrum(eigenvalues, pairs.residuals.numpy(), vectors, pairs.n_products)
@@ -115,7 +108,7 @@ class Curvature:
         return Findings(records, {"hessian_residuals": spectrum.residuals})
 
     def _operator(self, subject: Subject) -> HessianOperator:
-        operator = hessian_operator(subject, blocks=self.blocks, batch_size=self.batch_size, mode=self.mode)
+        operator = HessianOperator(loss_surface(subject, self.blocks), batch_size=self.batch_size)
         if self.k > operator.layout.size:
             raise SettingsError(
                 f"{self.k} eigenvalues were asked for and there are {operator.layout.size} parameters; ask for fewer"
@@ -127,7 +120,7 @@ class Curvature:
         start = torch.randn(operator.layout.size, generator=generator, dtype=torch.float64)
         return top_eigenpairs(
             operator,
-            start.to(operator.surface.point.device, operator.dtype),
+            start.to(operator.surface.point),
             self.k,
             generator=generator,
             tolerance=self.tolerance,
@@ -138,24 +131,6 @@ class Curvature:
         if pairs.status == "non_finite":
             return Estimate.missing("non_finite", len(operator.surface.examples))
         value, n_examples = float(pairs.values[i]), len(operator.surface.examples)
-        residual = float(pairs.residuals[i])
         stderr = operator.curvature(pairs.vectors[i]).stderr if len(operator.batches) > 1 else None
-        accurate = residual <= self.tolerance * abs(value)
-        if self.mode == "exact":
-            accurate = accurate or pairs.status == "converged"
-            return Estimate(value, stderr, n_examples, "converged" if accurate else "max_steps")
-        steps_agree = max(operator.error, residual) <= self.tolerance * float(pairs.values.abs().max())
-        if not steps_agree:
-            return Estimate(value, hypot(stderr or 0.0, residual), n_examples, "not_identified")
-        stderr = None if stderr is None else hypot(stderr, residual)
-        settled = accurate or pairs.status == "converged"
-        return Estimate(value, stderr, n_examples, "converged" if settled else "max_steps")
-
-
-def _measured_residuals(operator: HessianOperator, pairs: EigenPairs) -> Float[torch.Tensor, " k"]:
-    """||H v - value v|| of each pair by a product of its own, with the error of that product."""
-    found = []
-    for value, vector in zip(pairs.values.tolist(), pairs.vectors, strict=True):
-        product, error = operator.with_error(vector)
-        found.append(float((product - value * vector).norm()) + error)
-    return torch.tensor(found, dtype=torch.float64)
+        accurate = pairs.status == "converged" or float(pairs.residuals[i]) <= self.tolerance * abs(value)
+        return Estimate(value, stderr, n_examples, "converged" if accurate else "max_steps")

@@ -159,8 +159,8 @@ def grid_losses(
             for start in range(0, len(grid.coordinates), at_once):
                 chunk = slice(start, start + at_once)
                 if not done[i, chunk].all():
-                    found = _losses(grid, batch, grid.coordinates[chunk], first, responses)
-                    losses[i, chunk], done[i, chunk] = found.cpu().double().numpy(), True
+                    values = _losses(grid, batch, grid.coordinates[chunk], first, responses)
+                    losses[i, chunk], done[i, chunk] = values.cpu().double().numpy(), True
                     store.write(losses, done, at_least_every=SAVE_EVERY)
                 if progress is not None:
                     progress(int(done.sum()), done.size)

@@ -35,7 +35,7 @@ def weight_matrices(network: nn.Module) -> Mapping[str, Tensor]:
     Biases and the parameters of normalisation layers are left out, as in the paper. A layer parametrised by
     `torch.nn.utils.parametrize` counts with the weight that it multiplies with, not with what that is computed from.
     """
-    found: dict[str, Tensor] = {}
+    matrices: dict[str, Tensor] = {}
     kept = {name for name, _ in network.named_parameters()}  # tied weights once
     with evaluation_mode(network), torch.no_grad():
         for name, module in network.named_modules():
@@ -47,8 +47,8 @@ def weight_matrices(network: nn.Module) -> Mapping[str, Tensor]:
             if is_parametrized(module):
                 own |= {tensor: getattr(module, tensor) for tensor in module.parametrizations}
             if "parametrizations" not in name.split("."):
-                found |= {f"{name}.{tensor}" if name else tensor: weight.detach() for tensor, weight in own.items()}
-    return {name.removesuffix(".weight"): weight for name, weight in found.items() if weight.dim() >= 2}
+                matrices |= {f"{name}.{tensor}" if name else tensor: weight.detach() for tensor, weight in own.items()}
+    return {name.removesuffix(".weight"): weight for name, weight in matrices.items() if weight.dim() >= 2}
 
 
 def weight_deviation(network: nn.Module, start: nn.Module) -> Mapping[str, LayerDeviation]:

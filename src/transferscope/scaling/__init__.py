@@ -5,7 +5,7 @@ From a table of errors at sizes, without torch:
 - `fit_law` fits one law, by variable projection, and says which of its parameters the data determine;
 - `extrapolate` predicts the error at other sizes by a combination of laws, with intervals and a rolling back-test;
 - `fit_surface` chooses a law in pre-training size n and fine-tuning size s by held-out score;
-- `common_d` and `fit_hierarchical` fit the curves of one study together;
+- `fit_hierarchical` fits the curves of one study together;
 - `bootstrap` refits a law to resampled errors, all draws at once;
 - `advise` answers whether more pre-training reaches a target error, how much it takes, and what to measure next;
 - `best_split` and `next_surface_run` do so over (n, s): the split of a budget, and the next (n, s) to measure;
@@ -24,9 +24,9 @@ from transferscope.scaling.advice import (
     next_surface_run,
 )
 from transferscope.scaling.bootstrap import Bootstrap, bootstrap
-from transferscope.scaling.extrapolation import BackTest, Extrapolation, extrapolate
+from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import LawFit, fit_law
-from transferscope.scaling.groups import CommonD, HierarchicalFit, common_d, fit_hierarchical
+from transferscope.scaling.groups import HierarchicalFit, fit_hierarchical
 from transferscope.scaling.laws import CURVE_LAWS, LAWS, SURFACE_LAWS, Law
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.profile import ProfileSet
@@ -37,9 +37,7 @@ __all__ = [
     "LAWS",
     "SURFACE_LAWS",
     "Advice",
-    "BackTest",
     "Bootstrap",
-    "CommonD",
     "Costs",
     "Extrapolation",
     "Formula",
@@ -53,7 +51,6 @@ __all__ = [
     "advise",
     "best_split",
     "bootstrap",
-    "common_d",
     "compute_optimal",
     "extrapolate",
     "fit_hierarchical",

@@ -164,10 +164,10 @@ def averaged_posterior(
     """
     data = recent(data)
     x = data.sizes[:, 0]
-    found = [(name, _of_law(law_named(name), data, *grid(x), noise)) for name, grid in PRIORS.items()]
+    by_law = [(name, _of_law(law_named(name), data, *grid(x), noise)) for name, grid in PRIORS.items()]
     if chance is not None and chance > data.errors.max():
-        found.append(("shifted-power", _of_law(law_named("shifted-power"), data, *_from_chance(x), noise, chance)))
-    usable = [(name, part) for name, part in found if part is not None]
+        by_law.append(("shifted-power", _of_law(law_named("shifted-power"), data, *_from_chance(x), noise, chance)))
+    usable = [(name, part) for name, part in by_law if part is not None]
     sizes = (float(x.min()), float(x.max()))
     if "power+floor" not in dict(usable) or len(power_floor.weights) == 1:
         return AveragedPosterior({"power+floor": power_floor.theta}, power_floor.weights, power_floor.noise, sizes)

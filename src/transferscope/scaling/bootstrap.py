@@ -23,11 +23,6 @@ class Bootstrap:
         """The law at `sizes`, shape (t,) or (t, v), under each draw."""
         return self.law.value(sizes[:, None] if sizes.ndim == 1 else sizes, self.theta)
 
-    def quantiles(self, levels: tuple[float, ...] = (0.05, 0.5, 0.95)) -> dict[str, tuple[float, ...]]:
-        """Quantiles of each parameter over the draws, by name."""
-        table = np.quantile(self.theta, levels, axis=0)
-        return {name: tuple(map(float, table[:, j])) for j, name in enumerate(self.law.names)}
-
 
 def bootstrap(fit: LawFit, *, draws: int = 1000, seed: int = 0) -> Bootstrap:
     """Refit the law to its own curve with new noise.
@@ -49,7 +44,15 @@ def bootstrap(fit: LawFit, *, draws: int = 1000, seed: int = 0) -> Bootstrap:
         )
     problem = problem_of(fit.observations, fit.law, fit.loss, fit.fixed)
     curve = fit.law.value(problem.x, fit.theta[None])
-    noise = _noise(fit, draws, np.random.default_rng(seed))
+    generator, data, m = np.random.default_rng(seed), fit.observations, len(fit.residuals)
+    if data.stderr is not None:
+        noise = (data.stderr if fit.loss == "linear" else data.stderr / data.errors) * generator.standard_normal(
+            (draws, m)
+        )
+    else:
+        n_free = len(fit.law.parameters) - len(fit.fixed)
+        residuals = (fit.residuals - fit.residuals.mean()) * np.sqrt(m / max(m - n_free, 1))
+        noise = generator.choice(residuals, (draws, m))
     errors = curve + noise if fit.loss == "linear" else curve * np.exp(noise)
     resampled = replace(
         problem,
@@ -58,14 +61,3 @@ def bootstrap(fit: LawFit, *, draws: int = 1000, seed: int = 0) -> Bootstrap:
         fixed=None if problem.fixed is None else np.repeat(problem.fixed, draws, axis=0),
     )
     return Bootstrap(fit.law, errors, solve(resampled, QUICK).theta)
-
-
-def _noise(fit: LawFit, draws: int, generator: np.random.Generator) -> Float[np.ndarray, "B m"]:
-    m = len(fit.residuals)
-    data = fit.observations
-    if data.stderr is not None:
-        scale = data.stderr if fit.loss == "linear" else data.stderr / data.errors
-        return scale * generator.standard_normal((draws, m))
-    n_free = len(fit.law.parameters) - len(fit.fixed)
-    residuals = (fit.residuals - fit.residuals.mean()) * np.sqrt(m / max(m - n_free, 1))
-    return generator.choice(residuals, (draws, m))

@@ -137,27 +137,13 @@ def spread(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -
     return half
 
 
-FACTORS: dict[float, dict[int, tuple[float, ...]]] = {
-    0.5: {
-        3: (0.35, 0.58, 0.66, 0.87),
-        5: (0.51, 0.81, 1.02, 1.33),
-        8: (0.44, 0.63, 0.76, 0.87),
-        16: (0.42, 0.58, 0.65, 0.65),
-    },
-    0.8: {
-        3: (0.74, 1.24, 1.88, 2.7),
-        5: (1.41, 1.77, 2.57, 3.2),
-        8: (1.12, 1.56, 2.12, 2.65),
-        16: (1.03, 1.44, 1.96, 2.44),
-    },
-    0.9: {
-        3: (1.38, 2.04, 3.23, 4.88),
-        5: (2.02, 2.73, 4.32, 6.92),
-        8: (1.67, 2.37, 3.65, 5.5),
-        16: (1.48, 2.21, 3.83, 5.84),
-    },
+FACTORS: dict[int, tuple[float, ...]] = {
+    3: (1.38, 2.04, 3.23, 4.88),
+    5: (2.02, 2.73, 4.32, 6.92),
+    8: (1.67, 2.37, 3.65, 5.5),
+    16: (1.48, 2.21, 3.83, 5.84),
 }
-"""Half width over scale by level, then by the fewest points it holds for, at the sizes of FACTORS_AT.
+"""Half width of a 90 % interval over scale by the fewest points it holds for, at the sizes of FACTORS_AT.
 
 Split-conformal, so that each of five families of real curves is covered: printed by benchmarks/scaling_calibrate.py
 from the development half of the benchmark curves, cut and thinned.
@@ -192,16 +178,14 @@ class Scale:
         return np.sqrt(self.spread**2 + (BACKTEST_SHARE * self.backtest) ** 2 + self.noise**2 + RESOLUTION**2)
 
 
-def half_width(scale: Scale, *, level: float, n_points: int, ahead: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
-    """Half width of the interval in log error.
+def half_width(scale: Scale, *, n_points: int, ahead: Float[np.ndarray, " T"]) -> Float[np.ndarray, " T"]:
+    """Half width of the 90 % interval in log error.
 
     Args:
-        level: Nominal coverage, one of `FACTORS`.
         n_points: Points of the curve, at least 3.
         ahead: Each target over the largest measured size.
     """
-    by_count = FACTORS[level]
-    factors = by_count[max(least for least in by_count if least <= n_points)]
+    factors = FACTORS[max(least for least in FACTORS if least <= n_points)]
     result: Float[np.ndarray, " T"] = np.interp(np.log(ahead), np.log(FACTORS_AT), factors) * scale.total()
     return result
 
@@ -209,26 +193,13 @@ def half_width(scale: Scale, *, level: float, n_points: int, ahead: Float[np.nda
 LEAST_POINTS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class BackTest:
-    """A prediction, from the points up to the size `origin`, about the point at `size`."""
-
-    origin: float
-    size: float
-    predicted: float
-    observed: float
-
-
 @dataclass(frozen=True)
 class Extrapolation:
     """Errors predicted at sizes.
 
     Attributes:
-        low: Lower end of the interval, shape (T,); NaN when the status says that there is none.
-        level: Nominal coverage of the interval at each size.
+        low: Lower end of the 90 % interval at each size, shape (T,); NaN when the status says that there is none.
         weights: Weight of each candidate by its description.
-        candidates: Prediction of each candidate with a weight, by its description, shape (T,) each.
-        backtests: What the same combination would have predicted before.
         status: "ok", or "too_few": under three points, the last value without an interval.
     """
 
@@ -236,18 +207,13 @@ class Extrapolation:
     predicted: Float[np.ndarray, " T"]
     low: Float[np.ndarray, " T"]
     high: Float[np.ndarray, " T"]
-    level: float
     weights: Mapping[str, float]
-    candidates: Mapping[str, Float[np.ndarray, " T"]]
-    backtests: tuple[BackTest, ...]
     scale: Scale
     status: Status
     notes: tuple[str, ...]
 
 
-def extrapolate(
-    sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, level: float = 0.9, rows: ArrayLike | None = None
-) -> Extrapolation:
+def extrapolate(sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, rows: ArrayLike | None = None) -> Extrapolation:
     """Predict the error at sizes beyond (or between) those measured.
 
     A weighted mean (of logarithms, winsorised) of several laws on several windows; the weights come from rolling
@@ -259,7 +225,6 @@ def extrapolate(
         sizes: Sizes x, shape (m,).
         errors: Errors or losses, shape (m,), >= 0.
         at: Sizes to predict at, from the smallest measured one above 0 on, shape (T,).
-        level: Nominal coverage: 0.5, 0.8 or 0.9.
         rows: Rows of the table, counted from 1, by which broken ones are named; None when unknown.
 
     Returns:
@@ -267,11 +232,9 @@ def extrapolate(
 
     Raises:
         DataError: The numbers cannot be read, or no size is above 0.
-        SettingsError: `level` or `at` is out of range.
+        SettingsError: `at` is out of range.
     """
     targets = np.atleast_1d(np.asarray(at, dtype=np.float64))
-    if level not in FACTORS:
-        raise SettingsError(f"level = {level} is not calibrated; choose one of {', '.join(map(str, FACTORS))}")
     if not (np.isfinite(targets) & (targets > 0)).all():
         raise SettingsError("a size to predict at is not a finite number above 0")
     curve = curve_of(observe(sizes, errors, rows=rows))
@@ -283,10 +246,6 @@ def extrapolate(
             f"the size {targets.min():g} to predict at is below the smallest measured one, {least:g}, from which on "
             "forecasts are made; give a larger one"
         )
-    return _combined(curve, targets, level)
-
-
-def _combined(curve: Curve, targets: Float[np.ndarray, " T"], level: float) -> Extrapolation:
     back = origins(curve, float(targets.max() / curve.x[-1]))
     everything = np.concatenate([curve.x, targets])
     values = forecasts(curve, np.concatenate([curve.x[-1:], back.sizes]), everything)  # (1 + O, K, m + T)
@@ -294,36 +253,26 @@ def _combined(curve: Curve, targets: Float[np.ndarray, " T"], level: float) -> E
     errors = candidate_errors(values[1:, :, :m], curve, back.scored)
     weights = combination_weights(errors, values[0])
     combined = winsorised_mean(values[0], weights)
-    past = _past(values[1:, :, :m], weights)
+    there = np.isfinite(values[1:, :, :m]).all(axis=2)  # the candidates that there were at each origin
+    past = [winsorised_mean(values[1 + o, :, :m], weights * there[o]) for o in range(len(there))]
     scale = Scale(
         spread=spread(values[0, :, m:], weights),
-        backtest=_backtest_error(past, curve, back.scored),
+        backtest=_backtest_error(np.array(past).reshape(-1, m), curve, back.scored),
         noise=_noise(combined[:m], curve),
     )
     half = np.full(len(targets), np.nan)
     if m >= LEAST_POINTS:
-        half = half_width(scale, level=level, n_points=m, ahead=targets / curve.x[-1])
-    used = np.flatnonzero(weights)
+        half = half_width(scale, n_points=m, ahead=targets / curve.x[-1])
     return Extrapolation(
         sizes=targets,
         predicted=np.exp(combined[m:]),
         low=np.exp(combined[m:] - half),
         high=np.exp(combined[m:] + half),
-        level=level,
-        weights={str(CANDIDATES[k]): float(weights[k]) for k in used},
-        candidates={str(CANDIDATES[k]): np.exp(values[0, k, m:]) for k in used},
-        backtests=_listed(past, curve, back),
+        weights={str(CANDIDATES[k]): float(weights[k]) for k in np.flatnonzero(weights)},
         scale=scale,
         status="ok" if m >= LEAST_POINTS else "too_few",
         notes=curve.notes,
     )
-
-
-def _past(values: Float[np.ndarray, "O K m"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, "O m"]:
-    """The combination as it would have been at each origin, with the candidates there were."""
-    there = np.isfinite(values).all(axis=2)
-    rows = [winsorised_mean(values[o], weights * there[o]) for o in range(len(values))]
-    return np.array(rows).reshape(len(values), values.shape[2])
 
 
 def _backtest_error(past: Float[np.ndarray, "O m"], curve: Curve, scored: Bool[np.ndarray, "O m"]) -> float:
@@ -341,10 +290,3 @@ def _noise(combined: Float[np.ndarray, " m"], curve: Curve) -> float:
     last = np.arange(m) >= m // 2
     residual = np.sqrt(np.average((combined - curve.log_y)[last] ** 2, weights=curve.counts[last]))
     return float(residual * np.sqrt(m / max(m - LEAST_POINTS, 1)))
-
-
-def _listed(past: Float[np.ndarray, "O m"], curve: Curve, back: Origins) -> tuple[BackTest, ...]:
-    return tuple(
-        BackTest(float(back.sizes[o]), float(curve.x[i]), float(np.exp(past[o, i])), float(np.exp(curve.log_y[i])))
-        for o, i in zip(*np.nonzero(back.scored), strict=True)
-    )

@@ -110,8 +110,22 @@ def fit_law(
     n_free = len(chosen.parameters) - len(held)
     least = 1 if chosen.last_only else n_free + 1
     if data.n_distinct < least:
-        return _too_few(chosen, data, loss, held, least)
-    return _fitted(problem_of(data, chosen, loss, held), data, held)
+        note = f"{chosen.name} needs {least} different sizes and there are {data.n_distinct}"
+        theta = np.full(len(chosen.parameters), np.nan)
+        return LawFit(chosen, data, loss, held, theta, np.zeros(0), "too_few", (*data.notes, note), None)
+    problem = problem_of(data, chosen, loss, held)
+    solution = solve_one(problem)
+    return LawFit(
+        law=chosen,
+        observations=data,
+        loss=loss,
+        fixed=held,
+        theta=solution.theta[0],
+        residuals=problem.residuals(chosen.value(problem.x, solution.theta), problem.y)[0],
+        status="converged" if solution.converged[0] else "max_steps",
+        notes=data.notes,
+        solved=(problem, solution),
+    )
 
 
 def usable(data: Observations, law: Law, loss: Loss) -> Observations:
@@ -139,27 +153,6 @@ def problem_of(data: Observations, law: Law, loss: Loss, fixed: Mapping[str, flo
         weights = (data.errors if loss != "linear" else 1.0) ** 2 / data.stderr**2
     held = np.array([[fixed.get(name, np.nan) for name in law.names]]) if fixed else None
     return Problem(law, data.sizes, data.errors[None], weights[None], loss, held)
-
-
-def _fitted(problem: Problem, data: Observations, fixed: Mapping[str, float]) -> LawFit:
-    solution = solve_one(problem)
-    return LawFit(
-        law=problem.law,
-        observations=data,
-        loss=problem.loss,
-        fixed=fixed,
-        theta=solution.theta[0],
-        residuals=problem.residuals(problem.law.value(problem.x, solution.theta), problem.y)[0],
-        status="converged" if solution.converged[0] else "max_steps",
-        notes=data.notes,
-        solved=(problem, solution),
-    )
-
-
-def _too_few(law: Law, data: Observations, loss: Loss, fixed: Mapping[str, float], least: int) -> LawFit:
-    note = f"{law.name} needs {least} different sizes and there are {data.n_distinct}"
-    theta = np.full(len(law.parameters), np.nan)
-    return LawFit(law, data, loss, fixed, theta, np.zeros(0), "too_few", (*data.notes, note), None)
 
 
 WIDE = 100.0

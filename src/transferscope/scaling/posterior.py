@@ -58,10 +58,6 @@ class WeightedDraws:
         reached = np.searchsorted(np.cumsum(self.weights[order]), level * self.weights.sum())
         return float(values[order][min(int(reached), len(order) - 1)])
 
-    def mean(self, values: Float[np.ndarray, " N"]) -> float:
-        """Posterior mean of a value of each draw."""
-        return float(self.weights @ values)
-
 
 @dataclass(frozen=True)
 class PowerPosterior(WeightedDraws):

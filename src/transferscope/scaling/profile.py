@@ -128,8 +128,8 @@ def _profile(problem: Problem, solution: Solution, j: int, allowed: float, level
     open_above = last == len(trace.values) - 1 or bool(trace.at_edge[last])
     low, high = trace.crossing(first, -1, allowed), trace.crossing(last, 1, allowed)
     ends = [trace.cost[place] for place in (first - 1, last + 1) if 0 <= place < len(trace.values)]
-    found = bool(np.isfinite(allowed) and np.isfinite(ends).all())
-    return ProfileSet(min(low, best), max(high, best), open_below, open_above, level, found)
+    searched = bool(np.isfinite(allowed) and np.isfinite(ends).all())
+    return ProfileSet(min(low, best), max(high, best), open_below, open_above, level, searched)
 
 
 @dataclass(frozen=True)
@@ -198,8 +198,8 @@ def _trace(
     fixed = np.full((len(values), len(problem.law.parameters)), np.nan)
     fixed = fixed if problem.fixed is None else np.repeat(problem.fixed, len(values), axis=0)
     fixed[:, j] = values
-    found = solve(_repeated(problem, fixed), PROFILE)
-    cost, theta = found.cost, found.theta
+    solved = solve(_repeated(problem, fixed), PROFILE)
+    cost, theta = solved.cost, solved.theta
     if beside is not None:
         values, cost = np.concatenate([beside.values, values]), np.concatenate([beside.cost, cost])
         theta = np.concatenate([beside.theta, theta])
@@ -229,9 +229,9 @@ def _warm(
         if not steps:
             break
         into, origin = np.array(steps).T
-        found = _from(problem, j, values[into], theta[origin])
-        lower = (found.cost < cost[into] - least) | (np.isfinite(found.cost) & ~np.isfinite(cost[into]))
-        cost[into[lower]], theta[into[lower]] = found.cost[lower], found.theta[lower]
+        polished = _from(problem, j, values[into], theta[origin])
+        lower = (polished.cost < cost[into] - least) | (np.isfinite(polished.cost) & ~np.isfinite(cost[into]))
+        cost[into[lower]], theta[into[lower]] = polished.cost[lower], polished.theta[lower]
         if not lower.any():
             break
     return cost, theta

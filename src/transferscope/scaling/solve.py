@@ -455,10 +455,10 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
     rows = np.repeat(np.arange(n_rows), n_each)
     fixed = None if scaled.fixed is None else scaled.fixed[rows]
     many = replace(scaled, y=scaled.y[rows], weights=scaled.weights[rows], fixed=fixed)
-    found = polish(many, start.reshape(-1, n_parameters), effort)
-    best = found.cost.reshape(n_rows, n_each).argmin(axis=1) + n_each * np.arange(n_rows)
-    theta = problem.law.in_unit(found.theta[best], 1 / unit)
-    return Solution(theta, found.cost[best], found.converged[best], found.steps[best])
+    polished = polish(many, start.reshape(-1, n_parameters), effort)
+    best = polished.cost.reshape(n_rows, n_each).argmin(axis=1) + n_each * np.arange(n_rows)
+    theta = problem.law.in_unit(polished.theta[best], 1 / unit)
+    return Solution(theta, polished.cost[best], polished.converged[best], polished.steps[best])
 
 
 def solve_one(problem: Problem) -> Solution:

@@ -161,7 +161,8 @@ def last_budget(sizes: Float[np.ndarray, "m 2"]) -> Bool[np.ndarray, " m"]:
 def outliers(data: Observations, law: Law) -> Observations | None:
     """Points further than OUTLYING robust standard deviations from a law that was fitted with the Huber loss.
 
-    The standard deviation is 1.4826 times the median distance from the median residual, in log error.
+    The standard deviation is 1.4826 times the median distance from the median residual, in log error, without the p
+    smallest: a fit of p parameters in absolute values goes through about p of the points, whatever the noise.
 
     Returns:
         The points, the furthest first; None where none are that far.
@@ -171,7 +172,8 @@ def outliers(data: Observations, law: Law) -> Observations | None:
     expected = np.maximum(law.value(data.sizes, theta)[0], 1e-300)
     residuals = np.log(data.errors) - np.log(expected)
     distance = np.abs(residuals - np.median(residuals))
-    far = np.flatnonzero(distance > OUTLYING * 1.4826 * np.median(distance) + 1e-9)
+    rest = np.sort(distance)[min(len(law.parameters), len(distance) - 1) :]
+    far = np.flatnonzero(distance > OUTLYING * 1.4826 * np.median(rest) + 1e-9)
     if len(far) == 0:
         return None
     far = far[np.argsort(-distance[far], kind="stable")]

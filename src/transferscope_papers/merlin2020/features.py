@@ -7,7 +7,6 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from transferscope.diagnostics.class_separation import variance_ratio
-from transferscope.diagnostics.maps import tsne_of_features
 from transferscope.errors import DataError
 from transferscope.models.build import frame_network
 from transferscope.models.weights import open_network
@@ -123,6 +122,8 @@ def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:
 
 def _draw(study: FinishedStudy, networks: list[CellFeatures], means: pd.Series) -> Figure:
     """A column for each method, training examples above test examples."""
+    from sklearn.manifold import TSNE  # takes seconds to import
+
     tables = []
     with drawing():
         canvas: Canvas = new_figure(2.0 * len(networks) + 0.4, 4.6)
@@ -130,7 +131,7 @@ def _draw(study: FinishedStudy, networks: list[CellFeatures], means: pd.Series) 
         for column, one in enumerate(networks):
             together = np.concatenate([one.values[part] for part in _PARTS])
             perplexity = min(PERPLEXITY, (len(together) - 1) / 3)
-            positions = tsne_of_features(together, perplexity=perplexity, seed=0)
+            positions = TSNE(perplexity=perplexity, init="random", random_state=0).fit_transform(together)
             split = np.split(positions, [len(one.values["train"])])
             reach = 1.05 * np.abs(positions).max()
             for axes, part, places in zip(grid[:, column], _PARTS, split, strict=True):

@@ -14,10 +14,10 @@ import pandas as pd
 
 from transferscope.errors import CorruptDataError, MissingDataError
 from transferscope.scaling.fit import LawFit, fit_law, standard_errors
-from transferscope.scaling.groups import common_d, power_floor_within
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.solve import Loss
 from transferscope.scaling.surface import Surface, fit_surface
+from transferscope_papers.mikami2021.common_d import common_d, power_floor_within
 
 IMAGENET_IMAGES = 1_281_167
 """Training images of ImageNet: fine-tuning size s is this times the share that was used."""

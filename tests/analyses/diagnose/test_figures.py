@@ -5,14 +5,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from transferscope.analyses.diagnose.figures import (
-    Trajectory,
-    draw_density,
     draw_descent,
-    draw_feature_map,
     draw_gradients,
     draw_interpolation,
     draw_landscape,
-    draw_weight_map,
 )
 from transferscope.report.figures.style import drawing, new_figure, to_svg
 
@@ -59,11 +55,6 @@ def test_the_chord_joins_the_ends_of_the_interpolation(canvas: Figure) -> None:
     np.testing.assert_array_equal(line.get_ydata(), [1.0, 5.0, 2.0])
 
 
-def test_the_density_is_cut_far_below_its_peak(canvas: Figure) -> None:
-    draw_density(canvas, AXIS, np.array([0.0, 1.0, 100.0, 1.0, 0.0]))
-    assert np.min(np.asarray(canvas.axes[0].lines[0].get_ydata())) == pytest.approx(1e-5)
-
-
 def test_boxes_hold_the_quantiles_of_each_layer(canvas: Figure) -> None:
     percent = np.linspace(1, 101, 101)
     draw_gradients(canvas, {"gradient_quantiles/a": percent, "gradient_quantiles/b": 0 * percent, "other": AXIS})
@@ -80,26 +71,3 @@ def test_descent_is_drawn_against_the_length_of_the_way(canvas: Figure) -> None:
     left, right = (axes.lines[0] for axes in canvas.axes)
     np.testing.assert_array_equal(left.get_xdata(), [0.0, 0.5, 1.0])
     np.testing.assert_array_equal(right.get_ydata(), [3.0, np.nan, np.nan])
-
-
-def test_a_trajectory_without_a_start_has_no_hollow_mark(canvas: Figure) -> None:
-    draw_weight_map(canvas, [Trajectory("mnist", "fine-tune", 100, np.zeros((1, 2)), has_start=False)], "Weights")
-    words = [text.get_text() for text in canvas.legends[0].get_texts()]
-    assert words == ["mnist", "fine-tune"]
-
-
-def test_marks_grow_with_the_number_of_labels(canvas: Figure) -> None:
-    trajectories = [Trajectory("", "scratch", n, np.full((2, 2), float(n)), has_start=True) for n in (100, 600, 100)]
-    draw_weight_map(canvas, trajectories, "Weights")
-    words = [text.get_text() for text in canvas.legends[0].get_texts()]
-    ends = [line.get_markersize() for line in canvas.axes[0].lines[3::4]]
-    assert words == ["from scratch", "scratch", "100 labels", "600 labels", "start"]
-    assert ends[0] == ends[2] < ends[1]
-
-
-def test_classes_are_named_up_to_ten(canvas: Figure) -> None:
-    draw_feature_map(canvas, np.zeros((2, 2)), np.array([0, 2]), ("cat", "dog", "$owl"))
-    assert [text.get_text() for text in canvas.legends[0].get_texts()] == ["cat", "$owl"]
-    many = new_figure(4, 3)
-    draw_feature_map(many, np.zeros((2, 2)), np.array([0, 10]), tuple("abcdefghijk"))
-    assert not many.legends

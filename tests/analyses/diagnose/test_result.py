@@ -3,7 +3,7 @@
 import pytest
 
 from transferscope.analyses.diagnose.result import Measured, measured_rows
-from transferscope.diagnostics import ClassSeparation, Findings, TangentKernel
+from transferscope.diagnostics import ClassSeparation, FeatureRank, Findings
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.estimate import Estimate, Status
 from transferscope.records import Record
@@ -29,7 +29,7 @@ def found(diagnostic: Diagnostic, value: float, stderr: float | None, status: St
 def test_a_side_is_said_where_intervals_do_not_meet(
     value: float, start: float, stderr: float | None, status: Status, side: str
 ) -> None:
-    for diagnostic in (ClassSeparation(), TangentKernel()):
+    for diagnostic in (ClassSeparation(), FeatureRank()):
         one = Measured(diagnostic, found(diagnostic, value, stderr, status), found(diagnostic, start, stderr, "ok"))
         assert one.side == side
     rows = measured_rows([one])

@@ -6,12 +6,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from safetensors.numpy import load_file
 
+from diagnostics.subjects import mlp
 from study.test_work import tables
 from transferscope.analyses.diagnose import map_weights, weight_map
-from transferscope.analyses.diagnose.weight_map import map_study
-from transferscope.errors import DataError, StoreError
+from transferscope.analyses.diagnose.weight_map import Trajectory, draw_weight_map, map_study, weight_distances
+from transferscope.errors import DataError, NetworkError, StoreError
+from transferscope.report.figures.style import drawing, new_figure
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, parse_spec
@@ -103,3 +106,28 @@ def test_a_study_without_results_is_not_mapped(tmp_path: Path) -> None:
     assert str(refused.value) == (
         "no method of small is done; run it with `transferscope run` before its networks are mapped"
     )
+
+
+def test_distances_of_weights_by_hand() -> None:
+    networks = [mlp(seed) for seed in range(3)]
+    flat = torch.stack([torch.cat([p.detach().reshape(-1) for p in network.parameters()]) for network in networks])
+    np.testing.assert_allclose(weight_distances(networks), torch.cdist(flat, flat).numpy(), atol=1e-6)
+    with pytest.raises(NetworkError, match=r"^network 1 has other parameters than network 0; a map of weights needs "):
+        weight_distances([mlp(), mlp(width=8)])
+
+
+@pytest.mark.drawn
+def test_marks_grow_with_the_number_of_labels_and_are_hollow_at_a_start_that_is_known() -> None:
+    cases = {
+        (100,): ["mnist", "fine-tune"],
+        (100, 600, 100): ["mnist", "fine-tune", "100 labels", "600 labels", "start"],
+    }
+    for counts, words in cases.items():
+        many = len(counts) > 1
+        trajectories = [Trajectory("mnist", "fine-tune", n, np.full((2, 2), float(n)), has_start=many) for n in counts]
+        with drawing():
+            canvas = new_figure(4, 3)
+        draw_weight_map(canvas, trajectories, "Weights")
+        assert [text.get_text() for text in canvas.legends[0].get_texts()] == words
+        ends = [line.get_markersize() for line in canvas.axes[0].lines[3 if many else 2 :: 4 if many else 3]]
+        assert not many or ends[0] == ends[2] < ends[1]

@@ -55,7 +55,7 @@ def read_changes(texts: Sequence[str]) -> Changes:
             raise SettingsError(
                 f"--set {text} cannot be read; expected DIAGNOSTIC.NAME=VALUE, as in --set curvature.k=5"
             )
-        _check_known([name])
+        DIAGNOSTICS[name]  # an UnknownNameError where there is none
         if setting in changes.setdefault(name, {}):
             raise SettingsError(f"--set {place.strip()} is given twice; give it once")
         changes[name][setting] = _value(value.strip())
@@ -83,24 +83,25 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of
 
 def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagnostic]:
     """The diagnostics that `choose` is about, by name; it raises as `choose` does for what is wrong with settings."""
-    _check_known(names)
+    for name in names:
+        DIAGNOSTICS[name]
     spare = [name for name in changes if names and name not in names]
     if spare:
         raise SettingsError(f"--set changes {spare[0]}, which is not measured; add it to --diagnostics or leave it out")
     mistakes = Mistakes("--set")
     made = {
-        name: read_table(DIAGNOSTICS[name], _settings(name, names, changes), f"[{name}]", mistakes)
+        name: read_table(
+            DIAGNOSTICS[name],
+            {**({} if name in names else getattr(DIAGNOSTICS[name], "quick", {})), **changes.get(name, {})},
+            f"[{name}]",
+            mistakes,
+        )
         for name in (dict.fromkeys(names) or DIAGNOSTICS.own)
     }
     mistakes.raise_any()
-    found = {name: diagnostic for name, diagnostic in made.items() if diagnostic is not None}
-    each_once(((one.name, name) for name, one in found.items()), "name of a diagnostic")  # its files have this name
-    return found
-
-
-def _settings(name: str, names: Sequence[str], changes: Changes) -> dict[str, Any]:
-    quick = {} if name in names else getattr(DIAGNOSTICS[name], "quick", {})
-    return {**quick, **changes.get(name, {})}
+    by_name = {name: diagnostic for name, diagnostic in made.items() if diagnostic is not None}
+    each_once(((one.name, name) for name, one in by_name.items()), "name of a diagnostic")  # its files have this name
+    return by_name
 
 
 def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, of_others: bool) -> Choice:
@@ -109,11 +110,6 @@ def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, of_
         raise SettingsError(f"{diagnostic.name} {_REFUSALS[lacks]}")
     many_passes = hasattr(diagnostic, "quick") and getattr(diagnostic, "looks_at", "network") != "data"
     return Choice(diagnostic, lacks or ("passes" if of_others and many_passes and not wanted else None), wanted=wanted)
-
-
-def _check_known(names: Sequence[str]) -> None:
-    for name in names:
-        DIAGNOSTICS[name]
 
 
 def _value(text: str) -> Any:

@@ -36,21 +36,13 @@ def diagnose(
     """Say what a trained network looks like, beside where it started, and what that implies for the transfer.
 
     Args:
-        checkpoint: Weights of the trained network: safetensors, or a state dict written by `torch.save`.
-        data: The data to measure on, by name or with transformations.
-        network: The architecture of the weights.
-        against: Weights that the training started from.
-        source: Source data, for what compares two tasks.
+        data: By name, or with transformations; so is `source`.
+        network: Its name, or its settings.
         diagnostics: By name, with their own settings; empty for all that apply, with settings that are quick, but for
             those of many passes through a network of others.
         changes: Settings to change, as in {"curvature": {"k": 5}}.
-        labels: Training examples that the network was trained on, drawn by `seed` as in a study; None for all.
-        seed: Seed of that subset; at least 0.
-        examples: Examples to measure on, at least 1.
-        part: Which of the data they are taken from.
-        scaling: How inputs are scaled, as for `FileQuestion`; None for what the file says, else by training statistics.
-        head: Name of the submodule whose input is "the features".
-        device: "auto", "cpu", "cuda" or "mps".
+
+    The others are those of `FileQuestion`.
 
     Returns:
         What was measured. Of diagnostics that nobody named, those that cannot be measured are left out and named.

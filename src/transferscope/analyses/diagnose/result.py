@@ -13,9 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.diagnose.figures import (
-    draw_density,
     draw_descent,
-    draw_feature_map,
     draw_gradients,
     draw_interpolation,
     draw_landscape,
@@ -24,16 +22,8 @@ from transferscope.analyses.diagnose.statements import WORDS, limits, weights_le
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, Lack
 from transferscope.analyses.diagnose.tables import expected_cell
 from transferscope.analyses.result import AnalysisResult
-from transferscope.diagnostics import (
-    Diagnostic,
-    Findings,
-    GradientStability,
-    Landscape,
-    features_of,
-    spread_of,
-    tsne_of_features,
-)
-from transferscope.errors import DataError, TransferscopeError
+from transferscope.diagnostics import Diagnostic, Findings, GradientStability, Landscape, spread_of
+from transferscope.errors import TransferscopeError
 from transferscope.estimate import Estimate
 from transferscope.records import Record
 from transferscope.report.blocks import Block, Cell, Column, Figure, Folded, Points, Section, Table, Text, Tone
@@ -48,9 +38,6 @@ Arrays = Mapping[str, np.ndarray]
 INCHES = (4.6, 3.6)
 WIDE = (7.6, 3.4)
 TWO_PANELS = ("gradient-stability",)
-LEAST_MAPPED = 8
-"""Examples below which there is no map of the features."""
-PERPLEXITY = 30.0
 
 
 @dataclass(frozen=True)
@@ -211,35 +198,10 @@ class DiagnosisResult(AnalysisResult):
         """A figure for each diagnostic that saw more than numbers."""
         return [one.figure() for one in self.measured if one.has_figure]
 
-    def write(self, folder: Path, *, feature_map: bool = False) -> list[str]:
-        """Write records as CSV, arrays as npz, figures as SVG and PDF.
-
-        Args:
-            folder: Made if it does not exist.
-            feature_map: Whether to add a t-SNE map of the examples by their features; the seed is that of the question.
-
-        Raises:
-            DataError: A map of the features was asked for, and there are next to no examples.
-        """
+    def write(self, folder: Path) -> list[str]:
+        """Write records as CSV, arrays as npz, figures as SVG and PDF, and what was measured on; their names."""
         folder.mkdir(parents=True, exist_ok=True)
         write_table(self.table(), folder / "records.csv")
-        written = ["records.csv", self._write_settings(folder)]
-        for one in self.measured:
-            name, arrays = one.diagnostic.name, one.findings.arrays
-            if arrays:  # names that can be files of an archive
-                named = {key.replace("/", "."): array for key, array in arrays.items()}
-                np.savez(folder / f"{name}.npz", allow_pickle=False, **named)
-                written.append(f"{name}.npz")
-            if one.has_figure:
-                written += write_figure(one.figure(), folder)
-        if feature_map:
-            figure = self._feature_map()
-            written += write_figure(figure, folder)
-            write_table(figure.data, folder / "feature-map.csv")
-            written.append("feature-map.csv")
-        return written
-
-    def _write_settings(self, folder: Path) -> str:
         question, looked_at, scale = self.question, self.looked_at, self.looked_at.scale
         measured_on = {
             "checkpoint": str(question.checkpoint),
@@ -253,35 +215,19 @@ class DiagnosisResult(AnalysisResult):
             "seed": question.seed,
             "scaling": {"from": looked_at.scale_from, "mean": scale.mean.tolist(), "std": scale.std.tolist()},
         }
-        (folder / "measured_on.json").write_text(
-            json.dumps(measured_on, indent=2, default=str) + "\n", encoding="utf-8"
-        )
-        return "measured_on.json"
-
-    def _feature_map(self) -> Figure:
-        subject, classes = self.looked_at.subject, self.looked_at.classes
-        if classes is None or len(subject.examples) < LEAST_MAPPED:
-            raise DataError(
-                f"a map of the features needs at least {LEAST_MAPPED} examples with class labels and there are "
-                f"{len(subject.examples)} with {'numbers or several labels' if classes is None else 'class labels'}; "
-                "leave out --feature-map"
-            )
-        features = features_of(subject.network, subject.examples, head=subject.head).numpy()
-        perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
-        positions = tsne_of_features(features, perplexity=perplexity, seed=self.question.seed)
-        labels = subject.examples.labels.cpu().numpy()
-        table = pd.DataFrame(
-            {"x": positions[:, 0], "y": positions[:, 1], "label": [classes[label] for label in labels]}
-        )
-        with drawing():
-            canvas = new_figure(*INCHES)
-            draw_feature_map(canvas, positions, labels, classes)
-        return Figure("feature-map", canvas, table, "The examples by their features (t-SNE).")
-
-
-def write_figure(figure: Figure, folder: Path) -> list[str]:
-    """Write a figure as SVG and PDF; the names of the files."""
-    return [path.name for path in save_figure(figure.canvas, figure.svg, folder, figure.name)]
+        text = json.dumps(measured_on, indent=2, default=str)
+        (folder / "measured_on.json").write_text(f"{text}\n", encoding="utf-8")
+        written = ["records.csv", "measured_on.json"]
+        for one in self.measured:
+            name, arrays = one.diagnostic.name, one.findings.arrays
+            if arrays:  # names that can be files of an archive
+                named = {key.replace("/", "."): array for key, array in arrays.items()}
+                np.savez(folder / f"{name}.npz", allow_pickle=False, **named)
+                written.append(f"{name}.npz")
+            if one.has_figure:
+                figure = one.figure()
+                written += [path.name for path in save_figure(figure.canvas, figure.svg, folder, figure.name)]
+        return written
 
 
 def measured_rows(measured: Sequence[Measured]) -> pd.DataFrame:
@@ -360,10 +306,6 @@ _FIGURES: dict[str, tuple[str, Callable[[Canvas, Diagnostic, Arrays], None]]] = 
     "interpolation": (
         "The loss on the straight line to the start.",
         lambda canvas, _, a: draw_interpolation(canvas, a["interpolation_t"], a["interpolation_loss"]),
-    ),
-    "curvature-density": (
-        "The spectral density of the Hessian.",
-        lambda canvas, _, a: draw_density(canvas, a["hessian_density_points"], a["hessian_density"]),
     ),
     "gradient-stability": ("The loss along the gradient.", _draw_descent),
     "gradient-scaling": (

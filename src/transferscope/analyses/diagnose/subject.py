@@ -12,6 +12,7 @@ from transferscope.data.task import Dataset
 from transferscope.diagnostics import Diagnostic, Examples, Findings, Interpolation, Landscape, Subject
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.grid import Progress
+from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.models import (
     Network,
@@ -125,10 +126,11 @@ class FileSubject:
         if isinstance(diagnostic, Landscape):
             losses = diagnostic.losses(self.subject, file=file, progress=progress)
             return diagnostic.findings(losses, self.subject)
-        found = diagnostic.measure(self.subject)
+        findings = diagnostic.measure(self.subject)
         if not self.backbone_only:
-            return found
-        return self._without_heads(found)
+            return findings
+        of_heads = ("weight_deviation/head", "weight_deviation_relative/head")
+        return replace(findings, records=tuple(r for r in findings.records if not r.name.startswith(of_heads)))
 
     def measure_start(self, diagnostic: Diagnostic) -> Findings | None:
         """Measure a diagnostic on the network as training began.
@@ -143,12 +145,6 @@ class FileSubject:
         if self.backbone_only and looks_at != "features":
             return None
         return diagnostic.measure(replace(self.subject, network=start, start=None, step=0))
-
-    def _without_heads(self, found: Findings) -> Findings:
-        return replace(found, records=tuple(r for r in found.records if not self._about_heads(r.name)))
-
-    def _about_heads(self, name: str) -> bool:
-        return name == "ntk_change" or name.startswith(("weight_deviation/head", "weight_deviation_relative/head"))
 
 
 def _is_of_start(diagnostic: Diagnostic) -> bool:
@@ -207,10 +203,10 @@ def _data(question: FileQuestion) -> Dataset:
 
 
 def _load(question: FileQuestion, data: DataSettings) -> Dataset:
-    found = load_for(data, [Pretrained(question.network, question.checkpoint)])
+    dataset = load_for(data, [Pretrained(question.network, question.checkpoint)])
     known = input_of(question.network)
-    train, test = (examples_as_read(part, known, found.name) for part in (found.train, found.test))
-    return replace(found, train=train, test=test)
+    train, test = (examples_as_read(part, known, dataset.name) for part in (dataset.train, dataset.test))
+    return replace(dataset, train=train, test=test)
 
 
 def _source(question: FileQuestion, target: Dataset, network: Network, device: torch.device) -> Examples | None:
@@ -300,7 +296,8 @@ def _head_shapes(network: Network) -> dict[str, tuple[int, ...]]:
 
 
 def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:
-    outputs = _outputs(subject)
+    with evaluation_mode(subject.network), torch.no_grad():
+        outputs = torch.cat([subject.network(batch.inputs) for batch in subject.examples.batches(512)])
     records = measure(outputs, subject.examples.labels, part=subject.part).records
     if any(record.estimate.status == "non_finite" for record in records):
         raise NetworkError(
@@ -308,13 +305,3 @@ def _performance(subject: Subject, path: Path) -> tuple[Record, ...]:
             "or say how they were with --scaling"
         )
     return records
-
-
-def _outputs(subject: Subject) -> Tensor:
-    was_training = subject.network.training
-    subject.network.eval()
-    try:
-        with torch.no_grad():
-            return torch.cat([subject.network(batch.inputs) for batch in subject.examples.batches(512)])
-    finally:
-        subject.network.train(was_training)

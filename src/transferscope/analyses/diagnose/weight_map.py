@@ -10,22 +10,21 @@ import numpy as np
 import pandas as pd
 import torch
 from jaxtyping import Float
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
 from torch import nn
 
-from transferscope.analyses.diagnose.figures import Trajectory, draw_weight_map
-from transferscope.analyses.diagnose.result import write_figure
 from transferscope.analyses.diagnose.statements import WORDS
 from transferscope.analyses.result import AnalysisResult
 from transferscope.data.load import load
-from transferscope.diagnostics import tsne_of_distances, weight_distances
-from transferscope.errors import DataError, StoreError
+from transferscope.errors import DataError, NetworkError, StoreError
 from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.weights import open_network
 from transferscope.report.blocks import Figure, Section, Table
-from transferscope.report.figures.style import drawing, new_figure
+from transferscope.report.figures.style import BASELINE_COLOUR, drawing, mark_styles, new_figure
 from transferscope.report.page import Verdict
-from transferscope.report.save import file_name, write_table
+from transferscope.report.save import file_name, save_figure, write_table
 from transferscope.statements import state
 from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.cell import MethodRecipe, code_as_planned, code_of
@@ -40,7 +39,11 @@ MOST_NETWORKS = 200
 LEAST_NETWORKS = 4
 """Networks below which there is nothing to lay out."""
 
+NO_SOURCE = "from scratch"
+"""What the legend calls networks without a source."""
+
 _INCHES = (6.2, 4.2)
+_SMALLEST, _LARGEST = 3.5, 7.0  # points; marks of the fewest and of the most labels
 _PERPLEXITY = 5.0  # of the paper's kind of map: a handful of networks are neighbours
 
 
@@ -55,6 +58,23 @@ class MappedNetwork:
     seed: int
     step: int | None
     file: Path
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Where a network went on the map.
+
+    Attributes:
+        source: What it was pre-trained on; "" for nothing.
+        positions: From the earliest snapshot to the end, shape (T, 2), T at least 1; the start first if it is known.
+        has_start: Whether the first position is that of the start.
+    """
+
+    source: str
+    method: str
+    n_target: int
+    positions: Float[np.ndarray, "T 2"]
+    has_start: bool
 
 
 @dataclass(frozen=True)
@@ -138,10 +158,76 @@ class WeightMap(AnalysisResult):
         """Write the map as SVG and PDF, positions and distances as CSV; the names of the files."""
         folder.mkdir(parents=True, exist_ok=True)
         figure, distances = self.figure(), f"{file_name(self.study)}-weight-distances.csv"
-        files = write_figure(figure, folder)
+        files = [path.name for path in save_figure(figure.canvas, figure.svg, folder, figure.name)]
         write_table(figure.data, folder / f"{figure.name}.csv")
         write_table(self.distance_table(), folder / distances)
         return [*files, f"{figure.name}.csv", distances]
+
+
+def draw_weight_map(canvas: Canvas, trajectories: Sequence[Trajectory], title: str) -> None:
+    """Draw networks by their weights: colour for the source, mark for the method and its size for the labels.
+
+    Marks are hollow at the start.
+    """
+    axes = canvas.subplots()
+    sources = list(dict.fromkeys(one.source for one in trajectories))
+    methods = list(dict.fromkeys(one.method for one in trajectories))
+    colours = {source: style.colour for source, style in mark_styles(sources, "" if "" in sources else None).items()}
+    marks = {method: style.mark for method, style in mark_styles(methods, None).items()}
+    counts = sorted({one.n_target for one in trajectories})
+    least = _SMALLEST if len(counts) > 1 else _LARGEST
+    sizes = dict(zip(counts, np.linspace(least, _LARGEST, len(counts)).tolist(), strict=True))
+    for one in trajectories:
+        (x, y), colour, mark = one.positions.T, colours[one.source], marks[one.method]
+        axes.plot(x, y, "-", color=colour, linewidth=0.8, alpha=0.5)
+        axes.plot(x[1:-1], y[1:-1], ".", color=colour, markersize=2.5, alpha=0.7)
+        if one.has_start:
+            axes.plot(x[0], y[0], mark, markerfacecolor="none", markeredgecolor=colour, markersize=5, alpha=0.8)
+        axes.plot(x[-1], y[-1], mark, color=colour, markersize=sizes[one.n_target])
+    axes.set(title=title, xticks=[], yticks=[])
+    axes.set_aspect("equal", adjustable="datalim")
+    axes.spines[:].set_visible(False)
+    axes.grid(visible=False)
+    named = [(marks[method], BASELINE_COLOUR, 6.0, method) for method in methods]
+    named += [("o", BASELINE_COLOUR, sizes[n], f"{n:,} labels") for n in counts if len(counts) > 1]
+    named += [("o", "none", 6.0, "start")] if any(one.has_start for one in trajectories) else []
+    handles = [Line2D([], [], color=colours[source], linewidth=4, label=source or NO_SOURCE) for source in sources]
+    handles += [
+        Line2D([], [], linestyle="", marker=mark, color=BASELINE_COLOUR, mfc=fill, markersize=size, label=name)
+        for mark, fill, size, name in named
+    ]
+    canvas.legend(handles=handles, loc="outside right upper", fontsize="small")
+
+
+def weight_distances(networks: Sequence[nn.Module]) -> Float[np.ndarray, "M M"]:
+    """Euclidean distances between all parameters of every two networks.
+
+    Source: "Towards Understanding the Transferability of Deep Representations", section A. Two networks are read at a
+    time.
+
+    Returns:
+        Symmetric, zero diagonal, float64.
+
+    Raises:
+        NetworkError: Parameters differ in names or shapes.
+    """
+    shapes = [{name: tuple(p.shape) for name, p in network.named_parameters()} for network in networks]
+    for i, other in enumerate(shapes):
+        if other != shapes[0]:
+            raise NetworkError(
+                f"network {i} has other parameters than network 0; a map of weights needs networks of one architecture"
+            )
+    distances = np.zeros((len(networks), len(networks)))
+    for i, first in enumerate(networks):
+        for j in range(i):
+            distances[i, j] = distances[j, i] = _distance(first, networks[j])
+    return distances
+
+
+def _distance(network: nn.Module, other: nn.Module) -> float:
+    pairs = zip(network.parameters(), other.parameters(), strict=True)
+    squares = [(a.detach().double() - b.detach().double().to(a.device)).square().sum() for a, b in pairs]
+    return float(torch.stack(squares).sum().sqrt())
 
 
 def map_weights(
@@ -198,7 +284,10 @@ def map_study(
         on_network(i + 1, len(listed))
     distances = weight_distances(networks)
     perplexity = min(_PERPLEXITY, (len(listed) - 1) / 3)
-    positions = tsne_of_distances(distances, perplexity=perplexity, seed=seed)
+    from sklearn.manifold import TSNE  # takes seconds to import
+
+    tsne = TSNE(perplexity=perplexity, metric="precomputed", init="random", random_state=seed, method="exact")
+    positions = tsne.fit_transform(distances.copy())  # it squares them in place
     return WeightMap(study, tuple(listed), distances, positions, perplexity)
 
 

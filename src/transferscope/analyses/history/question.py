@@ -108,20 +108,20 @@ def propose(
     arms = [str(arm) for arm in matrix.columns]
     scores = dict(zip(own["arm"], own["score"], strict=True)) | dict(tried)
     probes = {arms.index(arm): sign * score for arm, score in scores.items() if arm in arms and np.isfinite(score)}
-    found = predict(sign * matrix.to_numpy(), probes)
+    prediction = predict(sign * matrix.to_numpy(), probes)
     counts = matrix.notna().sum()
     proposals = [
         Proposal(
             arm=arms[place],
             tasks=int(counts.iloc[place]),
-            expected=sign * float(found.mean[place]) if probes else float("nan"),
-            sd=float(found.sd[place]) if probes else float("nan"),
-            improvement=float(found.improvement[place]) if probes else float("nan"),
+            expected=sign * float(prediction.mean[place]) if probes else float("nan"),
+            sd=float(prediction.sd[place]) if probes else float("nan"),
+            improvement=float(prediction.improvement[place]) if probes else float("nan"),
             tried=place in probes,
         )
-        for place in found.order
+        for place in prediction.order
     ]
-    notes = tuple(dict.fromkeys(note for _, said in read for note in said))
+    notes = tuple(dict.fromkeys(note for _, how_read in read for note in how_read))
     return ProposalResult(task, tuple(proposals), len(matrix), measure, higher, notes)
 
 

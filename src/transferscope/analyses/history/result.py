@@ -128,8 +128,8 @@ class ProposalResult(AnalysisResult):
 
     def sections(self) -> list[Section]:
         """Table, how it was read, and limits."""
-        said = (*(f"{capitalised(note)}." for note in self.notes), LIMITS)
-        return [Section("Arms", "arms", (*self.shown_tables(), *(Text(text, "note") for text in said)))]
+        remarks = (*(f"{capitalised(note)}." for note in self.notes), LIMITS)
+        return [Section("Arms", "arms", (*self.shown_tables(), *(Text(text, "note") for text in remarks)))]
 
 
 def _expected(one: Proposal) -> str:

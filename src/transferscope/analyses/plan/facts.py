@@ -215,9 +215,9 @@ def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int,
             continue
         correlation = _correlation(measured, name)
         pairs = paired(from_scratch, curve, correlation)
-        found = catch_up(from_scratch, curve, pairs, margin=margin)
+        caught_up = catch_up(from_scratch, curve, pairs, margin=margin)
         worth = labels_for(from_scratch, curve.error_at(curve.largest).value)
-        arms.append((arm_of(name, curve, catch_up=found, correlation=correlation, worth=worth), pairs))
+        arms.append((arm_of(name, curve, catch_up=caught_up, correlation=correlation, worth=worth), pairs))
 
     def latest_first(one: tuple[ArmPlan, Pairs | None]) -> tuple[float, float]:
         return -(one[0].catch_up.value if one[0].catch_up else -1.0), one[0].reached.value
@@ -285,7 +285,7 @@ def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:
     else:
         return plan
     costs = plan.question.costs
-    found = next_sizes(
+    sizes = next_sizes(
         predicted,
         np.log(np.clip(decision, plan.sizes[0] / 2, 2 * plan.sizes[-1])),
         candidates,
@@ -294,4 +294,4 @@ def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:
         costs=None if costs is None else Costs(0.0, costs.per_label, runs * costs.per_run),
         labelled=lead.largest,
     )
-    return replace(plan, next_sizes=tuple(found), turns_on=turns_on)
+    return replace(plan, next_sizes=tuple(sizes), turns_on=turns_on)

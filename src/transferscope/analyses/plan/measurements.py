@@ -231,10 +231,10 @@ def read_scores(
     given = {role: getattr(columns, role) for role in ROLES}
     series = "arm" if columns.wide or any(plain_name(str(name)) in SCRATCH_NAMES for name in frame.columns) else None
     frame = with_joined(with_joined(rows_where(frame, columns.where), columns.arm), columns.seed)
-    frame, found, said = long_form(frame, ROLES, given, size="labels", value="score", series=series)
+    frame, melted, how_read = long_form(frame, ROLES, given, size="labels", value="score", series=series)
     optional = ["seed", "stderr", "task", "arm" if labelled else "labels"]
     option = _option if labelled else _option_of_tasks
-    by_role, notes = columns_by_role(frame, ROLES, {**given, **found}, optional=optional, option=option)
+    by_role, notes = columns_by_role(frame, ROLES, {**given, **melted}, optional=optional, option=option)
     labels, own_arm, score, seed, task, stderr = (by_role[role] for role in ROLES)
     arm = own_arm or THIS_ARM
     frame = frame if own_arm else frame.assign(**{THIS_ARM: THIS_ARM})
@@ -252,7 +252,7 @@ def read_scores(
         measures = [str(one) for one in frame[name].dropna().unique() if str(one) not in frame]
         if len(measures) == 1:
             frame, columns = frame.rename(columns={columns.score: measures[0]}), replace(columns, score=measures[0])
-    return frame, columns, [*said, *notes]
+    return frame, columns, [*how_read, *notes]
 
 
 def _option(role: str, column: str) -> str:
@@ -266,10 +266,10 @@ def _option_of_tasks(role: str, column: str) -> str:
 def _scratch_among(arms: list[str], named: str | None) -> str | None:
     if named is not None and named not in arms:
         raise unknown_name("arm", named, arms)
-    found = [arm for arm in arms if arm == named or (named is None and plain_name(arm) in SCRATCH_NAMES)]
-    if len(found) > 1:
-        raise SettingsError(f"the arms {few(found)} could all be training from scratch; say which is with --without")
-    return found[0] if found else None
+    scratch = [arm for arm in arms if arm == named or (named is None and plain_name(arm) in SCRATCH_NAMES)]
+    if len(scratch) > 1:
+        raise SettingsError(f"the arms {few(scratch)} could all be training from scratch; say which is with --without")
+    return scratch[0] if scratch else None
 
 
 def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
@@ -331,18 +331,20 @@ def _measured(frame: pd.DataFrame, columns: Columns, seed: str | None, asked: Me
     """What was asked, with the curves of arms at two numbers of labels or more above 0, training from scratch first."""
     (arm,), labels, scratch = columns.by, columns.pretrain_size, asked.scratch
     kept: dict[str, Observations] = {}
-    said = list(asked.notes)
+    notes = list(asked.notes)
     for name, data in sorted(curves(frame, columns).items(), key=lambda one: one[0] != scratch):
-        said += data.notes
+        notes += data.notes
         usable = (data.sizes[:, 0] > 0) & (data.errors > 0)
         if not usable.all():
             what = "0 labels or without any error"
-            said.append(f"{name}: left out {counted(int((~usable).sum()), 'score')} at {what}, which have no logarithm")
+            notes.append(
+                f"{name}: left out {counted(int((~usable).sum()), 'score')} at {what}, which have no logarithm"
+            )
         data = data.take(usable)
         if data.n_distinct >= 2:
             kept[name] = data
         else:
-            said.append(f"{name} was left out, since it was measured at fewer than two usable numbers of labels")
+            notes.append(f"{name} was left out, since it was measured at fewer than two usable numbers of labels")
     lacking = "no arm" if not kept else scratch if scratch is not None and scratch not in kept else None
     if lacking:
         raise DataError(
@@ -354,4 +356,4 @@ def _measured(frame: pd.DataFrame, columns: Columns, seed: str | None, asked: Me
         for name, n, run, error in frame[[arm, labels, seed, columns.error]].dropna().itertuples(index=False):
             if 0 <= float(error) < np.inf:
                 by_seed.setdefault(name, {}).setdefault(float(n), {})[run] = float(error)
-    return replace(asked, curves=kept, by_seed=by_seed, notes=tuple(dict.fromkeys(said)))
+    return replace(asked, curves=kept, by_seed=by_seed, notes=tuple(dict.fromkeys(notes)))

@@ -62,17 +62,17 @@ def scaling(
     name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
     read = measured_rows(table)
     frame = read.rows
-    frame, columns, found = found_columns(frame, columns)
+    frame, columns, by_name = found_columns(frame, columns)
     compute = of_compute(columns)
     names = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
     check_sizes(asked, tuple(names), compute=compute)
     averaged = check_one_curve(frame, columns)
     frame, target, measure = as_errors(frame, columns, asked.target_error)
     groups, asked = curves(frame, columns), replace(asked, target_error=target)
-    said = (*read.notes, *found, *averaged, *(count_hints(groups) if compute else ()))
-    said = (*said, *(target_hints(groups, asked) if not measure.higher_is_better else ()))
+    notes = (*read.notes, *by_name, *averaged, *(count_hints(groups) if compute else ()))
+    notes = (*notes, *(target_hints(groups, asked) if not measure.higher_is_better else ()))
     analysis = analyse(groups, asked, measure=measure, compute=compute)
-    return ScalingResult(replace(analysis, notes=(*said, *analysis.notes)), name)
+    return ScalingResult(replace(analysis, notes=(*notes, *analysis.notes)), name)
 
 
 def _of_study(place: str, study: str | None, question: Question, by: tuple[str, ...]) -> ScalingResult:

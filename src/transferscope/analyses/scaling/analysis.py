@@ -239,15 +239,17 @@ def _labels(name: str, data: Observations) -> list[tuple[str, float]]:
 def _gains(together: HierarchicalFit | None, baselines: Mapping[str, str]) -> tuple[VariantGain, ...]:
     if together is None:
         return ()
-    found = dict(zip(together.names, together.posteriors, strict=True))
-    pairs = [(baseline, name) for name, baseline in baselines.items() if name in found and baseline in found]
-    return tuple(variant_gain(found[baseline], found[name], names=(baseline, name)) for baseline, name in pairs)
+    posteriors = dict(zip(together.names, together.posteriors, strict=True))
+    pairs = [(baseline, name) for name, baseline in baselines.items() if name in posteriors and baseline in posteriors]
+    return tuple(
+        variant_gain(posteriors[baseline], posteriors[name], names=(baseline, name)) for baseline, name in pairs
+    )
 
 
 def _surfaces(
     groups: Mapping[str, Observations], question: Question, *, compute: bool, free: bool
 ) -> tuple[tuple[SurfaceAnalysis, ...], tuple[str, ...]]:
-    found, notes = [], []
+    analysed, notes = [], []
     for name, data in groups.items():
         try:
             surface = fit_surface(
@@ -262,8 +264,8 @@ def _surfaces(
         except DataError as error:
             notes.append(f"{name}: {error}")
             continue
-        found.append(_surface(name, surface, question, compute=compute))
-    return tuple(found), tuple(notes)
+        analysed.append(_surface(name, surface, question, compute=compute))
+    return tuple(analysed), tuple(notes)
 
 
 def _surface(name: str, surface: Surface, question: Question, *, compute: bool) -> SurfaceAnalysis:

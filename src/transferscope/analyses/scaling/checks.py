@@ -80,7 +80,7 @@ def told_apart(
     size = rows.groupby(list(sizes), sort=False).ngroup()
     seeds = [name for name in free if name in seeds or words_in(str(name)) & REPEATS]
     by_seed = [rows[seed] for seed in seeds]
-    found: list[tuple[int, ToldApart]] = []
+    candidates: list[tuple[int, ToldApart]] = []
     for name in free:
         column, number = _kinds(rows[name])
         differ = _differ(column, [place])
@@ -94,20 +94,20 @@ def told_apart(
         if named or (one_each and _explains(column, place, numbers[value], numbers[list(sizes)])):
             first = rows[place == np.flatnonzero(differ == differ.max())[0]]
             where = ", ".join(f"{key} = {_cell(first[key].iloc[0])}" for key in keys)
-            said = f"{len(first)} rows at {where} differ in {name} ({few(column[first.index].unique())})"
+            in_words = f"{len(first)} rows at {where} differ in {name} ({few(column[first.index].unique())})"
             left = int(pd.concat([place, column, rows[seeds]], axis=1).duplicated().sum())
-            found.append((left, ToldApart(str(name), said, number, numbered or not seeds)))
-    return min(found, key=lambda one: (one[0], one[1].is_number))[1] if found else None
+            candidates.append((left, ToldApart(str(name), in_words, number, numbered or not seeds)))
+    return min(candidates, key=lambda one: (one[0], one[1].is_number))[1] if candidates else None
 
 
 def columns_apart(frame: pd.DataFrame, keys: Sequence[str], **facts: Any) -> tuple[ToldApart | None, tuple[str, ...]]:
     """What `told_apart` says first, and the columns that it names, each with those before as keys."""
     names: list[str] = []
-    found = following = told_apart(frame, keys, **facts)
+    nearest = following = told_apart(frame, keys, **facts)
     while following is not None and len(names) < MOST_APART:
         names.append(following.column)
         following = told_apart(frame, [*names, *keys], **facts)
-    return found, tuple(names)
+    return nearest, tuple(names)
 
 
 def _between_sizes(free: pd.DataFrame, measured: "pd.Series[float]", sizes: pd.DataFrame) -> ToldApart | None:

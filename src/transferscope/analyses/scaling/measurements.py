@@ -141,22 +141,22 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     for name in columns.numeric:
         frame = frame.assign(**{name: _numeric(frame[name])})
     parts = _parts(frame, columns)
-    found: dict[str, Observations] = {}
+    by_name: dict[str, Observations] = {}
     lost = []
     for name, rows in parts.items():
         try:
             observed = _observed(rows, columns)
             named = tuple(f"{name}: {note}" for note in observed.notes) if len(parts) > 1 else observed.notes
-            found[name] = replace(observed, notes=named)
+            by_name[name] = replace(observed, notes=named)
         except DataError as error:
             lost.append(f"left out {name}: {error}")
-    if not found:
+    if not by_name:
         raise DataError(f"no row can be used: {'; '.join(lost)}")
     if lost:
-        first = next(iter(found))
-        everything = np.ones(len(found[first]), dtype=bool)
-        found[first] = found[first].take(everything, "; ".join(lost))
-    return found
+        first = next(iter(by_name))
+        everything = np.ones(len(by_name[first]), dtype=bool)
+        by_name[first] = by_name[first].take(everything, "; ".join(lost))
+    return by_name
 
 
 _PARAMETERS = "params parameters n_params num_params n_parameters num_parameters model_size non_embedding_params"
@@ -164,9 +164,10 @@ _PARAMETERS = "params parameters n_params num_params n_parameters num_parameters
 
 ROLES = {
     "error": Role(
-        "what is measured",
+        "errors or scores",
         "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss target_error "
-        "cross_entropy accuracy acc test_accuracy test_acc val_accuracy val_acc top1 f1 macro_f1 auc auroc",
+        "cross_entropy perplexity ppl accuracy acc test_accuracy test_acc val_accuracy val_acc top1 f1 "
+        "macro_f1 auc auroc",
         alone=True,
     ),
     "pretrain_size": Role("size n", f"n pretrain_size n_pretrain n_source {_PARAMETERS}"),
@@ -191,12 +192,12 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, 
     given |= melted
     roles = ROLES if "pretrain_size" not in given else {role: ROLES[role] for role in ("error", "pretrain_size")}
     taken = [name for name in (*columns.by, columns.stderr) if name is not None]
-    found, said = columns_by_role(
+    by_role, notes = columns_by_role(
         frame.drop(columns=taken, errors="ignore"), roles, given, optional=["finetune_size"], option=_option
     )
-    error, n = str(found["error"]), str(found["pretrain_size"])
-    second = found.get("finetune_size") or columns.finetune_size
-    return frame, replace(columns, error=error, pretrain_size=n, finetune_size=second), (*read, *said)
+    error, n = str(by_role["error"]), str(by_role["pretrain_size"])
+    second = by_role.get("finetune_size") or columns.finetune_size
+    return frame, replace(columns, error=error, pretrain_size=n, finetune_size=second), (*read, *notes)
 
 
 def _option(role: str, column: str) -> str:
@@ -304,19 +305,21 @@ def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
     """
     _check_known(frame, columns)
     sizes = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
-    found, apart = columns_apart(frame, [*columns.by, *sizes], sizes=sizes, value=columns.error, other=columns.numeric)
-    if found is None:
+    several, apart = columns_apart(
+        frame, [*columns.by, *sizes], sizes=sizes, value=columns.error, other=columns.numeric
+    )
+    if several is None:
         return ()
     by = " ".join(f"--by {name!r}" if " " in name else f"--by {name}" for name in (*columns.by, *apart))
-    if columns.repeats and found.may_repeat:
-        return (f"{found.rows} and were averaged as repeats; give {by} for a curve of each",)
-    is_size = plain_name(found.column) in ROLES["finetune_size"].names.split()
-    if found.is_number and columns.finetune_size is None and is_size:
-        by = f"--columns labels={found.column} for laws over both sizes, or {by}"
-    repeats = columns.stderr is None and found.may_repeat
+    if columns.repeats and several.may_repeat:
+        return (f"{several.rows} and were averaged as repeats; give {by} for a curve of each",)
+    is_size = plain_name(several.column) in ROLES["finetune_size"].names.split()
+    if several.is_number and columns.finetune_size is None and is_size:
+        by = f"--columns labels={several.column} for laws over both sizes, or {by}"
+    repeats = columns.stderr is None and several.may_repeat
     otherwise = "--repeats if they are repeats" if repeats else "leave that column out if they are of one"
     raise SettingsError(
-        f"{found.rows}, so that they may be of several curves; give {by} for a curve of each, or {otherwise}"
+        f"{several.rows}, so that they may be of several curves; give {by} for a curve of each, or {otherwise}"
     )
 
 

@@ -102,14 +102,14 @@ def study_part(frames: StudyFrames) -> Part | None:
         return None
     title, slug = "How the error falls with pre-training", "scaling"
     try:
-        found = KEPT.from_document(document)
-        analysis = found.analyse()
+        errors = KEPT.from_document(document)
+        analysis = errors.analyse()
     except TransferscopeError as error:  # of another version of the package, or damaged
         again = "" if isinstance(error, StoreError) else "; run `transferscope scaling` again"
         return unreadable_part("how much", title, slug, "The scaling law that was kept", StoreError(f"{error}{again}"))
-    changed = change_in_words(frames, found.runs, since="a scaling law was fitted", again="scaling")
+    changed = change_in_words(frames, errors.runs, since="a scaling law was fitted", again="scaling")
     result = ScalingResult(analysis, "")
-    blocks: list[Block] = [Text(said, "warning") for said in (changed, *analysis.cautions) if said]
+    blocks: list[Block] = [Text(warning, "warning") for warning in (changed, *analysis.cautions) if warning]
     blocks += [*result.evidence(), Points(result.verdict.sentences)]
     return Part("how much", result.verdict.headline, (Section(title, slug, tuple(blocks)),))
 

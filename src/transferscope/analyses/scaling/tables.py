@@ -111,11 +111,11 @@ def _expected(analysis: Analysis, plan: Split) -> Cell:
 def _budgets(analysis: Analysis) -> Table:
     rows = []
     for one in analysis.surfaces:
-        found = [
+        answered = [
             (best.plan, f"{large_count(best.parameters.low)} to {large_count(best.parameters.high)}")
             for best in one.optima
         ]
-        for plan, within in [*found, *((point, "asked") for point in one.forecasts)]:
+        for plan, within in [*answered, *((point, "asked") for point in one.forecasts)]:
             name = [Cell(one.name)] if len(analysis.surfaces) > 1 else []
             n, tokens = plan.pretrain_size, plan.finetune_size
             cells = (Cell(large_count(n), within), Cell(large_count(tokens)), Cell(f"{tokens / n:.3g}"))

@@ -72,7 +72,6 @@ class Options:
     part: Annotated[Literal["target_train", "target_test"], typer.Option(help="Which examples.")] = "target_train"
     labels: Annotated[int | None, typer.Option(min=1, help="Labels it was trained on. [all]")] = None
     seed: Annotated[int, typer.Option(min=0, help="Seed of that subset, and of maps.")] = 0
-    feature_map: Annotated[bool, typer.Option("--feature-map", help="With --out: a t-SNE map of features.")] = False
     weight_map: Annotated[bool, typer.Option("--map", help="A t-SNE map of the networks of a study.")] = False
     study: StudyName = None
     device: DeviceOption = None

@@ -56,7 +56,6 @@ class Decision:
     reachable: float
     feasible: float
     size_needed: Estimate
-    gap: Estimate
     falls: bool
 
 
@@ -85,7 +84,6 @@ def decide(
         reachable=reachable,
         feasible=feasible,
         size_needed=interval(posterior, size),
-        gap=interval(posterior, posterior.C),
         falls=falls,
     )
 
@@ -234,16 +232,11 @@ def _next(posterior: AveragedPosterior, decision: Decision, largest: float, cost
     sizes = largest * np.array(STEPS_AHEAD)
     feasible = sizes[sizes <= decision.largest_size]
     sizes = feasible if len(feasible) else np.array([max(decision.largest_size, largest)])
-    turns_on = _turns_on(posterior, decision)
+    turns_on = posterior.C  # once it is certain whether the target is feasible
+    if 0.02 < decision.feasible < 0.98:
+        turns_on = (posterior.size_for(decision.target_error) <= decision.largest_size).astype(np.float64)
     gains = information(posterior.predict(sizes), turns_on, posterior.weights, noise=max(posterior.noise, 1e-6))
     spent = sizes if costs is None else np.array([costs.of(size) for size in sizes])
     if costs is None or not (spent > 0).all():  # the time of a run, up to a factor that does not matter
         return replace(next_run(sizes[:, None], gains, sizes), cost=None)
     return next_run(sizes[:, None], gains, spent)
-
-
-def _turns_on(posterior: AveragedPosterior, decision: Decision) -> Float[np.ndarray, " N"]:
-    """What the decision turns on: whether the target is feasible; once that is certain, the transfer gap."""
-    if 0.02 < decision.feasible < 0.98:
-        return (posterior.size_for(decision.target_error) <= decision.largest_size).astype(np.float64)
-    return posterior.C

@@ -101,13 +101,13 @@ def best_split(surface: Surface, costs: Cost, budget: float, *, largest_size: fl
     def between(log_n: float) -> Float[np.ndarray, "1 2"]:
         return rest_of(surface, costs, budget, np.exp([log_n]))
 
-    found = optimize.minimize_scalar(
+    between_neighbours = optimize.minimize_scalar(
         lambda log_n: float(surface.predict(between(log_n))[0]),
         bounds=(first, last),
         method="bounded",
         options={"xatol": 1e-10},
     )
-    options = np.concatenate([options[best : best + 1], between(float(found.x))])
+    options = np.concatenate([options[best : best + 1], between(float(between_neighbours.x))])
     sizes = options[[int(surface.predict(options).argmin())]]
     return forecast_at(surface, costs, *(float(size) for size in sizes[0]))
 
@@ -279,11 +279,6 @@ class SurfaceRun:
     finetune_size: float
     target_error: float | None
     reached: float | None
-
-    @property
-    def uncertain(self) -> bool:
-        """Whether it is open that the plan reaches the target; once it is not, the next run is for the error there."""
-        return self.reached is not None and UNCERTAIN[0] < self.reached < UNCERTAIN[1]
 
 
 def next_surface_run(

@@ -52,7 +52,7 @@ def compute_optimal(
     """
     minima = isoflop_minima(surface, costs)
     draws = None if len(minima) >= LEAST_MINIMA else surface_draws(surface, per_law=DRAWS)
-    found = []
+    optima = []
     for budget in budgets:
         options = splits(surface, costs, budget, count=PATH, largest_size=largest_size)
         if draws is None:
@@ -68,8 +68,8 @@ def compute_optimal(
         each = [options[surface.fits[name].predict(options).argmin(), 0] for name in surface.weights]
         inside = Interval(float(min(low, n, *each)), float(max(high, n, *each)), LEVEL)
         tokens = float(rest_of(surface, costs, budget, np.array([n]))[0, 1])
-        found.append(Optimum(budget, forecast_at(surface, costs, n, tokens), inside, draws is None))
-    return found
+        optima.append(Optimum(budget, forecast_at(surface, costs, n, tokens), inside, draws is None))
+    return optima
 
 
 LEAST_MINIMA = 3

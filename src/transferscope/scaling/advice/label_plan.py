@@ -353,16 +353,16 @@ def next_sizes(
     if costs is not None:
         spent = np.array([costs.per_label * max(size - labelled, 0.0) + costs.per_run for size in candidates])
         spent = None if (spent <= 0).any() else spent
-    found: list[NextRun] = []
+    chosen: list[NextRun] = []
     left = gains > 0.02
-    while left.any() and len(found) < most:
+    while left.any() and len(chosen) < most:
         rows = np.flatnonzero(left)
         best = next_run(candidates[rows, None], gains[rows], None if spent is None else spent[rows])
-        if found and best.information < found[0].information / 2:
+        if chosen and best.information < chosen[0].information / 2:
             break
-        found.append(best)
+        chosen.append(best)
         left &= np.abs(np.log(candidates / best.pretrain_size)) > np.log(1.4)
-    return [replace(one, pretrain_size=0.0, finetune_size=one.pretrain_size) for one in found]
+    return [replace(one, pretrain_size=0.0, finetune_size=one.pretrain_size) for one in chosen]
 
 
 def candidate_sizes(measured: Float[np.ndarray, " m"]) -> Float[np.ndarray, " R"]:

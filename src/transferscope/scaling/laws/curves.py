@@ -14,10 +14,6 @@ def _last_value_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float
     return np.zeros((len(eta), len(x), 1, 0))
 
 
-def _last_value_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-    return theta
-
-
 LAST_VALUE = Law(
     name="last-value",
     formula="C",
@@ -27,7 +23,6 @@ LAST_VALUE = Law(
     basis=_last_value_basis,
     basis_jacobian=_last_value_basis_jacobian,
     grid=np.zeros((1, 0)),
-    in_unit=_last_value_in_unit,
     allows_zero=(True,),
     last_only=True,
 )
@@ -45,11 +40,6 @@ def _power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.n
     return result
 
 
-def _power_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-    alpha, D = theta.T
-    return np.stack([alpha, D * unit[0] ** -alpha], axis=1)
-
-
 POWER = Law(
     name="power",
     formula="D x^-alpha",
@@ -59,7 +49,6 @@ POWER = Law(
     basis=_power_basis,
     basis_jacobian=_power_basis_jacobian,
     grid=np.concatenate([[0.0], np.geomspace(0.002, 4.0, 40)])[:, None],
-    in_unit=_power_in_unit,
 )
 r"""f(x) = D x^{-\alpha}. x > 0."""
 
@@ -74,11 +63,6 @@ def _power_floor_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Floa
     return np.stack([slope, np.zeros_like(slope)], axis=2)[..., None]
 
 
-def _power_floor_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-    alpha, D, C = theta.T
-    return np.stack([alpha, D * unit[0] ** -alpha, C], axis=1)
-
-
 POWER_FLOOR = Law(
     name="power+floor",
     formula="D x^-alpha + C",
@@ -88,7 +72,6 @@ POWER_FLOOR = Law(
     basis=_power_floor_basis,
     basis_jacobian=_power_floor_basis_jacobian,
     grid=np.geomspace(0.02, 4.0, 48)[:, None],
-    in_unit=_power_floor_in_unit,
 )
 r"""f(x) = D x^{-\alpha} + C. x > 0. Below \alpha = 0.02 it cannot be told from a straight line in log x."""
 
@@ -107,11 +90,6 @@ def _shifted_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Fl
     return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
 
 
-def _shifted_power_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-    alpha, x_0, D, C = theta.T
-    return np.stack([alpha, x_0 / unit[0], D * unit[0] ** -alpha, C], axis=1)
-
-
 SHIFTED_POWER = Law(
     name="shifted-power",
     formula="D (x + x_0)^-alpha + C",
@@ -124,7 +102,6 @@ SHIFTED_POWER = Law(
     basis=_shifted_power_basis,
     basis_jacobian=_shifted_power_basis_jacobian,
     grid=product_grid(np.geomspace(0.02, 4.0, 24), np.geomspace(1e-3, 100.0, 11)),
-    in_unit=_shifted_power_in_unit,
     allows_zero=(True,),
 )
 r"""f(x) = D (x + x_0)^{-\alpha} + C. x >= 0: no pre-training is an observation like any other."""
@@ -143,13 +120,6 @@ def _saturating_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) ->
     return by_eta[:, :, None, :]
 
 
-def _saturating_power_in_unit(
-    theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]
-) -> Float[np.ndarray, "B p"]:
-    alpha, x_1, D = theta.T
-    return np.stack([alpha, x_1 / unit[0], D * unit[0] ** -alpha], axis=1)
-
-
 SATURATING_POWER = Law(
     name="saturating-power",
     formula="D (1/x + 1/x_1)^alpha",
@@ -162,7 +132,6 @@ SATURATING_POWER = Law(
     basis=_saturating_power_basis,
     basis_jacobian=_saturating_power_basis_jacobian,
     grid=product_grid(np.concatenate([[0.0], np.geomspace(0.005, 5.0, 32)]), np.geomspace(0.03, 1e5, 16)),
-    in_unit=_saturating_power_in_unit,
 )
 r"""f(x) = D (1/x + 1/x_1)^{\alpha}. x > 0. Its floor is D x_1^{-\alpha}; with x_1 -> \infty it is the power law."""
 
@@ -212,11 +181,6 @@ def _sigmoid_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np
     return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
 
 
-def _sigmoid_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-    alpha, x_c, bend, height, C = theta.T
-    return np.stack([alpha, x_c / unit[0], bend, height, C], axis=1)
-
-
 SIGMOID = Law(
     name="sigmoid",
     formula="C + H z,  z / (1 - z)^a = (x / x_c)^-alpha",
@@ -230,7 +194,6 @@ SIGMOID = Law(
     basis=_sigmoid_basis,
     basis_jacobian=_sigmoid_basis_jacobian,
     grid=product_grid(np.geomspace(0.06, 4.0, 14), np.geomspace(1e-4, 30.0, 9), np.array([0.3, 1.0, 3.0])),
-    in_unit=_sigmoid_in_unit,
     allows_zero=(True,),
 )
 r"""f(x) = C + H z(x) with z / (1 - z)^a = (x / x_c)^{-\alpha}. x >= 0; f(0) = C + H. a = 1 is Hill's curve."""
@@ -259,11 +222,6 @@ def _broken_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Flo
     return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
 
 
-def _broken_power_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-    c_0, c_1, d, f, b, C = theta.T
-    return np.stack([c_0, c_1, d / unit[0], f, b * unit[0] ** -c_0, C], axis=1)
-
-
 BROKEN_POWER = Law(
     name="broken-power",
     formula="b x^-c_0 (1 + (x/d)^(1/f))^(-c_1 f) + C",
@@ -283,6 +241,5 @@ BROKEN_POWER = Law(
         np.geomspace(0.03, 30.0, 8),
         np.array([0.15, 0.6, 1.8]),
     ),
-    in_unit=_broken_power_in_unit,
 )
 r"""f(x) = b x^{-c_0} (1 + (x/d)^{1/f})^{-c_1 f} + C. x > 0. The only law here that can rise again (c_0 + c_1 < 0)."""

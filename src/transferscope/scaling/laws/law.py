@@ -51,9 +51,9 @@ class Law:
         basis: (x (m, v), \eta (B, q)) -> \phi, shape (B, m, k).
         basis_jacobian: (x, \eta) -> d\phi / d\eta, shape (B, m, k, q).
         grid: Values of \eta, shape (G, q), where a search starts, for sizes whose geometric mean is 1.
-        in_unit: (\theta (B, p), unit (v,)) -> the parameters of the same curve when sizes x are written as x / unit.
         allows_zero: Which sizes may be 0, one entry for each column of x.
         last_only: Fit the observations at the largest size only.
+        own_unit: `in_unit` of a law whose rates or weights mix sizes; None for one whose parameters are each of one.
     """
 
     name: str
@@ -64,9 +64,9 @@ class Law:
     basis: Basis
     basis_jacobian: BasisJacobian
     grid: Float[np.ndarray, "G q"]
-    in_unit: InUnit
     allows_zero: tuple[bool, ...] = (False,)
     last_only: bool = False
+    own_unit: InUnit | None = None
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -95,6 +95,20 @@ class Law:
         by_eta = np.einsum("bmkq,bk->bmq", self.basis_jacobian(x, eta), coefficients)
         return np.concatenate([by_eta, self.basis(x, eta)], axis=2)
 
+    def in_unit(self, theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
+        """The parameters of the same curve when sizes x are written as x / unit."""
+        if self.own_unit is not None:
+            return self.own_unit(theta, unit)
+        eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
+        scaled = eta / self._factor(self.nonlinear, unit)
+        here, there = self.basis(unit[None], eta)[:, 0], self.basis(np.ones((1, len(unit))), scaled)[:, 0]
+        return np.concatenate([scaled, coefficients * here / there], axis=1)
+
+    @staticmethod
+    def _factor(parameters: tuple[Parameter, ...], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, " p"]:
+        """The unit of each parameter that is a size; 1 for others."""
+        return np.array([1.0 if parameter.size is None else unit[parameter.size] for parameter in parameters])
+
     def defined_at(self, x: Sizes) -> Bool[np.ndarray, " m"]:
         """Which of the sizes lie in its domain: positive, or 0 where the law allows it."""
         allowed = (x > 0) | ((x == 0) & np.array(self.allows_zero))
@@ -103,15 +117,13 @@ class Law:
 
     def bounds(self, unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "2 p"]:
         """Lower and upper ends of theta for sizes whose geometric mean is `unit`."""
-        factor = np.array([1.0 if p.size is None else unit[p.size] for p in self.parameters])
         ends = np.array([[p.low for p in self.parameters], [p.high for p in self.parameters]])
-        bounds: Float[np.ndarray, "2 p"] = ends * factor
+        bounds: Float[np.ndarray, "2 p"] = ends * self._factor(self.parameters, unit)
         return bounds
 
     def grid_in(self, unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "G q"]:
         """The start grid for sizes whose geometric mean is `unit`."""
-        factor = np.array([1.0 if p.size is None else unit[p.size] for p in self.nonlinear])
-        result: Float[np.ndarray, "G q"] = self.grid * factor
+        result: Float[np.ndarray, "G q"] = self.grid * self._factor(self.nonlinear, unit)
         return result
 
     def on_log_scale(self) -> Bool[np.ndarray, " p"]:

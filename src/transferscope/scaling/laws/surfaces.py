@@ -31,12 +31,6 @@ def _full_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.nd
     return np.stack([by_alpha, by_beta], axis=3)
 
 
-def _full_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-    alpha, beta, delta_gamma, delta = theta.T
-    tuned = unit[1] ** -beta
-    return np.stack([alpha, beta, delta_gamma * tuned, delta * unit[0] ** -alpha * tuned], axis=1)
-
-
 def _basis_with_floor(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     inner = _full_basis(x, eta)
     return np.concatenate([inner, np.ones_like(inner[..., :1])], axis=2)
@@ -45,10 +39,6 @@ def _basis_with_floor(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarr
 def _basis_jacobian_with_floor(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
     inner = _full_basis_jacobian(x, eta)
     return np.concatenate([inner, np.zeros_like(inner[:, :, :1])], axis=2)
-
-
-def _in_unit_with_floor(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-    return np.concatenate([_full_in_unit(theta[:, :4], unit), theta[:, 4:]], axis=1)
 
 
 FULL = Law(
@@ -60,7 +50,6 @@ FULL = Law(
     basis=_full_basis,
     basis_jacobian=_full_basis_jacobian,
     grid=_GRID,
-    in_unit=_full_in_unit,
     allows_zero=(False, False),
 )
 r"""f(n, s) = \delta (\gamma + n^{-\alpha}) s^{-\beta}, with the coefficients \delta\gamma and \delta. n, s > 0."""
@@ -74,7 +63,6 @@ FULL_FLOOR = Law(
     basis=_basis_with_floor,
     basis_jacobian=_basis_jacobian_with_floor,
     grid=_GRID,
-    in_unit=_in_unit_with_floor,
     allows_zero=(False, False),
 )
 r"""f(n, s) = \delta (\gamma + n^{-\alpha}) s^{-\beta} + E. n, s > 0."""
@@ -94,11 +82,6 @@ def _additive_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[n
     return jacobian
 
 
-def _additive_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-    alpha, beta, A, B, E = theta.T
-    return np.stack([alpha, beta, A * unit[0] ** -alpha, B * unit[1] ** -beta, E], axis=1)
-
-
 ADDITIVE = Law(
     name="additive",
     formula="A n^-alpha + B s^-beta + E",
@@ -115,7 +98,6 @@ ADDITIVE = Law(
     basis=_additive_basis,
     basis_jacobian=_additive_basis_jacobian,
     grid=product_grid(np.geomspace(0.02, 4.0, 28), np.geomspace(0.02, 4.0, 28)),
-    in_unit=_additive_in_unit,
     allows_zero=(False, False),
 )
 r"""f(n, s) = A n^{-\alpha} + B s^{-\beta} + E. n, s > 0. The gain of pre-training is the same at every s."""
@@ -132,11 +114,6 @@ def _product_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np
     return result
 
 
-def _product_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
-    alpha, beta, D = theta.T
-    return np.stack([alpha, beta, D * unit[0] ** -alpha * unit[1] ** -beta], axis=1)
-
-
 PRODUCT = Law(
     name="product",
     formula="D n^-alpha s^-beta",
@@ -151,7 +128,6 @@ PRODUCT = Law(
     grid=product_grid(
         np.concatenate([[0.0], np.geomspace(0.005, 4.0, 24)]), np.concatenate([[0.0], np.geomspace(0.005, 4.0, 24)])
     ),
-    in_unit=_product_in_unit,
     allows_zero=(False, False),
 )
 r"""f(n, s) = D n^{-\alpha} s^{-\beta}. n, s > 0."""
@@ -199,7 +175,7 @@ EFFECTIVE_DATA = Law(
     basis=_effective_data_basis,
     basis_jacobian=_effective_data_basis_jacobian,
     grid=product_grid(np.geomspace(0.02, 4.0, 16), np.geomspace(0.05, 2.0, 7), np.geomspace(1e-4, 1e4, 13)),
-    in_unit=_effective_data_in_unit,
+    own_unit=_effective_data_in_unit,
     allows_zero=(True, False),
 )
 r"""f(n, s) = E + d (s + k n^q)^{-b}. n >= 0, s > 0. k n^q: the fine-tuning examples that pre-training on n is worth."""
@@ -249,7 +225,7 @@ COUPLED = Law(
     grid=product_grid(
         np.geomspace(0.04, 2.0, 8), np.geomspace(0.04, 2.0, 8), np.geomspace(0.02, 50.0, 7), np.geomspace(0.3, 3.0, 5)
     ),
-    in_unit=_coupled_in_unit,
+    own_unit=_coupled_in_unit,
     allows_zero=(False, False),
 )
 r"""f(n, s) = c (n^{-a} + k s^{-b})^g + E. n, s > 0. With c = 1 it is (A' n^{-a} + B' s^{-b})^g + E."""
