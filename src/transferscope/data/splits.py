@@ -9,6 +9,9 @@ from transferscope.data.arrays import Parts
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
 
+TEST_SHARE = 0.2
+"""Of the examples that become the test set where a user's data come without one."""
+
 
 def few_shot(train: LabelledSet, n: int, *, seed: int) -> LabelledSet:
     """The first `n` examples of a seeded order in which every prefix is stratified.

@@ -29,7 +29,7 @@ from transferscope.data.hf_dataset import read_columns
 from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
-from transferscope.data.splits import split_off_test
+from transferscope.data.splits import TEST_SHARE, split_off_test
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import (
     CorruptDataError,
@@ -44,8 +44,7 @@ from transferscope.files import expanded, json_object
 MAX_LENGTH = 128
 """Tokens at which texts are cut where nothing else is said."""
 
-TEST_SHARE = 0.2
-_FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
+FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 _KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
 _PAIRS: tuple[Literal["joined", "apart"], ...] = ("joined", "apart")
 _MOST_TOKENS = 1 << 16
@@ -434,8 +433,8 @@ def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
     if path.is_dir():
         wanted = [name for name in (settings.text, settings.pair, *settings.labels) if name is not None]
         return read_columns(path, wanted)
-    if suffix not in _FORMATS:
-        raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(_FORMATS)}")
+    if suffix not in FORMATS:
+        raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(FORMATS)}")
     table = read_frame(path, as_it_is=True, quoted=suffix != ".tsv", has_header=settings.has_header).rows
     for name in (settings.text, settings.pair, *settings.labels):
         if name is not None and name not in table.columns:
