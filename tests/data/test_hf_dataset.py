@@ -97,7 +97,7 @@ def test_numbers_to_predict_are_counted_in_units_of_the_training_part(tmp_path: 
     ((offset, unit),) = json.loads(data.provenance["label_units"])
     assert (offset, unit) == (300.0, 100.0)
     assert abs(data.train.labels.mean()) <= 0.5
-    assert "labels are counted in units of 100 from 300, and so are errors" in data.provenance["understood"]
+    assert "labels are counted in units of 100 from 300, and so are squared errors" in data.provenance["understood"]
     assert (len(data.train), len(data.test)) == (16, 4)
     drawn = {png_pixels(i).tobytes(): age for i, age in enumerate(ages.tolist())}
     for part in (data.train, data.test):

@@ -71,7 +71,9 @@ def test_parts_are_told_by_their_names_in_every_kind_of_data(
         assert (len(data.train), len(data.test)) == expected
         assert ("dev is left out" in data.provenance["understood"]) == ("dev" in sizes and write is not arrays)
     (tmp_path / "twice").mkdir()
-    with pytest.raises(DataError, match="has (eval and valid|valid and eval), which both stand for the validation part"):
+    with pytest.raises(
+        DataError, match=r"has (eval and valid|valid and eval), which both stand for the validation part"
+    ):
         load(write(tmp_path / "twice", {"train": 8, "eval": 4, "valid": 4}))
 
 

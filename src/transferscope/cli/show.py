@@ -36,7 +36,7 @@ def show(
     ] = None,
     widths: WidthsOption = None,
     shape: Annotated[
-        str | None, typer.Option(help="Shape of an input, as in 3,224,224. [its own, else 3,32,32]")
+        str | None, typer.Option(help="Shape of an input, as in 3,224,224. [its own, else 3,32,32; of texts 2,32]")
     ] = None,
     weights: Annotated[Path | None, typer.Option(help="Weights to try on it: safetensors, or a state dict.")] = None,
     input: InputOption = None,
@@ -173,7 +173,7 @@ def _network(
         input=None if input is None else NetworkInput.from_text(input),
     )
     known = input_of(settings)
-    read = _shape(shape, None if known is None else known.size, None if known is None else known.channels)
+    read = _shape(shape, known)
     found, report = _opened(settings, weights, read, known)
     facts = {
         "name": name,
@@ -240,9 +240,12 @@ def _in_words(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _shape(text: str | None, size: int | None, channels: int | None) -> tuple[int, ...]:
+def _shape(text: str | None, known: "NetworkInput | None") -> tuple[int, ...]:
     if text is None:
-        return (channels or 3, size or 32, size or 32)
+        if known is not None and known.vocabulary is not None:
+            return (2, 32)  # tokens, and which of two texts each belongs to
+        size = known.size if known is not None and known.size is not None else 32
+        return (known.channels if known is not None and known.channels is not None else 3, size, size)
     try:
         found = tuple(int(part) for part in text.split(","))
     except ValueError:

@@ -207,8 +207,8 @@ class _Broken:
             if len(self.refused) == 1:
                 raise type(first)(f"{first}{'' if self._skip else ', or leave it out with ?broken=skip'}") from first
             raise type(first)(
-                f"{len(self.refused)} of {self._n} images in {self._root} cannot be read: {_names(self.list())}; of the "
-                f"first, {first}{'' if self._skip else ', or leave all of them out with ?broken=skip'}"
+                f"{len(self.refused)} of {self._n} images in {self._root} cannot be read: {_names(self.list())}; of "
+                f"the first, {first}{'' if self._skip else ', or leave all of them out with ?broken=skip'}"
             ) from first
         return [path for path in paths if path not in self.refused]
 

@@ -30,11 +30,12 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
 
     Args:
         path: A file with the arrays `x_train`, `y_train`, `x_test` and `y_test`, or with other names of the parts, as
-            `x_val` (see `split_names`). Inputs are grey images (N, H, W), colour images (N, H, W, C) or (N, C, H, W), or vectors (N, D); labels are whole numbers or text (N,) for
-            classes, floating-point numbers (N,) or (N, n_outputs) for regression, truth values (N, n_labels) for
-            several labels of each input, whose names may lie in `label_names` (n_labels,). On a grid over each image,
-            whole numbers (N, h, w) are masks of classes (-1 for cells without a label), whose names may lie in
-            `label_names` (n_classes,), and floating-point numbers (N, h, w) or (N, n_outputs, h, w) a regression.
+            `x_val` (see `split_names`). Inputs are grey images (N, H, W), colour images (N, H, W, C) or (N, C, H, W),
+            or vectors (N, D); labels are whole numbers or text (N,) for classes, floating-point numbers (N,) or
+            (N, n_outputs) for regression, truth values (N, n_labels) for several labels of each input, whose names may
+            lie in `label_names` (n_labels,). On a grid over each image, whole numbers (N, h, w) are masks of classes
+            (-1 for cells without a label), whose names may lie in `label_names` (n_classes,), and floating-point
+            numbers (N, h, w) or (N, n_outputs, h, w) a regression.
         channels: Which axis of images has the channels; None for the one that it can only be.
         kind: What the labels are, on a grid "regression" for a dense one; None for what their type and shape say.
 
@@ -44,7 +45,7 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
             holds objects, or has a shape or type that fits nothing.
     """
     arrays = _read_arrays(path, optional=(LABEL_NAMES,))
-    of_train, of_test = list(arrays)[0][2:], list(arrays)[2][2:]
+    of_train, of_test = [key.removeprefix("x_") for key in arrays if key.startswith("x_")]
     for part in (of_train, of_test):
         inputs, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
         if inputs.ndim == 0 or labels.ndim == 0 or len(inputs) != len(labels):

@@ -28,7 +28,6 @@ from transferscope.data.task import Kind
 from transferscope.errors import DataError, SettingsError, UnknownNameError, unknown_name
 
 
-
 @dataclass(frozen=True, slots=True)
 class TableSettings:
     """Which columns of a table are what, and which rows are the test set.

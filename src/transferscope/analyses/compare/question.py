@@ -16,6 +16,7 @@ from transferscope.analyses.compare.sources import Source, named_sources
 from transferscope.analyses.compare.study_file import (
     NOTHING,
     first_steps,
+    is_large,
     most_steps,
     network_in_words,
     study_tables,
@@ -353,7 +354,9 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
     scratch = {name: method for name, method in spec.methods.items() if isinstance(method, Scratch)}
     trial = replace(spec, seeds=spec.seeds[:1], methods=scratch, engine=engine, race=None)
-    steps, most = spec.training.steps or first_steps(spec.network.name), most_steps(spec.network.name)
+    networks = [spec.network.name, *(str(source.network) for source in spec.sources.values())]
+    large = any(map(is_large, networks))
+    steps, most = spec.training.steps or first_steps(large=large), most_steps(large=large)
     while True:
         run(replace(trial, training=replace(spec.training, steps=steps)))
         finished = not baseline_unfinished(read_study(store, spec.name))

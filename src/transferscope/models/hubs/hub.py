@@ -100,7 +100,7 @@ def matching_torchvision() -> str:
 
 
 @contextmanager
-def said(name: str, what: str) -> Iterator[None]:
+def as_network_error(name: str, what: str) -> Iterator[None]:
     """Whatever a library raises, as one sentence.
 
     Args:
