@@ -277,20 +277,6 @@ def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int3
     return _tokens(_read_file(path, settings), settings, tokenizer, path)[0]
 
 
-def first_texts(path: Path, settings: TextSettings, n: int) -> list[tuple[str, str]]:
-    """Label and text of the first rows of a file, as a reader sees them; raises as `load_texts`."""
-    rows = _read_file(path, settings).head(n)
-    named = [name for name in (settings.text, settings.pair) if name is not None]
-    texts = rows[named].astype(str).agg(" | ".join, axis=1)
-    if not settings.labels:
-        return []
-    if len(settings.labels) == 1:
-        return list(zip(rows[settings.labels[0]].astype(str), texts, strict=True))
-    given = rows[list(settings.labels)].apply(_numbers) == 1
-    labels = [", ".join(name for name in settings.labels if row[name]) or "none" for _, row in given.iterrows()]
-    return list(zip(labels, texts, strict=True))
-
-
 def open_tokenizer(name: str) -> Tokenizer:
     """The tokenizer of a model of transformers.
 

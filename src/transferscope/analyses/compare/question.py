@@ -309,6 +309,7 @@ def answer(
         without = {name: method for name, method in spec.methods.items() if not method.takes_steps}
         if without:  # an answer within the first minute
             run(replace(spec, methods=without, seeds=spec.seeds[:2], diagnostics={}))
+        say("training from scratch, first seed: the number of steps is doubled until it is finished")
         with open_new(spec.store, files=spec.files_folder) as store:
             found = enough_steps(spec, store, run)
         say(str(found))
