@@ -13,7 +13,7 @@ from transferscope.data.image_files import ImageForm, PackedImage, read_images
 from transferscope.data.image_folder import FolderParts
 from transferscope.data.label_sets import label_matrix, named_labels
 from transferscope.data.split_names import ALL_NAMES, name_of
-from transferscope.data.splits import TEST_SHARE, split_off_test
+from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
 from transferscope.files import json_object, require_regular
@@ -154,23 +154,15 @@ def load_saved_images(
     n_train = int(np.searchsorted(images.kept, len(labels[0]))) if test is not None else len(known)
     if not 0 < n_train < len(known) + (test is None):
         raise DataError(f"{root} has no image that can be decoded in one of its splits ({images.skipped}); mend some")
-    places = np.arange(len(known), dtype=np.float64)[:, None]  # in place of images, which keep their memory
-    raw = [RawPart(places[part], known[part]) for part in (slice(n_train), slice(0 if test is None else n_train, None))]
     kind = "multi-label" if names is not None else kind
-    done = to_parts(raw[0], raw[1], name=str(root), kind=kind, label_names=names)
+    rows: Sequence[Any] = (slice(n_train), slice(n_train, None))  # whose images keep their memory
+    pixels = LabelledSet(images.pixels, np.zeros((len(known), 1)))
     if test is None:
-        both = split_off_test(done.train, test_share or TEST_SHARE, seed=seed)
-        rows = [part.inputs[:, 0].astype(np.int64) for part in (both.train, both.test)]
-        own, others = (RawPart(places[index], known[index]) for index in rows)
-        done = to_parts(own, others, name=str(root), kind=kind, label_names=names)
-        pixels = LabelledSet(images.pixels, np.zeros((len(known), 1)))  # its parts keep their memory too
-        sets = [
-            replace(part, inputs=pixels.take(index).inputs)
-            for part, index in zip((done.train, done.test), rows, strict=True)
-        ]
-    else:
-        train_images, test_images = images.pixels[:n_train], images.pixels[n_train:]
-        sets = [replace(done.train, inputs=train_images), replace(done.test, inputs=test_images)]
+        rows = rows_of_parts(known, test_share, name=str(root), kind=kind, label_names=names, seed=seed)
+    own, others = (RawPart(np.zeros((len(known[part]), 1)), known[part]) for part in rows)
+    done = to_parts(own, others, name=str(root), kind=kind, label_names=names)
+    inputs = [images.pixels[part] if isinstance(part, slice) else pixels.take(part).inputs for part in rows]
+    sets = [replace(part, inputs=one) for part, one in zip((done.train, done.test), inputs, strict=True)]
     if sets[0].kind == "multi-label":
         check_labels(sets[0].labels, sets[0].classes or (), str(root))
     words = "; ".join(filter(None, (images.words, images.skipped)))

@@ -11,7 +11,7 @@ from transferscope.data.arrays import RawPart, check_labels, to_parts
 from transferscope.data.frame import read_frame
 from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.image_folder import FolderParts, image_files_below
-from transferscope.data.splits import TEST_SHARE, split_off_test
+from transferscope.data.splits import rows_of_parts
 from transferscope.data.tables import TableSettings, read_labels, split_rows, with_labels
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, unknown_name
@@ -45,10 +45,8 @@ def load_labelled_images(
         parts = [table.index.get_indexer(rows.index) for rows in split]
     else:
         held, names = read_labels(table, settings, kind, table_path)
-        places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], held)  # in place of images
-        whole = to_parts(places, places, name=str(table_path), kind=kind, label_names=names).train
-        both = split_off_test(whole, settings.test_share or TEST_SHARE, seed=seed)
-        parts = [part.inputs[:, 0].astype(np.int64) for part in (both.train, both.test)]
+        share = settings.test_share
+        parts = list(rows_of_parts(held, share, name=str(table_path), kind=kind, label_names=names, seed=seed))
     order = np.concatenate(parts)
     images = read_images([files[row] for row in order], folder, form)
     n_train = int(np.searchsorted(images.kept, len(parts[0])))  # both parts are slices, so that nothing is copied

@@ -120,7 +120,7 @@ def _read_arrays(
         with path.open("rb") as stream, _open(stream, path) as archive:
             if first:
                 keys = [key for key in keys if key in archive][:1] or keys
-            elif split := split_names([key[2:] for key in archive.files if key.startswith("x_")], str(path)):
+            elif split := split_names({key[2:]: None for key in archive.files if key.startswith("x_")}, str(path)):
                 keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
             missing = [key for key in keys if key not in archive]
             if missing:

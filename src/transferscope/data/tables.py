@@ -23,7 +23,7 @@ from transferscope.data.column_encoding import TableEncoding, check_same_columns
 from transferscope.data.frame import Format, read_frame
 from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.split_names import ALL_NAMES, split_names
-from transferscope.data.splits import TEST_SHARE, split_off_test
+from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind
 from transferscope.errors import DataError, SettingsError, UnknownNameError, unknown_name
 
@@ -197,11 +197,8 @@ def _parts(
         (train, test), left_out = split_rows(table, settings.split, path)
         return settings, kind, train, test, (*notes, *filter(None, [left_out]))
     labels, names = read_labels(table, settings, kind, path)
-    places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], labels)  # in place of inputs
-    whole = to_parts(places, places, name=str(path), kind=kind, label_names=names).train
-    both = split_off_test(whole, settings.test_share or TEST_SHARE, seed=seed)
-    train, test = (table.iloc[part.inputs[:, 0].astype(np.int64)] for part in (both.train, both.test))
-    return settings, kind, train, test, notes
+    rows = rows_of_parts(labels, settings.test_share, name=str(path), kind=kind, label_names=names, seed=seed)
+    return settings, kind, table.iloc[rows[0]], table.iloc[rows[1]], notes
 
 
 def read_features(
@@ -323,6 +320,10 @@ def read_labels(
         return flags(labels, path), tuple(map(str, labels.columns))
     held = named_labels(labels.iloc[:, 0], settings.separator, path)
     all_names = tuple(names if names is not None else sorted({name for row in held for name in row}))
+    if not all_names:
+        raise DataError(
+            f"{path}: label column {labels.columns[0]!r} is empty in every row; name that of the labels"
+        )
     return label_matrix(held, all_names, path), all_names
 
 
