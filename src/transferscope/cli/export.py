@@ -8,6 +8,7 @@ import typer
 from transferscope.cli.as_json import AsJson, print_json
 from transferscope.cli.complete import DATA, METHODS, among
 from transferscope.cli.options import StudyName, file_in
+from transferscope.cli.plugins import TRUST_CODE
 
 if TYPE_CHECKING:
     from transferscope.study.export import Choice
@@ -85,9 +86,9 @@ def export(
         typer.echo(
             f"transformers reads it: {card.transformers.architecture}.from_pretrained({str(found.folder)!r}){head}"
         )
-    typer.echo(
-        f"\nNetwork: {found.folder}\nPredict with: transferscope predict {found.folder} DATA --out predictions.csv"
-    )
+    trust = f" {TRUST_CODE}" if card.code else ""  # it runs code that the folder names
+    typer.echo(f"\nNetwork: {found.folder}")
+    typer.echo(f"Predict with: transferscope predict {found.folder} DATA --out predictions.csv{trust}")
 
 
 def predict(

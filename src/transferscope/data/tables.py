@@ -321,9 +321,7 @@ def read_labels(
     held = named_labels(labels.iloc[:, 0], settings.separator, path)
     all_names = tuple(names if names is not None else sorted({name for row in held for name in row}))
     if not all_names:
-        raise DataError(
-            f"{path}: label column {labels.columns[0]!r} is empty in every row; name that of the labels"
-        )
+        raise DataError(f"{path}: label column {labels.columns[0]!r} is empty in every row; name that of the labels")
     return label_matrix(held, all_names, path), all_names
 
 
