@@ -29,7 +29,8 @@ def folder(path: Path, sizes: Sizes) -> str:
 def arrays(path: Path, sizes: Sizes) -> str:
     file = path / "data.npz"
     x = {f"x_{part}": np.random.default_rng(0).normal(size=(n, 3)).astype(np.float32) for part, n in sizes.items()}
-    np.savez(file, **x, **{f"y_{part}": np.arange(n) % 2 for part, n in sizes.items()})
+    y = {f"y_{part}": np.arange(n) % 2 for part, n in sizes.items()}
+    np.savez(file, **x, **y)  # type: ignore[arg-type]  # its stubs take any keyword for allow_pickle
     return f"npz:{file}"
 
 

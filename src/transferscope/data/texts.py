@@ -13,6 +13,7 @@ import pandas as pd
 from jaxtyping import Int32
 
 from transferscope.data.arrays import Parts, RawPart, check_labels, to_parts
+from transferscope.data.cells import is_text
 from transferscope.data.frame import read_frame
 from transferscope.data.hf_dataset import read_columns
 from transferscope.data.places import check_bytes, find_path
@@ -200,6 +201,9 @@ def load_texts(
         raise SettingsError("texts take one of test and test_share; both were given")
     files = [path] if test_file is None else [path, test_file]
     tables = [_read_file(file, settings) for file in files]
+    for place, table in enumerate(tables):  # numbers of JSON are numbers, as in a table; text stays text
+        numbers = {name: table[name].infer_objects() for name in settings.labels if not is_text(table[name])}
+        tables[place] = table.assign(**numbers)
     read = [_tokens(table, settings, tokenizer, file) for table, file in zip(tables, files, strict=True)]
     given = TableSettings(settings.labels, kind=settings.kind, separator=settings.separator)
     given, kind, tables = with_labels(tables, given, files)

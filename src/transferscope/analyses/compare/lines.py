@@ -65,8 +65,8 @@ def _rows(frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[
     for arm in chosen:
         method, source = short_method_words(pairs[arm.name].method, frames.methods_of_others), pairs[arm.name].source
         names[arm.name] = capitalised(f"{method} from {source}" if source else method)
-    errors = frames.final("mae") if len(shown) == 1 else frames.final("mae").iloc[:0]
-    errors = errors[errors["n_target"] == sizes[0]].groupby(["method", "source"])["value"].mean()
+    measured = frames.final("mae") if len(shown) == 1 else frames.final("mae").iloc[:0]
+    errors = measured[measured["n_target"] == sizes[0]].groupby(["method", "source"])["value"].mean()
     wide = min(max(map(len, names.values())), 37 if len(shown) == 1 and errors.empty else 26)
     head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>11}" for n in shown)
     head += f"{'abs. error':>12}" if not errors.empty else ""

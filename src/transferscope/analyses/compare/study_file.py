@@ -48,7 +48,7 @@ MOST_STEPS = 12_000
 RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
 """Learning rate around which settings are searched where none is given, by optimiser."""
 
-RATE_OF_OTHERS: Mapping[str, float] = RATE_OF | {"adamw": 0.0001}
+RATE_OF_OTHERS: Mapping[str, float] = {**RATE_OF, "adamw": 0.0001}
 """The same for networks of other packages and of the user."""
 
 TRIALS, FOLDS = 6, 3
@@ -192,7 +192,7 @@ def _training_tables(
     steps = {} if "epochs" in training else {"steps": first_steps(large=large)}
     longer = {} if "epochs" in pretraining else {"steps": PRETRAINING_STEPS}
     given = {"batch_norm": "auto"} if only_networks else {}
-    of_both = {key: training[key] for key in ("optimiser", "precision") if key in training}
+    of_both: dict[str, Any] = {key: training[key] for key in ("optimiser", "precision") if key in training}
     return {
         "pretraining": {**longer, "lr": lr, **of_both, **pretraining},
         "training": {**steps, "lr": lr, **given, **training},
