@@ -98,8 +98,15 @@ def test_what_the_named_block_shares_with_another_is_trained() -> None:
 
 def test_all_blocks_but_the_last_are_frozen_by_minus_one() -> None:
     with seeded(0):
-        blocks = OrderedDict((name, nn.Sequential(nn.Linear(5, 5), nn.Tanh())) for name in ("low", "middle", "high"))
-        network = Network(nn.Sequential(blocks), nn.Linear(5, 3), 5)
+        network = Network(
+            nn.Sequential(
+                OrderedDict[str, nn.Module](
+                    (name, nn.Sequential(nn.Linear(5, 5), nn.Tanh())) for name in ("low", "middle", "high")
+                )
+            ),
+            nn.Linear(5, 3),
+            5,
+        )
     fitted = FineTune(frozen_blocks=-1, lr_scale=1.0).fit(
         classification_task(), network, replace(OPTIONS, training=BUDGET)
     )
