@@ -80,7 +80,7 @@ OUTSIDE: dict[str, dict[str, float]] = {
         "head_lr_scale": -1.0,
         "layer_decay": 1.1,
         "unfreeze": 1.0,
-        "frozen_blocks": -1,
+        "frozen_blocks": -2,
     },
     "joint": {"alpha": 1.0},
     "l2-sp": {"beta": -1.0, "alpha": -1.0},

@@ -1,7 +1,12 @@
+import json
+import os
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from transferscope.cli.main import app
@@ -45,6 +50,47 @@ def test_what_keeps_it_from_working_is_said_with_what_to_do(monkeypatch: pytest.
     assert "pip install" in answer.output
     assert "set TRANSFERSCOPE_CACHE" in answer.output
     assert answer.output.endswith("3 of these must be mended first.\n")
+
+
+def test_a_package_that_cannot_be_imported_has_the_line_that_mends_it(tmp_path: Path) -> None:
+    """As of a torchvision for CUDA beside a torch for processors, and of timm, which imports it."""
+    broken = {
+        "torchvision": "raise RuntimeError('operator torchvision::nms does not exist')",
+        "timm": "import torchvision",
+        "transformers": "import a_package_that_nobody_has",
+        "tensorboard": "raise OSError('libcudart.so.13: cannot open shared object file')",
+    }
+    for name, code in broken.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text(code)
+        (tmp_path / f"{name}-9.dist-info").mkdir()
+        (tmp_path / f"{name}-9.dist-info" / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 9\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    answer = subprocess.run(
+        [sys.executable, "-m", "transferscope", "doctor", "--json"],
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "TRANSFERSCOPE_CACHE": str(tmp_path / "cache"),
+            "TRANSFERSCOPE_DATA": "",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    found = {one["topic"]: one for one in json.loads(answer.stdout)["result"]["findings"]}
+    version, _, build = torch.__version__.partition("+")
+    torchvision = f"pip install torch=={version} torchvision"
+    torchvision += f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
+    mends = {
+        "[torchvision]": torchvision,
+        "[timm]": torchvision,
+        "[hf]": "pip install 'transferscope[hf]'",
+        "[tensorboard]": "pip install --force-reinstall tensorboard",
+    }
+    assert {topic: found[topic]["text"].rpartition("; ")[2] for topic in mends} == mends
+    assert {found[topic]["state"] for topic in mends} == {"absent"}
 
 
 def test_words_are_completed_by_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:

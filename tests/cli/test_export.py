@@ -522,7 +522,8 @@ def test_a_network_of_code_that_was_edited_predicts_nothing(folder: Path, tmp_pa
     code.write_text(NETS)
     network = {"name": f"{code}:net"}
     store = study_of(tmp_path, "own", f"npz:{folder}/classes.npz", network=network, methods={"scratch": {}}, seeds=1)
-    export(store, tmp_path / "out")
+    said = call("export", str(store), "--out", str(tmp_path / "out"), "--trust-code")
+    assert said.rstrip().endswith("--trust-code")  # which the line that it prints needs
     kept = next(store.with_suffix(".files").glob("*.safetensors"))
     before = load_model(tmp_path / "out").predict(inputs)
     code.write_text(NETS.replace("Tanh", "ReLU"))

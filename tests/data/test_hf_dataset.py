@@ -97,7 +97,7 @@ def test_numbers_to_predict_are_counted_in_units_of_the_training_part(tmp_path: 
     ((offset, unit),) = json.loads(data.provenance["label_units"])
     assert (offset, unit) == (300.0, 100.0)
     assert abs(data.train.labels.mean()) <= 0.5
-    assert "labels are counted in units of 100 from 300, and so are errors" in data.provenance["understood"]
+    assert "labels are counted in units of 100 from 300, and so are squared errors" in data.provenance["understood"]
     assert (len(data.train), len(data.test)) == (16, 4)
     drawn = {png_pixels(i).tobytes(): age for i, age in enumerate(ages.tolist())}
     for part in (data.train, data.test):
@@ -168,7 +168,7 @@ def test_damaged_and_other_folders_are_refused(tmp_path: Path, monkeypatch: pyte
     pets = split_images(tmp_path / "pets")
     rows = [{"bytes": None, "path": "/photos/1.png"}] * 10
     save(pets / "train", IMAGES, pa.table({"image": pa.array(rows, STRUCT), "label": pa.array([0, 1] * 5)}))
-    with pytest.raises(CorruptDataError, match=r"10 of 14 images in .+ cannot be decoded: train/0, train/1"):
+    with pytest.raises(CorruptDataError, match=r"10 of 14 images in .+ cannot be read: train/0, train/1"):
         load(f"hf-dataset:{pets}")
     (pets / "train" / "data-00000-of-00002.arrow").write_bytes(b"ARROW")
     with pytest.raises(CorruptDataError, match="cannot be read as an Arrow file; save the data set again"):

@@ -393,7 +393,7 @@ def test_numbers_to_predict_are_counted_in_units_of_about_1_as_those_of_a_table(
     data = load(f"npz:{file}")
     assert json.loads(data.provenance["label_units"]) == [[100.0, 10.0]]
     assert (
-        "regression of 1 number; labels are counted in units of 10 from 100, and so are errors"
+        "regression of 1 number; labels are counted in units of 10 from 100, and so are squared errors"
         in (data.provenance["understood"])
     )
     np.testing.assert_allclose(100 + 10 * data.train.labels[:, 0].astype(float), y[:30], rtol=1e-6)

@@ -120,7 +120,8 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
     (
         frame().assign(part="val"),
         TableSettings(("kind",), split="part"),
-        "FILE: column 'part' holds val; expected 'train' or 'test' in every row, and both to occur",
+        "FILE: column 'part' holds val; expected 'train' or 'test' in every row (or others of train, training, val, "
+        "valid, validation, dev, eval, test, testing), and both to occur",
     ),
     (
         frame()[["kind", "area"]],

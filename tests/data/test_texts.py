@@ -13,7 +13,7 @@ import torch
 
 from transferscope.data.spec import parse_spec
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.data.texts import Encoded, TextSettings, first_texts, load_texts, tokenizer_of
+from transferscope.data.texts import Encoded, TextSettings, load_texts, tokenizer_of
 from transferscope.data.transforms import apply_transforms
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, TransferscopeError
 from transferscope.methods import METHODS, FitOptions
@@ -116,7 +116,6 @@ def test_several_labels_are_columns_or_names_in_one(tmp_path: Path) -> None:
         assert parts.train.labels.tolist() == truth
         split = load_texts(path, settings, Words(), seed=0).parts
         assert (len(split.train), len(split.test)) == (16, 4)
-    assert first_texts(tmp_path / "columns.tsv", several, 2) == [("ant, bee", "word x"), ("none", "word xx")]
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,10 @@ def test_several_labels_are_columns_or_names_in_one(tmp_path: Path) -> None:
         ({"label": "ant"}, "expected lists of labels, or say what stands between their names, as in separator="),
         ({"label": "ant,odd"}, "label column 'odd' holds 'maybe' in 1 of 4 rows; expected 0 or 1 in every row"),
         ({"label": "ant,all"}, "every training example has the label 'all', so that nothing can be learnt of it"),
-        ({"label": "none", "separator": "|"}, "label column 'none' is empty in every row; name the column that holds"),
+        (
+            {"label": "none", "separator": "|"},
+            "label column 'none' is empty in every row; name that of the labels",
+        ),
         ({"separator": "|"}, "separator=| is for the names of several labels in one column"),
     ],
 )
@@ -145,11 +147,13 @@ def test_several_labels_that_cannot_be_read_are_one_sentence(
 
 def test_numbers_to_predict_are_said(tmp_path: Path) -> None:
     path = tsv(tmp_path, ["x\t3.5", "y\t4.0", "z\t1"], header="a\tlabel")
-    with pytest.raises(DataError, match=r"such as '3.5', which could be classes or numbers to predict; say kind="):
-        load_texts(path, SINGLE, Words(), test_file=path, seed=0)
-    train = load_texts(path, replace(SINGLE, kind="regression"), Words(), test_file=path, seed=0).parts.train
-    assert train.labels.tolist() == [[3.5], [4.0], [1.0]]
-    assert train.classes is None
+    for settings in (SINGLE, replace(SINGLE, kind="regression")):  # as in a table
+        train = load_texts(path, settings, Words(), test_file=path, seed=0).parts.train
+        assert train.labels.tolist() == [[3.5], [4.0], [1.0]]
+        assert train.classes is None
+    stars = tsv(tmp_path, [f"x\t{i % 3}.0" for i in range(9)], "stars.tsv", "a\tlabel")
+    with pytest.raises(DataError, match=r"could be classes or a number to predict; say kind="):
+        load_texts(stars, SINGLE, Words(), test_file=stars, seed=0)
 
 
 def test_numbers_to_predict_of_another_size_are_counted_in_units(tmp_path: Path) -> None:
@@ -172,7 +176,7 @@ def test_classes_that_differ_by_spaces_alone_are_refused(tmp_path: Path) -> None
     [
         (["x\ty\t1", "\ty\t0"], PAIR, r"column 'a' is empty in 1 of 2 rows \(first: row 2\)"),
         (["x\t \t1"], PAIR, "column 'b' is empty in 1 of 1 rows"),
-        (["x\ty\t"], PAIR, "label column 'label' is empty in 1 of 1 rows"),
+        (["x\ty\t"], PAIR, "label column 'label' is empty, NA or infinite in 1 of 1 rows"),
         (["x\ty\t1\t2"], PAIR, "has 4 values in line 2, more than the 3 names"),
         ([], PAIR, "has no rows"),
         (["x\ty\tz"], replace(PAIR, kind="regression"), "holds 'z'; expected numbers"),

@@ -15,7 +15,7 @@ from cases_of_methods import BUDGET, blobs, classification_task, network_for, re
 from transferscope.data.splits import folds
 from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods import AllLayersProbe, BitFit, FitOptions, LinearProbe, Surgical
+from transferscope.methods import AllLayersProbe, BitFit, FineTune, FitOptions, LinearProbe, Surgical
 from transferscope.methods.all_layers_probe import FRACTIONS
 from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.models.network import seeded
@@ -94,6 +94,25 @@ def test_what_the_named_block_shares_with_another_is_trained() -> None:
     before, after = network.state_dict(), fitted.network.state_dict()
     assert not torch.equal(before["features.high.1.weight"], after["features.high.1.weight"])
     assert torch.equal(before["features.low.0.weight"], after["features.low.0.weight"])
+
+
+def test_all_blocks_but_the_last_are_frozen_by_minus_one() -> None:
+    with seeded(0):
+        network = Network(
+            nn.Sequential(
+                OrderedDict[str, nn.Module](
+                    (name, nn.Sequential(nn.Linear(5, 5), nn.Tanh())) for name in ("low", "middle", "high")
+                )
+            ),
+            nn.Linear(5, 3),
+            5,
+        )
+    fitted = FineTune(frozen_blocks=-1, lr_scale=1.0).fit(
+        classification_task(), network, replace(OPTIONS, training=BUDGET)
+    )
+    before, after = network.state_dict(), fitted.network.state_dict()
+    trained = [name for name in before if name.startswith("features") and not torch.equal(before[name], after[name])]
+    assert trained == ["features.high.0.weight", "features.high.0.bias"]
 
 
 def test_a_network_whose_biases_are_frozen_is_refused_by_bitfit() -> None:

@@ -9,7 +9,7 @@ from cases_of_methods import classification_task, regression_task
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.methods import METHODS, check_task, default_methods
-from transferscope.methods.defaults import DEFAULTS
+from transferscope.methods.defaults import DEFAULTS, VARIANTS
 
 
 def as_images(data: Dataset) -> Dataset:
@@ -33,7 +33,7 @@ def tried(task: TransferTask, *, large: bool) -> set[str]:
     found = set()
     for name in default_methods(source_data=task.source is not None, large_network=large):
         try:
-            check_task(METHODS[name](), task.target, task.source)
+            check_task(METHODS[VARIANTS.get(name, {"method": name})["method"]](), task.target, task.source)
         except DataError:
             continue
         found.add(name)
@@ -43,7 +43,8 @@ def tried(task: TransferTask, *, large: bool) -> set[str]:
 TABLES = {"boosting", "boosting-ridge"}
 SAME_LABELS = {"source-boosting", "pooled-boosting", "pooled-boosting-ridge"}
 WITH_DATA = {"merlin-target-only", "joint", "merlin"}
-ALWAYS = {"raw", "random-features", "knn", "linear-probe", "fine-tune", "l2-sp", "merlin-ft"}
+ALWAYS = {"raw", "random-features", "knn", "linear-probe", "fine-tune"}
+OF_SMALL, OF_LARGE = {"scratch", "l2-sp", "merlin-ft"}, {"small-scratch", "last-block", "lora"}
 
 
 @pytest.mark.parametrize("kind", ["table", "images", "texts"])
@@ -54,7 +55,7 @@ def test_every_kind_of_target_has_its_arms(kind: str, large: bool) -> None:
     assert task.source is not None
     target, source = make(task.target), make(task.source)
     always = ALWAYS | (TABLES if kind == "table" else set())
-    always |= {"scratch"} if not large else {"small-scratch"} - ({"small-scratch"} if kind == "texts" else set())
+    always |= OF_LARGE - ({"small-scratch"} if kind == "texts" else set()) if large else OF_SMALL
     same = {"do-nothing"} | (SAME_LABELS if kind == "table" else set())
     assert tried(TransferTask(target, source), large=large) == always | WITH_DATA | same
     assert tried(TransferTask(target), large=large) == always
@@ -63,7 +64,7 @@ def test_every_kind_of_target_has_its_arms(kind: str, large: bool) -> None:
 
 
 def test_numbers_have_the_same_arms() -> None:
-    expected = ALWAYS | TABLES | WITH_DATA | SAME_LABELS | {"scratch", "do-nothing"}
+    expected = ALWAYS | TABLES | WITH_DATA | SAME_LABELS | OF_SMALL | {"do-nothing"}
     assert tried(regression_task(), large=False) == expected
 
 
@@ -71,12 +72,19 @@ def test_source_data_are_read_only_where_there_are_any() -> None:
     assert not any(METHODS[name]().uses_source for name in default_methods(source_data=False, large_network=False))
 
 
+def test_a_small_network_beside_a_large_one_is_trained_from_scratch() -> None:
+    names = default_methods(source_data=False, large_network=True, large_from_scratch=False)
+    assert set(names) & {"scratch", "small-scratch", "l2-sp", "last-block"} == {"scratch", "last-block"}
+
+
 def test_the_cheap_ones_come_first() -> None:
     """No network is trained before what trains none."""
     names = [one.name for one in DEFAULTS]
     assert len(set(names)) == len(names)
-    trained = [name for name in names if name in {"scratch", "small-scratch", "joint", "merlin", "merlin-ft", "l2-sp"}]
-    assert names[-len(trained) - 2 :] == sorted({*trained, "fine-tune", "merlin-target-only"}, key=names.index)
+    trained = OF_SMALL | OF_LARGE | {"joint", "merlin", "fine-tune", "merlin-target-only"}
+    assert set(names[-len(trained) :]) == trained
+    large = default_methods(source_data=False, large_network=True)
+    assert large.index("last-block") < large.index("lora") < large.index("fine-tune")
 
 
 def _renamed(part: LabelledSet) -> LabelledSet:

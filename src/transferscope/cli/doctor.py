@@ -21,7 +21,7 @@ from transferscope.wording import memory
 
 _OWN = "transferscope"
 _FOR_DEVELOPERS = {"dev", "docs", "bench", "examples"}
-_IMPORTED = {"transformers": "hf", "timm": "timm", "torchvision": "torchvision"}  # builds that may not fit this torch
+_MODULES = {"mlflow-skinny": "mlflow"}  # where the name of a package is not that of its module
 _GB = 1e9
 
 
@@ -119,19 +119,26 @@ def _folders() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
+    """What each extra installs, tested by importing it: a package that is there may be a build for another torch."""
+    from transferscope.models.hubs.hub import imported
+
     for extra, names in _requirements().items():
         if extra in _FOR_DEVELOPERS or not extra:
             continue
         versions = [_version(name) for name in names]
-        shown = ", ".join(f"{name} {version}" for name, version in zip(names, versions, strict=True) if version)
         lacking = [name for name, version in zip(names, versions, strict=True) if version is None]
-        install = f"pip install '{_OWN}[{extra}]'"
+        try:
+            for name in names if not lacking else ():
+                imported(_MODULES.get(name, name), extra)
+        except TransferscopeError as error:
+            yield Finding(f"[{extra}]", str(error), "absent")
+            continue
         if lacking:
-            yield Finding(f"[{extra}]", f"{', '.join(lacking)}: {install}", "absent")
-        elif broken := [sentence for name in names if (sentence := _broken(name))]:
-            yield Finding(f"[{extra}]", broken[0], "absent")
+            yield Finding(f"[{extra}]", f"{', '.join(lacking)}: pip install '{_OWN}[{extra}]'", "absent")
         else:
-            yield Finding(f"[{extra}]", shown)
+            yield Finding(
+                f"[{extra}]", ", ".join(f"{name} {version}" for name, version in zip(names, versions, strict=True))
+            )
 
 
 def _requirements() -> dict[str, list[str]]:
@@ -150,19 +157,6 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _broken(package: str) -> str | None:
-    """Why an installed package cannot be imported; None where it can, or where that is not tried."""
-    if package not in _IMPORTED:
-        return None
-    from transferscope.models.hubs.hub import imported
-
-    try:
-        imported(package, _IMPORTED[package])
-    except TransferscopeError as error:
-        return str(error)
-    return None
 
 
 def _existing(folder: Path) -> Path:

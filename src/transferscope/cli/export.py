@@ -7,6 +7,7 @@ import typer
 from transferscope.cli.answer import counted_progress
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.export import Options
+from transferscope.cli.plugins import TRUST_CODE
 from transferscope.study.export import Choice
 from transferscope.study.export import export as export_run
 from transferscope.study.kept import Run
@@ -64,10 +65,9 @@ def export(options: Options, _: object = None) -> None:
         typer.echo(
             f"transformers reads it: {card.transformers.architecture}.from_pretrained({str(exported.folder)!r}){head}"
         )
-    typer.echo(
-        f"\nNetwork: {exported.folder}\n"
-        f"Predict with: transferscope predict {exported.folder} DATA --out predictions.csv"
-    )
+    trust = f" {TRUST_CODE}" if card.code else ""  # it runs code that the folder names
+    typer.echo(f"\nNetwork: {exported.folder}")
+    typer.echo(f"Predict with: transferscope predict {exported.folder} DATA --out predictions.csv{trust}")
 
 
 def card_facts(card: ModelCard) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def _network(name: str, weights: Path | None, options: Options) -> None:
         input=None if options.input is None else NetworkInput.from_text(options.input),
     )
     known = input_of(settings)
-    read = _shape(options.shape, None if known is None else known.size, None if known is None else known.channels)
+    read = _shape(options.shape, known)
     network, report = _opened(settings, weights, read, known)
     facts = {
         "name": name,
@@ -201,9 +201,12 @@ def _in_words(facts: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _shape(text: str | None, size: int | None, channels: int | None) -> tuple[int, ...]:
+def _shape(text: str | None, known: NetworkInput | None) -> tuple[int, ...]:
     if text is None:
-        return (channels or 3, size or 32, size or 32)
+        if known is not None and known.vocabulary is not None:
+            return (2, 32)  # tokens, and which of two texts each belongs to
+        size = known.size if known is not None and known.size is not None else 32
+        return (known.channels if known is not None and known.channels is not None else 3, size, size)
     try:
         sizes = tuple(int(part) for part in text.split(","))
     except ValueError:

@@ -12,17 +12,14 @@ from transferscope.data.arrays import RawPart, check_labels, to_parts
 from transferscope.data.image_files import ImageForm, PackedImage, read_images
 from transferscope.data.image_folder import FolderParts
 from transferscope.data.label_sets import label_matrix, named_labels
-from transferscope.data.splits import split_off_test
+from transferscope.data.split_names import ALL_NAMES, name_of
+from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
 from transferscope.files import json_object, require_regular
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-_TEST_SHARE = 0.2
-_HELD_OUT = ("test", "validation", "valid", "dev")
-"""Names of splits that are the test set where none is named, the first that there is."""
 
 _MOST_FILES = 100_000
 
@@ -81,8 +78,8 @@ def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[Sav
 
     Args:
         path: What `save_to_disk` wrote: of a DatasetDict, with `dataset_dict.json`; of a Dataset, with `state.json`.
-        train: Name of the training split of a DatasetDict; None for "train".
-        test: Name of the test split; None for the first of test, validation, valid and dev.
+        train: Name of the training split of a DatasetDict; None for what `split_names` takes for it.
+        test: Name of the test split; None for what `split_names` takes for it.
 
     Raises:
         CorruptDataError: A file is not what it should be.
@@ -93,16 +90,18 @@ def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[Sav
     if (path / "dataset_dict.json").is_file():
         splits = _json(path / "dataset_dict.json").get("splits")
         names = [name for name in splits if isinstance(name, str)] if isinstance(splits, list) else []
-        for name in (train or "train", *([test] if test else [])):
+        for name in filter(None, (train, test)):
             if name not in names:
                 raise unknown_name(f"split of {path.name}", name, names)
-        held_out = test or next((name for name in _HELD_OUT if name in names and name != train), None)
-        if held_out is None:
+        own = train or name_of("training", names, str(path))
+        others = [name for name in names if name != own]
+        held_out = test or name_of("test", others, str(path)) or name_of("validation", others, str(path))
+        if own is None or held_out is None:
             raise DataError(
-                f"{path} has the splits {', '.join(names)} and none of {', '.join(_HELD_OUT)}; name the test split "
-                "with &test=SPLIT"
+                f"{path} has the splits {', '.join(names)}, of which none is called {', '.join(ALL_NAMES)} for the "
+                f"{'test' if own else 'training'} part; name it with &{'test' if own else 'train'}=SPLIT"
             )
-        return _open(path / (train or "train")), _open(path / held_out)
+        return _open(path / own), _open(path / held_out)
     if not (path / "state.json").is_file():
         raise DataError(
             f"{path} has neither dataset_dict.json nor state.json; expected a folder that save_to_disk of datasets "
@@ -155,23 +154,15 @@ def load_saved_images(
     n_train = int(np.searchsorted(images.kept, len(labels[0]))) if test is not None else len(known)
     if not 0 < n_train < len(known) + (test is None):
         raise DataError(f"{root} has no image that can be decoded in one of its splits ({images.skipped}); mend some")
-    places = np.arange(len(known), dtype=np.float64)[:, None]  # in place of images, which keep their memory
-    raw = [RawPart(places[part], known[part]) for part in (slice(n_train), slice(0 if test is None else n_train, None))]
     kind = "multi-label" if names is not None else kind
-    done = to_parts(raw[0], raw[1], name=str(root), kind=kind, label_names=names)
+    rows: Sequence[Any] = (slice(n_train), slice(n_train, None))  # whose images keep their memory
+    pixels = LabelledSet(images.pixels, np.zeros((len(known), 1)))
     if test is None:
-        both = split_off_test(done.train, test_share or _TEST_SHARE, seed=seed)
-        rows = [part.inputs[:, 0].astype(np.int64) for part in (both.train, both.test)]
-        own, others = (RawPart(places[index], known[index]) for index in rows)
-        done = to_parts(own, others, name=str(root), kind=kind, label_names=names)
-        pixels = LabelledSet(images.pixels, np.zeros((len(known), 1)))  # its parts keep their memory too
-        sets = [
-            replace(part, inputs=pixels.take(index).inputs)
-            for part, index in zip((done.train, done.test), rows, strict=True)
-        ]
-    else:
-        train_images, test_images = images.pixels[:n_train], images.pixels[n_train:]
-        sets = [replace(done.train, inputs=train_images), replace(done.test, inputs=test_images)]
+        rows = rows_of_parts(known, test_share, name=str(root), kind=kind, label_names=names, seed=seed)
+    own, others = (RawPart(np.zeros((len(known[part]), 1)), known[part]) for part in rows)
+    done = to_parts(own, others, name=str(root), kind=kind, label_names=names)
+    inputs = [images.pixels[part] if isinstance(part, slice) else pixels.take(part).inputs for part in rows]
+    sets = [replace(part, inputs=one) for part, one in zip((done.train, done.test), inputs, strict=True)]
     if sets[0].kind == "multi-label":
         check_labels(sets[0].labels, sets[0].classes or (), str(root))
     words = "; ".join(filter(None, (images.words, images.skipped)))

@@ -25,7 +25,7 @@ from transferscope.files import require_regular, written_whole
 SIDES = (32, 64, 96, 128, 224)
 """Working sizes, in pixels, that images of mixed sizes are brought to."""
 
-_VERSION = 3
+_VERSION = 4
 """Of what is kept; raise it when the same files give other pixels, or are refused."""
 
 _DAYS_KEPT = 30
@@ -37,12 +37,12 @@ _FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "P
 
 _GREY_MODES = ("1", "L", "LA", "La")
 _DEEP_GREY = ("I;16", "I;16B", "I;16L", "I;16N")
-_WIDE_MODES = ("I", "F", *_DEEP_GREY)
+_WIDE_MODES = ("I", "F")  # 32 bits, whose black and white nobody says
 _BITS_PER_SAMPLE = 258  # tag of TIFF files
 _SIDEWAYS = (5, 6, 7, 8)  # EXIF orientations that exchange width and height
 _ORIENTATION = 0x0112
 
-_OTHERWISE = ", or read it with ?broken=convert, or leave such files out with ?broken=skip"
+_HALF = 128  # of the 8 bits that are left of 16: photographs reach it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,9 +77,9 @@ class ImageForm:
         channels: 1 or 3 to read all images as grey or as RGB, or the number of pages of TIFF files that hold a channel
             in each; None for grey if all of them are grey, RGB otherwise, and the pages where there are several.
         automatic: Whether images of mixed sizes may be given a `size` by themselves; otherwise they are refused.
-        skip_broken: Whether files that cannot be decoded, or have transparent pixels or more than 8 bits a channel, are
-            left out; otherwise they are refused.
-        convert: Whether the upper 8 bits of 16 are taken, and transparent pixels are laid on white, before that.
+        skip_broken: Whether files that cannot be read are left out; otherwise they are refused. Of 16 bits a channel
+            the upper 8 are taken, and transparent pixels are laid on white.
+        convert: Whether this holds for images of 16 bits too that use the lower half of them alone, as those of 12 do.
     """
 
     resize: int | None = None
@@ -128,8 +128,8 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
 
     Raises:
         CorruptDataError: Files cannot be decoded, and `form` does not leave them out, or there is no other.
-        DataError: Sizes are mixed and `form` gives none, an image has transparent pixels or more than 8 bits, or they
-            take up too much.
+        DataError: Sizes are mixed and `form` gives none, an image has 32 bits a channel, or 16 and uses half of them,
+            or they take up too much.
     """
     files: list[object] = []
     for path in paths:
@@ -155,10 +155,10 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
         _remove_unused(kept.parent)
         with written_whole(kept) as unfinished:
             while True:
-                known = len(broken.found)
+                known = len(broken.refused)
                 _write(unfinished, paths, root, (len(paths), *shape[1:]), form, side, broken)
                 paths = broken.checked(everything)
-                if len(broken.found) == known:
+                if len(broken.refused) == known:
                     break  # otherwise it is written again without those that turned out broken
         facts = {
             "chosen": chosen,
@@ -176,10 +176,10 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
     if images is not None:
         return images
     while True:
-        known = len(broken.found)
+        known = len(broken.refused)
         pixels = _in_memory(paths, root, (len(paths), *shape[1:]), form, side, broken)
         paths = broken.checked(everything)
-        if len(broken.found) == known:
+        if len(broken.refused) == known:
             kept_ones = np.array(broken.kept(everything))
             return Images(pixels, kept_ones, tuple(broken.list()), chosen, words, len(broken.converted))
 
@@ -188,40 +188,38 @@ class _Broken:
     """Files that cannot be read, or are converted to be read, as they turn up."""
 
     def __init__(self, root: Path, skip: bool, n: int) -> None:
-        self.found: dict[ImageFile, DataError] = {}
+        self.refused: dict[ImageFile, DataError] = {}
         self.converted: set[ImageFile] = set()
         self._root, self._skip, self._n = root, skip, n
 
     @contextmanager
     def noted(self, path: ImageFile) -> Iterator[None]:
-        """Note a file that cannot be read, and go on; one of another kind, and whole, only where it may be left out."""
+        """Note a file that cannot be read, and go on."""
         try:
             yield
         except DataError as error:
-            if not (self._skip or isinstance(error, CorruptDataError)):
-                raise
-            self.found[path] = error
+            self.refused[path] = error
 
     def checked(self, paths: Sequence[ImageFile]) -> list[ImageFile]:
         """The files that are not broken; a DataError where broken ones may not be left out, or there are no others."""
-        if self.found and (not self._skip or len(self.found) == self._n):
-            first = next(iter(self.found.values()))
-            if len(self.found) == 1:
+        if self.refused and (not self._skip or len(self.refused) == self._n):
+            first = next(iter(self.refused.values()))
+            if len(self.refused) == 1:
                 raise type(first)(f"{first}{'' if self._skip else ', or leave it out with ?broken=skip'}") from first
-            raise CorruptDataError(
-                f"{len(self.found)} of {self._n} images in {self._root} cannot be decoded: {_names(self.list())}; "
-                f"mend or remove them{'' if self._skip else ', or leave them out with ?broken=skip'}"
+            raise type(first)(
+                f"{len(self.refused)} of {self._n} images in {self._root} cannot be read: {_names(self.list())}; of "
+                f"the first, {first}{'' if self._skip else ', or leave all of them out with ?broken=skip'}"
             ) from first
-        return [path for path in paths if path not in self.found]
+        return [path for path in paths if path not in self.refused]
 
     def kept(self, paths: Sequence[ImageFile]) -> list[int]:
-        return [place for place, path in enumerate(paths) if path not in self.found]
+        return [place for place, path in enumerate(paths) if path not in self.refused]
 
     def list(self) -> list[tuple[str, str]]:
         """Path within the folder, and what is wrong, of each."""
         return [
             (str(path.relative_to(self._root)) if isinstance(path, Path) else path.name, str(error))
-            for path, error in self.found.items()
+            for path, error in self.refused.items()
         ]
 
 
@@ -261,12 +259,13 @@ def _plan(
     grey = True
     pages: Int64[np.ndarray, " N"] = np.ones(len(paths), dtype=np.int64)
     for i, path in enumerate(paths):
-        with broken.noted(path), _opened(path, form.convert) as image:
+        with broken.noted(path), _opened(path) as image:
             pages[i] = _n_pages(image)
-            sideways = image.getexif().get(_ORIENTATION) in _SIDEWAYS
+            has_exif = image.format != "PNG" or "exif" in image.info  # else a PNG is decoded to look behind its pixels
+            sideways = has_exif and image.getexif().get(_ORIENTATION) in _SIDEWAYS
             sizes[i] = image.size[::-1] if sideways else image.size
             grey = grey and image.mode in (*_GREY_MODES, *_DEEP_GREY)
-    if broken.found:
+    if broken.refused:
         whole = broken.kept(paths)
         paths, sizes, pages = broken.checked(paths), sizes[whole], pages[whole]
     differ = np.flatnonzero(pages != pages[0])
@@ -387,7 +386,7 @@ def _n_pages(image: Image.Image) -> int:
 
 def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[list[Image.Image], bool]:
     """The upright pages of an image, at the form's size or cut to `side`; whether bits or transparency were lost."""
-    with _opened(path, form.convert) as opened:
+    with _opened(path) as opened:
         n_pages = _n_pages(opened)
         if n_pages > 1:
             return [_sized(_page(opened, page, path), form.resize, side) for page in range(n_pages)], False
@@ -400,11 +399,13 @@ def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[lis
         if upright.mode in _DEEP_GREY:
             upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
         grey = upright.mode in _GREY_MODES
+        if is_converted and not form.convert and (brightest := np.asarray(upright).max()) < _HALF:
+            raise DataError(
+                f"{path} has more than 8 bits a channel and uses the lower half of them alone (its brightest pixel is "
+                f"{brightest} of 255), as images of fewer bits do; scale it to 8 bits, or read it as it is with "
+                "?broken=convert"
+            )
         if upright.has_transparency_data and np.asarray(upright.convert("RGBA"))[..., 3].min() < 255:
-            if not form.convert:
-                raise DataError(
-                    f"{path} has transparent pixels, which have no colour; save it on a background{_OTHERWISE}"
-                )
             white = Image.new("RGBA", upright.size, "white")
             upright, is_converted = Image.alpha_composite(white, upright.convert("RGBA")), True
         plain = grey or upright.mode == "RGB"  # a palette loses nothing by way of RGBA
@@ -431,7 +432,7 @@ def _sized(image: Image.Image, resize: int | None, side: int | None) -> Image.Im
 
 
 @contextmanager
-def _opened(path: ImageFile, convert: bool) -> Iterator[Image.Image]:
+def _opened(path: ImageFile) -> Iterator[Image.Image]:
     """A file as Pillow opens it, its pixels not yet decoded; whatever goes wrong names the file."""
     if isinstance(path, Path):
         require_regular(path, "an image")
@@ -440,11 +441,8 @@ def _opened(path: ImageFile, convert: bool) -> Iterator[Image.Image]:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(file, formats=_FORMATS) as opened:
-                bits = _bits(opened)
-                upper = convert and (opened.mode in _DEEP_GREY or opened.mode not in _WIDE_MODES)
-                if (opened.mode in _WIDE_MODES or bits > 8) and not (upper and _n_pages(opened) == 1):
-                    wide = opened.mode if opened.mode in _WIDE_MODES else f"{opened.mode} of {bits}"
-                    raise DataError(f"{path} has pixels of more than 8 bits ({wide}); save it with 8 bits{_OTHERWISE}")
+                if opened.mode in _WIDE_MODES:
+                    raise DataError(f"{path} has 32 bits a channel ({opened.mode}); save it with 8 bits")
                 yield opened
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise DataError(f"{path} unpacks to more pixels than any picture has ({error}); remove it") from error

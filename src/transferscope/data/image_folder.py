@@ -10,12 +10,12 @@ from PIL import Image
 
 from transferscope.data.arrays import Parts, check_side, check_spellings
 from transferscope.data.image_files import ImageForm, planned_size, read_images
-from transferscope.data.splits import split_off_test
+from transferscope.data.split_names import split_names
+from transferscope.data.splits import TEST_SHARE, split_off_test
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
 from transferscope.files import require_regular
 
-_TEST_SHARE = 0.2
 _UNREADABLE = (".heic", ".heif", ".avif", ".jxl", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
 
 
@@ -40,9 +40,10 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
     their EXIF orientation and read as grey if all of them are grey, as RGB otherwise.
 
     Args:
-        path: Holds one sub-folder per class, or the sub-folders `train` and `test` that do. A class may have any name.
+        path: Holds one sub-folder per class, or the sub-folders `train` and `test` (or others of `split_names`) that
+            do. A class may have any name.
         test_share: Share of the images for a seeded, stratified test set, between 0 and 1; None for 0.2. Not with
-            `train` and `test` sub-folders.
+            sub-folders of both parts.
 
     Returns:
         Both parts: uint8 (N, C, H, W), memory-mapped.
@@ -55,28 +56,29 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
     """
     _check_form(form, path)
     names = _sub_folders(path)
-    if {"train", "test"} <= set(names):
-        if test_share is not None or len(names) > 2:
-            seen = (
-                "test_share was given"
-                if test_share is not None
-                else f"it also has {', '.join(set(names) - {'train', 'test'})}"
+    split = split_names(names, str(path))
+    if split is not None:
+        others = [name for name in names if name not in (split.train, split.test, split.left_out)]
+        if test_share is not None or others:
+            seen = "test_share was given" if test_share is not None else f"it also has {', '.join(others)}"
+            raise DataError(
+                f"{path} has the sub-folders {split.train} and {split.test}, and {seen}; keep one way to split it"
             )
-            raise DataError(f"{path} has the sub-folders train and test, and {seen}; keep one way to split it")
-        classes = _sub_folders(path / "train")
-        strange = sorted(set(_sub_folders(path / "test")) - set(classes))
+        classes = _sub_folders(path / split.train)
+        strange = sorted(set(_sub_folders(path / split.test)) - set(classes))
         if strange:
             raise DataError(
-                f"{path}: test has the class {strange[0]!r}, which train has not; give both the same classes"
+                f"{path}: {split.test} has the class {strange[0]!r}, which {split.train} has not; give both the same "
+                "classes"
             )
-        train, test = _list_files(path / "train", classes), _list_files(path / "test", classes)
+        train, test = (_list_files(path / part, classes) for part in (split.train, split.test))
     else:
         classes = names
         files = _list_files(path, names)
         positions = np.arange(len(files.paths), dtype=np.float64)[
             :, None
         ]  # in place of images, which the split ignores
-        parts = split_off_test(LabelledSet(positions, files.labels, tuple(names)), test_share or _TEST_SHARE, seed=seed)
+        parts = split_off_test(LabelledSet(positions, files.labels, tuple(names)), test_share or TEST_SHARE, seed=seed)
         train, test = (
             _Files(tuple(files.paths[int(i)] for i in part.inputs[:, 0]), part.labels)
             for part in (parts.train, parts.test)
@@ -93,7 +95,7 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
         LabelledSet(images.pixels[:n_train], labels[:n_train], tuple(classes)),
         LabelledSet(images.pixels[n_train:], labels[n_train:], tuple(classes)),
         chosen_size=images.chosen,
-        words="; ".join(filter(None, (images.words, images.skipped))),
+        words="; ".join(filter(None, (split.note if split else "", images.words, images.skipped))),
     )
 
 

@@ -11,13 +11,12 @@ from transferscope.data.arrays import RawPart, check_labels, to_parts
 from transferscope.data.frame import read_frame
 from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.image_folder import FolderParts, image_files_below
-from transferscope.data.splits import split_off_test
+from transferscope.data.splits import rows_of_parts
 from transferscope.data.tables import TableSettings, read_labels, split_rows, with_labels
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, unknown_name
 
 _FILE_COLUMNS = ("file", "filename", "file_name", "image", "path")
-_TEST_SHARE = 0.2
 _NAMED = 3
 
 
@@ -40,14 +39,14 @@ def load_labelled_images(
     frame = read_frame(table_path, "csv")
     settings, kind, (table,) = with_labels([frame.rows], settings, [table_path])
     files = _files(table, _file_column(table, file_column, table_path), folder, table_path)
+    left_out = ""
     if settings.split is not None:
-        parts = [table.index.get_indexer(rows.index) for rows in split_rows(table, settings.split, table_path)]
+        split, left_out = split_rows(table, settings.split, table_path)
+        parts = [table.index.get_indexer(rows.index) for rows in split]
     else:
         held, names = read_labels(table, settings, kind, table_path)
-        places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], held)  # in place of images
-        whole = to_parts(places, places, name=str(table_path), kind=kind, label_names=names).train
-        both = split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
-        parts = [part.inputs[:, 0].astype(np.int64) for part in (both.train, both.test)]
+        share = settings.test_share
+        parts = list(rows_of_parts(held, share, name=str(table_path), kind=kind, label_names=names, seed=seed))
     order = np.concatenate(parts)
     images = read_images([files[row] for row in order], folder, form)
     n_train = int(np.searchsorted(images.kept, len(parts[0])))  # both parts are slices, so that nothing is copied
@@ -66,7 +65,7 @@ def load_labelled_images(
         _with(done.train, images.pixels[:n_train]),
         _with(done.test, images.pixels[n_train:]),
         chosen_size=images.chosen,
-        words="; ".join(filter(None, (images.words, images.skipped, note, *frame.notes))),
+        words="; ".join(filter(None, (images.words, images.skipped, note, left_out, *frame.notes))),
         label_units=done.label_units,
     )
 

@@ -13,6 +13,8 @@ from transferscope.errors import DataError
 
 def flags(columns: pd.DataFrame, path: Path) -> Bool[np.ndarray, "N K"]:
     """Columns of 0 and 1, or of truth values, as truth values; a DataError for anything else, or nothing, in a row."""
+    numbers = columns.apply(pd.to_numeric, errors="coerce")
+    columns = columns.where(numbers.isna(), numbers)  # a column of text has numbers too where another value is a word
     for name in columns.columns:
         column = columns[name]
         strange = column[~column.isin([0, 1, True, False])]

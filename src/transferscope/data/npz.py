@@ -14,6 +14,7 @@ import numpy as np
 
 from transferscope.data.arrays import ChannelAxis, Parts, RawPart, check_labels, epoch_unit, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
+from transferscope.data.split_names import split_names
 from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
@@ -28,12 +29,13 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
     """Read a training and a test set from an .npz file, without unpickling anything.
 
     Args:
-        path: A file with the arrays `x_train`, `y_train`, `x_test` and `y_test`. Inputs are grey images (N, H, W),
-            colour images (N, H, W, C) or (N, C, H, W), or vectors (N, D); labels are whole numbers or text (N,) for
-            classes, floating-point numbers (N,) or (N, n_outputs) for regression, truth values (N, n_labels) for
-            several labels of each input, whose names may lie in `label_names` (n_labels,). On a grid over each image,
-            whole numbers (N, h, w) are masks of classes (-1 for cells without a label), whose names may lie in
-            `label_names` (n_classes,), and floating-point numbers (N, h, w) or (N, n_outputs, h, w) a regression.
+        path: A file with the arrays `x_train`, `y_train`, `x_test` and `y_test`, or with other names of the parts, as
+            `x_val` (see `split_names`). Inputs are grey images (N, H, W), colour images (N, H, W, C) or (N, C, H, W),
+            or vectors (N, D); labels are whole numbers or text (N,) for classes, floating-point numbers (N,) or
+            (N, n_outputs) for regression, truth values (N, n_labels) for several labels of each input, whose names may
+            lie in `label_names` (n_labels,). On a grid over each image, whole numbers (N, h, w) are masks of classes
+            (-1 for cells without a label), whose names may lie in `label_names` (n_classes,), and floating-point
+            numbers (N, h, w) or (N, n_outputs, h, w) a regression.
         channels: Which axis of images has the channels; None for the one that it can only be.
         kind: What the labels are, on a grid "regression" for a dense one; None for what their type and shape say.
 
@@ -43,7 +45,8 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
             holds objects, or has a shape or type that fits nothing.
     """
     arrays = _read_arrays(path, optional=(LABEL_NAMES,))
-    for part in ("train", "test"):
+    of_train, of_test = [key.removeprefix("x_") for key in arrays if key.startswith("x_")]
+    for part in (of_train, of_test):
         inputs, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
         if inputs.ndim == 0 or labels.ndim == 0 or len(inputs) != len(labels):
             raise DataError(
@@ -52,7 +55,7 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
             )
         if len(inputs) == 0:
             raise DataError(f"{path}: x_{part} has shape {inputs.shape}; expected at least one example")
-    train, test = RawPart(arrays["x_train"], arrays["y_train"]), RawPart(arrays["x_test"], arrays["y_test"])
+    train, test = (RawPart(arrays[f"x_{part}"], arrays[f"y_{part}"]) for part in (of_train, of_test))
     names = None
     if LABEL_NAMES in arrays:
         held, columns = arrays[LABEL_NAMES], train.labels.shape[1:]
@@ -117,6 +120,8 @@ def _read_arrays(
         with path.open("rb") as stream, _open(stream, path) as archive:
             if first:
                 keys = [key for key in keys if key in archive][:1] or keys
+            elif split := split_names({key[2:]: None for key in archive.files if key.startswith("x_")}, str(path)):
+                keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
             missing = [key for key in keys if key not in archive]
             if missing:
                 held = ", ".join(archive.files[:10]) + (", ..." if len(archive.files) > 10 else "")

@@ -1,13 +1,17 @@
 """Which examples are used: nested few-shot subsets, a test part split off, folds for cross-validation."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Int64, Shaped
 
-from transferscope.data.arrays import Parts
-from transferscope.data.task import LabelledSet
+from transferscope.data.arrays import Parts, RawPart, to_parts
+from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import DataError
+
+TEST_SHARE = 0.2
+"""Of the examples that become the test set where a user's data come without one."""
 
 
 def few_shot(train: LabelledSet, n: int, *, seed: int) -> LabelledSet:
@@ -70,6 +74,31 @@ def split_off_test(examples: LabelledSet, share: float, *, seed: int) -> Parts:
                     "another test_share or a test set of your own, or leave the label out"
                 )
     return parts
+
+
+def rows_of_parts(
+    labels: Shaped[np.ndarray, "N ..."],
+    share: float | None,
+    *,
+    name: str,
+    kind: Kind | None,
+    label_names: Sequence[str] | None,
+    seed: int,
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
+    """Rows of the training part, and of a test part that is split off; other arguments as in `to_parts`.
+
+    Args:
+        labels: Of all rows.
+        share: As in `split_off_test`; None for `TEST_SHARE`.
+
+    Raises:
+        DataError: As `to_parts` and `split_off_test`.
+    """
+    places = RawPart(np.arange(len(labels), dtype=np.float64)[:, None], labels)  # in place of inputs
+    whole = to_parts(places, places, name=name, kind=kind, label_names=label_names).train
+    both = split_off_test(whole, share or TEST_SHARE, seed=seed)
+    train, test = (part.inputs[:, 0].astype(np.int64) for part in (both.train, both.test))
+    return train, test
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,10 @@ from transferscope.data.cells import ANY_NUMBER, NUMBER, DayOrder, is_text, type
 from transferscope.data.column_encoding import TableEncoding, check_same_columns, fit_encoding
 from transferscope.data.frame import Format, read_frame
 from transferscope.data.label_sets import flags, label_matrix, named_labels
-from transferscope.data.splits import split_off_test
+from transferscope.data.split_names import ALL_NAMES, split_names
+from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind
 from transferscope.errors import DataError, SettingsError, UnknownNameError, unknown_name
-
-_TEST_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class TableSettings:
         categories: Columns that are categories although they hold numbers.
         dates: How dates as 3/4/2021 are read; None to refuse them.
         test_file: Another file of the same columns that is the test set.
-        split: A column that says "train" or "test" for each row.
+        split: A column that says "train", "test" or another name of `split_names` for each row.
         test_share: Share of rows for a seeded, stratified test set, between 0 and 1; None for 0.2, unless one of the
             two above is given.
 
@@ -195,14 +194,11 @@ def _parts(
         return settings, kind, tables[0], tables[1], notes
     table = tables[0]
     if settings.split is not None:
-        train, test = split_rows(table, settings.split, path)
-        return settings, kind, train, test, notes
+        (train, test), left_out = split_rows(table, settings.split, path)
+        return settings, kind, train, test, (*notes, *filter(None, [left_out]))
     labels, names = read_labels(table, settings, kind, path)
-    places = RawPart(np.arange(len(table), dtype=np.float64)[:, None], labels)  # in place of inputs
-    whole = to_parts(places, places, name=str(path), kind=kind, label_names=names).train
-    both = split_off_test(whole, settings.test_share or _TEST_SHARE, seed=seed)
-    train, test = (table.iloc[part.inputs[:, 0].astype(np.int64)] for part in (both.train, both.test))
-    return settings, kind, train, test, notes
+    rows = rows_of_parts(labels, settings.test_share, name=str(path), kind=kind, label_names=names, seed=seed)
+    return settings, kind, table.iloc[rows[0]], table.iloc[rows[1]], notes
 
 
 def read_features(
@@ -324,6 +320,8 @@ def read_labels(
         return flags(labels, path), tuple(map(str, labels.columns))
     held = named_labels(labels.iloc[:, 0], settings.separator, path)
     all_names = tuple(names if names is not None else sorted({name for row in held for name in row}))
+    if not all_names:
+        raise DataError(f"{path}: label column {labels.columns[0]!r} is empty in every row; name that of the labels")
     return label_matrix(held, all_names, path), all_names
 
 
@@ -406,16 +404,17 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
     return "regression"
 
 
-def split_rows(table: pd.DataFrame, split: str, path: Path) -> list[pd.DataFrame]:
-    """The rows that say "train", and those that say "test"; both must occur, and nothing else."""
+def split_rows(table: pd.DataFrame, split: str, path: Path) -> tuple[list[pd.DataFrame], str]:
+    """The rows of the training and of the test part, which must both occur, and which others are left out, in words."""
     _require_column(table, split, path)
-    values = set(table[split].dropna().map(str))
-    if values != {"train", "test"} or table[split].isna().any():
+    values = sorted(set(table[split].dropna().map(str)))
+    named = split_names(values, f"{path}: column {split!r}")
+    if named is None or any(one.lower() not in ALL_NAMES for one in values) or table[split].isna().any():
         raise DataError(
-            f"{path}: column {split!r} holds {', '.join(sorted(values)[:5]) or 'nothing'}; expected 'train' or 'test' "
-            "in every row, and both to occur"
+            f"{path}: column {split!r} holds {', '.join(values[:5]) or 'nothing'}; expected 'train' or 'test' in every "
+            f"row (or others of {', '.join(ALL_NAMES)}), and both to occur"
         )
-    return [table[table[split] == part] for part in ("train", "test")]
+    return [table[table[split] == part] for part in (named.train, named.test)], named.note
 
 
 def _like(table: pd.DataFrame, other: pd.DataFrame, path: Path) -> pd.DataFrame:

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -12,25 +12,15 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int32
 
-from transferscope.data.arrays import (
-    Parts,
-    RawPart,
-    check_labels,
-    class_values,
-    comparable_labels,
-    in_label_units,
-    kind_of_numbers,
-    to_class_labels,
-    to_targets,
-)
-from transferscope.data.cells import typed
+from transferscope.data.arrays import Parts, RawPart, check_labels, to_parts
+from transferscope.data.cells import is_text
 from transferscope.data.frame import read_frame
 from transferscope.data.hf_dataset import read_columns
-from transferscope.data.label_sets import flags, label_matrix, named_labels
 from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
-from transferscope.data.splits import split_off_test
-from transferscope.data.task import Kind, LabelledSet
+from transferscope.data.splits import rows_of_parts
+from transferscope.data.tables import TableSettings, read_labels, with_labels
+from transferscope.data.task import Kind
 from transferscope.errors import (
     CorruptDataError,
     DataError,
@@ -44,8 +34,7 @@ from transferscope.files import expanded, json_object
 MAX_LENGTH = 128
 """Tokens at which texts are cut where nothing else is said."""
 
-TEST_SHARE = 0.2
-_FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
+FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 _KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
 _PAIRS: tuple[Literal["joined", "apart"], ...] = ("joined", "apart")
 _MOST_TOKENS = 1 << 16
@@ -212,84 +201,30 @@ def load_texts(
         raise SettingsError("texts take one of test and test_share; both were given")
     files = [path] if test_file is None else [path, test_file]
     tables = [_read_file(file, settings) for file in files]
+    for place, table in enumerate(tables):  # numbers of JSON are numbers, as in a table; text stays text
+        numbers = {name: table[name].infer_objects() for name in settings.labels if not is_text(table[name])}
+        tables[place] = table.assign(**numbers)
     read = [_tokens(table, settings, tokenizer, file) for table, file in zip(tables, files, strict=True)]
-    n_cut = sum(n for _, n in read)
-    if settings.several:
-        inputs = [tokens for tokens, _ in read]
-        return TextParts(_with_several(inputs, tables, files, settings, test_share, seed), n_cut)
-    raw = [RawPart(tokens, _labels(table, settings, file)) for (tokens, _), table, file in zip(read, tables, files)]  # noqa: B905
-    last = raw[-1]
-    if settings.kind == "regression":
-        sets = [LabelledSet(part.inputs, to_targets(part.labels, name=str(path))) for part in raw]
+    given = TableSettings(settings.labels, kind=settings.kind, separator=settings.separator)
+    given, kind, tables = with_labels(tables, given, files)
+    own, names = read_labels(tables[0], given, kind, path)
+    inputs = [tokens for tokens, _ in read]
+    if test_file is None:
+        rows = rows_of_parts(own, test_share, name=str(path), kind=kind, label_names=names, seed=seed)
+        inputs, labels = [inputs[0][part] for part in rows], [own[part] for part in rows]
     else:
-        columns = comparable_labels(raw[0].labels, last.labels, name=str(path))[: len(raw)]
-        values = class_values(columns[0], name=str(path))
-        classes = tuple(str(value) for value in values)
-        sets = [
-            LabelledSet(part.inputs, to_class_labels(column, values, name=str(path)), classes)
-            for part, column in zip(raw, columns, strict=True)
-        ]
-    if test_file is not None:
-        parts = Parts(sets[0], sets[1])
-    else:
-        parts = split_off_test(sets[0], test_share or TEST_SHARE, seed=seed)
-    return TextParts(in_label_units(parts) if settings.kind == "regression" else parts, n_cut)
-
-
-def _with_several(
-    inputs: Sequence[Int32[np.ndarray, "N K L"]],
-    tables: Sequence[pd.DataFrame],
-    files: Sequence[Path],
-    settings: TextSettings,
-    test_share: float | None,
-    seed: int,
-) -> Parts:
-    """Both parts of texts with several labels; arguments as of `load_texts`, for each file."""
-    if len(settings.labels) > 1:
-        names = settings.labels
-        columns = [table[list(names)].apply(_numbers) for table in tables]
-        labels = [flags(column, file) for column, file in zip(columns, files, strict=True)]
-    else:
-        held = [
-            named_labels(table[settings.labels[0]], settings.separator, file)
-            for table, file in zip(tables, files, strict=True)
-        ]
-        names = tuple(sorted({name for row in held[0] for name in row}))
-        if not names:
-            raise DataError(
-                f"{files[0]}: label column {settings.labels[0]!r} is empty in every row; name the column that holds "
-                "the labels"
-            )
-        labels = [label_matrix(rows, names, file) for rows, file in zip(held, files, strict=True)]
-    sets = [LabelledSet(tokens, flag, names) for tokens, flag in zip(inputs, labels, strict=True)]
-    parts = Parts(sets[0], sets[1]) if len(sets) > 1 else split_off_test(sets[0], test_share or TEST_SHARE, seed=seed)
-    check_labels(parts.train.labels, names, str(files[0]))
-    return parts
-
-
-def _numbers(column: pd.Series) -> pd.Series:
-    """A column with its numbers as numbers, which a csv file has as text."""
-    numbers = pd.to_numeric(column, errors="coerce")
-    return column.where(numbers.isna(), numbers)
+        labels = [own, read_labels(tables[1], given, kind, test_file, names=names)[0]]
+    if kind == "multi-label":
+        check_labels(labels[0], names or (), str(path))
+    raw = [RawPart(np.zeros((len(part), 1)), part) for part in labels]  # in place of tokens
+    done = to_parts(raw[0], raw[1], name=str(path), kind=kind, label_names=names)
+    train, test = (replace(part, inputs=one) for part, one in zip((done.train, done.test), inputs, strict=True))
+    return TextParts(Parts(train, test, label_units=done.label_units), sum(n for _, n in read))
 
 
 def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int32[np.ndarray, "N K L"]:
     """Tokens of texts whose labels, where there are some, are not read; raises as `load_texts`."""
     return _tokens(_read_file(path, settings), settings, tokenizer, path)[0]
-
-
-def first_texts(path: Path, settings: TextSettings, n: int) -> list[tuple[str, str]]:
-    """Label and text of the first rows of a file, as a reader sees them; raises as `load_texts`."""
-    rows = _read_file(path, settings).head(n)
-    named = [name for name in (settings.text, settings.pair) if name is not None]
-    texts = rows[named].astype(str).agg(" | ".join, axis=1)
-    if not settings.labels:
-        return []
-    if len(settings.labels) == 1:
-        return list(zip(rows[settings.labels[0]].astype(str), texts, strict=True))
-    given = rows[list(settings.labels)].apply(_numbers) == 1
-    labels = [", ".join(name for name in settings.labels if row[name]) or "none" for _, row in given.iterrows()]
-    return list(zip(labels, texts, strict=True))
 
 
 def open_tokenizer(name: str) -> Tokenizer:
@@ -434,8 +369,8 @@ def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
     if path.is_dir():
         wanted = [name for name in (settings.text, settings.pair, *settings.labels) if name is not None]
         return read_columns(path, wanted)
-    if suffix not in _FORMATS:
-        raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(_FORMATS)}")
+    if suffix not in FORMATS:
+        raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(FORMATS)}")
     table = read_frame(path, as_it_is=True, quoted=suffix != ".tsv", has_header=settings.has_header).rows
     for name in (settings.text, settings.pair, *settings.labels):
         if name is not None and name not in table.columns:
@@ -488,44 +423,3 @@ def _tokens(
             tokens[row, 2 * which + 1, : len(one.ids)] = one.texts
             cut[row] |= one.is_cut
     return tokens, int(cut.sum())
-
-
-def _labels(table: pd.DataFrame, settings: TextSettings, path: Path) -> np.ndarray:
-    assert settings.label is not None
-    values = table[settings.label].tolist()
-    empty = [row for row, value in enumerate(values) if value is None or value != value or not str(value).strip()]
-    if empty:
-        raise DataError(
-            f"{path}: label column {settings.label!r} is empty in {len(empty)} of {len(values)} rows (first: row "
-            f"{empty[0] + 1}); remove those rows"
-        )
-    nested = next((value for value in values if isinstance(value, list | dict)), None)
-    if nested is not None:
-        raise DataError(
-            f"{path}: label column {settings.label!r} holds {nested!r}; expected one text or number in each row "
-            "(or, for several labels of each text, kind=multi-label)"
-        )
-    texts = np.array([str(value) for value in values])
-    if settings.kind == "regression":
-        numbers = pd.to_numeric(pd.Series(texts), errors="coerce").to_numpy(dtype=np.float64)
-        strange = np.flatnonzero(~np.isfinite(numbers))
-        if len(strange):
-            raise DataError(
-                f"{path}: label column {settings.label!r} holds {str(texts[strange[0]])!r}; expected numbers for "
-                "regression"
-            )
-        return numbers
-    typed_ones = typed(pd.Series(texts, dtype=object), gaps=())
-    if (
-        settings.kind is None
-        and pd.api.types.is_numeric_dtype(typed_ones)
-        and not pd.api.types.is_bool_dtype(typed_ones)
-    ):
-        how = "say kind=classification or kind=regression"
-        if pd.api.types.is_float_dtype(typed_ones):
-            raise DataError(
-                f"{path}: label column {settings.label!r} holds numbers such as {str(texts[0])!r}, which could be "
-                f"classes or numbers to predict; {how}"
-            )
-        kind_of_numbers(typed_ones.to_numpy(), what=f"{path}: label column {settings.label!r}", how=how)
-    return texts

@@ -35,7 +35,7 @@ class FineTune(FineTuning):
     """
 
     head: Literal["random", "probe"] = "random"  # in the identity of every cell, as before all of the family had it
-    frozen_blocks: Annotated[int, Ge(0)] = 0  # likewise
+    frozen_blocks: Annotated[int, Ge(-1)] = 0  # likewise
     layer_decay: Share = field(default=1.0, kw_only=True)
     unfreeze: Annotated[float, Ge(0), Lt(1)] = field(default=0.0, kw_only=True)
     hidden_units: Annotated[int, Ge(0)] = field(default=0, kw_only=True)

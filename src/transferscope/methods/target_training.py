@@ -188,13 +188,14 @@ class FineTuning(TargetTraining):
         head_lr_scale: The same for the head; None for `lr_scale`.
         head: "random" draws the new head from the seed; "probe" starts from the ridge probe on the pretrained features
             (LP-FT; Kumar et al. 2022).
-        frozen_blocks: How many of the backbone's blocks, from the input up, keep their pretrained weights.
+        frozen_blocks: How many of the backbone's blocks, from the input up, keep their pretrained weights; -1 for all
+            but the last.
     """
 
     lr_scale: Positive | Literal["auto"] = "auto"
     head_lr_scale: Positive | None = None
     head: Literal["random", "probe"] = field(default="random", kw_only=True)
-    frozen_blocks: Annotated[int, Ge(0)] = field(default=0, kw_only=True)
+    frozen_blocks: Annotated[int, Ge(-1)] = field(default=0, kw_only=True)
 
     @property
     def start(self) -> Start:
@@ -269,7 +270,7 @@ class AnchoredFineTuning(FineTuning):
 
 
 def first_blocks(own: Network, n_blocks: int) -> Sequence[nn.Module]:
-    """The blocks nearest to the input; a SettingsError where the backbone has fewer."""
+    """The blocks nearest to the input, of -1 all but the last; a SettingsError where the backbone has fewer."""
     blocks = own.blocks()
     if n_blocks > len(blocks):
         raise SettingsError(

@@ -175,20 +175,20 @@ class OneTensor(nn.Module):
         if reads_texts(self.module):
             return encoded(self.module, inputs)
         outputs = self.module(inputs)
-        found = next(
+        tensor = next(
             (value for name in _FIELDS if isinstance(value := getattr(outputs, name, None), Tensor)),
             None,
         )
-        if found is None:
+        if tensor is None:
             shown = type(outputs).__name__
             raise NetworkError(
                 f"the network returns {shown}; expected one tensor (N, width), or an object with logits, pooler_output "
                 "or last_hidden_state: wrap it in a module that picks it"
             )
-        if found.ndim == 3:
+        if tensor.ndim == 3:
             tokens = any("cls_token" in n or "class_embedding" in n for n, _ in self.module.named_parameters())
-            return found[:, 0] if tokens else found.mean(dim=1)
-        return found.mean(dim=(2, 3)) if found.ndim == 4 else found
+            return tensor[:, 0] if tokens else tensor.mean(dim=1)
+        return tensor.mean(dim=(2, 3)) if tensor.ndim == 4 else tensor
 
     def reset_parameters(self) -> None:
         """Draw the weights again, as a model of transformers is configured.
@@ -234,7 +234,7 @@ def find_blocks(features: nn.Module) -> tuple[str, ...]:
     total = sum(parameter.numel() for parameter in features.parameters())
 
     def groups(module: nn.Module, prefix: str) -> list[str]:
-        found: list[str] = []
+        names: list[str] = []
         for name, child in module.named_children():
             size = sum(parameter.numel() for parameter in child.parameters())
             inner = [one for one in child.children() if any(True for _ in one.parameters())]
@@ -242,12 +242,12 @@ def find_blocks(features: nn.Module) -> tuple[str, ...]:
             listed = any(isinstance(one, nn.ModuleList) for one in inner)
             if isinstance(child, nn.ModuleList):
                 parts = {one: part for one, part in child.named_children() if any(True for _ in part.parameters())}
-                found += [f"{prefix}{name}.{one}" for one in parts]
+                names += [f"{prefix}{name}.{one}" for one in parts]
             elif several and (listed or name == "features" or size > _ALL_OF_IT * total):
-                found += groups(child, f"{prefix}{name}.")
+                names += groups(child, f"{prefix}{name}.")
             elif size:
-                found.append(f"{prefix}{name}")
-        return found
+                names.append(f"{prefix}{name}")
+        return names
 
     return tuple(groups(features, ""))
 
@@ -271,7 +271,7 @@ def _as_run(features: nn.Module, blocks: tuple[str, ...], inputs: Tensor) -> tup
     for name in blocks:
         place = called.index(name) if name in called else place
         places.append(place)
-    return tuple(name for _, name in sorted(zip(places, blocks, strict=True), key=lambda found: found[0]))
+    return tuple(name for _, name in sorted(zip(places, blocks, strict=True), key=lambda pair: pair[0]))
 
 
 def _check_name(module: nn.Module, head: str) -> None:

@@ -52,24 +52,24 @@ class FactoryEntry:
     function: Callable[..., object]
 
 
-def _as_entry(found: object) -> BackboneEntry | FactoryEntry:
+def _as_entry(maker: object) -> BackboneEntry | FactoryEntry:
     """The entry of a function of another package: `function(input_shape)` or `function(input_shape, widths=(...))`.
 
     It returns the features as a module from inputs (N, *input_shape) to (N, n_features), or as a `Backbone`. A function
     that does not take `input_shape` first makes a whole module, as does a class of modules.
     """
-    if not callable(found):
+    if not callable(maker):
         raise TypeError("is no function")
-    parameters = inspect.signature(found).parameters
+    parameters = inspect.signature(maker).parameters
     if next(iter(parameters), None) != "input_shape":
-        return FactoryEntry(found)
+        return FactoryEntry(maker)
     widths = parameters["widths"].default if "widths" in parameters else ()
     if not isinstance(widths, tuple) or not all(isinstance(width, int) for width in widths):
         raise TypeError("has widths without usual values, as in widths=(32, 64)")
 
     def build(input_shape: tuple[int, ...], widths: Any) -> Backbone:
         try:
-            made = found(input_shape, widths=widths) if "widths" in parameters else found(input_shape)
+            made = maker(input_shape, widths=widths) if "widths" in parameters else maker(input_shape)
             backbone = made if isinstance(made, Backbone) else _measured(made, input_shape)
             check_answers(backbone.features, input_shape)
             return backbone

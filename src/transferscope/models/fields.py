@@ -247,13 +247,13 @@ def treatment_of(file: str, name: str) -> Field | None:
     return next((f for f in fitting if name in f.names), next((f for f in fitting if f.names == ("*",)), None))
 
 
-def refusal_of(file: str, found: Mapping[str, Any]) -> str | None:
+def refusal_of(file: str, fields: Mapping[str, Any]) -> str | None:
     """What a file says and nothing here does, as the end of a sentence; None where all is followed or harmless.
 
     Args:
         file: Its name within the folder of the network.
     """
-    for name, value in found.items():
+    for name, value in fields.items():
         field = treatment_of(file, name)
         usual = (None, *field.usual) if field is not None and field.usual else _SAYS_NOTHING
         if (field is None or field.treatment == "refused") and value not in usual:
@@ -262,7 +262,7 @@ def refusal_of(file: str, found: Mapping[str, Any]) -> str | None:
     return None
 
 
-def check_fields(path: Path, found: Mapping[str, Any], file: str = "") -> None:
+def check_fields(path: Path, fields: Mapping[str, Any], file: str = "") -> None:
     """Refuse what a file says and nothing here does.
 
     Args:
@@ -271,7 +271,7 @@ def check_fields(path: Path, found: Mapping[str, Any], file: str = "") -> None:
     Raises:
         NetworkError: A field that is refused, or not known, says something.
     """
-    refusal = refusal_of(file or path.name, found)
+    refusal = refusal_of(file or path.name, fields)
     if refusal is not None:
         raise NetworkError(f"{path} {refusal}; save the model without it")
 
@@ -282,11 +282,11 @@ def read_fields(path: Path) -> dict[str, Any]:
     Raises:
         NetworkError: It cannot be read, or a field is refused.
     """
-    found = read_json(path)
-    if not isinstance(found, dict):
+    fields = read_json(path)
+    if not isinstance(fields, dict):
         raise NetworkError(f"{path} holds no settings by name; fetch the folder again")
-    check_fields(path, found, f"{path.parent.name}/{path.name}")
-    return found
+    check_fields(path, fields, f"{path.parent.name}/{path.name}")
+    return fields
 
 
 def read_json(path: Path) -> Any:
@@ -312,7 +312,7 @@ def check_folder(folder: Path) -> None:
     for file in sorted(folder.glob("*.json")):
         is_read = file.name in ("config.json", "config_sentence_transformers.json") or fnmatch(file.name, _SENTENCES)
         if is_read and file.is_file():
-            found = read_json(file)
-            if not isinstance(found, dict):
+            fields = read_json(file)
+            if not isinstance(fields, dict):
                 raise NetworkError(f"{file} holds no settings by name; fetch the folder again")
-            check_fields(file, found)
+            check_fields(file, fields)

@@ -66,5 +66,5 @@ def _reset(module: nn.Module) -> Any:
     """How a module draws its weights; None when it cannot."""
     if isinstance(module, nn.MultiheadAttention):
         return module._reset_parameters
-    found = getattr(module, "reset_parameters", None)
-    return found if callable(found) else None
+    reset = getattr(module, "reset_parameters", None)
+    return reset if callable(reset) else None

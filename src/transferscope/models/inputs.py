@@ -94,19 +94,19 @@ class NetworkInput:
         Raises:
             SettingsError: A name is unknown, or a value no number.
         """
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for part in text.split(","):
             name, _, value = part.strip().partition("=")
-            if name in found:
+            if name in fields:
                 raise SettingsError(f"the input {text!r} gives {name} twice; give it once")
             try:
                 if name in ("size", "channels", "resize"):
-                    found[name] = int(value)
+                    fields[name] = int(value)
                 elif name == "resample":
-                    found[name] = value
+                    fields[name] = value
                 elif name in ("mean", "std", "scale"):
                     numbers = tuple(map(float, value.split("/")))
-                    found[name] = numbers[0] if len(numbers) == 1 else numbers
+                    fields[name] = numbers[0] if len(numbers) == 1 else numbers
                     if name == "scale" and len(numbers) > 1:
                         raise ValueError
                 else:
@@ -117,7 +117,7 @@ class NetworkInput:
                     "scale, resize and resample, as in size=64,mean=127,std=128,scale=1 (several numbers as in "
                     "mean=0.5/0.4/0.4)"
                 ) from error
-        return cls(**found)
+        return cls(**fields)
 
     @property
     def is_scaled(self) -> bool:
@@ -205,35 +205,35 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
     if not path.is_file() and not (path := folder / "processor_config.json").is_file():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        processor = json.loads(path.read_text(encoding="utf-8"))
         if path.name == "processor_config.json":
-            if not isinstance(found.get("image_processor"), dict):
+            if not isinstance(processor.get("image_processor"), dict):
                 return None
-            found = found["image_processor"]
-        refusal = refusal_of("preprocessor_config.json", found)
+            processor = processor["image_processor"]
+        refusal = refusal_of("preprocessor_config.json", processor)
         if refusal is not None:
             raise ValueError(f"it {refusal}")
-        kind = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(_named(found) or "ViT"))
+        kind = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(_named(processor) or "ViT"))
         if kind not in _PLAIN:
             raise ValueError(f"an image processor {kind}, which may do something else")
-        size, cut = None, found.get("do_center_crop", _named(found) is not None and kind in _CUT)
-        if found.get("do_resize", True):
-            size = _side(found["size"]) if found.get("size") is not None else None
-        middle = _side(found["crop_size"]) if cut else size
+        size, cut = None, processor.get("do_center_crop", _named(processor) is not None and kind in _CUT)
+        if processor.get("do_resize", True):
+            size = _side(processor["size"]) if processor.get("size") is not None else None
+        middle = _side(processor["crop_size"]) if cut else size
         if kind == "ConvNext" and size is not None and size < 384:
-            middle, size = size, int(size / found.get("crop_pct", 0.875))
+            middle, size = size, int(size / processor.get("crop_pct", 0.875))
         if cut and (size is None or middle is None or middle > size):
             raise ValueError("a middle of images that are not larger")
-        normalised = found.get("do_normalize", True)
-        rescaled = found.get("do_rescale", True)
-        scale = float(found.get("rescale_factor", 1 / 255)) if rescaled else 1.0
-        mean, std = (found.get(name) if normalised else None for name in ("image_mean", "image_std"))
+        normalised = processor.get("do_normalize", True)
+        rescaled = processor.get("do_rescale", True)
+        scale = float(processor.get("rescale_factor", 1 / 255)) if rescaled else 1.0
+        mean, std = (processor.get(name) if normalised else None for name in ("image_mean", "image_std"))
         if normalised and (mean is None or std is None):
             raise KeyError("image_mean")
-        below = 1.0 if rescaled and found.get("rescale_offset") else 0.0  # of EfficientNet: pixels from -1 to 1
-        twice = kind == "EfficientNet" or "include_top" in found  # of EfficientNet: divided by the deviation again
-        power = 2 if twice and found.get("include_top", True) else 1
-        resample = _OF_PILLOW[found.get("resample", _PLAIN[kind])]
+        below = 1.0 if rescaled and processor.get("rescale_offset") else 0.0  # of EfficientNet: pixels from -1 to 1
+        twice = kind == "EfficientNet" or "include_top" in processor  # of EfficientNet: divided by the deviation again
+        power = 2 if twice and processor.get("include_top", True) else 1
+        resample = _OF_PILLOW[processor.get("resample", _PLAIN[kind])]
         return NetworkInput(
             size=middle,
             mean=tuple(float(m) + below for m in mean) if mean is not None else below,
@@ -250,8 +250,8 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         ) from error
 
 
-def _named(found: Mapping[str, Any]) -> object:
-    return found.get("image_processor_type") or found.get("feature_extractor_type")
+def _named(processor: Mapping[str, Any]) -> object:
+    return processor.get("image_processor_type") or processor.get("feature_extractor_type")
 
 
 def _side(size: object) -> int:

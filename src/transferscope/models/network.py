@@ -147,21 +147,21 @@ class Network(nn.Module):
     def named_blocks(self) -> dict[str, nn.Module]:
         """The blocks by name; parameters outside of all of them, such as a class token, belong to the first."""
         if self.block_names:
-            found = {name: self.features.get_submodule(name) for name in self.block_names}
+            blocks = {name: self.features.get_submodule(name) for name in self.block_names}
         elif isinstance(self.features, nn.Sequential):
-            found = dict(self.features.named_children())
+            blocks = dict(self.features.named_children())
         else:
-            found = {"features": self.features}
-        found = {name: block for name, block in found.items() if any(True for _ in block.parameters())}
-        inside = {id(parameter) for block in found.values() for parameter in block.parameters()}
+            blocks = {"features": self.features}
+        blocks = {name: block for name, block in blocks.items() if any(True for _ in block.parameters())}
+        inside = {id(parameter) for block in blocks.values() for parameter in block.parameters()}
         outside = [parameter for parameter in self.features.parameters() if id(parameter) not in inside]
-        if found and outside:
-            first = next(iter(found))
+        if blocks and outside:
+            first = next(iter(blocks))
             together = nn.Module()
-            together.block = found[first]
+            together.block = blocks[first]
             together.outside = nn.ParameterList(outside)
-            found[first] = together
-        return found
+            blocks[first] = together
+        return blocks
 
     @property
     def grid(self) -> tuple[int, int] | None:

@@ -103,8 +103,12 @@ def open_pretrained(
         )
     name = named.head if settings.head is None else settings.head
     if pretrained.weights is None:
-        found = named.trained()
-        module, missing, unexpected = found.module, {name: name for name in found.missing}, found.unexpected
+        with_weights = named.trained()
+        module, missing, unexpected = (
+            with_weights.module,
+            {name: name for name in with_weights.missing},
+            with_weights.unexpected,
+        )
         check_weights(module.state_dict(), module.state_dict(), pretrained.name)
     else:
         stored = read_state_dict(pretrained.weights)

@@ -56,8 +56,8 @@ def reads_texts(module: nn.Module) -> bool:
 
 def vocabulary_of(module: nn.Module) -> int | None:
     """Number of tokens that a model of transformers knows; None where its configuration says none."""
-    found = getattr(getattr(module, "config", None), "vocab_size", None)
-    return found if isinstance(found, int) else None
+    size = getattr(getattr(module, "config", None), "vocab_size", None)
+    return size if isinstance(size, int) else None
 
 
 def sample_tokens(vocabulary: int, input_shape: tuple[int, ...], *, n: int = 2) -> Tensor:

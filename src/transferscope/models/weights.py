@@ -175,8 +175,8 @@ def open_network(
         if name.startswith("head.") and name != _COUNTER and head != "frame"
     }
     _check_form({**taken, **of_head}, own, path)
-    found = _head_of(of_head, frame)
-    given = {} if found is None else of_head
+    own_head = _head_of(of_head, frame)
+    given = {} if own_head is None else of_head
     needed = {name: tensor for name, tensor in own.items() if tensor.is_floating_point()}
     if not needed and not given:
         raise NetworkError(
@@ -188,7 +188,7 @@ def open_network(
         raise NetworkError(f"{path} has no linear head (a matrix head.weight); it holds {listed(stored)}{read_as}")
     _check_values({**{name: taken[name] for name in needed}, **given}, path)
     _check_zeros({name: taken[name] for name in needed}, path)
-    network = frame.copy() if found is None else frame.with_head(found)
+    network = frame.copy() if own_head is None else frame.with_head(own_head)
     network.load_state_dict({**taken, **given}, strict=False)
     network.scaled = scaled_in(read_notes(path))
     numbers = sum(tensor.numel() for tensor in needed.values())
@@ -197,7 +197,7 @@ def open_network(
         unexpected=tuple(name for name in stored if not name.startswith(("features.", "head."))),
         matched=numbers,
         backbone=numbers,
-        n_outputs=0 if found is None else found.out_features,
+        n_outputs=0 if own_head is None else own_head.out_features,
     )
     return OpenedNetwork(network, report)
 
@@ -304,7 +304,7 @@ def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], pat
 def _again(tail: str, shape: torch.Size, group: Mapping[str, torch.Size]) -> str | None:
     """The name in a group that ends in another one, with its points or, as LitEma writes it, without, of its shape."""
     forms = (f".{tail}", f".{tail.replace('.', '')}")
-    return next((name for name, found in group.items() if tail and found == shape and name.endswith(forms)), None)
+    return next((name for name, held in group.items() if tail and held == shape and name.endswith(forms)), None)
 
 
 def _two_sets(path: Path, *places: str) -> CorruptDataError:
@@ -330,18 +330,18 @@ def with_tied(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Pat
         if tensor.numel() and not tensor.is_meta:
             place = (tensor.device, tensor.data_ptr(), tuple(tensor.shape), tensor.stride())
             names.setdefault(place, []).append(name)
-    found = dict(stored)
+    weights = dict(stored)
     for tied in names.values():
         given = [name for name in tied if name in stored]
         for name in tied if given else ():
-            if name not in found:
-                found[name] = stored[given[0]]
-            elif not _equal(found[name], stored[given[0]]):
+            if name not in weights:
+                weights[name] = stored[given[0]]
+            elif not _equal(weights[name], stored[given[0]]):
                 raise NetworkError(
                     f"{path} gives different numbers for {given[0]} and {name}, which are one weight of the network; "
                     "choose the network as in its training"
                 )
-    return found
+    return weights
 
 
 def _equal(one: Tensor, other: Tensor) -> bool:

@@ -1,11 +1,14 @@
 """Doing a cell: pre-training, methods measured on target and source, and diagnostics of the networks they trained."""
 
+import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.diagnostics import Examples, Findings, Subject
@@ -38,7 +41,7 @@ from transferscope.study.fitting import (
 from transferscope.study.kept import card_of
 from transferscope.trained import card_notes
 from transferscope.training import exact_device, measure, outputs_of, scale_of, to_tensors
-from transferscope.training.evaluate import Measures
+from transferscope.training.evaluate import Measures, mean_over_examples
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
@@ -109,10 +112,18 @@ def _keep(cell: PlannedCell, recipe: MethodRecipe, fit: CellFit, test: Measures,
 
 
 def measure_on(network: Network, data: Dataset, *, part: str) -> Measures:
-    """Measure a network on the test examples of a data set, scaled as it reads them, on the grid of their labels."""
+    """Measure a network on the test examples of a data set, scaled as it reads them, on the grid of their labels.
+
+    Where one number is predicted, "mae" is the mean absolute error in the units in which the labels were given.
+    """
     network, device = network.on_grid(data.train.grid), next(network.parameters()).device
     test = to_tensors(data.test, scale_of(network, data.train), device)
-    return measure(outputs_of(network, test, again=True), test.labels, part=part)
+    measured = measure(outputs_of(network, test, again=True), test.labels, part=part)
+    if not test.labels.is_floating_point() or test.labels.ndim != 2 or test.labels.shape[1] != 1:
+        return measured
+    ((_, unit),) = json.loads(data.provenance.get("label_units", "[[0, 1]]"))
+    errors = unit * (measured.predictions - test.labels.cpu()).abs().flatten().to(torch.float64)
+    return replace(measured, records=(*measured.records, Record("mae", mean_over_examples(errors), part)))
 
 
 def _kept_after_transfer(fitted: Fitted, task: TransferTask, held_out: Mapping[str, Dataset]) -> tuple[Record, ...]:

@@ -156,15 +156,17 @@ def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, ste
         predicted = outputs.argmax(dim=1)
         correct = (predicted == labels).to(torch.float64)
         losses = F.cross_entropy(outputs.to(torch.float64), labels, reduction="none")
-        named = {"accuracy": _mean(correct), "loss": _mean(losses)}
+        named = {"accuracy": mean_over_examples(correct), "loss": mean_over_examples(losses)}
         predictions = predicted.to(torch.int32)
     else:
         check_targets(labels, tuple(outputs.shape))
         squares = (outputs.to(torch.float64) - labels).square().flatten(1).mean(dim=1)
-        named = {"mse": _mean(squares), "r2": _r_squared(squares, labels.to(torch.float64).flatten(1))}
+        named = {"mse": mean_over_examples(squares), "r2": _r_squared(squares, labels.to(torch.float64).flatten(1))}
         if labels.ndim == 4 and labels.shape[1] == 3 and bool(((labels.norm(dim=1) - 1).abs() < 1e-3).all()):
             cosine = F.cosine_similarity(outputs.to(torch.float64), labels.to(torch.float64), dim=1)
-            named["angular_error"] = _mean(torch.rad2deg(cosine.clamp(-1, 1).acos()).flatten(1).mean(dim=1))
+            named["angular_error"] = mean_over_examples(
+                torch.rad2deg(cosine.clamp(-1, 1).acos()).flatten(1).mean(dim=1)
+            )
         predictions = outputs.to(torch.float32)
     records = tuple(Record(name, estimate, part, step) for name, estimate in named.items())
     return Measures(records, predictions)
@@ -205,10 +207,10 @@ def _of_several_labels(outputs: Float[Tensor, "N K"], labels: Tensor) -> dict[st
     shares = torch.from_numpy(example_contributions(outputs.numpy(), labels.numpy()))
     nothing = not labels.any()
     return {
-        "average_precision": Estimate.missing("undefined", len(labels)) if nothing else _mean(shares),
+        "average_precision": Estimate.missing("undefined", len(labels)) if nothing else mean_over_examples(shares),
         "micro_f1": _ratio(right, counted),
-        "exact_match": _mean((said == labels).all(dim=1).to(torch.float64)),
-        "loss": _mean(losses),
+        "exact_match": mean_over_examples((said == labels).all(dim=1).to(torch.float64)),
+        "loss": mean_over_examples(losses),
     }
 
 
@@ -222,7 +224,8 @@ def _ratio(above: Float[Tensor, " N"], below: Float[Tensor, " N"]) -> Estimate:
     return Estimate(ratio, stderr, n)
 
 
-def _mean(values: Float[Tensor, " N"]) -> Estimate:
+def mean_over_examples(values: Float[Tensor, " N"]) -> Estimate:
+    """A mean with its standard error; of status "non_finite" where a value is."""
     n = len(values)
     mean = float(values.mean())
     if not torch.isfinite(values).all():

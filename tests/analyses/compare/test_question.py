@@ -1,14 +1,16 @@
 """A comparison from Python, end to end on small data in memory."""
 
+import json
 import tomllib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from cases_of_methods import classification_task, regression_task
+from cases_of_methods import classification_task
 from transferscope.analyses.compare import study_file
 from transferscope.analyses.compare.question import (
     EnoughSteps,
@@ -26,6 +28,7 @@ from transferscope.analyses.compare.study_file import (
     write_study,
 )
 from transferscope.analyses.compare.summary import summarise
+from transferscope.data.load import load
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, UnknownNameError
 from transferscope.store import Store
@@ -95,12 +98,32 @@ def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_regression(tmp_path: Path) -> None:
-    task = regression_task(n_target=40)
-    assert task.source is not None
-    result = compare(task.target, task.source, labels=[20], methods=["linear-probe"], seeds=2, **QUICK, folder=tmp_path)
-    assert len(result.table()) == 2
-    assert np.isfinite(result.table()["mean"]).all()
+def test_a_regression_has_its_absolute_error_in_the_units_of_the_file(tmp_path: Path) -> None:
+    for seed, (name, n) in enumerate({"own": 40, "held": 15, "other": 60}.items()):
+        rng = np.random.default_rng(seed)
+        x = rng.normal(size=(n, 3))
+        price = 90_000 + 20_000 * x @ [1.0, -0.5, 0.25] + 4_000 * rng.normal(size=n)
+        pd.DataFrame({**{f"x{i}": x[:, i] for i in range(3)}, "price": price}).to_csv(
+            tmp_path / f"{name}.csv", index=False
+        )
+    target = f"csv:{tmp_path}/own.csv?label=price&test={tmp_path}/held.csv"
+    result = compare(
+        target,
+        f"csv:{tmp_path}/other.csv?label=price",
+        labels=[20],
+        methods=["raw", "linear-probe"],
+        seeds=2,
+        **QUICK,
+        folder=tmp_path / "runs",
+    )
+    frames, prices = result.summary.frames, pd.read_csv(tmp_path / "held.csv")["price"].to_numpy()
+    ((offset, unit),) = json.loads(load(target).provenance["label_units"])
+    assert unit > 100
+    for row in result.table().itertuples():
+        cells = frames.method_cells[frames.method_cells["method"] == row.method]
+        errors = [np.abs(offset + unit * frames.predictions[key].ravel() - prices).mean() for key in cells["key"]]
+        assert row.mae == pytest.approx(np.mean(errors), rel=1e-4)
+    assert "abs. error" in "\n".join(result.summary.verdict.lines)
 
 
 def test_more_labels_than_there_are(tmp_path: Path) -> None:

@@ -106,3 +106,38 @@ def test_paths_of_a_comparison_hold_in_the_folder_of_its_study_file(
     assert study.network.options == {"width": 7}
     assert study.target.transforms == ()  # each network brings images to its own size
     assert study.training.batch_norm == "auto"  # that of training that begins with what somebody else has trained
+
+
+@pytest.mark.parametrize(
+    ("network", "optimiser", "steps", "lr", "from_scratch"),
+    [
+        (None, None, 200, 0.01, "small-scratch"),
+        ("lenet", None, 200, 0.01, "scratch"),  # the source is large in either case
+        (None, "adamw", 200, 0.0001, "small-scratch"),
+    ],
+)
+def test_a_large_source_decides_steps_rate_and_arms(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    network: str | None,
+    optimiser: str | None,
+    steps: int,
+    lr: float,
+    from_scratch: str,
+) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    monkeypatch.chdir(tmp_path)
+    tables = study_tables(
+        [Pretrained(NetworkSettings("nets.py:Net", options={"width": 7}), Path("w.pt"))],
+        "digits",
+        labels=[20],
+        methods=None,
+        diagnostics=[],
+        seeds=1,
+        folder=Path("r"),
+        network=network,
+        training={} if optimiser is None else {"optimiser": optimiser},
+    )
+    assert (tables["training"]["steps"], tables["training"]["lr"]) == (steps, lr)
+    assert tables["methods"]["last-block"] == {"method": "fine-tune", "head": "probe", "frozen_blocks": -1}
+    assert [name for name in tables["methods"] if "scratch" in name] == [from_scratch]

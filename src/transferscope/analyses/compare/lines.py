@@ -1,5 +1,6 @@
 """The answer of a comparison in nine lines of a terminal: a sentence, up to six arms with bars, what is next."""
 
+import math
 import textwrap
 from collections.abc import Mapping, Sequence
 
@@ -64,12 +65,17 @@ def _rows(frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[
     for arm in chosen:
         method, source = short_method_words(pairs[arm.name].method, frames.methods_of_others), pairs[arm.name].source
         names[arm.name] = capitalised(f"{method} from {source}" if source else method)
-    wide = min(max(map(len, names.values())), 26 if len(shown) > 1 else 37)
+    measured = frames.final("mae") if len(shown) == 1 else frames.final("mae").iloc[:0]
+    errors = measured[measured["n_target"] == sizes[0]].groupby(["method", "source"])["value"].mean()
+    wide = min(max(map(len, names.values())), 37 if len(shown) == 1 and errors.empty else 26)
     head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>11}" for n in shown)
+    head += f"{'abs. error':>12}" if not errors.empty else ""
     lines = [f"{head}  over the best without a source"]
     for arm in chosen:
         star = "*" if arm.name == first.recommended else " "
         scores = "".join(f"{_level(frames, levels[n].get(arm.name)):>11}" for n in shown)
+        if not errors.empty:
+            scores += f"{errors.get((pairs[arm.name].method, pairs[arm.name].source), math.nan):>12.3g}"
         gain = "" if arm.gain is None else f"{frames.metric.points(arm.gain.value):>6} {_call(arm)}"
         took = f" {duration(arm.cost)}" if arm.cost is not None and len(shown) == 1 else ""
         name = short(names[arm.name], width=wide)

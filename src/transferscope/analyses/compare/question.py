@@ -17,6 +17,7 @@ from transferscope.analyses.compare.sources import Source, named_sources
 from transferscope.analyses.compare.study_file import (
     NOTHING,
     first_steps,
+    is_large,
     most_steps,
     network_in_words,
     study_tables,
@@ -309,6 +310,7 @@ def answer(
         without = {name: method for name, method in spec.methods.items() if not method.takes_steps}
         if without:  # an answer within the first minute
             run(replace(spec, methods=without, seeds=spec.seeds[:2], diagnostics={}))
+        say("training from scratch, first seed: the number of steps is doubled until it is finished")
         with open_new(spec.store, files=spec.files_folder) as store:
             found = enough_steps(spec, store, run)
         say(str(found))
@@ -354,7 +356,9 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     engine = replace(spec.engine, keep="all")  # the study itself deletes what it does not keep, once it is finished
     scratch = {name: method for name, method in spec.methods.items() if isinstance(method, Scratch)}
     trial = replace(spec, seeds=spec.seeds[:1], methods=scratch, engine=engine, race=None)
-    steps, most = spec.training.steps or first_steps(spec.network.name), most_steps(spec.network.name)
+    networks = [spec.network.name, *(str(source.network) for source in spec.sources.values())]
+    large = any(map(is_large, networks))
+    steps, most = spec.training.steps or first_steps(large=large), most_steps(large=large)
     while True:
         run(replace(trial, training=replace(spec.training, steps=steps)))
         finished = not baseline_unfinished(read_study(store, spec.name))

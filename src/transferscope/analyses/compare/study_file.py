@@ -22,6 +22,7 @@ from transferscope.data.places import find_path
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused
 from transferscope.methods import METHODS, Method, Raw, Scratch, check_task, default_methods
+from transferscope.methods.defaults import VARIANTS
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained
 from transferscope.models.build import seen_from as network_seen_from
@@ -46,6 +47,9 @@ MOST_STEPS = 12_000
 
 RATE_OF: Mapping[str, float] = {"sgd": 0.01, "adamw": 0.001}
 """Learning rate around which settings are searched where none is given, by optimiser."""
+
+RATE_OF_OTHERS: Mapping[str, float] = {**RATE_OF, "adamw": 0.0001}
+"""The same for networks of other packages and of the user."""
 
 TRIALS, FOLDS = 6, 3
 """Settings that `compare` tries for every method that trains, and folds of target training data."""
@@ -105,7 +109,11 @@ def study_tables(
     only_networks = len(networks) == len(sources)
     if only_networks:
         refuse_unused({"pretraining": bool(pretraining)}, "every source is a pretrained network")
-    asked = _methods_asked(methods, str(read_with.get("name", "")), source_data=len(networks) < len(sources))
+    target_spec = parse_name(names[-1])
+    reads_texts = target_spec.kind == "text" or "text" in target_spec.options
+    own_large = is_large(str(read_with.get("name", "")))
+    large = own_large or any(is_large(one.network.name) for one in networks)
+    asked = _methods_asked(methods, large, own_large, source_data=len(networks) < len(sources))
     chosen = _method_tables(asked)
     tables: dict[str, Any] = {
         "name": study,
@@ -117,8 +125,10 @@ def study_tables(
             for key, name, one in zip(keys[:-1], names[:-1], sources, strict=True)
         },
         "network": read_with,
-        **_training_tables(training, pretraining, str(read_with.get("name", "")), only_networks=only_networks),
-        "methods": {table: {} if table == name else {"method": name} for table, name in chosen.items()},
+        **_training_tables(training, pretraining, reads_texts=reads_texts, large=large, only_networks=only_networks),
+        "methods": {
+            table: dict(VARIANTS.get(name, {} if table == name else {"method": name})) for table, name in chosen.items()
+        },
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": dict(engine),
         **({"race": dict(race)} if race else {}),
@@ -132,17 +142,16 @@ def study_tables(
     return _fitted_to(data, tables, without=left_out)
 
 
-def _methods_asked(methods: Sequence[str] | None, network: str, *, source_data: bool) -> list[str]:
+def _methods_asked(methods: Sequence[str] | None, large: bool, own_large: bool, *, source_data: bool) -> list[str]:
     """The methods that are named, with one that needs no source where none is; or those that the sources suffice for.
 
     A network of others is trained from scratch only where that is asked for: it takes hours.
     """
-    is_foreign = ":" in network
     if methods is None:
-        return list(default_methods(source_data=source_data, large_network=is_foreign))
+        return list(default_methods(source_data=source_data, large_network=large, large_from_scratch=own_large))
     if not all(map(_needs_source, methods)):
         return list(methods)
-    return [Raw.name if is_foreign else Scratch.name, *methods]
+    return [Raw.name if own_large else Scratch.name, *methods]
 
 
 def _needs_source(name: str) -> bool:
@@ -171,14 +180,19 @@ def _read_by(network: Mapping[str, Any], names: Sequence[str], networks: Sequenc
 
 
 def _training_tables(
-    training: Mapping[str, Any], pretraining: Mapping[str, Any], network: str, *, only_networks: bool
+    training: Mapping[str, Any], pretraining: Mapping[str, Any], *, reads_texts: bool, large: bool, only_networks: bool
 ) -> dict[str, dict[str, Any]]:
-    """[pretraining] and [training]; where all sources are networks, batch normalisation is as suits them."""
-    lr = RATE_OF.get(training.get("optimiser", "sgd"), RATE_OF["sgd"])
-    steps = {} if "epochs" in training else {"steps": first_steps(network)}
+    """[pretraining] and [training]; where all sources are networks, batch normalisation is as suits them.
+
+    Encoders of texts are trained by AdamW, at the rate that docs/results/text.md chose on examples held out of the
+    training part: as they were pretrained.
+    """
+    training = {**({"optimiser": "adamw"} if reads_texts and large else {}), **training}
+    lr = (RATE_OF_OTHERS if large else RATE_OF).get(training.get("optimiser", "sgd"), RATE_OF["sgd"])
+    steps = {} if "epochs" in training else {"steps": first_steps(large=large)}
     longer = {} if "epochs" in pretraining else {"steps": PRETRAINING_STEPS}
     given = {"batch_norm": "auto"} if only_networks else {}
-    of_both = {key: training[key] for key in ("optimiser", "precision") if key in training}
+    of_both: dict[str, Any] = {key: training[key] for key in ("optimiser", "precision") if key in training}
     return {
         "pretraining": {**longer, "lr": lr, **of_both, **pretraining},
         "training": {**steps, "lr": lr, **given, **training},
@@ -243,14 +257,19 @@ def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], any_networ
     return left_out
 
 
-def first_steps(network: str) -> int:
-    """The steps that a comparison on a network begins with; names of networks of others have a colon in them."""
-    return FIRST_STEPS_OF_OTHERS if ":" in network else FIRST_STEPS
+def first_steps(*, large: bool) -> int:
+    """The steps of every method that a comparison begins with, where some network is large or none is."""
+    return FIRST_STEPS_OF_OTHERS if large else FIRST_STEPS
 
 
-def most_steps(network: str) -> int:
-    """The steps that a comparison on a network goes up to by itself."""
-    return MOST_STEPS * first_steps(network) // FIRST_STEPS
+def most_steps(*, large: bool) -> int:
+    """The steps that it goes up to by itself."""
+    return MOST_STEPS * first_steps(large=large) // FIRST_STEPS
+
+
+def is_large(network: str) -> bool:
+    """Whether a network is of others, a step of which takes long: their names have a colon in them."""
+    return ":" in network
 
 
 def tuning_in_words(tables: Mapping[str, Any]) -> str:

@@ -134,7 +134,8 @@ def comparison_table(comparisons: tuple[Comparison, ...]) -> pd.DataFrame:
         none, as with two seeds); with_source, gain, gain_low, gain_high (points over the best arm without a source,
         with the interval that holds for all arms at once), p, call and why (see `decision.ArmFacts`), chance (of being
         within the margin of the best), unstable, unfinished; transferability (over training from scratch, a fraction,
-        and no statement) with its low and high (95 %, this difference alone), n_pairs; r2, micro_f1 and exact_match (of
+        and no statement) with its low and high (95 %, this difference alone), n_pairs; r2, mae (in the units of the
+        target, of one number only), micro_f1 and exact_match (of
         several labels only), mean_iou (of masks only), angular_error (in degrees, of directions on a grid only),
         source_kept, forgetting, seconds, pretraining_seconds (shared by other runs; NaN for weights that were given),
         peak_memory (bytes), trained_parameters, examples_seen. Accuracies are fractions, not percent.

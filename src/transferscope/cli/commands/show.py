@@ -34,7 +34,9 @@ class Options:
         str | None, typer.Option(autocompletion=among(NETWORKS), help="The architecture of a file of weights. [lenet]")
     ] = None
     widths: WidthsOption = None
-    shape: Annotated[str | None, typer.Option(help="Shape of an input. [its own, else 3,32,32]")] = None
+    shape: Annotated[
+        str | None, typer.Option(help="Shape of an input, as in 3,224,224. [its own, else 3,32,32; of texts 2,32]")
+    ] = None
     weights: Annotated[Path | None, typer.Option(help="Weights to try on it: safetensors, or a state dict.")] = None
     input: InputOption = None
     head: HeadOption = None

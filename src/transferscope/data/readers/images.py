@@ -46,11 +46,11 @@ def of_images(spec: DataSpec, path: Path, parts: FolderParts) -> Dataset:
 
 def image_form(spec: DataSpec) -> ImageForm:
     """How images of a folder come to one size, by the options of its name; a SettingsError if they are wrong."""
-    broken = spec.choice("broken", ("refuse", "skip", "convert"))
+    broken = spec.choice("broken", ("skip", "convert"))
     form = ImageForm(
         resize=spec.integer("resize"),
         size=spec.integer("size"),
-        skip_broken=broken in ("skip", "convert"),
+        skip_broken=broken is not None,
         convert=broken == "convert",
     )
     if form.resize and form.size:

@@ -9,25 +9,30 @@ from transferscope.data.places import find_path
 from transferscope.data.readers.images import image_form
 from transferscope.data.readers.understood import KINDS, label_units_note, of_file, understood
 from transferscope.data.spec import DataSpec
+from transferscope.data.split_names import split_files
 from transferscope.data.task import Dataset
-from transferscope.data.texts import TextSettings, load_texts, text_settings, tokenizer_of
+from transferscope.data.texts import FORMATS, TextSettings, load_texts, text_settings, tokenizer_of
 
 
 def read_texts(spec: DataSpec, seed: int) -> Dataset:
     """Texts of a table, in tokens."""
 
     settings, test_file = TextSettings.of(spec), spec.one("test")
-    path, tokenizer = find_path(spec.path), tokenizer_of(spec)
+    tokenizer = tokenizer_of(spec)
+    path, of_folder, left_out = split_files(find_path(spec.path), FORMATS)
     loaded = load_texts(
         path,
         settings,
         tokenizer,
-        test_file=None if test_file is None else find_path(test_file),
+        test_file=of_folder if test_file is None else find_path(test_file),
         test_share=spec.share("test_share"),
         seed=seed,
     )
     dataset = of_file(spec, path, loaded.parts)
+    if of_folder is not None:
+        dataset = replace(dataset, name=path.resolve().parent.name)
     cut = "" if not loaded.n_cut else f"; {loaded.n_cut} texts were cut to {loaded.parts.train.inputs.shape[-1]} tokens"
+    cut += f"; {left_out}" if left_out else ""
     about = {"understood": dataset.provenance["understood"] + cut, "tokenizer": f"sha256:{tokenizer.digest}"}
     return replace(dataset, provenance={**dataset.provenance, **about})
 

@@ -29,7 +29,7 @@ def understood(parts: Parts) -> str:
     shown = ", ".join(
         f"in units of {unit:g}{f' from {offset:g}' if offset else ''}" for offset, unit in parts.label_units
     )
-    return f"{taken_for}; labels are counted {shown}, and so are errors" if shown else taken_for
+    return f"{taken_for}; labels are counted {shown}, and so are squared errors" if shown else taken_for
 
 
 def _taken_for(train: LabelledSet) -> str:

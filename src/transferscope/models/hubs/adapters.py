@@ -66,27 +66,27 @@ class Adapter:
         has_head = any(name.startswith(prefix) for name in given)
 
         def place(name: str, known: Mapping[str, object]) -> str | None:
-            found = next((n for n in (name, name.removeprefix(prefix), f"{prefix}{name}") if n in known), None)
-            if found is None and (name.startswith(prefix) or not has_head):
+            key_of = next((n for n in (name, name.removeprefix(prefix), f"{prefix}{name}") if n in known), None)
+            if key_of is None and (name.startswith(prefix) or not has_head):
                 raise NetworkError(f"{file} changes {name}, which the network in {self.base} does not have")
-            return found
+            return key_of
 
         factors: dict[str, dict[str, Tensor]] = {}
         of_head = []
         for name, tensor in given.items():
             if factor := _FACTOR.fullmatch(name):
                 factors.setdefault(factor[1], {})[factor[2]] = tensor.float()
-            elif (found := place(name, own)) is None:
+            elif (key := place(name, own)) is None:
                 of_head.append(name)
-            elif own[found].shape != tensor.shape:
-                raise NetworkError(f"{file} holds {name} {tuple(tensor.shape)} for one {tuple(own[found].shape)}")
+            elif own[key].shape != tensor.shape:
+                raise NetworkError(f"{file} holds {name} {tuple(tensor.shape)} for one {tuple(own[key].shape)}")
             else:
-                own[found].copy_(tensor)
+                own[key].copy_(tensor)
         for name, pair in factors.items():
-            if (found := place(name, layers)) is None:
+            if (key := place(name, layers)) is None:
                 of_head.append(name)
             else:
-                self._add(layers[found], name, pair)
+                self._add(layers[key], name, pair)
         return tuple(of_head)
 
     def _add(self, layer: nn.Module, name: str, pair: Mapping[str, Tensor]) -> None:
@@ -117,15 +117,15 @@ def read_adapter(folder: Path) -> Adapter | None:
     path = folder / SETTINGS
     if not path.is_file() or (folder / "config.json").exists():
         return None
-    found = read_json(path)
-    kind = found.get("peft_type") if isinstance(found, dict) else None
+    config = read_json(path)
+    kind = config.get("peft_type") if isinstance(config, dict) else None
     if kind != "LORA":
         raise NetworkError(
             f"{path} is an adapter of the kind {kind!r}, and only LORA is merged here; merge it into the model "
             "(merge_and_unload of peft) and save that"
         )
-    check_fields(path, found)
-    named, alpha, alphas = (found.get(key) for key in ("base_model_name_or_path", "lora_alpha", "alpha_pattern"))
+    check_fields(path, config)
+    named, alpha, alphas = (config.get(key) for key in ("base_model_name_or_path", "lora_alpha", "alpha_pattern"))
     alphas = alphas or {}
     numbers = [alpha, *(alphas.values() if isinstance(alphas, dict) else [None])]
     if not all(isinstance(number, (int, float)) and math.isfinite(number) for number in numbers):
@@ -142,4 +142,4 @@ def read_adapter(folder: Path) -> Adapter | None:
             f"{folder} holds an adapter of {named!r}, which is no folder of a model here; fetch that model and write "
             f"its folder into base_model_name_or_path of {SETTINGS}, or merge the adapter (merge_and_unload of peft)"
         )
-    return Adapter(folder, base, float(alpha), alphas, bool(found.get("use_rslora")))
+    return Adapter(folder, base, float(alpha), alphas, bool(config.get("use_rslora")))

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from transferscope.errors import NetworkError
-from transferscope.models.hubs.hub import NamedModule, WithWeights, said
+from transferscope.models.hubs.hub import NamedModule, WithWeights, as_network_error
 from transferscope.models.initialise import draw_again
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import seeded
@@ -36,12 +36,12 @@ class Factory(NamedModule):
         Raises:
             NetworkError: It is something else.
         """
-        found = getattr(self.function, "input", None)
-        if found is None or isinstance(found, NetworkInput):
-            return found
-        if isinstance(found, Mapping):
-            with said(self.name, "opened: its attribute input cannot be read"):
-                return NetworkInput(**found)
+        declared = getattr(self.function, "input", None)
+        if declared is None or isinstance(declared, NetworkInput):
+            return declared
+        if isinstance(declared, Mapping):
+            with as_network_error(self.name, "opened: its attribute input cannot be read"):
+                return NetworkInput(**declared)
         return None  # something else of that name, as a class may have
 
     @property
@@ -72,7 +72,7 @@ class Factory(NamedModule):
 
     def made(self, seed: int) -> nn.Module:
         """What the function makes while the global seed is this one."""
-        with seeded(seed), said(self.name, "made"):
+        with seeded(seed), as_network_error(self.name, "made"):
             module = self.function(**self.options)
         if not isinstance(module, nn.Module):
             raise NetworkError(f"{self.name} returns {type(module).__name__}; expected a torch.nn.Module")

@@ -6,9 +6,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
+import torch
 from torch import nn
 
 from transferscope.errors import NetworkError, TransferscopeError, missing_extra
@@ -69,7 +71,8 @@ def imported(package: str, extra: str) -> ModuleType:
 
     Raises:
         MissingExtraError: It is not installed.
-        NetworkError: It is, and cannot be imported: of torchvision, say, a build for another torch.
+        NetworkError: It is, and cannot be imported: of torchvision, say, a build for another torch. The sentence ends
+            in the line that mends it.
     """
     try:
         with warnings.catch_warnings():
@@ -78,14 +81,26 @@ def imported(package: str, extra: str) -> ModuleType:
     except Exception as error:  # a library that does not load raises OSError or RuntimeError
         if isinstance(error, ModuleNotFoundError) and error.name == package:
             raise missing_extra(package, extra, f"opening a network of {package}") from error
-        raise NetworkError(
-            f"{package} is installed and cannot be imported: {first_line(error)}; install the version that belongs to "
-            "this torch"
-        ) from error
+        if isinstance(error, ModuleNotFoundError):
+            remedy = f"pip install 'transferscope[{extra}]'"
+        elif any(
+            str(frame.f_globals.get("__name__")).startswith("torchvision") for frame, _ in walk_tb(error.__traceback__)
+        ):
+            remedy = matching_torchvision()
+        else:
+            remedy = f"pip install --force-reinstall {package}"
+        raise NetworkError(f"{package} is installed and cannot be imported: {first_line(error)}; {remedy}") from error
+
+
+def matching_torchvision() -> str:
+    """The line that installs the torchvision of this torch's version and build, from PyTorch's own index."""
+    version, _, build = torch.__version__.partition("+")
+    index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
+    return f"pip uninstall --yes torchvision; pip install torch=={version} torchvision{index}"
 
 
 @contextmanager
-def said(name: str, what: str) -> Iterator[None]:
+def as_network_error(name: str, what: str) -> Iterator[None]:
     """Whatever a library raises, as one sentence.
 
     Args:

@@ -24,7 +24,7 @@ from transferscope.models.adapt import NO_HEAD
 from transferscope.models.fields import check_folder, read_json
 from transferscope.models.hubs.adapters import SETTINGS as ADAPTER
 from transferscope.models.hubs.adapters import Adapter, read_adapter
-from transferscope.models.hubs.hub import NamedModule, WithWeights, first_line, imported, said
+from transferscope.models.hubs.hub import NamedModule, WithWeights, as_network_error, first_line, imported
 from transferscope.models.hubs.sentences import SentenceFolder, read_sentence_folder
 from transferscope.models.inputs import NetworkInput, read_image_processor
 from transferscope.models.network import seeded
@@ -109,12 +109,12 @@ class HuggingFace(NamedModule):
         vocabulary = self._json.get("vocab_size")
         if isinstance(vocabulary, int) and "image_size" not in self._json and "vision_config" not in self._json:
             return NetworkInput(vocabulary=vocabulary)
-        found = read_image_processor(self.folder)
+        processor = read_image_processor(self.folder)
         size, channels = self._json.get("image_size"), self._json.get("num_channels")
         usual = NetworkInput(
             size=size if isinstance(size, int) else None, channels=channels if channels in (1, 3) else None
         )
-        return usual if found is None else found.over(usual)
+        return usual if processor is None else processor.over(usual)
 
     @property
     def head(self) -> str | None:
@@ -131,21 +131,21 @@ class HuggingFace(NamedModule):
     @property
     def identity(self) -> Mapping[str, Any]:
         """The configuration, which of its towers, and what follows the encoder in a folder of sentence-transformers."""
-        found: dict[str, Any] = {"config": {key: value for key, value in self._json.items() if key not in _VOLATILE}}
+        origin: dict[str, Any] = {"config": {key: value for key, value in self._json.items() if key not in _VOLATILE}}
         if self.tower == "text":
-            found["tower"] = self.tower
-        return found if self.sentences is None else {**found, "sentences": asdict(self.sentences)}
+            origin["tower"] = self.tower
+        return origin if self.sentences is None else {**origin, "sentences": asdict(self.sentences)}
 
     def random(self, seed: int) -> nn.Module:
         """The model of the configuration, as its class initialises it."""
-        with seeded(seed), self.said("made of its configuration"):
+        with seeded(seed), self.as_network_error("made of its configuration"):
             module: nn.Module = self.kind(self.configuration, **self._options)
             return self._pooled(module).train()
 
     def trained(self) -> WithWeights:
         """The model with the weights of its file, stored in a form to train in: transformers would cast any other."""
-        with seeded(0), self.said("opened"):
-            module, found = self.kind.from_pretrained(
+        with seeded(0), self.as_network_error("opened"):
+            module, loading = self.kind.from_pretrained(
                 str(self.folder),
                 config=self.configuration,
                 use_safetensors=True,
@@ -161,7 +161,7 @@ class HuggingFace(NamedModule):
         of_other_form = {
             name: form
             for name, form in self._stored.items()
-            if form not in _FORMS and name.rpartition(".")[2] not in counted and name not in found["unexpected_keys"]
+            if form not in _FORMS and name.rpartition(".")[2] not in counted and name not in loading["unexpected_keys"]
         }
         if of_other_form:
             name, form = next(iter(of_other_form.items()))
@@ -169,11 +169,11 @@ class HuggingFace(NamedModule):
                 f"hf:{self.name} holds {name} as {form}; expected float16, bfloat16, float32 or float64: give the "
                 "model as it was trained, before it was quantised"
             )
-        wrong = [str(key[0] if isinstance(key, tuple) else key) for key in found["mismatched_keys"]]
-        missing = tuple(sorted({*map(str, found["missing_keys"]), *wrong}))
+        wrong = [str(key[0] if isinstance(key, tuple) else key) for key in loading["mismatched_keys"]]
+        missing = tuple(sorted({*map(str, loading["missing_keys"]), *wrong}))
         if not missing:
             check_checksum(self.folder / "model.safetensors")
-        return WithWeights(module.train(), missing, tuple(sorted({*map(str, found["unexpected_keys"]), *of_head})))
+        return WithWeights(module.train(), missing, tuple(sorted({*map(str, loading["unexpected_keys"]), *of_head})))
 
     def _pooled(self, module: nn.Module) -> nn.Module:
         """The module, which knows how a folder of sentence-transformers goes on, with layers of random weights."""
@@ -192,38 +192,38 @@ class HuggingFace(NamedModule):
     @cached_property
     def _json(self) -> dict[str, Any]:
         check_folder(self.folder)
-        found = read_json(self.folder / "config.json")
-        kernel = next(_kernels(found), None)
-        if not isinstance(found, dict):
+        config = read_json(self.folder / "config.json")
+        kernel = next(_kernels(config), None)
+        if not isinstance(config, dict):
             raise NetworkError(f"{self.folder / 'config.json'} is no configuration of transformers")
         if kernel is not None:
             raise NetworkError(
                 f"{self.folder / 'config.json'} names code of the hub to compute with, {kernel}, which is never run; "
                 "leave that key out"
             )
-        return found
+        return config
 
     @cached_property
     def configuration(self) -> Any:
         """The configuration, as transformers reads it."""
-        with self.said("opened"):
-            found = transformers_package().AutoConfig.from_pretrained(
+        with self.as_network_error("opened"):
+            config = transformers_package().AutoConfig.from_pretrained(
                 str(self.folder), local_files_only=True, trust_remote_code=False
             )
-            found = getattr(found, f"{self.tower}_config") if self.tower else found
-            found.dtype, found.return_dict, found.output_hidden_states = torch.float32, True, False
-            return found
+            config = getattr(config, f"{self.tower}_config") if self.tower else config
+            config.dtype, config.return_dict, config.output_hidden_states = torch.float32, True, False
+            return config
 
     @cached_property
     def tower(self) -> str:
         """Which one of a model of images and texts is opened: "vision" or "text"; "" for another model."""
         _, asked = split_tower(self.name)
         two = self._named is not None and {f"{tower}_config" for tower in TOWERS} <= self._json.keys()
-        found = [tower for tower in TOWERS if two and self._class_of(tower) is not None]
-        if asked and asked not in found:
-            has = f"its towers are {' and '.join(found)}" if found else f"{self._named} is opened as it is"
+        towers = [tower for tower in TOWERS if two and self._class_of(tower) is not None]
+        if asked and asked not in towers:
+            has = f"its towers are {' and '.join(towers)}" if towers else f"{self._named} is opened as it is"
             raise NetworkError(f"hf:{self.name} has no tower {asked!r} that can be opened: {has}; leave #{asked} out")
-        return asked or ("vision" if "vision" in found else "")
+        return asked or ("vision" if "vision" in towers else "")
 
     @property
     def _named(self) -> str | None:
@@ -240,17 +240,17 @@ class HuggingFace(NamedModule):
         """The class that the configuration names; of one whose head predicts tokens, or projects, the encoder."""
         named = self._named
         plain = "" if named is None else named.removesuffix("WithProjection")
-        found = self._class_of(self.tower) if self.tower else getattr(transformers_package(), plain, None)
-        if not (isinstance(found, type) and issubclass(found, transformers_package().PreTrainedModel)):
-            found = None  # a function of transformers, or a class of other things
-        if found is not None and plain.endswith(_TOKEN_HEADS):
-            found = transformers_package().MODEL_MAPPING.get(type(self.configuration), found)  # its encoder
-        if found is None:
+        kind = self._class_of(self.tower) if self.tower else getattr(transformers_package(), plain, None)
+        if not (isinstance(kind, type) and issubclass(kind, transformers_package().PreTrainedModel)):
+            kind = None  # a function of transformers, or a class of other things
+        if kind is not None and plain.endswith(_TOKEN_HEADS):
+            kind = transformers_package().MODEL_MAPPING.get(type(self.configuration), kind)  # its encoder
+        if kind is None:
             raise NetworkError(
                 f"the configuration of hf:{self.name} names the architecture {named!r}, which this version of "
                 "transformers does not have; give a model whose code is part of transformers"
             )
-        return found
+        return kind
 
     @cached_property
     def _options(self) -> dict[str, Any]:
@@ -278,14 +278,14 @@ class HuggingFace(NamedModule):
         return forms
 
     @contextmanager
-    def said(self, what: str) -> Iterator[None]:
+    def as_network_error(self, what: str) -> Iterator[None]:
         """Whatever transformers raises, in one sentence; its progress bars and warnings stay out of the way."""
         transformers = transformers_package()
         transformers.utils.logging.disable_progress_bar()
         verbosity = transformers.logging.get_verbosity()
         transformers.logging.set_verbosity_error()
         try:
-            with said(f"hf:{self.name}", what):
+            with as_network_error(f"hf:{self.name}", what):
                 yield
         finally:
             transformers.logging.set_verbosity(verbosity)

@@ -110,7 +110,7 @@ def save_pretrained(
             (folder / inside).mkdir(exist_ok=True)
             with written_whole(folder / inside / WEIGHTS) as unfinished:
                 save_file(own, unfinished)
-    with named.said("written"):
+    with named.as_network_error("written"):
         model.save_pretrained(str(folder), max_shard_size="1000GB")
     tensors = load_file(folder / WEIGHTS)
     with written_whole(folder / WEIGHTS) as unfinished:
@@ -130,10 +130,10 @@ def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...],
         NetworkError: Something of it is gone, or is of another model.
         CorruptDataError: Weights are not those that were written.
     """
-    found = HuggingFace(str(folder)).trained()
-    if found.missing:
-        raise NetworkError(f"{folder} lacks weights of its network, such as {found.missing[0]}; export it again")
-    network = adapt(found.module, saved.head or NO_HEAD, input_shape=input_shape, input=known)
+    opened = HuggingFace(str(folder)).trained()
+    if opened.missing:
+        raise NetworkError(f"{folder} lacks weights of its network, such as {opened.missing[0]}; export it again")
+    network = adapt(opened.module, saved.head or NO_HEAD, input_shape=input_shape, input=known)
     if saved.head is not None:
         return network
     stored = read_tensors(folder / HEAD)
@@ -178,7 +178,7 @@ def _filled(
     labels = [f"output_{i}" for i in range(n_outputs)] if classes is None else list(classes)
     config.id2label, config.label2id = dict(enumerate(labels)), {name: i for i, name in enumerate(labels)}
     config.problem_type = problem
-    with seeded(0), named.said("written"):
+    with seeded(0), named.as_network_error("written"):
         model = kind(config)
     features = network.features
     assert isinstance(features, OneTensor)
@@ -201,5 +201,5 @@ def _computes_the_same(model: Any, head: str, network: Network, input_shape: tup
             again = adapt(model, head, input_shape=input_shape, input=network.input)
         except NetworkError:
             return False
-        expected, found = copy.deepcopy(network).eval()(drawn), again.eval()(drawn)
-    return expected.shape == found.shape and torch.allclose(expected, found, rtol=_TOLERANCE, atol=_TOLERANCE)
+        expected, computed = copy.deepcopy(network).eval()(drawn), again.eval()(drawn)
+    return expected.shape == computed.shape and torch.allclose(expected, computed, rtol=_TOLERANCE, atol=_TOLERANCE)

@@ -122,10 +122,10 @@ def read_sentence_folder(folder: Path) -> SentenceFolder | None:
 
 
 def _pooling(path: Path) -> tuple[Pooling, ...]:
-    found = read_fields(path)
-    named = found.get("pooling_mode")
+    pooling = read_fields(path)
+    named = pooling.get("pooling_mode")
     if named is None:
-        named = [name for name, (older, _) in _MODES.items() if found.get(older)] or ["mean"]  # as the library has it
+        named = [name for name, (older, _) in _MODES.items() if pooling.get(older)] or ["mean"]  # as the library has it
     modes = [named] if isinstance(named, str) else named
     if not isinstance(modes, list) or not modes or not all(isinstance(m, str) and m in _MODES for m in modes):
         raise NetworkError(f"{path} asks for the pooling {named!r}; expected some of {', '.join(_MODES)}")

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from transferscope.models.hubs.hub import NamedModule, WithWeights, imported, said
+from transferscope.models.hubs.hub import NamedModule, WithWeights, as_network_error, imported
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import seeded
 
@@ -22,13 +22,13 @@ class Timm(NamedModule):
     @cached_property
     def input(self) -> NetworkInput | None:
         """As the configuration of its weights says."""
-        found = self._config
-        channels, size, _ = found["input_size"]
-        side, resample = math.floor(size / (found.get("crop_pct") or 1)), found.get("interpolation") or "bilinear"
+        config = self._config
+        channels, size, _ = config["input_size"]
+        side, resample = math.floor(size / (config.get("crop_pct") or 1)), config.get("interpolation") or "bilinear"
         return NetworkInput(
             size=size,
-            mean=tuple(found["mean"]),
-            std=tuple(found["std"]),
+            mean=tuple(config["mean"]),
+            std=tuple(config["std"]),
             channels=channels if channels in (1, 3) else None,
             resize=None if side == size else side,
             resample=None if resample == "bilinear" else resample,
@@ -37,8 +37,8 @@ class Timm(NamedModule):
     @property
     def head(self) -> str | None:
         """The layer that timm calls the classifier."""
-        found = self._config.get("classifier")
-        return found if isinstance(found, str) else None
+        name = self._config.get("classifier")
+        return name if isinstance(name, str) else None
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -47,20 +47,20 @@ class Timm(NamedModule):
 
     def random(self, seed: int) -> nn.Module:
         """The network as timm initialises it."""
-        with seeded(seed), said(f"timm:{self.name}", "made"):
+        with seeded(seed), as_network_error(f"timm:{self.name}", "made"):
             module: nn.Module = self._timm.create_model(self.name, pretrained=False)
         return module
 
     def trained(self) -> WithWeights:
         """The network with the weights that timm fetches once."""
-        with seeded(0), said(f"timm:{self.name}", "opened"):
+        with seeded(0), as_network_error(f"timm:{self.name}", "opened"):
             return WithWeights(self._timm.create_model(self.name, pretrained=True))
 
     @cached_property
     def _config(self) -> Mapping[str, Any]:
-        with said(f"timm:{self.name}", "found"):
-            found: Mapping[str, Any] = self._timm.get_pretrained_cfg(self.name, allow_unregistered=False).to_dict()
-        return found
+        with as_network_error(f"timm:{self.name}", "found"):
+            config: Mapping[str, Any] = self._timm.get_pretrained_cfg(self.name, allow_unregistered=False).to_dict()
+        return config
 
     @cached_property
     def _timm(self) -> Any:

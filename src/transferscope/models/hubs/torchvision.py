@@ -8,7 +8,7 @@ from typing import Any
 from torch import nn
 
 from transferscope.errors import NetworkError
-from transferscope.models.hubs.hub import NamedModule, WithWeights, imported, said
+from transferscope.models.hubs.hub import NamedModule, WithWeights, as_network_error, imported
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import seeded
 
@@ -26,12 +26,12 @@ class Torchvision(NamedModule):
         weights = self._weights
         if weights is None:
             return None
-        found = weights.transforms()
-        (size,), (side,), resample = found.crop_size, found.resize_size, found.interpolation.value
+        preset = weights.transforms()
+        (size,), (side,), resample = preset.crop_size, preset.resize_size, preset.interpolation.value
         return NetworkInput(
             size=size,
-            mean=tuple(found.mean),
-            std=tuple(found.std),
+            mean=tuple(preset.mean),
+            std=tuple(preset.std),
             channels=3,
             resize=None if side == size else side,
             resample=None if resample == "bilinear" else resample,
@@ -44,7 +44,7 @@ class Torchvision(NamedModule):
 
     def random(self, seed: int) -> nn.Module:
         """The network as torchvision initialises it."""
-        with seeded(seed), said(f"torchvision:{self.name}", "made"):
+        with seeded(seed), as_network_error(f"torchvision:{self.name}", "made"):
             module: nn.Module = self._models.get_model(self.name, weights=None)
         return module
 
@@ -52,7 +52,7 @@ class Torchvision(NamedModule):
         """The network with its default weights, which torchvision fetches once."""
         if self._weights is None:
             raise NetworkError(f"torchvision has no weights of {self.name}; give them as weights = FILE")
-        with seeded(0), said(f"torchvision:{self.name}", "opened"):
+        with seeded(0), as_network_error(f"torchvision:{self.name}", "opened"):
             return WithWeights(self._models.get_model(self.name, weights=self._weights))
 
     @cached_property
@@ -61,6 +61,6 @@ class Torchvision(NamedModule):
 
     @property
     def _weights(self) -> Any:
-        with said(f"torchvision:{self.name}", "found"):
+        with as_network_error(f"torchvision:{self.name}", "found"):
             known = self._models.get_model_weights(self.name)
         return known.DEFAULT if len(known) else None
