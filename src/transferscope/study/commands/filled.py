@@ -131,10 +131,10 @@ class _OneSign(_Quoted):
 
 
 def _words_of_shell(command: str) -> list[str]:
-    found = shlex.shlex(command, posix=True, punctuation_chars=True)
-    found.whitespace_split = True
+    splitter = shlex.shlex(command, posix=True, punctuation_chars=True)
+    splitter.whitespace_split = True
     try:
-        return list(found)
+        return list(splitter)
     except ValueError:  # quotes that only a shell understands
         return command.split()
 
@@ -153,29 +153,29 @@ def placeholders(command: str) -> set[str]:
     Raises:
         SettingsError: A brace is left open, or something other than a name, with how to write it, stands between them.
     """
-    found = set()
+    names = set()
     try:
         for _, name, spec, conversion in string.Formatter().parse(command):
             if name is None:
                 continue
             if not name.isidentifier() or conversion or "{" in (spec or ""):
                 raise ValueError(f"{{{name}}} is no name")
-            found.add(name)
+            names.add(name)
     except ValueError as error:
         raise SettingsError(
             f"command = {command!r} cannot be filled in ({error}); write {{name}} for a placeholder and {{{{ }}}} "
             "for a brace"
         ) from error
-    return found
+    return names
 
 
 def digests_of(folder: Path, name: str, beside: str) -> dict[str, str]:
     """SHA-256 of a file by its name, and with a Python file of those that it imports from beside it, or from below."""
-    found, top = {name: digest_of(folder / name)}, folder / beside
+    digests, top = {name: digest_of(folder / name)}, folder / beside
     if name.endswith(".py"):
         imported = (path.relative_to(top) for path in files_of(folder / name, top) if path.is_relative_to(top))
-        found |= {str(beside / one): digest_of(top / one) for one in imported}
-    return found
+        digests |= {str(beside / one): digest_of(top / one) for one in imported}
+    return digests
 
 
 def digest_of(path: Path) -> str:

@@ -85,8 +85,8 @@ def _become(words: list[str], parent: int) -> NoReturn:
 def _kill_all(child: int) -> None:
     """Kill the command and what it has started, and wait until none is left."""
     until = time.monotonic() + _SECONDS_TO_KILL
-    while (found := _descendants(os.getpid(), child)) and time.monotonic() < until:
-        for process in found:
+    while (left := _descendants(os.getpid(), child)) and time.monotonic() < until:
+        for process in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGKILL)
         _reaped()
@@ -95,15 +95,15 @@ def _kill_all(child: int) -> None:
 
 def _reaped() -> dict[int, int]:
     """The exit codes of the children that have ended since."""
-    found: dict[int, int] = {}
+    statuses: dict[int, int] = {}
     while True:
         try:
             process, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found
+            return statuses
         if process == 0:
-            return found
-        found[process] = os.waitstatus_to_exitcode(status)
+            return statuses
+        statuses[process] = os.waitstatus_to_exitcode(status)
 
 
 def _descendants(of: int, child: int) -> list[int]:
@@ -129,13 +129,13 @@ def _descendants(of: int, child: int) -> list[int]:
             continue
         if state not in (b"Z", b"X"):
             parents[int(name)] = int(parent)
-    found, waiting = [], [of]
+    below_it, waiting = [], [of]
     while waiting:
         above = waiting.pop()
         below = [process for process, parent in parents.items() if parent == above]
-        found += below
+        below_it += below
         waiting += below
-    return found
+    return below_it
 
 
 _killed_groups: dict[int, int] = {}

@@ -72,7 +72,7 @@ def command_cells(spec: CommandSpec, data: DataFacts | None = None) -> list[Plan
         target = {"target": {"data": asdict(spec.beside.target.as_data), "content": data.target}}
     runs = list(product(spec.seeds, numbers))
     read = cache(partial(digests_of, folder))
-    found: dict[int, list[PlannedCell]] = {seed: [] for seed in spec.seeds}
+    by_seed: dict[int, list[PlannedCell]] = {seed: [] for seed in spec.seeds}
     for arm in spec.arms:
         for seed, n_target in runs:
             words = arm.job.words({"seed": seed, "n_target": n_target}, out="{out}")
@@ -93,13 +93,13 @@ def command_cells(spec: CommandSpec, data: DataFacts | None = None) -> list[Plan
                 "seed": seed,
             }
             key = cell_key(shared_digest(parts), seed=seed, n_target=n_target)
-            found[seed].append(PlannedCell(key, "command", labels, {**job.as_payload(), **target}))
-    return [cell for cells in found.values() for cell in cells]
+            by_seed[seed].append(PlannedCell(key, "command", labels, {**job.as_payload(), **target}))
+    return [cell for cells in by_seed.values() for cell in cells]
 
 
 def _further(spec: CommandSpec, folder: Path) -> dict[str, str]:
     """Digests of the files that the study file names besides."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for pattern in spec.run.files:
         try:
             paths = sorted(path for path in folder.glob(pattern) if path.is_file())
@@ -109,5 +109,5 @@ def _further(spec: CommandSpec, folder: Path) -> dict[str, str]:
             ) from error
         if not paths:
             raise MissingDataError(f"[run] files holds {pattern!r}, and there is no such file in {folder}")
-        found |= {str(path.relative_to(folder)): digest_of(path) for path in paths}
-    return found
+        digests |= {str(path.relative_to(folder)): digest_of(path) for path in paths}
+    return digests

@@ -37,9 +37,9 @@ def read_numbers(score: str, out: Path) -> tuple[Record, ...]:
     """
     name, _, key = score.partition(":")
     table = _table(out / name, name)
-    found = dict(_numbers(table))
-    if key not in found:
-        known = ", ".join(list(found)[:20])
+    numbers = dict(_numbers(table))
+    if key not in numbers:
+        known = ", ".join(list(numbers)[:20])
         other = _at(table, key)
         if other is not None:
             raise RunFailed(f"{key} in {name} is {json.dumps(other)[:80]}; expected a number")
@@ -49,10 +49,10 @@ def read_numbers(score: str, out: Path) -> tuple[Record, ...]:
             if known
             else f"{name} has no {key!r}, and no number at all"
         )
-    if not math.isfinite(found[key]):
-        raise RunFailed(f"{key} in {name} is {found[key]}, and no finite number", kind="non_finite")
-    kept = [key, *(other for other in found if other != key and math.isfinite(found[other]))][:MOST_NUMBERS]
-    return tuple(Record(one, Estimate(found[one], None, 1)) for one in kept)
+    if not math.isfinite(numbers[key]):
+        raise RunFailed(f"{key} in {name} is {numbers[key]}, and no finite number", kind="non_finite")
+    kept = [key, *(other for other in numbers if other != key and math.isfinite(numbers[other]))][:MOST_NUMBERS]
+    return tuple(Record(one, Estimate(numbers[one], None, 1)) for one in kept)
 
 
 def _table(path: Path, name: str) -> dict[str, Any]:
@@ -62,14 +62,14 @@ def _table(path: Path, name: str) -> dict[str, Any]:
             raise RunFailed(f"it wrote no {name} into its folder {{out}}")
         if path.stat().st_size > _LARGEST_FILE:
             raise RunFailed(f"{name} has {path.stat().st_size:,} bytes; expected a few numbers in JSON")
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except (DataError, OSError) as error:
         raise RunFailed(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise RunFailed(f"{name} is no JSON ({error})") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise RunFailed(f'{name} is no table of numbers; expected JSON as in {{"accuracy": 0.91}}')
-    return found
+    return content
 
 
 def _numbers(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, float]]:

@@ -206,13 +206,13 @@ def parse_commands(
         if run is not None and run.score is not None and isinstance(asked, Mapping):
             asked = {"margin": run.measure.margin, **asked}
         race = read_table(RaceSettings, asked, "[race]", mistakes)
-    found = tables.get("arms")
-    if not isinstance(found, Mapping) or not found:
+    arm_tables = tables.get("arms")
+    if not isinstance(arm_tables, Mapping) or not arm_tables:
         mistakes.add("there are no arms; add a table for each, as in [arms.NAME]")
-        found = {}
-    check_names("arms", found, mistakes)
+        arm_tables = {}
+    check_names("arms", arm_tables, mistakes)
     arms: list[CommandArm] = []
-    for name, table in found.items() if run is not None else ():
+    for name, table in arm_tables.items() if run is not None else ():
         assert run is not None
         before = len(mistakes.sentences)
         arms += _arms(name, table, run, folder, mistakes)
@@ -280,7 +280,7 @@ def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mi
     except SettingsError as error:
         mistakes.add(f"{where} {error}")
         return
-    several = [key for key, found in axes.items() if len(found) > 1 and key != "source"]
+    several = [key for key, choices in axes.items() if len(choices) > 1 and key != "source"]
     for one in itertools.product(*axes.values()):
         filled = dict(zip(axes, one, strict=True))
         method = " ".join([name, *(f"{key}={filled[key]}" for key in several)])
@@ -322,18 +322,18 @@ def _check_program(command: str, folder: Path, *, shell: bool) -> None:
 
 def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
     """Refuse values that the command has no use for or that are no text or number, and a command that lacks values."""
-    for key, found in axes.items():
+    for key, choices in axes.items():
         if key in OWN:
             raise SettingsError(f"gives {key}, which the engine fills in; take another name")
-        if not found:
+        if not choices:
             raise SettingsError(f"{key} = [] is empty; give the values to try")
-        for value in found:
+        for value in choices:
             if not isinstance(value, str | int | float) or isinstance(value, bool):
                 raise SettingsError(f"{key} holds {value!r}; expected text or numbers")
             if "\0" in str(value) or (key == "source" and not str(value).strip()):
                 raise SettingsError(f"{key} holds {value!r}, which names nothing")
-        if len(set(map(str, found))) < len(found):
-            raise SettingsError(f"{key} = {found} holds the same value twice; give each once")
+        if len(set(map(str, choices))) < len(choices):
+            raise SettingsError(f"{key} = {choices} holds the same value twice; give each once")
         if key not in wanted and key != "source":
             raise SettingsError(f"gives {key}, and its command has no {{{key}}}; use it there, or drop it")
     if missing := wanted - set(axes) - {*OWN, "source"}:

@@ -70,20 +70,20 @@ def measured(cell: PlannedCell, name: str, out: Path) -> Measures:
         )
     of_classes = None if test.classes is None else np.eye(len(test.classes))[predictions.astype(np.int64)]
     outputs = torch.tensor(predictions[:, None] if of_classes is None else of_classes)
-    found = measure(outputs, torch.tensor(test.labels), part="target_test")
-    return Measures(tuple(record for record in found.records if record.name != "loss"), found.predictions)
+    measures = measure(outputs, torch.tensor(test.labels), part="target_test")
+    return Measures(tuple(record for record in measures.records if record.name != "loss"), measures.predictions)
 
 
 def _numbers(column: "pd.Series[str]", what: str, name: str, test: LabelledSet) -> np.ndarray:
     """Classes by their places, or numbers."""
     if test.classes is None:
-        found = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
+        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
         expected = "a finite number"
     else:
         places = {known: float(place) for place, known in enumerate(test.classes)}
-        found = column.map(places).to_numpy(dtype=np.float64)
+        numbers = column.map(places).to_numpy(dtype=np.float64)
         expected = f"a class of the target, such as {test.classes[0]}"
-    if (strange := ~np.isfinite(found)).any():
+    if (strange := ~np.isfinite(numbers)).any():
         row = int(strange.argmax())
         raise RunFailed(f"{name} holds the {what} {column.iloc[row]!r} in row {row + 1}; expected {expected}")
-    return found
+    return numbers
