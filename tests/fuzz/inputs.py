@@ -1304,7 +1304,7 @@ _RUNS_OPTIONS = [
         ["--without", ""],
         ["--next", "3"],
     ),
-    *(["--metric", "accuracy"], ["--metric", "loss", "--better", "lower"], ["--metric", "x"], ["--unit", "share"]),
+    *(["--metric", "loss", "--better", "lower"], ["--metric", "x"], ["--unit", "share"]),
     *(["--wide", "arms", "--metric", "accuracy"], ["--wide", "labels", "--metric", "accuracy"], ["--margin", "0"]),
     *(["--columns", "arm=model"], ["--columns", "arm=arm+seed"], ["--columns", "seed="], ["--where", "arm=tuned"]),
     *(["--predictions", "predicted"], ["--next", "0"], ["--question", "whether", "--next", "2"], ["--unit", "%"]),
@@ -1325,7 +1325,7 @@ def results_table(draw: Draw, material: Material, folder: Path) -> list[Command]
         head.append(name)
         for row in rows:
             row.append(draw.one(["", "1", "20", "0.5", "near", "failed", "finished", "x.csv", "running"]))
-    for _ in range(draw.one([0, 1, 1, 2, 4])):
+    for _ in range(draw.one([0, 0, 1, 1, 2])):
         match draw.whole(0, 5):
             case 0:
                 head[draw.whole(0, len(head) - 1)] = draw.one(_HEADINGS)
@@ -1352,7 +1352,8 @@ def results_table(draw: Draw, material: Material, folder: Path) -> list[Command]
                 ["prediction,label\n" + "a,a\n" * 7 + "b,a\n" * 3, "score\n0.7\n", "", "score\nnan\n", "x\n1\n"]
             )
             (folder / "predicted" / arm / f"{seed}.csv").write_text(text)
-    options = [one for _ in range(draw.whole(1, 3)) for one in draw.one(_RUNS_OPTIONS)]
+    options = ["--without", "plain"] if draw.chance(80) else []
+    options += [one for _ in range(draw.one([0, 0, 1, 2])) for one in draw.one(_RUNS_OPTIONS)]
     return [["compare", place, *options]]
 
 
@@ -1390,7 +1391,7 @@ def _runs_of_tools(draw: Draw, place: Path) -> None:
                 (place / name).write_bytes(content.encode("utf-8", "surrogateescape"))
 
 
-_COMMAND = """'case {seed} in 1) s=3;; *) s=5;; esac; echo "{{\\"a\\": 0.$s{more}}}" > {out}/r.json'"""
+_COMMAND = """'case {seed} in 1) s=3;; *) s=5;; esac; echo "{{\\"a\\": 0.${{s}}{more}}}" > {out}/r.json'"""
 _COMMANDS_OF_RUN = [
     *('"true"', '"false"', '"echo {out}"', '"sh -c {more} {seed} {out}"', '"echo {"', '"echo {0} {seed} {out}"'),
     *(
@@ -1413,7 +1414,7 @@ def command_study(draw: Draw, material: Material, folder: Path) -> list[Command]
         "engine": {"workers": "0", "cell_minutes": "0.1"},
     }
     names = {field.name: field for field in dataclasses.fields(RunSettings)}
-    for _ in range(draw.one([0, 1, 1, 2, 3])):
+    for _ in range(draw.one([0, 0, 1, 1, 1, 2])):
         match draw.whole(0, 5):
             case 0:
                 tables["run"]["command"] = draw.one(_COMMANDS_OF_RUN)
