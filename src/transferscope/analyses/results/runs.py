@@ -325,6 +325,7 @@ def _without_signs(table: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
     """The table with numbers in columns whose every cell has a sign of percent, as in "71.5 %", and their names."""
     table, names = table.copy(), set()
     for name in table.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]]:
+        table[name] = table[name].map(lambda cell: str(cell) if isinstance(cell, list | dict) else cell)  # of JSON
         texts = table[name].map(_text)
         there = texts != ""
         if there.any() and texts[there].str.fullmatch(r"[-+]?\d+(\.\d*)?\s*%").all():
