@@ -3,12 +3,13 @@
 Python blocks of one page share their names, in the order of the page. Names of data sets lead to small data of the same
 shape, and the files that a page takes for granted (a table, networks, a finished study) lie in the folder they run in.
 A block below the comment `<!-- not run: REASON -->` is left out; these are counted. A block with a title is written
-to a file of that name.
+to a file of that name; one that is titled "Answer" is what the command before it prints.
 """
 
 import os
 import re
 import shlex
+import shutil
 import sys
 import textwrap
 import tomllib
@@ -101,6 +102,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     curves = [pd.DataFrame({"labels": labels, "arm": arm, "accuracy": 1 - e}) for arm, e in arms.items()]
     pd.concat(curves).to_csv(folder / "CURVES.csv", index=False)
     _results(folder)
+    shutil.copytree(ROOT / "docs/howto/published", folder, dirs_exist_ok=True)
     params, tokens = (np.exp(generator.uniform(*ends, 30)) for ends in ((17, 23), (20, 26)))
     loss = (1.8 + 480 * params**-0.35 + 2000 * tokens**-0.37) * np.exp(0.003 * generator.normal(size=30))
     pd.DataFrame({"params": params, "tokens": tokens, "loss": loss}).to_csv(folder / "models.csv", index=False)
@@ -159,22 +161,29 @@ def _command(line: str) -> int:
 @pytest.mark.drawn
 @pytest.mark.long
 @pytest.mark.parametrize("page", RUNNABLE)
-def test_the_blocks_of_a_page_run(page: str, prepared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_blocks_of_a_page_run(
+    page: str, prepared: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(prepared)
     monkeypatch.setenv("TRANSFERSCOPE_DATA", str(prepared / "data"))
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")  # what a page calls python
     names: dict[str, object] = {"__name__": "page"}
+    printed = ""
     for block in RUNNABLE[page]:
         if block.not_run:
             continue
-        if titled := re.search(r'title="([\w.-]+)"', block.language):
+        if titled := re.search(r'title="([\w-]+\.\w+)"', block.language):
             Path(titled[1]).write_text(block.text, encoding="utf-8")
         if block.language == "python":
             exec(compile("\n" * block.line + block.text, page, "exec"), names)
         elif block.language == "sh":
             for line in block.text.replace("\\\n", " ").splitlines():
                 assert line.startswith("transferscope "), f"{page}: {line} cannot be run here; mark it as not run"
+                capsys.readouterr()
                 assert _command(line) == 0, f"{page}: {line}"
+                printed = capsys.readouterr().out
+        elif 'title="Answer"' in block.language:
+            assert block.text in printed, f"{page}: line {block.line}"
 
 
 def test_few_blocks_are_left_out() -> None:

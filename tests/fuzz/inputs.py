@@ -29,6 +29,7 @@ from transferscope.methods import METHODS
 from transferscope.models import BACKBONES, NetworkSettings
 from transferscope.settings.data import TargetSettings, TuningSettings
 from transferscope.settings.engine import EngineSettings
+from transferscope.study.commands.settings import RunSettings
 from transferscope.study.settings import MeasurementScope, SourceSettings
 from transferscope.study.tables import setting_names
 from transferscope.training import TrainingSettings
@@ -1284,6 +1285,172 @@ def same_names(draw: Draw, material: Material, folder: Path) -> list[Command]:
     return [draw.one(commands)]
 
 
+# ---- results of others, and commands as trainers ---------------------------------------------------------------------
+
+_HEADINGS = [
+    *("arm", "method", "model", "source", "seed", "fold", "split", "labels", "n_train", "accuracy", "loss", "f1"),
+    *("value", "metric", "seconds", "state", "predictions", "step", "epoch", "", " ", "accuracy ", "Arm", "é", "mean"),
+]
+_RUNS_OPTIONS = [
+    *(
+        [],
+        [],
+        ["--without", "plain"],
+        ["--without", "plain"],
+        ["--without", "none"],
+        ["--without", ""],
+        ["--next", "3"],
+    ),
+    *(["--metric", "loss", "--better", "lower"], ["--metric", "x"], ["--unit", "share"]),
+    *(["--wide", "arms", "--metric", "accuracy"], ["--wide", "labels", "--metric", "accuracy"], ["--margin", "0"]),
+    *(["--columns", "arm=model"], ["--columns", "arm=arm+seed"], ["--columns", "seed="], ["--where", "arm=tuned"]),
+    *(["--predictions", "predicted"], ["--next", "0"], ["--question", "whether", "--next", "2"], ["--unit", "%"]),
+]
+
+
+def results_table(draw: Draw, material: Material, folder: Path) -> list[Command]:
+    """Tables of runs with odd headings, scores, seeds and doubled or missing rows, and folders that tools leave."""
+    head = ["arm", "seed", "accuracy"]
+    rows = [
+        [arm, str(seed), str(base + draw.whole(-9, 9) / 100)]
+        for arm, base in (("plain", 0.7), ("tuned", 0.8), ("frozen", 0.75))
+        for seed in range(draw.one([1, 2, 3, 3, 3, 5]))
+    ]
+    for name in draw.one(
+        [(), (), ("source",), ("labels",), ("seconds",), ("state",), ("predictions",), ("f1", "loss")]
+    ):
+        head.append(name)
+        for row in rows:
+            row.append(draw.one(["", "1", "20", "0.5", "near", "failed", "finished", "x.csv", "running"]))
+    for _ in range(draw.one([0, 0, 1, 1, 2])):
+        match draw.whole(0, 5):
+            case 0:
+                head[draw.whole(0, len(head) - 1)] = draw.one(_HEADINGS)
+            case 1:
+                rows.append([*draw.one(rows)])
+            case 2:
+                rows.append([draw.one(["mean", "total", "all", "plain"]), *["0.7"] * (len(head) - 1)])
+            case 3:
+                rows = [[*reversed(row)] for row in rows]
+            case _:
+                row = draw.one(rows)
+                row[draw.whole(0, len(row) - 1)] = draw.one([*_CELLS, "80", "-1"]) if draw.chance(80) else draw.text()
+    text = "\n".join([",".join(head), *(",".join(row) for row in rows)])
+    (folder / "table.csv").write_bytes(text.encode("utf-8", "surrogateescape"))
+    place = draw.one(["table.csv"] * 4 + ["runs", "table.json"])
+    _runs_of_tools(draw, folder / "runs")
+    (folder / "table.json").write_text(
+        json.dumps(_spoiled(draw, [dict(zip(head, row, strict=False)) for row in rows], folder))
+    )
+    for arm in ("plain", "tuned", "frozen"):
+        (folder / "predicted" / arm).mkdir(parents=True)
+        for seed in range(3):
+            text = draw.one(
+                ["prediction,label\n" + "a,a\n" * 7 + "b,a\n" * 3, "score\n0.7\n", "", "score\nnan\n", "x\n1\n"]
+            )
+            (folder / "predicted" / arm / f"{seed}.csv").write_text(text)
+    options = ["--without", "plain"] if draw.chance(80) else []
+    options += [one for _ in range(draw.one([0, 0, 1, 2])) for one in draw.one(_RUNS_OPTIONS)]
+    return [["compare", place, *options]]
+
+
+def _runs_of_tools(draw: Draw, place: Path) -> None:
+    """A folder of a Trainer, of MLflow or of TensorBoard, with something odd in one file."""
+    odd = [
+        *_CELLS,
+        "{}",
+        "[1]",
+        '{"eval_accuracy": 1e999}',
+        "[" * 3000,
+        '{"log_history": 3}',
+        '{"log_history": [{"a": {}}]}',
+    ]
+    kind = draw.whole(0, 2)
+    for arm in ("plain", "tuned"):
+        for seed in range(2):
+            score = str(0.7 + draw.whole(0, 9) / 100)
+            if kind == 0:
+                name = draw.one([f"{arm}/{seed}", f"{arm}-seed{seed}", f"{arm}/seed-{seed}"])
+                files = {f"{name}/all_results.json": json.dumps({"eval_accuracy": float(score), "train_runtime": 3.0})}
+            elif kind == 1:
+                run = f"0/{arm}{seed}"
+                files = {
+                    f"{run}/meta.yaml": f"run_name: {arm}\nstatus: 3\nstart_time: 1000\nend_time: 2000\n",
+                    f"{run}/params/arm": arm,
+                    f"{run}/params/seed": str(seed),
+                    f"{run}/metrics/accuracy": f"1 {score} 0\n",
+                }
+            else:
+                files = {f"run-{arm}_{seed}-tag-accuracy.csv": f"Wall time,Step,Value\n1.0,1,{score}\n"}
+            for name, text in files.items():
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                content = draw.one(odd) if draw.chance(15) else text
+                (place / name).write_bytes(content.encode("utf-8", "surrogateescape"))
+
+
+_COMMAND = """'case {seed} in 1) s=3;; *) s=5;; esac; echo "{{\\"a\\": 0.${{s}}{more}}}" > {out}/r.json'"""
+_COMMANDS_OF_RUN = [
+    *('"true"', '"false"', '"echo {out}"', '"sh -c {more} {seed} {out}"', '"echo {"', '"echo {0} {seed} {out}"'),
+    *(
+        "'printf \"\\\\377\" {seed} > {out}/r.json'",
+        '"head -c 5000000 /dev/zero; echo {seed} {out}"',
+        '"no-program {seed} {out}"',
+    ),
+    *("'echo null {seed} > {out}/r.json'", "'mkfifo {out}/r.json; echo {seed}'", "'kill -9 $$; echo {seed} {out}'"),
+    *("'ln -s /dev/zero {out}/r.json {seed}'", "'echo {{}} {seed} > {out}/r.json'", "'rmdir {out}; echo {seed}'"),
+]
+
+
+def command_study(draw: Draw, material: Material, folder: Path) -> list[Command]:
+    """Study files of commands with some values wrong, bytes changed, or commands that leave odd results."""
+    tables: Tables = {
+        "": {"name": '"small"', "seeds": "2", "store": '"small.sqlite"'},
+        "run": {"command": _COMMAND, "score": '"r.json:a"', "shell": "true"},
+        "arms.tuned": {"more": "[7, 8]", "source": '"near"'},
+        "arms.plain": {"more": "1", "without_source": "true"},
+        "engine": {"workers": "0", "cell_minutes": "0.1"},
+    }
+    names = {field.name: field for field in dataclasses.fields(RunSettings)}
+    for _ in range(draw.one([0, 0, 1, 1, 1, 2])):
+        match draw.whole(0, 5):
+            case 0:
+                tables["run"]["command"] = draw.one(_COMMANDS_OF_RUN)
+            case 1:
+                tables["run"][draw.one([*names])] = draw.one([*_LITERALS, *_COMMANDS_OF_RUN])
+            case 2:
+                arm = draw.one(["arms.tuned", "arms.plain", f"arms.{json.dumps(draw.text())}", "arms"])
+                tables.setdefault(arm, {})[draw.one(["more", "source", "without_source", "command", "out", "x"])] = (
+                    draw.one(_LITERALS)
+                )
+            case 3:
+                tables["race"] = {
+                    draw.one(["question", "margin", "budget"]): draw.one([*_LITERALS, '"which"', '"whether"'])
+                }
+            case 4:
+                tables["engine"][draw.one(["cell_minutes", "retries", "keep", "device"])] = draw.one(_LITERALS)
+            case _:
+                other = material.study()
+                tables |= {
+                    name: other[name] for name in draw.one([("target",), ("methods.scratch",), ("network", "target")])
+                }
+    run = as_toml({"run": tables.pop("run")})  # whose command must not become another by chance
+    text = _spoil_text(draw, as_toml(tables)) if draw.chance(15) else as_toml(tables)
+    text += run
+    (folder / "study.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
+    first = draw.one([["run", "study.toml"]] * 4 + [["compare", "study.toml"]])
+    return [
+        first,
+        draw.one(
+            [
+                ["status", "study.toml"],
+                ["report", "study.toml"],
+                ["rank", "small.sqlite"],
+                ["run", "study.toml", "--retry-failed"],
+            ]
+        ),
+    ]
+
+
 # ---- outcomes of strangers' code ------------------------------------------------------------------------------------
 
 
@@ -1301,6 +1468,8 @@ FAMILIES: dict[str, Family] = {
     "weights": weights,
     "stores": store,
     "scaling tables": scaling_table,
+    "results tables": results_table,
+    "studies of commands": command_study,
     "URLs": url,
     "strangers' outcomes": outcome,
     "cards": card,

@@ -27,12 +27,14 @@ KEPT = os.environ.get("TRANSFERSCOPE_FUZZ_KEEP")
 """A folder to keep the inputs in that went wrong."""
 
 SHARES = {
-    "study files": 20,
-    "command lines": 15,
-    "data files": 12,
+    "study files": 16,
+    "command lines": 12,
+    "data files": 11,
     "weights": 8,
     "stores": 10,
     "scaling tables": 5,
+    "results tables": 5,
+    "studies of commands": 3,
     "URLs": 5,
     "strangers' outcomes": 4,
     "cards": 8,

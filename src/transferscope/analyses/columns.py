@@ -59,7 +59,10 @@ RISING = frozenset(
 )
 """Words in the name of a column that say which values are better."""
 
-ARM_NAMES = "arm method approach model init initialisation initialization start variant"
+ARM_NAMES = (
+    "arm method approach model init initialisation initialization start variant model_name model_name_or_path backbone "
+    "algorithm framework"
+)
 SEED_NAMES = "seed seeds run rep repeat repetition trial fold"
 _REPEATS = (
     "seed seeds run runs rep reps repeat repeats repetition repetitions replicate replicates replica trial trials fold "

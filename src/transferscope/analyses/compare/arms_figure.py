@@ -276,7 +276,7 @@ def _cheaper(summary: Summary, size: int) -> list[Comparison]:
     if chosen is None:
         return []
     most, likely = _CHEAPER * chosen.cost.total, 1 - decision.level
-    found = [c for c in own.values() if c.cost.total <= most and c.facts.chance >= likely and not c.facts.unstable]
+    found = [c for c in own.values() if 0 < c.cost.total <= most and c.facts.chance >= likely and not c.facts.unstable]
     return sorted(found, key=lambda c: -(c.facts.mean or 0.0))
 
 

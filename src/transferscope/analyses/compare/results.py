@@ -42,9 +42,9 @@ class ResultsComparison(ComparisonResult):
     @property
     def verdict(self) -> Verdict:
         """Whether transfer helps, which arm to use, how surely, and how the table was read."""
-        said = self.summary.verdict
+        verdict = self.summary.verdict
         notes = tuple(f"{capitalised(note)}." for note in self.runs.notes)
-        return Verdict(said.outcomes, said.headline, (*said.sentences, *notes), said.lines)
+        return Verdict(verdict.outcomes, verdict.headline, (*verdict.sentences, *notes), verdict.lines)
 
     def next(self, n: int = 1, *, question: Question = "which") -> pd.DataFrame:
         """The runs to make next, the most useful first: rows of the table's own columns, without a score.

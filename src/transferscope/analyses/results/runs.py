@@ -169,17 +169,21 @@ def read_runs(
         DataError: Rows repeat each other, mix units, or hold what is no score, seed or number of labels.
     """
     table, notes = rows_where(read.rows, asked.where), list(read.notes)
+    table, in_percent = _without_signs(table)
     if asked.wide is not None:
+        in_percent |= {str(asked.metric)} if in_percent else set()
         table, asked, said_wide = _long(table, asked)
         notes.append(said_wide)
     score, measure_name, table = _score_column(table, asked)
+    if score in in_percent and asked.unit is None:
+        asked = replace(asked, unit="%")
     given = {role: getattr(asked, role) for role in ROLES}
     table = with_joined(table, asked.arm)
     others = table.drop(columns=[score]).rename(columns=str)
-    found, said = columns_by_role(
+    by_role, how_found = columns_by_role(
         others, ROLES, given, optional=[role for role in ROLES if role != "arm"], option=_option
     )
-    columns = {role: column for role, column in found.items() if column is not None}
+    columns = {role: column for role, column in by_role.items() if column is not None}
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
     values = _numbers(table, score, "a score, such as 0.91")
@@ -229,7 +233,7 @@ def read_runs(
         names,
         table.reset_index(drop=True),
         {**columns, "score": score},
-        tuple(dict.fromkeys([*notes, *said, *left, *of_seeds])),
+        tuple(dict.fromkeys([*notes, *how_found, *left, *of_seeds])),
     )
     return replace(runs, examples=_examples(runs, folder, predictions))
 
@@ -250,8 +254,8 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
     optional = [*ROLES]
     roles = {key: about for key, about in ROLES.items() if key != role}
     given = {key: getattr(asked, key) for key in roles}
-    found, _ = columns_by_role(table, roles, given, optional=optional, option=_option)
-    kept = [column for column in found.values() if column is not None]
+    by_role, _ = columns_by_role(table, roles, given, optional=optional, option=_option)
+    kept = [column for column in by_role.values() if column is not None]
     numeric = [str(c) for c in table.columns if c not in kept and pd.api.types.is_numeric_dtype(table[c])]
     if role == "labels":
         numeric = [column for column in numeric if column.replace("_", "").isdecimal()]
@@ -317,6 +321,19 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
     raise SettingsError(f"the table holds several measures ({listed(known[:8])}); choose one with --metric {known[0]}")
 
 
+def _without_signs(table: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
+    """The table with numbers in columns whose every cell has a sign of percent, as in "71.5 %", and their names."""
+    table, names = table.copy(), set()
+    for name in table.columns[[not pd.api.types.is_numeric_dtype(kind) for kind in table.dtypes]]:
+        table[name] = table[name].map(lambda cell: str(cell) if isinstance(cell, list | dict) else cell)  # of JSON
+        texts = table[name].map(_text)
+        there = texts != ""
+        if there.any() and texts[there].str.fullmatch(r"[-+]?\d+(\.\d*)?\s*%").all():
+            table[name] = pd.to_numeric(texts.where(there).str.removesuffix("%"))
+            names.add(str(name))
+    return table, names
+
+
 def _numbers(table: pd.DataFrame, column: str, what: str) -> "pd.Series[float]":
     numbers = pd.to_numeric(table[column], errors="coerce").astype(np.float64)
     strange = table[column][numbers.isna() & table[column].notna()]
@@ -353,16 +370,16 @@ def _labels(table: pd.DataFrame, column: str | None) -> "pd.Series[int]":
 def _states(table: pd.DataFrame, values: "pd.Series[float]", column: str | None) -> "pd.Series[str]":
     """What became of every run: an infinite score is of one that diverged, and no score of one that is to be made."""
     states = pd.Series("done", index=table.index)
-    said = pd.Series("", index=table.index) if column is None else table[column].map(_text).str.lower()
-    unknown = ~said.isin(_DONE | _FAILED | _UNDER_WAY)
+    words = pd.Series("", index=table.index) if column is None else table[column].map(_text).str.lower()
+    unknown = ~words.isin(_DONE | _FAILED | _UNDER_WAY)
     if column is not None and unknown.any():
         row = int(unknown.index[unknown][0])
         raise DataError(
             f"column {column} holds {_text(table[column][row])!r} in row {row + 1}; expected what became of a run, "
             "such as finished, failed or running, or another name of the column"
         )
-    states[values.isna() | said.isin(_UNDER_WAY)] = "planned"
-    states[np.isinf(values) | said.isin(_FAILED)] = "failed"
+    states[values.isna() | words.isin(_UNDER_WAY)] = "planned"
+    states[np.isinf(values) | words.isin(_FAILED)] = "failed"
     return states
 
 
@@ -495,7 +512,7 @@ def _same_labels(labels: "pd.Series[str]", others: "pd.Series[str]") -> Bool[np.
 
 def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, Float[np.ndarray, " N"]]:
     """What every test example gives to the score of each run of which it is known."""
-    found: dict[int, Float[np.ndarray, " N"]] = {}
+    examples: dict[int, Float[np.ndarray, " N"]] = {}
     column, rows = runs.columns.get("predictions"), runs.rows
     several = rows["n_target"].nunique() > 1
     known: pd.Series[str] | None = None
@@ -512,7 +529,7 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
             path = folder / named
         else:
             continue
-        found[place], labels = scores_by_example(path, float(row["score"]), runs.measure.name)
+        examples[place], labels = scores_by_example(path, float(row["score"]), runs.measure.name)
         known = labels if known is None else known
         if labels is not None and known is not None and len(labels) == len(known):
             other = ~_same_labels(labels, known)
@@ -521,11 +538,11 @@ def _examples(runs: Runs, folder: Path, predictions: Path | None) -> dict[int, F
                     f"the labels in {path} are others than in the files before, from example {int(other.argmax()) + 1} "
                     "on; expected the same test examples in the same order for all runs"
                 )
-    for (_, one), (at, other) in pairwise(found.items()):
+    for (_, one), (at, other) in pairwise(examples.items()):
         if len(one) != len(other):
             arm = str(Arm(rows["method"][at], rows["source"][at]))
             raise DataError(
                 f"the predictions of {arm}, seed {runs.seed_of(at)}, are of {len(other):,} test examples and those "
                 f"before of {len(one):,}; expected the same examples in the same order for all runs"
             )
-    return found
+    return examples

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
+from operator import attrgetter
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -80,16 +81,16 @@ def name_of(run: object) -> str:
 
 def is_importable(run: object) -> bool:
     """Whether another process finds a function or class by its name."""
-    module, _, path = name_of(run).partition(":")
-    if module == "__main__":
-        return False
+    name = name_of(run)
     try:
-        reached: object = import_module(module)
-    except ImportError:
+        return not name.startswith("__main__:") and _named(name) is run
+    except (ImportError, AttributeError):
         return False
-    for part in path.split("."):
-        reached = getattr(reached, part, None)
-    return reached is run
+
+
+def _named(name: str) -> Any:
+    module, _, path = name.partition(":")
+    return attrgetter(path)(import_module(module))
 
 
 def digest_of(run: Function) -> str:
@@ -205,11 +206,8 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
 
 
 def _imported(call: Call) -> Function:
-    module, _, path = call.command.partition(":")
     try:
-        run: Any = import_module(module)
-        for part in path.split("."):
-            run = getattr(run, part)
+        run: Function = _named(call.command)
     except (ImportError, AttributeError) as error:
         raise SettingsError(
             f"{call.command} cannot be found here ({error}); call compare again where the function is defined"
@@ -218,8 +216,7 @@ def _imported(call: Call) -> Function:
         raise CorruptDataError(
             f"the code of {call.command} has changed since the study was planned; call compare again"
         )
-    function: Function = run
-    return function
+    return run
 
 
 def with_values(call: Call, values: Mapping[str, Any]) -> Call:

@@ -131,10 +131,10 @@ class _OneSign(_Quoted):
 
 
 def _words_of_shell(command: str) -> list[str]:
-    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-    lexer.whitespace_split = True
+    splitter = shlex.shlex(command, posix=True, punctuation_chars=True)
+    splitter.whitespace_split = True
     try:
-        return list(lexer)
+        return list(splitter)
     except ValueError:  # quotes that only a shell understands
         return command.split()
 

@@ -93,15 +93,16 @@ def _kill_all(child: int) -> None:
 
 
 def _reaped() -> dict[int, int]:
-    codes: dict[int, int] = {}
+    """The exit codes of the children that have ended since."""
+    statuses: dict[int, int] = {}
     while True:
         try:
             process, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return codes
+            return statuses
         if process == 0:
-            return codes
-        codes[process] = os.waitstatus_to_exitcode(status)
+            return statuses
+        statuses[process] = os.waitstatus_to_exitcode(status)
 
 
 def _descendants(of: int, child: int) -> list[int]:

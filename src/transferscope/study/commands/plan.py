@@ -98,6 +98,7 @@ def command_cells(spec: CommandSpec, data: DataFacts | None = None) -> list[Plan
 
 
 def _further(spec: CommandSpec, folder: Path) -> dict[str, str]:
+    """Digests of the files that the study file names besides."""
     digests: dict[str, str] = {}
     for pattern in spec.run.files:
         try:

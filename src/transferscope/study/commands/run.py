@@ -80,17 +80,20 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
             outcome = _outcome(cell, job, out, took)
         except RunFailed as error:
             if error.kind is None:  # so that a score that was misnamed needs no second run
-                (out / _ENDED).write_text(json.dumps(took))
-                out.replace(kept)
+                _keep(out, kept, took)
             raise RunFailed(f"{error}; {_said(ended.output, log)}", kind=error.kind) from error
         if KEEP in cell.payload:
-            (out / _ENDED).write_text(json.dumps(took))
-            out.replace(kept)
+            _keep(out, kept, took)
         return outcome
     except RunFailed as error:
         raise RunFailed(str(error), kind=error.kind, output=_tail(log)) from error
     finally:
         shutil.rmtree(out, ignore_errors=True)
+
+
+def _keep(out: Path, kept: Path, took: Mapping[str, float]) -> None:
+    (out / _ENDED).write_text(json.dumps(took))
+    out.replace(kept)
 
 
 def _target() -> ModuleType:
@@ -101,8 +104,8 @@ def _target() -> ModuleType:
 def _outcome(cell: PlannedCell, job: Job, out: Path, took: Mapping[str, float]) -> Outcome:
     cost = Cost(seconds=float(took["seconds"]), peak_memory=int(took["peak"]))
     if job.score is None:
-        measures = _target().measured(cell, job.predictions, out)
-        return Outcome(measures.records, cost, {"predictions": measures.predictions.numpy()}, {"status": "ok"})
+        measured = _target().measured(cell, job.predictions, out)
+        return Outcome(measured.records, cost, {"predictions": measured.predictions.numpy()}, {"status": "ok"})
     records = read_numbers(job.score, out)
     score = records[0].estimate.value
     if job.is_share and not 0 <= score <= 1:
@@ -160,13 +163,13 @@ def run(
     os.close(theirs)
     assert watcher.stdout is not None
     output = _Output(watcher.stdout.fileno(), log)
-    report = b""
+    reported = b""
     try:
         while True:
             if select.select([reports], [], [], _SECONDS_BETWEEN_LOOKS)[0]:
                 part = os.read(reports, 4096)
-                report += part
-                if not part or report.count(b"\n") == 2:
+                reported += part
+                if not part or reported.count(b"\n") == 2:
                     break
             seconds = time.perf_counter() - started
             if context.seconds is not None and seconds > context.seconds:
@@ -180,11 +183,11 @@ def run(
     finally:
         os.close(ours)  # the guard kills what is left
         os.close(reports)
-        _end(watcher, report)
+        _end(watcher, reported)
         output.close()
         watcher.stdout.close()
     seconds = time.perf_counter() - started
-    _, _, last = report.decode().partition("\n")
+    _, _, last = reported.decode().partition("\n")
     if not last:
         raise RunFailed(
             "the process that guards the command was killed, and the command with it; run again", kind="lost"
@@ -193,14 +196,14 @@ def run(
     return Ended(int(status), seconds, int(peak), output.end())
 
 
-def _end(watcher: "subprocess.Popen[bytes]", report: bytes) -> None:
+def _end(watcher: "subprocess.Popen[bytes]", reported: bytes) -> None:
     """Wait until the guard has ended all; kill what a guard that was killed itself has left."""
     try:
         watcher.wait(_SECONDS_TO_END)
     except subprocess.TimeoutExpired:
         watcher.kill()
         watcher.wait()
-    if watcher.returncode and (child := report.partition(b"\n")[0]):
+    if watcher.returncode and (child := reported.partition(b"\n")[0]):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(int(child), signal.SIGKILL)
 

@@ -62,14 +62,14 @@ def _table(path: Path, name: str) -> dict[str, Any]:
             raise RunFailed(f"it wrote no {name} into its folder {{out}}")
         if path.stat().st_size > _LARGEST_FILE:
             raise RunFailed(f"{name} has {path.stat().st_size:,} bytes; expected a few numbers in JSON")
-        table = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except (DataError, OSError) as error:
         raise RunFailed(str(error)) from error
     except (ValueError, RecursionError) as error:
         raise RunFailed(f"{name} is no JSON ({error})") from error
-    if not isinstance(table, dict):
+    if not isinstance(content, dict):
         raise RunFailed(f'{name} is no table of numbers; expected JSON as in {{"accuracy": 0.91}}')
-    return table
+    return content
 
 
 def _numbers(table: dict[str, Any], before: str = "") -> Iterator[tuple[str, float]]:

@@ -207,13 +207,13 @@ def parse_commands(
         if run is not None and run.score is not None and isinstance(asked, Mapping):
             asked = {"margin": run.measure.margin, **asked}
         race = read_table(RaceSettings, asked, "[race]", mistakes)
-    given = tables.get("arms")
-    if not isinstance(given, Mapping) or not given:
+    arm_tables = tables.get("arms")
+    if not isinstance(arm_tables, Mapping) or not arm_tables:
         mistakes.add("there are no arms; add a table for each, as in [arms.NAME]")
-        given = {}
-    check_names("arms", given, mistakes)
+        arm_tables = {}
+    check_names("arms", arm_tables, mistakes)
     arms: list[CommandArm] = []
-    for name, table in given.items() if run is not None else ():
+    for name, table in arm_tables.items() if run is not None else ():
         assert run is not None
         before = len(mistakes.sentences)
         arms += _arms(name, table, run, folder, mistakes)
@@ -281,7 +281,7 @@ def _arms(name: str, table: object, run: RunSettings, folder: Path, mistakes: Mi
     except SettingsError as error:
         mistakes.add(f"{where} {error}")
         return
-    several = [key for key, listed in axes.items() if len(listed) > 1 and key != "source"]
+    several = [key for key, choices in axes.items() if len(choices) > 1 and key != "source"]
     for one in itertools.product(*axes.values()):
         filled = dict(zip(axes, one, strict=True))
         method = " ".join([name, *(f"{key}={filled[key]}" for key in several)])
@@ -323,18 +323,18 @@ def _check_program(command: str, folder: Path, *, shell: bool) -> None:
 
 def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
     """Refuse values that the command has no use for or that are no text or number, and a command that lacks values."""
-    for key, listed in axes.items():
+    for key, choices in axes.items():
         if key in OWN:
             raise SettingsError(f"gives {key}, which the engine fills in; take another name")
-        if not listed:
+        if not choices:
             raise SettingsError(f"{key} = [] is empty; give the values to try")
-        for value in listed:
+        for value in choices:
             if not isinstance(value, str | int | float) or isinstance(value, bool):
                 raise SettingsError(f"{key} holds {value!r}; expected text or numbers")
             if "\0" in str(value) or (key == "source" and not str(value).strip()):
                 raise SettingsError(f"{key} holds {value!r}, which names nothing")
-        if len(set(map(str, listed))) < len(listed):
-            raise SettingsError(f"{key} = {listed} holds the same value twice; give each once")
+        if len(set(map(str, choices))) < len(choices):
+            raise SettingsError(f"{key} = {choices} holds the same value twice; give each once")
         if key not in wanted and key != "source":
             raise SettingsError(f"gives {key}, and its command has no {{{key}}}; use it there, or drop it")
     if missing := wanted - set(axes) - {*OWN, "source"}:

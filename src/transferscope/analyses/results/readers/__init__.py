@@ -36,11 +36,11 @@ def reader_of(place: Path) -> RunsReader | None:
     """
     if not place.exists():
         raise MissingDataError(f"there is no {place}; give a table with a row for each run, or a folder of runs")
-    found = next((reader for reader in READERS if reader.holds(place)), None)
-    if found is None and place.is_dir():
+    reader = next((one for one in READERS if one.holds(place)), None)
+    if reader is None and place.is_dir():
         raise DataError(
             f"the folder {place} holds no runs that are known: expected all_results.json or trainer_state.json of a "
             "Hugging Face Trainer in folders below it, a file store of MLflow (mlruns), or CSV files of TensorBoard; "
             "otherwise write a table with a row for each run"
         )
-    return found
+    return reader

@@ -32,15 +32,16 @@ def read(place: Path) -> Frame:
         values = read_frame(path).rows
         row[named["tag"]] = values["Value"].iloc[-1]
         first, last = (float(values["Wall time"].iloc[at]) for at in (0, -1))
-        row["seconds"] = max(last - first, float(str(row.get("seconds", 0.0))))
+        if last > first:  # one step alone tells no time
+            row["seconds"] = max(last - first, float(str(row.get("seconds", 0.0))))
     return Frame(pd.DataFrame(list(runs.values())), ())
 
 
 def _files(place: Path) -> list[Path]:
-    found = []
+    paths = []
     for path in sorted(place.glob("*.csv")):
         if _FILE.fullmatch(path.stem):
             with path.open(encoding="utf-8", errors="replace") as lines:
                 if lines.readline().strip() == _COLUMNS:
-                    found.append(path)
-    return found
+                    paths.append(path)
+    return paths

@@ -32,8 +32,8 @@ def read(place: Path) -> Frame:
 
 def _runs(place: Path) -> Iterator[Path]:
     """Folders of runs; those of checkpoints within them are none."""
-    found = {path.parent for name in (_RESULTS, _STATE) for path in place.rglob(name)}
-    yield from sorted(run for run in found if not re.fullmatch(r"checkpoint-\d+", run.name))
+    folders = {path.parent for name in (_RESULTS, _STATE) for path in place.rglob(name)}
+    yield from sorted(run for run in folders if not re.fullmatch(r"checkpoint-\d+", run.name))
 
 
 def _row(run: Path, place: Path) -> dict[str, Any]:
