@@ -60,7 +60,7 @@ def measure(source: Path) -> dict[str, float]:
         done = subprocess.run(
             [sys.executable, "-c", INSIDE, *COMPARE.split()],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(source)},
+            env={**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": ""},  # or each call compiles anew
             capture_output=True,
             text=True,
             check=True,

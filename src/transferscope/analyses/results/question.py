@@ -11,7 +11,6 @@ from transferscope.analyses.results.frames import frames_of
 from transferscope.analyses.results.readers import reader_of
 from transferscope.analyses.results.result import ResultsComparison
 from transferscope.analyses.results.runs import RunColumns, read_runs
-from transferscope.analyses.scaling.measurements import measured_rows
 
 
 def compare_results(
@@ -45,6 +44,8 @@ def compare_results(
         >>> compare_results(table, without=["scratch"]).verdict.outcomes
         {0: 'helps'}
     """
+    from transferscope.analyses.scaling.measurements import measured_rows  # here: other comparisons need none
+
     columns = columns or RunColumns()
     place = None if isinstance(results, pd.DataFrame) else Path(results)
     reader = None if place is None else reader_of(place)

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.training import may_be_cut_off_in_words
-from transferscope.analyses.kept_document import KeptDocument, change_in_words
+from transferscope.analyses.kept_document import SCALING, KeptDocument, change_in_words
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.checks import check_error_target
 from transferscope.analyses.scaling.measurements import Columns, check_one_curve, curves
@@ -19,9 +19,6 @@ from transferscope.report.blocks import Block, Points, Section, Text
 from transferscope.report.page import Part, unreadable_part
 from transferscope.store import Store
 from transferscope.study.frames import read_study
-
-DOCUMENT = "scaling"
-"""Name of the JSON document that is kept with a study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
 
 def study_part(summary: Summary) -> Part | None:
     """The part of a study's page, fitted again; None for a study that `transferscope scaling` was not asked about."""
-    document = summary.frames.documents.get(DOCUMENT)
+    document = summary.frames.documents.get(SCALING)
     if document is None:
         return None
     title, slug = "How the error falls with pre-training", "scaling"
