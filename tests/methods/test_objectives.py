@@ -384,7 +384,9 @@ def test_the_logistic_probe_is_at_a_stationary_point_of_its_loss(wider: int) -> 
     assert float((torch.autograd.grad(loss, weight)[0] / std).abs().max()) < 0.02
 
 
-@pytest.mark.parametrize("features", [torch.randn(20, 4, generator=torch.Generator().manual_seed(2)), torch.ones(20, 30)])
+@pytest.mark.parametrize(
+    "features", [torch.randn(20, 4, generator=torch.Generator().manual_seed(2)), torch.ones(20, 30)]
+)
 def test_a_class_that_was_never_seen_is_never_predicted(features: torch.Tensor) -> None:
     labels = torch.arange(20) % 2 * 2  # classes 0 and 2 of 4
     head = logistic_probe(features, labels, 4, penalty=1.0, max_iterations=500).head
