@@ -3,8 +3,8 @@
     python benchmarks/command.py [--source FOLDER ...] [--rounds N] [--workers N]
 
 Each FOLDER holds a package `transferscope` (that of this repository if none is given); they take turns, and the least
-of N rounds counts. The comparison is of glyphs and digits with 20 labels, three methods, two seeds and one worker unless asked, so
-that runs take little and the command itself is what is measured.
+of N rounds counts. The comparison is of glyphs and digits with 20 labels, three methods, two seeds and one worker, or
+as many as asked, so that runs take little and the command itself is what is measured.
 """
 
 import argparse
