@@ -1,10 +1,10 @@
 """Processor seconds of a small `compare`, by part: imports, question, runs and planning, page, worker processes.
 
-    python benchmarks/command.py [--source FOLDER ...] [--rounds N]
+    python benchmarks/command.py [--source FOLDER ...] [--rounds N] [--workers N]
 
 Each FOLDER holds a package `transferscope` (that of this repository if none is given); they take turns, and the least
-of N rounds counts. The comparison is of glyphs and digits with 20 labels, three methods, two seeds and one worker, so
-that runs take little and the command itself is what is measured.
+of N rounds counts. The comparison is of glyphs and digits with 20 labels, three methods, two seeds and one worker, or
+as many as asked, so that runs take little and the command itself is what is measured.
 """
 
 import argparse
@@ -18,6 +18,8 @@ from pathlib import Path
 PARTS = ("imports", "question", "runs", "page", "workers")
 INSIDE = """
 import json, resource, sys, time
+
+import psutil
 
 spent, inside = {}, []
 
@@ -45,22 +47,23 @@ try:
     main()
 finally:
     spent["imports"] = time.process_time() - sum(spent.values())
-    spent["workers"] = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    alive = sum(sum(child.cpu_times()[:4]) for child in psutil.Process().children())  # what workers are forked from
+    spent["workers"] = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) + alive
     print("SPENT " + json.dumps(spent), file=sys.stderr)
 """
 COMPARE = (
     "compare digits --from glyphs --labels 20 --methods linear-probe raw fine-tune --seeds 2 --pretraining-steps 60 "
-    "--steps 60 --no-tuning --workers 1"
+    "--steps 60 --no-tuning --workers"
 )
 
 
-def measure(source: Path) -> dict[str, float]:
+def measure(source: Path, workers: int) -> dict[str, float]:
     """Seconds by part; what is in none of the others counts as imports."""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(
-            [sys.executable, "-c", INSIDE, *COMPARE.split()],
+            [sys.executable, "-c", INSIDE, *COMPARE.split(), str(workers)],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(source)},
+            env={**os.environ, "PYTHONPATH": str(source), "PYTHONDONTWRITEBYTECODE": ""},  # or each call compiles anew
             capture_output=True,
             text=True,
             check=True,
@@ -73,8 +76,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--source", type=Path, nargs="+", default=[Path(__file__).parents[1] / "src"])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--workers", type=int, default=1)
     arguments = parser.parse_args()
-    rounds = [[measure(source.absolute()) for source in arguments.source] for _ in range(arguments.rounds)]
+    rounds = [
+        [measure(source.absolute(), arguments.workers) for source in arguments.source] for _ in range(arguments.rounds)
+    ]
     least = [{part: min(one[i][part] for one in rounds) for part in PARTS} for i in range(len(arguments.source))]
     print("| part | " + " | ".join(map(str, arguments.source)) + " | ratio |")
     print("|---" * (len(least) + 2) + "|")

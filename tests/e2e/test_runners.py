@@ -44,7 +44,7 @@ def test_ctrl_c_or_being_asked_to_end_stops_cleanly_and_leaves_nothing_claimed(
     assert runner.stdout is not None
     while "done=2" not in runner.stdout.readline():
         pass
-    children = psutil.Process(runner.pid).children()
+    children = psutil.Process(runner.pid).children(recursive=True)
     runner.send_signal(asked)
     output, errors = runner.communicate(timeout=120)
     found = counts(store)
@@ -79,7 +79,7 @@ def test_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
     assert runner.stdout is not None
     while "running=2" not in runner.stdout.readline():
         pass
-    children = psutil.Process(runner.pid).children()
+    children = psutil.Process(runner.pid).children(recursive=True)
     runner.kill()
     runner.communicate(timeout=120)
     _, alive = psutil.wait_procs(children, timeout=10)
@@ -96,7 +96,8 @@ def test_a_stopped_worker_ends_when_its_runner_is_killed(tmp_path: Path) -> None
     runner = start(tmp_path / "s.sqlite", "2", "stops_once", "1")
     while not list(tmp_path.glob("s.files/*.stopped")):
         time.sleep(0.01)
-    (worker,) = [child for child in psutil.Process(runner.pid).children() if "spawn_main" in " ".join(child.cmdline())]
+    below = psutil.Process(runner.pid).children(recursive=True)
+    (worker,) = [child for child in below if child.ppid() != runner.pid]  # forked from what has imported everything
     while worker.status() != psutil.STATUS_STOPPED:
         time.sleep(0.01)
     runner.kill()

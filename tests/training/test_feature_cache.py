@@ -26,6 +26,7 @@ from transferscope.training import (
     outputs_of,
     to_tensors,
 )
+from transferscope.training.feature_cache import LOOKED_AT
 from transferscope.training.tensors import pixel_scale
 
 
@@ -79,7 +80,7 @@ def test_features_are_computed_once_and_are_the_same_numbers(tmp_path: Path) -> 
         before = counted.seen
         assert torch.equal(frozen_features(own, examples), plain)
         seen.append(counted.seen - before)
-    assert seen == [1300 + 16, 16, 16]  # a few are looked at every time
+    assert seen == [1300 + LOOKED_AT, LOOKED_AT, LOOKED_AT]  # a few are looked at every time
     assert len(files(tmp_path)) == 1
     frozen_features(own, tensors(seed=1))
     with torch.no_grad():
@@ -137,13 +138,13 @@ def test_before_the_first_step_the_curve_reads_what_a_probe_has_computed(monkeyp
 
     probed = read(LinearProbe(), network())
     assert probed > 900
-    # at the start 16 of each part; at the end all, and of the test examples 16 more for the measure of the run
+    # at the start a few of each part; at the end all, and of the test examples a few more for the measure of the run
     assert 940 < read(FineTune(head="probe"), network()) < 2 * 940
 
 
 def test_no_more_is_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     own = network()
-    monkeypatch.setenv("TRANSFERSCOPE_FEATURES", str(3 * (1316 * 5 * 4 + 500)))
+    monkeypatch.setenv("TRANSFERSCOPE_FEATURES", str(3 * ((1300 + LOOKED_AT) * 5 * 4 + 500)))
     for seed in range(5):
         frozen_features(own, tensors(seed=seed))
     assert len(files(tmp_path)) == 3
@@ -151,7 +152,7 @@ def test_no_more_is_kept_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch,
     assert isinstance(counted, Counted)
     before = counted.seen
     frozen_features(own, tensors(seed=4))  # the last one is among them
-    assert counted.seen - before == 16
+    assert counted.seen - before == LOOKED_AT
 
 
 def test_texts_are_put_back_in_their_order() -> None:
@@ -192,7 +193,7 @@ def test_scores_and_diagnostics_read_what_a_probe_has_computed(tmp_path: Path) -
     shown = spread_examples(few, scale=pixel_scale(few), at_most=600)
     assert torch.equal(features_of(own, shown), expected)
     assert FeatureRank().measure(Subject(own, shown)) == FeatureRank().measure(Subject(own, plain))
-    assert counted.seen - before <= 16 + 16 + 40 + 2  # a few at a time, and the plain ones
+    assert counted.seen - before <= 2 * LOOKED_AT + 40 + 2  # a few at a time, and the plain ones
     target = labelled_target(few, torch.device("cpu"))
     view = target.view_of(CandidateNetwork("mine", own, None))
     assert np.array_equal(view.features, expected.numpy())

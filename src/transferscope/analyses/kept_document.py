@@ -14,6 +14,9 @@ from transferscope.wording import counted
 
 T = TypeVar("T")
 
+RANKING, SCALING = "ranking", "scaling"
+"""Names of the documents that `rank` and `scaling` keep with a study."""
+
 
 @dataclass(frozen=True)
 class KeptDocument(Generic[T]):

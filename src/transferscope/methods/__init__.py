@@ -48,19 +48,19 @@ from transferscope.methods.wise_ft import WiseFt
 from transferscope.registry import Registry
 
 
-def _as_method(found: object) -> Any:
-    if not isinstance(found, type) or not is_dataclass(found):
+def _as_method(target: object) -> Any:
+    if not isinstance(target, type) or not is_dataclass(target):
         raise TypeError("is no dataclass")
-    if not found.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+    if not target.__dataclass_params__.frozen:  # type: ignore[attr-defined]
         raise TypeError("is a dataclass that is not frozen")
-    if not issubclass(found, Method):
+    if not issubclass(target, Method):
         raise TypeError("does not derive from transferscope.methods.Method")
-    lacking = [name for name in ("name", "version") if not hasattr(found, name)] + sorted(found.__abstractmethods__)
+    lacking = [name for name in ("name", "version") if not hasattr(target, name)] + sorted(target.__abstractmethods__)
     if lacking:
         raise TypeError(f"lacks {', '.join(lacking)}")
-    if not isinstance(found.name, str) or isinstance(found.version, bool) or not isinstance(found.version, int):
+    if not isinstance(target.name, str) or isinstance(target.version, bool) or not isinstance(target.version, int):
         raise TypeError("has a name that is no text or a version that is no whole number")
-    return found
+    return target
 
 
 _OWN: tuple[type[Method], ...] = (

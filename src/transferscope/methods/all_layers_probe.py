@@ -76,13 +76,13 @@ class AllLayers(nn.Module):
     @torch.no_grad()
     def _with_a_row_for_each(self, example: TensorSet) -> tuple[str, ...]:
         """The blocks whose outputs for two and for three examples have two and three rows."""
-        found = []
+        of_each = []
         with preserved_mode(self.network), BlockOutputs(self.network).watched() as blocks:
             self.network.eval()
             for n in (2, 3):
                 outputs = blocks.of(example.batch(torch.arange(n, device=example.device) % len(example)).inputs)
-                found.append([name for name, runs in outputs.items() if len(runs[0].values) == n])
-        return tuple(name for name in found[0] if name in found[1])
+                of_each.append([name for name, runs in outputs.items() if len(runs[0].values) == n])
+        return tuple(name for name in of_each[0] if name in of_each[1])
 
     def _joined(self, runs: Sequence[BlockOutput]) -> Tensor:
         """One output; of two texts u and v that are read apart |u - v| and u * v, as `texts.encoded` joins features."""

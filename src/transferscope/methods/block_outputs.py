@@ -95,8 +95,8 @@ class BlockOutputs:
         """
         self._seen = {}
         features, texts = self.network.features(inputs), _texts_of(inputs)
-        found = {name: _last_of_each(outputs, texts) for name, outputs in self._seen.items()}
-        return {**found, self._last: (BlockOutput(features),)}
+        last = {name: _last_of_each(outputs, texts) for name, outputs in self._seen.items()}
+        return {**last, self._last: (BlockOutput(features),)}
 
     @torch.no_grad()
     def remembered(self, inputs: Tensor) -> "RememberedPass":

@@ -93,11 +93,11 @@ def map_distance(
         outputs: Of the network as it is; of both texts of a pair that are read apart, over which the mean is taken.
         weights: A weight for each channel; None for 1.
     """
-    found = []
+    distances = []
     for output, anchor in zip(outputs, anchors, strict=True):
         squares = output.mean((output.by_position - anchor.by_position).square())  # (n, C)
-        found.append((squares if weights is None else squares * weights).sum(dim=1).mean())
-    return torch.stack(found).mean()
+        distances.append((squares if weights is None else squares * weights).sum(dim=1).mean())
+    return torch.stack(distances).mean()
 
 
 @torch.no_grad()
@@ -115,13 +115,13 @@ def block_variances(begun: Beginning) -> dict[str, Float[Tensor, ""]]:
     with preserved_mode(begun.own), blocks.watched():
         begun.own.eval()
         outputs = blocks.of(_shown(begun).inputs)
-    found = {}
+    variances = {}
     for name, runs in outputs.items():
         places = torch.cat([one.places for one in runs])
         variance, square = places.var(dim=0, correction=0).sum(), places.square().mean(dim=0).sum()
         varies = variance > _ROUNDING * square
-        found[name] = torch.where(varies, variance, torch.where(square > 0, square, 1.0))
-    return found
+        variances[name] = torch.where(varies, variance, torch.where(square > 0, square, 1.0))
+    return variances
 
 
 @torch.no_grad()
@@ -135,7 +135,7 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
     probe = ridge_probe(frozen_features(begun.own, target), target.labels, target.n_outputs).head
     batch = _shown(begun)
     blocks = BlockOutputs(begun.own)
-    found = {}
+    weights = {}
     with preserved_mode(begun.own), blocks.watched():
         begun.own.eval()
         held, whole = _held_blocks(begun.own), blocks.remembered(batch.inputs)
@@ -158,8 +158,8 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
             grown = torch.stack(losses) - task_loss(probe(features.values), batch.labels)
             spread = grown.std(correction=0)
             scaled = grown / spread if spread > 0 else torch.zeros_like(grown)
-            found[name] = len(grown) * scaled.softmax(dim=0)
-    return found
+            weights[name] = len(grown) * scaled.softmax(dim=0)
+    return weights
 
 
 def _shown(begun: Beginning) -> Batch:

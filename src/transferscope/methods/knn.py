@@ -86,13 +86,13 @@ class NeighbourHead(nn.Module):
 
     def nearest_others(self, k: int) -> Tensor:
         """The same for every kept feature among the others, shape (N, k)."""
-        found = []
+        nearest = []
         for start in range(0, len(self.directions), _ROWS):
             similarity = self.directions[start : start + _ROWS] @ self.directions.T
             rows = torch.arange(len(similarity), device=similarity.device)
             similarity[rows, start + rows] = -torch.inf
-            found.append(self._nearest(similarity, k))
-        return torch.cat(found)
+            nearest.append(self._nearest(similarity, k))
+        return torch.cat(nearest)
 
     def read(self, neighbours: Tensor, k: int) -> Float[Tensor, "n K"]:
         """What the k first of neighbours, shape (n, at least k), say."""

@@ -33,7 +33,7 @@ class LinearProbe(Method):
     max_iterations: Count = 2000
 
     name: ClassVar[str] = "linear-probe"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     @property
     def start(self) -> Start:

@@ -107,24 +107,29 @@ def logistic_probe(
     if not standardised:
         std = np.full_like(std, np.sqrt(np.square(std).sum()))
     std[std == 0] = 1.0
+    rows, basis = _in_their_span((design - mean) / std)
     from sklearn.linear_model import LogisticRegression
 
     model = LogisticRegression(C=1.0 / penalty, max_iter=max_iterations, class_weight="balanced" if balanced else None)
+
+    def solve(values: np.ndarray) -> np.ndarray:
+        coefficients = model.fit(rows, values).coef_
+        return np.asarray(coefficients if basis is None else coefficients @ basis)
+
     if several:
         weights, biases, converged = np.zeros((n_outputs, design.shape[1])), np.zeros(n_outputs), True
         for k, column in enumerate(labels.cpu().numpy().T):
             if column.min() == column.max():
                 biases[k] = np.log((column.sum() + 0.5) / ((~column).sum() + 0.5))
                 continue
-            model.fit((design - mean) / std, column)
-            weights[k] = model.coef_[0] / std
+            weights[k] = solve(column)[0] / std
             biases[k] = model.intercept_[0] - weights[k] @ mean
             converged &= bool(model.n_iter_.max() < max_iterations)
         return ProbeFit(_head(weights, biases, features.device), converged)
-    model.fit((design - mean) / std, labels.cpu().numpy())
     weights = np.zeros((n_outputs, design.shape[1]))
     biases = np.full(n_outputs, float(np.finfo(np.float16).min))
-    coefficients, intercepts = model.coef_, model.intercept_
+    coefficients = solve(labels.cpu().numpy())
+    intercepts = model.intercept_
     if len(present) == 2:
         coefficients, intercepts = (
             np.vstack([-coefficients, coefficients]) / 2,
@@ -133,6 +138,23 @@ def logistic_probe(
     weights[present] = coefficients / std
     biases[present] = intercepts - coefficients @ (mean / std)
     return ProbeFit(_head(weights, biases, features.device), bool(model.n_iter_.max() < max_iterations))
+
+
+def _in_their_span(
+    rows: Float[np.ndarray, "N m"],
+) -> tuple[Float[np.ndarray, "N r"], Float[np.ndarray, "r m"] | None]:
+    """Rows in an orthonormal basis of their span, and the basis; as they are, and None, where that saves nothing.
+
+    Weights under an L2 penalty lie in that span, so that the fit is the same. The decomposition pays for itself with a
+    third as many rows as columns or fewer.
+    """
+    if 3 * len(rows) > rows.shape[1] or not rows.any():
+        return rows, None
+    values, vectors = np.linalg.eigh(rows @ rows.T)
+    lengths = np.sqrt(values.clip(min=0))
+    nonzero = lengths > lengths[-1] * np.sqrt(len(rows) * np.finfo(np.float64).eps)
+    lengths, vectors = lengths[nonzero], vectors[:, nonzero]
+    return vectors * lengths, (vectors / lengths).T @ rows
 
 
 @torch.no_grad()

@@ -17,7 +17,7 @@ class RandomFeatures(Control, LinearProbe):
     """
 
     name: ClassVar[str] = "random-features"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     @property
     def start(self) -> Start:

@@ -107,7 +107,7 @@ class Raw(Control):
     """
 
     name: ClassVar[str] = "raw"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
 
     @property
     def start(self) -> Start:

@@ -109,13 +109,13 @@ def combinations(
     Args:
         grid: Values to try, by setting; an empty grid has one combination, the settings as they are.
     """
-    found = []
+    chosen = []
     for values in itertools.product(*grid.values()):
         settings = dict(zip(grid, values, strict=True))
         with suppress(SettingsError):
             with_settings(method, training, settings)
-            found.append(settings)
-    return found
+            chosen.append(settings)
+    return chosen
 
 
 def with_settings(
@@ -259,9 +259,9 @@ class _TrialLog:
         self._made: dict[str, tuple[float, Cost]] = {}
         if self._file is not None and self._file.exists():
             with suppress(OSError, ValueError, TypeError, KeyError):  # a damaged file is made again
-                found = json.loads(self._file.read_text(encoding="utf-8"))
-                made = {key: (float(risk), Cost(**cost)) for key, (risk, cost) in found["trials"].items()}
-                self._made = made if found["tag"] == tag else {}
+                kept = json.loads(self._file.read_text(encoding="utf-8"))
+                made = {key: (float(risk), Cost(**cost)) for key, (risk, cost) in kept["trials"].items()}
+                self._made = made if kept["tag"] == tag else {}
 
     def has(self, i: int, fold: int) -> bool:
         return f"{i} {fold}" in self._made

@@ -400,14 +400,25 @@ def _polish_alone(problem: Problem, theta: Float[np.ndarray, " p"], effort: Effo
         whole[free] = part
         return np.where(box.log, np.exp(np.where(box.log, whole, 0.0)), whole)[None] if curved else whole[None]
 
+    last: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
+
+    def basis_at(part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Theta and the basis there; MINPACK asks for the derivatives where it has just asked for the residuals."""
+        where = part.tobytes()
+        if where not in last:
+            theta = placed(part)
+            last.clear()
+            last[where] = theta, law.basis(problem.x, theta[:, :q])[0]
+        return last[where]
+
     def residuals(part: np.ndarray) -> np.ndarray:
-        theta = placed(part)
-        values = law.basis(problem.x, theta[:, :q])[0] @ theta[0, q:]
+        theta, basis = basis_at(part)
+        values = basis @ theta[0, q:]
         return np.asarray(root * ((np.log(np.maximum(values, TINY)) if in_logs else values) - y))
 
     def jacobian(part: np.ndarray, all_of_them: bool = False) -> np.ndarray:
-        theta = placed(part)
-        basis, coefficients = law.basis(problem.x, theta[:, :q])[0], theta[0, q:]
+        theta, basis = basis_at(part)
+        coefficients = theta[0, q:]
         bends = law.basis_jacobian(problem.x, theta[:, :q])[0]  # (m, k, q)
         slopes = np.concatenate([np.swapaxes(bends, 1, 2) @ coefficients, basis], axis=1)
         slopes = slopes * np.where(box.log, theta, 1.0) if curved else slopes
@@ -464,8 +475,9 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
 def solve_one(problem: Problem) -> Solution:
     """One fit (B = 1) whose parameters are read: `solve` with THOROUGH effort, or as good and faster where it works."""
     if problem.fixed is None and problem.loss != "huber" and len(problem.law.nonlinear) <= ALONE:
-        scaled = replace(problem, x=problem.x / problem.unit)
+        unit = problem.unit
+        scaled = replace(problem, x=problem.x / unit)
         alone = _polish_alone(scaled, starts(scaled, n_starts=1)[0, 0], THOROUGH)
         if alone is not None:
-            return replace(alone, theta=problem.law.in_unit(alone.theta, 1 / problem.unit))
+            return replace(alone, theta=problem.law.in_unit(alone.theta, 1 / unit))
     return solve(problem, THOROUGH)

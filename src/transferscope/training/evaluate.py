@@ -77,9 +77,9 @@ def _computed_once(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..
     if sum(parameter.numel() for parameter in network.parameters()) < LEAST_PARAMETERS:
         return _computed(network, data)
     key, few = content_key(network, data), _computed(network, data.spread(LOOKED_AT))
-    found = _remembered.get(key)
-    if found is not None and torch.equal(found[0], few):
-        return found[1].clone()
+    remembered = _remembered.get(key)
+    if remembered is not None and torch.equal(remembered[0], few):
+        return remembered[1].clone()
     whole = _computed(network, data)
     if whole.nbytes <= MOST_BYTES:
         _remembered[key] = (few, whole.clone())
@@ -184,9 +184,9 @@ def _of_classes_on_grid(outputs: Float[Tensor, "N K h w"], labels: Tensor) -> di
     right = ((predicted == labels) & known).sum(dim=(1, 2)).to(torch.float64)
     shares, influences = [], []
     for label in range(outputs.shape[1]):
-        there, said = labels == label, (predicted == label) & known
+        there, given = labels == label, (predicted == label) & known
         if bool(there.any()):
-            both, either = (part.sum(dim=(1, 2)).to(torch.float64) for part in (there & said, there | said))
+            both, either = (part.sum(dim=(1, 2)).to(torch.float64) for part in (there & given, there | given))
             share = both.sum() / either.sum()
             shares.append(share)
             influences.append((both - share * either) / either.mean())
@@ -201,15 +201,15 @@ def _of_classes_on_grid(outputs: Float[Tensor, "N K h w"], labels: Tensor) -> di
 def _of_several_labels(outputs: Float[Tensor, "N K"], labels: Tensor) -> dict[str, Estimate]:
     """Measures of multi-label classification: Tsoumakas and Katakis 2007, section 4; see numerics.average_precision."""
     losses = F.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype), reduction="none").mean(dim=1)
-    said = outputs > 0
-    right = 2 * (said & labels).sum(dim=1).to(torch.float64)
-    counted = said.sum(dim=1) + labels.sum(dim=1).to(torch.float64)
+    predicted = outputs > 0
+    right = 2 * (predicted & labels).sum(dim=1).to(torch.float64)
+    counted = predicted.sum(dim=1) + labels.sum(dim=1).to(torch.float64)
     shares = torch.from_numpy(example_contributions(outputs.numpy(), labels.numpy()))
     nothing = not labels.any()
     return {
         "average_precision": Estimate.missing("undefined", len(labels)) if nothing else mean_over_examples(shares),
         "micro_f1": _ratio(right, counted),
-        "exact_match": mean_over_examples((said == labels).all(dim=1).to(torch.float64)),
+        "exact_match": mean_over_examples((predicted == labels).all(dim=1).to(torch.float64)),
         "loss": mean_over_examples(losses),
     }
 

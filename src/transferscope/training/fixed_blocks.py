@@ -186,12 +186,12 @@ class FixedBlocks:
 
     def state_now(self) -> list[object]:
         """Which weights the fixed blocks have, whether these are trained, and the modes of their modules."""
-        found: list[object] = []
+        state: list[object] = []
         for part in (*self.skipped, self.last):
             tensors = (*part.module.parameters(), *part.module.buffers())
-            found += [(id(tensor), tensor._version, tensor.requires_grad) for tensor in tensors]
-            found += [module.training for module in part.module.modules() if tensors]
-        return found
+            state += [(id(tensor), tensor._version, tensor.requires_grad) for tensor in tensors]
+            state += [module.training for module in part.module.modules() if tensors]
+        return state
 
 
 def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> FixedBlocks | None:
@@ -221,27 +221,27 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
     if data.inputs.dtype == torch.int32:  # texts by length
         order = (data.inputs >= 0).any(dim=1).sum(dim=1).argsort(stable=True)
     is_mixed = settings.precision == "bfloat16"
-    found: FixedBlocks | None = None
+    fixed: FixedBlocks | None = None
     with forked_random_states(data.device):
         try:
-            found = _tried_out(network.features, modules, in_line, data, order, is_mixed, learner)
+            fixed = _tried_out(network.features, modules, in_line, data, order, is_mixed, learner)
             learner.train_mode()
-            numbers = sum(torch.Size(shape).numel() for shape in found.shapes(len(data)))
+            numbers = sum(torch.Size(shape).numel() for shape in fixed.shapes(len(data)))
             needed, free = numbers * (2 if is_mixed else 4), _free_memory(data.device)
             if needed > MOST_MEMORY * free:
                 raise ValueError(f"{free} bytes are free, and the outputs of the fixed ones need {needed}")
             whole = in_line and modules[-1] in (network.features, *list(network.features.children())[-1:])
             if whole and not is_mixed and is_kept(network.features):
-                found.outputs = [frozen_features(network, data)]
+                fixed.outputs = [frozen_features(network, data)]
             else:
-                found.compute(data, order, batch_size)
+                fixed.compute(data, order, batch_size)
         except Exception as error:  # code of another package may raise anything
-            found = None
+            fixed = None
             _log.debug("all blocks run in every step: %s", error)
     learner.train_mode()
-    if found is not None:
-        found.state = found.state_now()
-    return found
+    if fixed is not None:
+        fixed.state = fixed.state_now()
+    return fixed
 
 
 def _fixed_modules(network: Network) -> tuple[list[nn.Module], bool]:
@@ -290,11 +290,11 @@ def _tried_out(
         runs = list(zip((*of_whole, *of_part), (*lengths, *of_shorter), strict=True))
         parts = [_part(m, [(outputs[place], n) for outputs, n in runs], apart=apart) for place, m in enumerate(modules)]
         longest = _lengths(data.inputs, apart) if apart else lengths
-        found = FixedBlocks(features, parts[:-1], parts[-1], in_line, is_mixed, apart, tuple(longest))
+        fixed = FixedBlocks(features, parts[:-1], parts[-1], in_line, is_mixed, apart, tuple(longest))
         kept = [_first(outputs[-1])[one] for outputs in of_whole]
         if None in parts[-1].shape:
             kept = [output[:, :n_tokens] for output, n_tokens in zip(kept, of_shorter, strict=True)]
-        if not _same(found.replayed(features.forward, part, kept, filling=torch.nan), expected):
+        if not _same(fixed.replayed(features.forward, part, kept, filling=torch.nan), expected):
             raise ValueError("the features depend on more than what the last fixed block passes on for an example")
     learner.train_mode()
     buffers = {buffer: buffer.clone() for buffer in features.buffers()}
@@ -308,7 +308,7 @@ def _tried_out(
         raise ValueError("what leads to the last fixed block is random, or different in training")
     if any(output.requires_grad for output in outputs):
         raise ValueError("what leads to the last fixed block is trained")
-    return found
+    return fixed
 
 
 def _lengths(inputs: Tensor, apart: bool) -> list[int]:
@@ -373,10 +373,10 @@ class _ReachedError(Exception):
 
 def _reached(features: nn.Module, last: nn.Module, inputs: Tensor) -> Tensor:
     """What leaves a module in a pass that ends there."""
-    found: list[Any] = []
+    reached: list[Any] = []
 
     def stop(output: Any) -> None:
-        found.append(output)
+        reached.append(output)
         raise _ReachedError
 
     try:
@@ -384,7 +384,7 @@ def _reached(features: nn.Module, last: nn.Module, inputs: Tensor) -> Tensor:
             features(inputs)
     except _ReachedError:
         pass
-    return _first(found[0])
+    return _first(reached[0])
 
 
 def _same(values: Tensor, expected: Tensor) -> bool:

@@ -85,8 +85,8 @@ class PixelScale:
         if SCALE_NOTE not in notes:
             return None
         try:
-            found = json.loads(notes[SCALE_NOTE])
-            mean, std = (np.array(found[name], dtype=np.float32) for name in ("mean", "std"))
+            note = json.loads(notes[SCALE_NOTE])
+            mean, std = (np.array(note[name], dtype=np.float32) for name in ("mean", "std"))
             if not (mean.ndim == std.ndim == 1 and mean.shape == std.shape and len(mean)):
                 raise ValueError
             if not (np.isfinite(mean).all() and np.isfinite(std).all() and (std >= 0).all()):

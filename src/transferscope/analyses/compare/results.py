@@ -18,7 +18,6 @@ from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.results.frames import frames_of
 from transferscope.analyses.results.readers import reader_of
 from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
-from transferscope.analyses.scaling.measurements import measured_rows
 from transferscope.decision import Question, next_runs
 from transferscope.report.blocks import Answer, Cell, Column, Points, Section, Table
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
@@ -187,6 +186,8 @@ def compare_results(
         >>> compare_results(table, without=["scratch"]).verdict.outcomes
         {0: 'helps'}
     """
+    from transferscope.analyses.scaling.measurements import measured_rows  # here: other comparisons need none
+
     columns = columns or RunColumns()
     place = None if isinstance(results, pd.DataFrame) else Path(results)
     reader = None if place is None else reader_of(place)

@@ -12,11 +12,7 @@ from transferscope.analyses.compare.statements import completeness, outcomes_in_
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.compare.tables import gaps_section, origins_section
 from transferscope.analyses.compare.words import words_of
-from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
-from transferscope.analyses.plan.study import study_part as plan_part
-from transferscope.analyses.rank.result import study_part as rank_part
-from transferscope.analyses.scaling.study import DOCUMENT as SCALING
-from transferscope.analyses.scaling.study import study_part as scaling_part
+from transferscope.analyses.kept_document import RANKING, SCALING
 from transferscope.report.blocks import Answer, Block, Overview, Points, Section, Text, Tone
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
 from transferscope.report.save import PaperWidth
@@ -55,14 +51,7 @@ def build_report(
 def study_sections(summary: Summary, budgets: Section | None = None) -> list[Section]:
     """The page of a study: what to do, the four questions, then the study itself; `budgets` are other lengths of it."""
     data = data_of(summary.frames)
-    found = [
-        *study_parts(summary, data.get("")),
-        plan_part(summary.frames) if len(summary.frames.sizes) >= LEAST_SIZES else None,
-        rank_part(summary.frames),
-        scaling_part(summary.frames),
-        diagnostics_part(summary.frames),
-    ]
-    parts = [part for part in found if part is not None]
+    parts = [part for part in (*study_parts(summary, data.get("")), *_parts_of_others(summary)) if part is not None]
     words, answers, questions = words_of(summary.frames.metric, summary.frames.methods_of_others), [], []
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
@@ -77,6 +66,27 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
     )
     first = answer_section(summary, answers, *next_step(summary))
     return [first, *questions, Section("The study", "study", (), sections=about)]
+
+
+def _parts_of_others(summary: Summary) -> Iterator[Part | None]:
+    """What other analyses found; each is read only where it was asked, since together they take half a second."""
+    frames = summary.frames
+    if len(frames.sizes) >= LEAST_SIZES:
+        from transferscope.analyses.plan.study import study_part as plan_part
+
+        yield plan_part(frames)
+    if RANKING in frames.documents:
+        from transferscope.analyses.rank.result import study_part as rank_part
+
+        yield rank_part(frames)
+    if SCALING in frames.documents:
+        from transferscope.analyses.scaling.study import study_part as scaling_part
+
+        yield scaling_part(frames)
+    if "diagnose" in set(frames.cells["role"]):
+        from transferscope.analyses.diagnose.study_section import study_part as diagnostics_part
+
+        yield diagnostics_part(frames)
 
 
 SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}

@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from transferscope.analyses.finished_study import Origin, StudyNetworks, finished_cells, pretrained_of, target_data
+from transferscope.analyses.kept_document import RANKING
 from transferscope.analyses.rank.candidates import (
     CandidateNetwork,
     candidate_of,
@@ -15,7 +16,7 @@ from transferscope.analyses.rank.candidates import (
     random_candidate,
 )
 from transferscope.analyses.rank.hindsight import SizeCases, hindsight_of, results_of
-from transferscope.analyses.rank.ranking import DOCUMENT, KEPT, RANDOM, StudyRanking
+from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.result import RankingResult
 from transferscope.analyses.rank.scoring import Chosen, Ranked, Subset, choose_scores, rank_subsets
 from transferscope.consent import reads_code
@@ -121,9 +122,7 @@ def rank(
             found = _rank_study(
                 store, name, cells, scores=scores, against=against, device=device, on_progress=on_progress
             )
-        kept = keep_for_report(
-            store, address, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(found))
-        )
+        kept = keep_for_report(store, address, lambda: store.put_study_document(name, RANKING, KEPT.to_document(found)))
     return RankingResult(found, name, kept)
 
 

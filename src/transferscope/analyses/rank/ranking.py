@@ -10,9 +10,6 @@ from transferscope.analyses.kept_document import KeptDocument
 from transferscope.estimate import Estimate
 from transferscope.records import FinishedRuns
 
-DOCUMENT = "ranking"
-"""Name of the JSON document that is kept with a study."""
-
 RANDOM = "random features"
 """The candidate that every ranking has: the network as it is initialised, before any training."""
 

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from transferscope.analyses.kept_document import change_in_words
+from transferscope.analyses.kept_document import RANKING, change_in_words
 from transferscope.analyses.rank.figures import draw_ranking
-from transferscope.analyses.rank.ranking import DOCUMENT, KEPT, StudyRanking
+from transferscope.analyses.rank.ranking import KEPT, StudyRanking
 from transferscope.analyses.rank.statements import WORDS, answer, notes
 from transferscope.analyses.rank.tables import choice_rows, network_rows, networks_table, ranking_rows, transferred_rows
 from transferscope.analyses.result import AnalysisResult, json_rows
@@ -87,7 +87,7 @@ class RankingResult(AnalysisResult):
 
 def study_part(frames: StudyFrames) -> Part | None:
     """The part of a study's page; None for a study whose sources were not ranked by `transferscope rank`."""
-    document = frames.documents.get(DOCUMENT)
+    document = frames.documents.get(RANKING)
     if document is None:
         return None
     title, slug = "What to transfer from", "ranking"

@@ -26,7 +26,6 @@ from transferscope.analyses.columns import (
     words_in,
 )
 from transferscope.analyses.columns import cell_text as _text
-from transferscope.analyses.plan.measurements import MEASURE_COLUMNS, check_one_measure
 from transferscope.analyses.results.by_example import scores_by_example
 from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import without_summaries
@@ -189,6 +188,10 @@ def read_runs(
     values = _numbers(table, score, "a score, such as 0.91")
     states = _states(table, values, columns.get("state"))
     values = values.where(states == "done")
+    from transferscope.analyses.plan.measurements import (
+        check_one_measure,
+    )  # here and below: other comparisons need none
+
     check_one_measure(
         table.drop(columns={score, measure_name} & {*table}).assign(**{measure_name: values}),
         measure_name,
@@ -280,6 +283,8 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
 
 
 def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.DataFrame]:
+    from transferscope.analyses.plan.measurements import MEASURE_COLUMNS
+
     of_measure = [str(name) for name in table.columns if str(name).lower() in MEASURE_COLUMNS]
     columns = {str(name): str(name) for name in table.columns}
     if asked.metric in columns:

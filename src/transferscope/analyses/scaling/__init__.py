@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from transferscope.analyses.kept_document import SCALING
 from transferscope.analyses.scaling.analysis import analyse
 from transferscope.analyses.scaling.measurements import (
     Columns,
@@ -17,7 +18,7 @@ from transferscope.analyses.scaling.measurements import (
 )
 from transferscope.analyses.scaling.question import Question, check_sizes, count_hints, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
-from transferscope.analyses.scaling.study import DOCUMENT, KEPT, study_errors
+from transferscope.analyses.scaling.study import KEPT, study_errors
 from transferscope.errors import refuse_unused
 from transferscope.scaling.advice import Formula
 from transferscope.store import without_password
@@ -80,5 +81,5 @@ def _of_study(place: str, study: str | None, question: Question, by: tuple[str, 
         name = one_study(store, place, study)
         errors = study_errors(store, name, question, by)
         analysis = errors.analyse()
-        kept = keep_for_report(store, place, lambda: store.put_study_document(name, DOCUMENT, KEPT.to_document(errors)))
+        kept = keep_for_report(store, place, lambda: store.put_study_document(name, SCALING, KEPT.to_document(errors)))
     return ScalingResult(analysis, name, kept)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 from pydantic import TypeAdapter
 
-from transferscope.analyses.kept_document import KeptDocument, change_in_words
+from transferscope.analyses.kept_document import SCALING, KeptDocument, change_in_words
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.checks import check_error_target
 from transferscope.analyses.scaling.measurements import Columns, check_one_curve, curves
@@ -20,9 +20,6 @@ from transferscope.statements import Words, state
 from transferscope.store import Store
 from transferscope.study.finished import run_ends, run_trainings
 from transferscope.study.frames import StudyFrames, read_study
-
-DOCUMENT = "scaling"
-"""Name of the JSON document that is kept with a study."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +94,7 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
 
 def study_part(frames: StudyFrames) -> Part | None:
     """The part of a study's page, fitted again; None for a study that `transferscope scaling` was not asked about."""
-    document = frames.documents.get(DOCUMENT)
+    document = frames.documents.get(SCALING)
     if document is None:
         return None
     title, slug = "How the error falls with pre-training", "scaling"

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.scaling.laws.law import Law, Parameter, Sizes, product_grid
+from transferscope.scaling.laws.law import Law, Parameter, Sizes, beside_constant, product_grid
 
 
 def _last_value_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
@@ -55,12 +55,12 @@ r"""f(x) = D x^{-\alpha}. x > 0."""
 
 def _power_floor_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     power = x[:, 0] ** -eta[:, :1]
-    return np.stack([power, np.ones_like(power)], axis=2)
+    return beside_constant(power, 1.0)
 
 
 def _power_floor_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
     slope = -np.log(x[:, 0]) * x[:, 0] ** -eta[:, :1]
-    return np.stack([slope, np.zeros_like(slope)], axis=2)[..., None]
+    return beside_constant(slope, 0.0)[..., None]
 
 
 POWER_FLOOR = Law(
@@ -79,7 +79,7 @@ r"""f(x) = D x^{-\alpha} + C. x > 0. Below \alpha = 0.02 it cannot be told from 
 def _shifted_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     alpha, x_0 = eta[:, :1], eta[:, 1:]
     power = (x[:, 0] + x_0) ** -alpha
-    return np.stack([power, np.ones_like(power)], axis=2)
+    return beside_constant(power, 1.0)
 
 
 def _shifted_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
@@ -87,7 +87,7 @@ def _shifted_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Fl
     shifted = x[:, 0] + x_0
     power = shifted**-alpha
     by_eta = np.stack([-np.log(shifted) * power, -alpha * power / shifted], axis=2)
-    return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
+    return beside_constant(by_eta, 0.0)
 
 
 SHIFTED_POWER = Law(
@@ -165,7 +165,7 @@ def _share(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
 
 def _sigmoid_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     z = 1 / (1 + np.exp(-_share(x, eta)))
-    return np.stack([z, np.ones_like(z)], axis=2)
+    return beside_constant(z, 1.0)
 
 
 def _sigmoid_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
@@ -178,7 +178,7 @@ def _sigmoid_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np
     by_alpha, by_x_c = -log_ratio * slope, alpha / x_c * slope
     by_bend = -np.logaddexp(0, u) * slope
     by_eta = np.stack([by_alpha, by_x_c, by_bend], axis=2)
-    return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
+    return beside_constant(by_eta, 0.0)
 
 
 SIGMOID = Law(
@@ -208,7 +208,7 @@ def _log_power(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B 
 
 def _broken_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     power = np.exp(_log_power(x, eta))
-    return np.stack([power, np.ones_like(power)], axis=2)
+    return beside_constant(power, 1.0)
 
 
 def _broken_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
@@ -219,7 +219,7 @@ def _broken_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Flo
     by_c_0, by_c_1 = -np.log(x[:, 0]) * power, -f * softplus * power
     by_d, by_f = c_1 * sigmoid / d * power, -c_1 * (softplus - v * sigmoid) * power
     by_eta = np.stack([by_c_0, by_c_1, by_d, by_f], axis=2)
-    return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
+    return beside_constant(by_eta, 0.0)
 
 
 BROKEN_POWER = Law(

@@ -131,6 +131,13 @@ class Law:
         return np.array([parameter.scale == "log" for parameter in self.parameters])
 
 
+def beside_constant(values: Float[np.ndarray, "B m *q"], constant: float) -> Float[np.ndarray, "B m 2 *q"]:
+    """The columns of a basis, or of its derivatives, of one term and of a floor: the second is constant."""
+    result = np.full((*values.shape[:2], 2, *values.shape[2:]), constant)
+    result[:, :, 0] = values
+    return result
+
+
 def product_grid(*axes: Float[np.ndarray, " _"]) -> Float[np.ndarray, "G q"]:
     """All combinations of the values on each axis, the first axis slowest."""
     return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)

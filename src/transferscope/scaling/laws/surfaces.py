@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.scaling.laws.law import Law, Parameter, Sizes, product_grid
+from transferscope.scaling.laws.law import Law, Parameter, Sizes, beside_constant, product_grid
 
 _RATES = (
     Parameter("alpha", "pre-training rate", 0.02, 4.0),
@@ -143,7 +143,7 @@ def _effective(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B 
 
 def _effective_data_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     power = _effective(x, eta) ** -eta[:, :1]
-    return np.stack([power, np.ones_like(power)], axis=2)
+    return beside_constant(power, 1.0)
 
 
 def _effective_data_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
@@ -154,7 +154,7 @@ def _effective_data_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> F
     by_b, by_data = -np.log(data) * power, -b * power / data
     log_n = np.log(np.where(n > 0, n, 1.0))  # n^q log n -> 0 as n -> 0
     by_eta = np.stack([by_b, by_data * k * n**q * log_n, by_data * n**q], axis=2)
-    return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
+    return beside_constant(by_eta, 0.0)
 
 
 def _effective_data_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:
@@ -190,7 +190,7 @@ def _coupled(x: Sizes, eta: Float[np.ndarray, "B q"]) -> tuple[np.ndarray, np.nd
 
 def _coupled_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     power = _coupled(x, eta)[2]
-    return np.stack([power, np.ones_like(power)], axis=2)
+    return beside_constant(power, 1.0)
 
 
 def _coupled_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
@@ -199,7 +199,7 @@ def _coupled_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np
     inner = g * power / (first + second)
     by_a, by_b = -np.log(x[:, 0]) * first * inner, -np.log(x[:, 1]) * second * inner
     by_eta = np.stack([by_a, by_b, second / k * inner, np.log(first + second) * power], axis=2)
-    return np.stack([by_eta, np.zeros_like(by_eta)], axis=2)
+    return beside_constant(by_eta, 0.0)
 
 
 def _coupled_in_unit(theta: Float[np.ndarray, "B p"], unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "B p"]:

@@ -2,6 +2,9 @@
 
 No lock and no queue is shared between the processes, so that one of them can be killed at any moment, by the system
 for want of memory or by hand, without an effect on the others.
+
+On Linux they are forked from a process that has imported torch and the package once, for all studies of the runner, and
+has started no thread and touched no GPU. It ends with the runner, and its children with it.
 """
 
 import multiprocessing
@@ -12,8 +15,9 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
+from multiprocessing.process import BaseProcess
 from threading import Event, Thread
 from types import ModuleType, TracebackType
 from typing import Self, cast
@@ -34,6 +38,7 @@ from transferscope.study.backends.backend import (
 )
 from transferscope.study.backends.devices import WORKERS_PER_GPU, Spread, visible_gpus
 from transferscope.study.backends.worker import serve
+from transferscope.study.by_role import WORK
 from transferscope.study.context import WorkContext
 
 _SECONDS_TO_END = 5.0
@@ -43,14 +48,17 @@ _SECONDS_TO_STOP_ITSELF = 10.0
 _SECONDS_STOPPED = 5.0
 """A worker that is stopped for longer is given up; Ctrl-Z stops the runner too, which then does not count."""
 
-_context = multiprocessing.get_context("spawn")
+if sys.platform == "linux":
+    _context = multiprocessing.get_context("forkserver")
+else:
+    _context = multiprocessing.get_context("spawn")
 
 
 @dataclass
 class _Worker:
     """A process, the pipe to it, and the cell that it is doing."""
 
-    process: SpawnProcess
+    process: BaseProcess
     pipe: Connection
     cell: PlannedCell | None = None
     losses: int = 0
@@ -193,8 +201,11 @@ class LocalBackend:
         context = self._context
         if self._spread is not None:
             context = replace(context, device=self._spread.next(worker.device for worker in self._workers))
-        process = _context.Process(target=serve, args=(there, self._work, context), daemon=True)
+        if self._work == WORK and cell.role != "command":
+            _context.set_forkserver_preload(["transferscope.study.work"])
+        resource_tracker.ensure_running()  # which lets interrupts through when it starts
         with _without_main(), _without_interrupts(), _environment(context.thread_variables):
+            process = _context.Process(target=serve, args=(there, self._work, context, dict(os.environ)), daemon=True)
             process.start()
         there.close()  # so that the end of the process is the end of the pipe
         worker = _Worker(process, here, losses=losses, device=context.device)
@@ -203,7 +214,7 @@ class LocalBackend:
         worker.cell = cell  # should it be dead already, that is heard at once
 
 
-def _is_stopped(process: SpawnProcess) -> bool:
+def _is_stopped(process: BaseProcess) -> bool:
     try:
         return psutil.Process(process.pid).status() == psutil.STATUS_STOPPED
     except psutil.Error:
@@ -221,7 +232,7 @@ def _give(worker: _Worker, cell: PlannedCell, *, begun: float) -> bool:
     return True
 
 
-def _end(process: SpawnProcess) -> None:
+def _end(process: BaseProcess) -> None:
     process.join(_SECONDS_TO_END)
     if process.is_alive():
         process.kill()

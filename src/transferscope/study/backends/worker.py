@@ -6,9 +6,12 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection, wait
+
+import numpy as np
 
 from transferscope.study.backends.backend import Advanced, Failed, attempt, failure_of, find_work
 from transferscope.study.context import WorkContext
@@ -19,9 +22,17 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's mallopt(3)
 _LARGEST_BLOCKS = (2**30, 2**25)  # bytes; older versions of glibc take no more than the second
 
 
-def serve(pipe: Connection, work: str, context: WorkContext) -> None:
-    """Do cells until the pipe closes. Data that the work has loaded stay loaded from cell to cell."""
+def serve(pipe: Connection, work: str, context: WorkContext, environment: Mapping[str, str]) -> None:
+    """Do cells until the pipe closes. Data that the work has loaded stay loaded from cell to cell.
+
+    Args:
+        environment: That of the runner now; this process may be forked from one that began with an earlier one.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the runner decides what an interruption means
+    os.environ.clear()
+    os.environ.update(environment)
+    np.random.seed()  # noqa: NPY002  # or code of others draws the same in all processes of one origin
+    _let_the_server_end()
     _die_with_parent()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     keep_freed_memory()
@@ -62,8 +73,22 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
+def _let_the_server_end() -> None:
+    """Let go of the pipe that keeps the process this one was forked from: else it would outlive a killed runner.
+
+    Python hands each process that pipe for processes of its own, which workers may not have.
+    """
+    server = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
+    held = getattr(server, "_forkserver_alive_fd", None)
+    if server is not None and held is not None:
+        os.close(held)
+        server._forkserver_alive_fd = None
+
+
 def _die_with_parent() -> None:
-    """Have the system kill this process with the runner, even while it is stopped; only Linux can."""
+    """Have the system kill this process with the one it was forked from, which ends with the runner, even while this is
+    stopped; only Linux can.
+    """
     if sys.platform == "linux":
         prctl = getattr(ctypes.CDLL(None), "prctl", None)
         if prctl is not None:
