@@ -27,10 +27,10 @@ def place(
     """Put the pairs of a finished study on the linear-transfer diagram.
 
     Whether that model describes them, what it says, how surely, and how far the measured transferability is from it.
-    Writes SVG, PDF and CSV.
+    Writes a page, SVG, PDF and CSV.
     """
     # here, because they take a second to import
-    from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
+    from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line, write_files
     from transferscope.report.save import file_name
     from transferscope_papers.place.figure import draw_diagram
     from transferscope_papers.place.question import place as ask
@@ -39,7 +39,9 @@ def place(
     with counted_progress("Estimating from pretrained features", "parts") as on_progress:
         result = ask(finished, examples=examples, input_dimension=directions, study=study, on_progress=on_progress)
     diagram = draw_diagram(result.pairs, result.points)
-    written = write_files(out, {f"{file_name(result.study)}-placement": diagram})
+    name = f"{file_name(result.study)}-placement"
+    page = result.report(out / f"{name}.html", command=as_typed())
+    written = [page.html, *write_files(out, {name: diagram})]
     if as_json:
         print_analysis("theory place", result, written)
         return

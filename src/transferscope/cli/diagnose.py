@@ -114,7 +114,7 @@ def diagnose(
     from transferscope.analyses.diagnose.choice import read_changes
     from transferscope.analyses.diagnose.question import measure_all
     from transferscope.analyses.diagnose.subject import FileQuestion
-    from transferscope.cli.answer import as_text, counted_progress, in_a_line
+    from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line
     from transferscope.models import NetworkInput, NetworkSettings
     from transferscope.study.settings import DataSettings
 
@@ -148,7 +148,10 @@ def diagnose(
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was measured", err=True)
         raise typer.Exit(130) from None
-    files = [] if out is None else [out / file for file in result.write(out, feature_map=feature_map)]
+    files = []
+    if out is not None:
+        page = result.report(out / "diagnosis.html", command=as_typed())
+        files = [page.html, *(out / file for file in result.write(out, feature_map=feature_map))]
     if as_json:
         print_analysis("diagnose", result, files)
     else:

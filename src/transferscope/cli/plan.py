@@ -54,7 +54,7 @@ def plan(
     """
     from transferscope.analyses.plan import LabelColumns, PlanQuestion
     from transferscope.analyses.plan import plan as make_plan
-    from transferscope.cli.answer import as_text
+    from transferscope.cli.answer import as_text, as_typed
     from transferscope.report.blocks import Text
     from transferscope.report.save import file_name
 
@@ -69,9 +69,9 @@ def plan(
     result = make_plan(place, question, columns=read, study=study)
     name = f"{file_name(result.name)}-plan.html"
     if as_json:  # only --out writes a page
-        print_analysis("plan", result, [] if out is None else [result.report(file_in(out, name)).html])
+        print_analysis("plan", result, [] if out is None else [result.report(file_in(out, name), command=as_typed()).html])
         return
     typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
     for note in result.plan.notes:
         typer.echo(f"note: {note}")
-    typer.echo(f"\nReport: {result.report(file_in(out, name)).html}")
+    typer.echo(f"\nReport: {result.report(file_in(out, name), command=as_typed()).html}")

@@ -76,8 +76,9 @@ def rank(
         )
     # the command line starts faster without what a mistake, or another command, does not need
     from transferscope.analyses.rank.question import rank as ask
-    from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
+    from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line, write_files
     from transferscope.models import NetworkInput, NetworkSettings
+    from transferscope.report.save import file_name
     from transferscope.study.settings import DataSettings
 
     if out is not None:
@@ -104,7 +105,10 @@ def rank(
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was rated", err=True)
         raise typer.Exit(130) from None
-    files = [] if out is None else write_files(out, result.figures(), result.tables())
+    files = []
+    if out is not None:
+        page = result.report(out / f"{file_name(result.target)}-ranking.html", command=as_typed())
+        files = [page.html, *write_files(out, result.figures(), result.tables())]
     if as_json:
         print_analysis("rank", result, files, kept=result.kept)
         return

@@ -63,7 +63,7 @@ def scaling(
     # the command line starts faster without the numerics of a command that is not used
     from transferscope.analyses.scaling import Columns, Question
     from transferscope.analyses.scaling import scaling as analyse
-    from transferscope.cli.answer import as_text
+    from transferscope.cli.answer import as_text, as_typed
     from transferscope.report.blocks import Text
     from transferscope.report.save import file_name
     from transferscope.scaling.advice import Costs, Formula
@@ -85,14 +85,14 @@ def scaling(
     result = analyse(place, question, columns=read, study=study)
     name = f"{file_name(result.name)}-scaling.html"
     if as_json:  # only --out writes a page
-        print_analysis("scaling", result, [] if out is None else [result.report(file_in(out, name)).html])
+        print_analysis("scaling", result, [] if out is None else [result.report(file_in(out, name), command=as_typed()).html])
         return
     typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
     for note in result.analysis.notes:
         typer.echo(f"note: {note}")
     if result.kept:
         typer.echo(f"\n{result.kept}")
-    typer.echo(f"\nReport: {result.report(file_in(out, name)).html}")
+    typer.echo(f"\nReport: {result.report(file_in(out, name), command=as_typed()).html}")
 
 
 def _sizes(text: str) -> tuple[float, ...]:

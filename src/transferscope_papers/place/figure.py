@@ -1,6 +1,5 @@
 """The pairs of a study on the diagram of linear transfer."""
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -22,9 +21,7 @@ _MAP = "RdBu"
 _GRID = 161
 _LEAST_TOP = 0.3
 _LIMIT = 0.5
-_KEY_LETTERS, _NARROW_LETTERS = 70, 55
 _BAR = "transferability (variance of labels)"
-_KEY = "Map: the model. Point: the pair, filled with what was measured. Line: no transfer; broken: ends of the noise."
 
 
 def draw_diagram(pairs: Mapping[str, Pair], points: Sequence[Placement]) -> Figure:
@@ -38,7 +35,7 @@ def draw_diagram(pairs: Mapping[str, Pair], points: Sequence[Placement]) -> Figu
         points: The placements, at least one of each source.
     """
 
-    def drawn(n_columns: int, width: float, letters: int) -> Canvas:
+    def drawn(n_columns: int, width: float) -> Canvas:
         n_rows = -(-len(pairs) // n_columns)
         canvas = new_figure(width, _PANEL_INCHES[1] * n_rows)
         panels = list(canvas.subplots(n_rows, n_columns, squeeze=False).flat)
@@ -63,18 +60,19 @@ def draw_diagram(pairs: Mapping[str, Pair], points: Sequence[Placement]) -> Figu
             axes.set_ylabel("share outside the pretrained features")
             axes.grid(visible=False)
         canvas.colorbar(images[-1], ax=grid, label=_BAR, shrink=0.85)
-        canvas.supxlabel(textwrap.fill(_KEY, letters), fontsize="small", x=0.01, ha="left")
         return canvas
 
     with drawing():
         n_columns = min(len(pairs), _PANELS_IN_A_ROW)
-        wide = drawn(n_columns, _PANEL_INCHES[0] * n_columns + _BAR_INCHES, _KEY_LETTERS * n_columns)
+        wide = drawn(n_columns, _PANEL_INCHES[0] * n_columns + _BAR_INCHES)
     return Figure(
         name="placement",
         canvas=wide,
-        narrow=lambda: drawn(1, NARROW, _NARROW_LETTERS),
+        narrow=lambda: drawn(1, NARROW),
         data=placement_rows(points),
-        caption=_KEY,
+        caption=(
+            "Map: the model. Point: the pair, filled with what was measured. Line: no transfer; broken: ends of the noise."
+        ),
     )
 
 

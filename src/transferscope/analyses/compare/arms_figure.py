@@ -245,7 +245,7 @@ def draw_costs(summary: Summary) -> Figure | None:
         return None
 
     def drawn(n_columns: int, width: float) -> Canvas:
-        canvas, panels = multiples(len(sizes), n_columns, width=width, height=2.4, share_height=False)
+        canvas, panels = multiples(len(sizes), n_columns, width=width, height=1.9, share_height=False)
         for axes, size in zip(panels, sizes, strict=True):
             _cost_panel(axes, summary, size, cheaper[size])
         canvas.supxlabel("Seconds of a run with its pre-training, ← cheaper", fontsize="medium", color=INK)

@@ -65,7 +65,7 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     off = table.where(~np.eye(len(names), dtype=np.bool_) & (table > 0))
 
     def drawn(width: float) -> Canvas:
-        canvas = new_figure(width, 1.4 + 0.3 * len(names))
+        canvas = new_figure(width, 1.0 + 0.23 * len(names))
         axes = canvas.subplots()
         _heat_map(axes, off, "{row} taken for {column}: {value:.1f} %")
         for i, share in enumerate(np.diag(shares)):

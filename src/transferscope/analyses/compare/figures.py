@@ -110,7 +110,7 @@ def draw_curves(summary: Summary) -> Figure | None:
         n_columns = -(-len(shown) // -(-len(shown) // n_columns))  # rows of equal length, as far as they can be
         spare: list[tuple[str, str] | None] = [None] * (-len(shown) % n_columns)  # every number of labels begins a row
         places = [(size, arm) for size in sizes for arm in [*shown, *spare]]
-        canvas, panels = multiples(len(places), n_columns, width=width, height=1.6, share_height=False)
+        canvas, panels = multiples(len(places), n_columns, width=width, height=1.25, share_height=False)
         for axes, (size, arm) in zip(panels, places, strict=True):
             if arm is None:
                 axes.set_visible(False)

@@ -68,7 +68,7 @@ class ComparisonResult(AnalysisResult):
         """The same: the answer is the first of them."""
         return self.sections()
 
-    def report(self, path: str | Path) -> ReportFiles:
+    def report(self, path: str | Path, *, command: str = "") -> ReportFiles:
         """Write the report: one self-contained HTML file, which holds its figures and their numbers."""
         with Store.open(self.store, create=False) as store:
-            return build_report(store, self.title, Path(path))
+            return build_report(store, self.title, Path(path), command=command)
