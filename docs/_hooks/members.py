@@ -1,4 +1,4 @@
-"""Fills in the members of a family (methods, diagnostics) when the site is built, from their docstrings and settings."""
+"""Fills in the members of a family (methods, diagnostics) when the site is built, from their docstrings and fields."""
 
 import importlib.util
 import inspect

@@ -60,7 +60,16 @@ def as_text(blocks: Sequence[Block]) -> str:
 
 
 def _wrapped(text: str, width: int) -> str:
-    lines = (textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
+    lines = (
+        textwrap.wrap(
+            line,
+            width,
+            break_long_words=False,
+            break_on_hyphens=False,
+            subsequent_indent=" " * (len(line) - len(line.lstrip())),
+        )
+        for line in text.splitlines()
+    )
     return "\n".join("\n".join(parts) for parts in lines)
 
 

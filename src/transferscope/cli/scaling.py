@@ -85,7 +85,9 @@ def scaling(
     result = analyse(place, question, columns=read, study=study)
     name = f"{file_name(result.name)}-scaling.html"
     if as_json:  # only --out writes a page
-        print_analysis("scaling", result, [] if out is None else [result.report(file_in(out, name), command=as_typed()).html])
+        print_analysis(
+            "scaling", result, [] if out is None else [result.report(file_in(out, name), command=as_typed()).html]
+        )
         return
     typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
     for note in result.analysis.notes:

@@ -73,15 +73,22 @@ def status(
         return
     if edited is None:
         if metric := metric_in_words(Path(place), stored):
-            typer.echo(metric)
+            _say(metric)
         return
-    typer.echo(
+    _say(
         f"{place} was edited since it was run: it asks for {most}{edited.added} more cells and drops {edited.dropped}"
         if known
         else f"{place} was not run yet"
     )
     now = StudyStatus(address.name, address.store, edited.counts, ())
-    typer.echo(f"as it is now: {summary(now)}; `transferscope run {place}` does the rest")
+    _say(f"as it is now: {summary(now)}; `transferscope run {place}` does the rest")
+
+
+def _say(text: str) -> None:
+    from transferscope.cli.answer import as_text
+    from transferscope.report.blocks import Text
+
+    typer.echo(as_text([Text(text)]))
 
 
 def _show(store: "Store", name: str) -> None:
@@ -90,24 +97,24 @@ def _show(store: "Store", name: str) -> None:
     from transferscope.wording import counted, weights_in_words
 
     found = study_status(store, name)
-    typer.echo(summary(found))
+    _say(summary(found))
     facts = store.study(name).facts
     sources = facts.get("sources") or {}
     for source, entry in sources.items():
         if isinstance(entry, dict) and "file" in entry:
-            typer.echo(f"  source {source}: {weights_in_words(entry)}")
+            _say(f"  source {source}: {weights_in_words(entry)}")
     if "precision" in facts:
-        typer.echo(f"  precision: {precision_in_words(facts['precision'])}")
+        _say(f"  precision: {precision_in_words(facts['precision'])}")
     race = race_state(store.study_documents(name))
     if race is not None and store.study(name).spec.get("race") is not None:
         left = counted(len(race.not_begun), "arm")
-        typer.echo(f"  race: {_RACE[race.end]}, {left} not begun for what they would take")
+        _say(f"  race: {_RACE[race.end]}, {left} not begun for what they would take")
     if said := _networks(store, name):
-        typer.echo(f"  networks on disk: {said}")
+        _say(f"  networks on disk: {said}")
     for line in failures(found.failed):
-        typer.echo(f"  {line}")
+        _say(f"  {line}")
     for sentence in _weak_inner_heads(store, name):
-        typer.echo(f"  {sentence}")
+        _say(f"  {sentence}")
 
 
 def failures(cells: "Iterable[StoredCell]") -> Iterator[str]:

@@ -71,7 +71,8 @@ def draw_diagram(pairs: Mapping[str, Pair], points: Sequence[Placement]) -> Figu
         narrow=lambda: drawn(1, NARROW),
         data=placement_rows(points),
         caption=(
-            "Map: the model. Point: the pair, filled with what was measured. Line: no transfer; broken: ends of the noise."
+            "Map: the model. Point: the pair, filled with what was measured. Line: no transfer; "
+            "broken: ends of the noise."
         ),
     )
 

@@ -50,7 +50,7 @@ class ComparisonResult(AnalysisResult):
     def shown_tables(self) -> tuple[Table, ...]:
         """The methods at each number of labels, and the settings that their runs chose."""
         sections = (methods_section(self.summary), settings_section(self.summary.frames))
-        return tuple(block for found in sections if found for block in found.blocks if isinstance(block, Table))
+        return tuple(block for section in sections if section for block in section.blocks if isinstance(block, Table))
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON values, with "decisions": the facts of each number of labels (`decision.Decision`)."""

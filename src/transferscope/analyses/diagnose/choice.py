@@ -93,9 +93,9 @@ def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagno
         for name in (dict.fromkeys(names) or DIAGNOSTICS.own)
     }
     mistakes.raise_any()
-    found = {name: diagnostic for name, diagnostic in made.items() if diagnostic is not None}
-    each_once(((one.name, name) for name, one in found.items()), "name of a diagnostic")  # its files have this name
-    return found
+    usable = {name: diagnostic for name, diagnostic in made.items() if diagnostic is not None}
+    each_once(((one.name, name) for name, one in usable.items()), "name of a diagnostic")  # its files have this name
+    return usable
 
 
 def _settings(name: str, names: Sequence[str], changes: Changes) -> dict[str, Any]:

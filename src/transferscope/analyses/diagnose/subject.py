@@ -125,10 +125,10 @@ class FileSubject:
         if isinstance(diagnostic, Landscape):
             losses = diagnostic.losses(self.subject, file=file, progress=progress)
             return diagnostic.findings(losses, self.subject)
-        found = diagnostic.measure(self.subject)
+        findings = diagnostic.measure(self.subject)
         if not self.backbone_only:
-            return found
-        return self._without_heads(found)
+            return findings
+        return self._without_heads(findings)
 
     def measure_start(self, diagnostic: Diagnostic) -> Findings | None:
         """Measure a diagnostic on the network as training began.
@@ -144,8 +144,8 @@ class FileSubject:
             return None
         return diagnostic.measure(replace(self.subject, network=start, start=None, step=0))
 
-    def _without_heads(self, found: Findings) -> Findings:
-        return replace(found, records=tuple(r for r in found.records if not self._about_heads(r.name)))
+    def _without_heads(self, findings: Findings) -> Findings:
+        return replace(findings, records=tuple(r for r in findings.records if not self._about_heads(r.name)))
 
     def _about_heads(self, name: str) -> bool:
         return name == "ntk_change" or name.startswith(("weight_deviation/head", "weight_deviation_relative/head"))
@@ -207,10 +207,10 @@ def _data(question: FileQuestion) -> Dataset:
 
 
 def _load(question: FileQuestion, data: DataSettings) -> Dataset:
-    found = load_for(data, [Pretrained(question.network, question.checkpoint)])
+    loaded = load_for(data, [Pretrained(question.network, question.checkpoint)])
     known = input_of(question.network)
-    train, test = (examples_as_read(part, known, found.name) for part in (found.train, found.test))
-    return replace(found, train=train, test=test)
+    train, test = (examples_as_read(part, known, loaded.name) for part in (loaded.train, loaded.test))
+    return replace(loaded, train=train, test=test)
 
 
 def _source(question: FileQuestion, target: Dataset, network: Network, device: torch.device) -> Examples | None:
