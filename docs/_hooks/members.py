@@ -1,4 +1,4 @@
-"""Fills in the members of a family (methods, scores) when the site is built, from their docstrings and settings."""
+"""Fills in the members of a family (methods, diagnostics) when the site is built, from their docstrings and fields."""
 
 import importlib.util
 import inspect
@@ -16,7 +16,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def members(registry: Any) -> str:
-    """A section for each member of transferscope itself: what its docstring says, and its settings."""
+    """A section for each member of transferscope itself: what its docstring says, its limits and its settings."""
     return "\n\n".join(_section(name, registry[name]) for name in registry.own)
 
 
@@ -24,6 +24,8 @@ def _section(name: str, kind: type) -> str:
     text = inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes:")[0].strip()
     text = re.sub(r"([*_|])", r"\\\1", text)
     text = re.sub(r"`[^`]+`", lambda code: code[0].replace("\\", ""), text)
+    if meaning := getattr(kind, "meaning", None):
+        text += f"\n\n*What it cannot tell.* {meaning.limits}"
     settings = _settings_table(kind)
     return f"### {name}\n\n{text}" + (f"\n\n{settings}" if settings.count("\n") > 1 else "")
 

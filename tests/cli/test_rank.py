@@ -1,6 +1,7 @@
 """`transferscope rank` as a reader meets it."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -52,7 +53,7 @@ def test_files_are_ranked_with_words_figure_and_table(
     named = {line.split("  ")[0] for line in lines[3:6]}
     assert named == {"first.safetensors", "second.safetensors", "random features"}
     assert "No test example was read" in said
-    assert f"written: {out}/ranking.svg, ranking.pdf, ranking.csv, ranking-networks.csv" in said
+    assert re.search(rf"written: {out}/.*-ranking.html, ranking.svg, ranking.pdf, ranking.csv", said)
     table = pd.read_csv(out / "ranking.csv")
     assert len(table) == 2 * 3
     assert set(table["candidate"]) == {"first.safetensors", "second.safetensors", "random features"}
@@ -72,6 +73,7 @@ def test_a_study_is_ranked_and_its_report_shows_it(tmp_path: Path) -> None:
     said = run(place, "--scores", "h-score", "--scores", "ridge-probe", "--out", str(tmp_path / "out"))
     assert said.endswith(f"The report shows this now: transferscope report {place}\n")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "small-ranking.html",
         *(f"small-ranking-12.{ending}" for ending in ("svg", "pdf", "csv")),
         *(f"small-ranking-{name}.csv" for name in ("networks", "scores", "transfer", "choices")),
     }

@@ -4,15 +4,17 @@ import importlib.util
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import typer
 from typer.main import get_command
 
 from transferscope.cli.main import app
+from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
 from transferscope.models.fields import FIELDS
+from transferscope.registry import Registry
 from transferscope.settings.data import TargetSettings, TuningSettings
 from transferscope.settings.engine import EngineSettings, RaceSettings
 from transferscope.study.commands.settings import RunSettings
@@ -83,12 +85,15 @@ def test_tables_of_settings_have_every_setting(kind: type) -> None:
         assert re.search(rf"^\| `{name}` \| \S.+ \|$", page, flags=re.MULTILINE), name
 
 
-def test_the_page_of_methods_has_every_method_with_its_settings() -> None:
-    page = _filled("members", "methods.md")
-    for name in METHODS.own:
-        section = page.split(f"### {name}\n")[1].split("\n##")[0]
-        for setting in fields(METHODS[name]):  # type: ignore[arg-type]
+@pytest.mark.parametrize(("page", "family"), [("methods.md", METHODS), ("diagnostics.md", DIAGNOSTICS)])
+def test_the_page_of_a_family_has_every_member_with_its_settings_and_limits(page: str, family: Registry[Any]) -> None:
+    filled = _filled("members", page)
+    for name in family.own:
+        section = filled.split(f"### {name}\n")[1].split("\n##")[0]
+        for setting in fields(family[name]):
             assert f"| `{setting.name}` | " in section, (name, setting.name)
+        if meaning := getattr(family[name], "meaning", None):
+            assert meaning.limits in section
 
 
 def test_the_page_of_networks_has_every_field_that_is_read() -> None:

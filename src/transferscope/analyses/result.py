@@ -49,16 +49,19 @@ class AnalysisResult(ABC):
     def sections(self) -> list[Section]:
         """The parts of the page below the verdict."""
 
-    def report(self, path: str | Path) -> ReportFiles:
+    def report(self, path: str | Path, *, command: str = "") -> ReportFiles:
         """Write one self-contained HTML page: the answer, the first figure and what to know next, then the sections.
 
         Args:
             path: The file; one that exists is replaced.
+            command: What writes the page again, for its foot; may be empty.
 
         Raises:
             StoreError: The file cannot be written.
         """
-        return write_page(self.page(), Path(path), kicker=self.kind, title=self.title, verdict=self.verdict)
+        return write_page(
+            self.page(), Path(path), kicker=self.kind, title=self.title, verdict=self.verdict, command=command
+        )
 
     def page(self) -> list[Section]:
         """The sections of the page, the answer with the first figure before those of `sections`."""

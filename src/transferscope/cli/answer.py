@@ -1,7 +1,9 @@
 """How a command shows an analysis: progress while it works, its answer as text, its figures and tables as files."""
 
 import io
+import shlex
 import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +21,11 @@ from transferscope.report.save import save_figure, write_table
 _REPORTED_EVERY = 0.1  # of all, in a log
 _GAP = 2
 _ANY = 100_000
+
+
+def as_typed() -> str:
+    """The command line, to copy."""
+    return shlex.join(["transferscope", *sys.argv[1:]])
 
 
 @contextmanager
@@ -53,7 +60,16 @@ def as_text(blocks: Sequence[Block]) -> str:
 
 
 def _wrapped(text: str, width: int) -> str:
-    lines = (textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) for line in text.splitlines())
+    lines = (
+        textwrap.wrap(
+            line,
+            width,
+            break_long_words=False,
+            break_on_hyphens=False,
+            subsequent_indent=" " * (len(line) - len(line.lstrip())),
+        )
+        for line in text.splitlines()
+    )
     return "\n".join("\n".join(parts) for parts in lines)
 
 

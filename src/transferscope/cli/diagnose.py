@@ -8,7 +8,7 @@ from transferscope.analyses.diagnose import map_weights
 from transferscope.analyses.diagnose.choice import read_changes
 from transferscope.analyses.diagnose.question import measure_all
 from transferscope.analyses.diagnose.subject import FileQuestion
-from transferscope.cli.answer import as_text, counted_progress, in_a_line
+from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.diagnose import Options
 from transferscope.cli.options import refuse_others
@@ -69,7 +69,10 @@ def diagnose(options: Options, context: typer.Context) -> None:
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was measured", err=True)
         raise typer.Exit(130) from None
-    files = [] if options.out is None else [options.out / file for file in result.write(options.out)]
+    files = []
+    if options.out is not None:
+        page = result.report(options.out / "diagnosis.html", command=as_typed())
+        files = [page.html, *(options.out / file for file in result.write(options.out))]
     if options.as_json:
         print_analysis("diagnose", result, files)
     else:

@@ -5,12 +5,13 @@ from pathlib import Path
 import typer
 
 from transferscope.analyses.rank.question import rank as ask
-from transferscope.cli.answer import as_text, counted_progress, in_a_line, write_files
+from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line, write_files
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.rank import Options
 from transferscope.cli.options import refuse_others
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.models import NetworkInput, NetworkSettings
+from transferscope.report.save import file_name
 from transferscope.settings.data import DataSettings
 
 _OF_STUDIES = {"scores", "method", "study", "device", "out", "as_json"}
@@ -54,7 +55,10 @@ def rank(options: Options, context: typer.Context) -> None:
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was rated", err=True)
         raise typer.Exit(130) from None
-    files = [] if options.out is None else write_files(options.out, result.figures(), result.tables())
+    files = []
+    if options.out is not None:
+        page = result.report(options.out / f"{file_name(result.target)}-ranking.html", command=as_typed())
+        files = [page.html, *write_files(options.out, result.figures(), result.tables())]
     if options.as_json:
         print_analysis("rank", result, files, kept=result.kept)
         return

@@ -4,7 +4,7 @@ import typer
 
 from transferscope.analyses.scaling import Columns, Question
 from transferscope.analyses.scaling import scaling as analyse
-from transferscope.cli.answer import as_text
+from transferscope.cli.answer import as_text, as_typed
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.scaling import Options
 from transferscope.cli.options import file_in, named_columns
@@ -37,7 +37,9 @@ def scaling(options: Options, _: object = None) -> None:
     name = f"{file_name(result.name)}-scaling.html"
     if options.as_json:  # only --out writes a page
         print_analysis(
-            "scaling", result, [] if options.out is None else [result.report(file_in(options.out, name)).html]
+            "scaling",
+            result,
+            [] if options.out is None else [result.report(file_in(options.out, name), command=as_typed()).html],
         )
         return
     typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
@@ -45,7 +47,7 @@ def scaling(options: Options, _: object = None) -> None:
         typer.echo(f"note: {note}")
     if result.kept:
         typer.echo(f"\n{result.kept}")
-    typer.echo(f"\nReport: {result.report(file_in(options.out, name)).html}")
+    typer.echo(f"\nReport: {result.report(file_in(options.out, name), command=as_typed()).html}")
 
 
 def _sizes(text: str) -> tuple[float, ...]:

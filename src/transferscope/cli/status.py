@@ -9,8 +9,10 @@ from typing import Any
 import typer
 
 from transferscope.analyses.compare.cautions import weak_inner_heads
+from transferscope.cli.answer import as_text
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.status import Options
+from transferscope.report.blocks import Text
 from transferscope.statements import Words
 from transferscope.store import Store, StoredCell, StudyCounts
 from transferscope.study.inputs import is_as_planned
@@ -74,38 +76,42 @@ def status(options: Options, _: object = None) -> None:
         return
     if edited is None:
         if metric := metric_in_words(Path(options.place), stored):
-            typer.echo(metric)
+            _say(metric)
         return
-    typer.echo(
+    _say(
         f"{options.place} was edited since it was run: it asks for {most}{edited.added} more cells and drops "
         f"{edited.dropped}"
         if known
         else f"{options.place} was not run yet"
     )
     now = StudyStatus(address.name, address.store, edited.counts, ())
-    typer.echo(f"as it is now: {summary(now)}; `transferscope run {options.place}` does the rest")
+    _say(f"as it is now: {summary(now)}; `transferscope run {options.place}` does the rest")
+
+
+def _say(text: str) -> None:
+    typer.echo(as_text([Text(text)]))
 
 
 def _show(store: Store, name: str) -> None:
     standing = study_status(store, name)
-    typer.echo(summary(standing))
+    _say(summary(standing))
     facts = store.study(name).facts
     sources = facts.get("sources") or {}
     for source, entry in sources.items():
         if isinstance(entry, dict) and "file" in entry:
-            typer.echo(f"  source {source}: {weights_in_words(entry)}")
+            _say(f"  source {source}: {weights_in_words(entry)}")
     if "precision" in facts:
-        typer.echo(f"  precision: {precision_in_words(facts['precision'])}")
+        _say(f"  precision: {precision_in_words(facts['precision'])}")
     race = race_state(store.study_documents(name))
     if race is not None and store.study(name).spec.get("race") is not None:
         left = counted(len(race.not_begun), "arm")
-        typer.echo(f"  race: {_RACE[race.end]}, {left} not begun for what they would take")
+        _say(f"  race: {_RACE[race.end]}, {left} not begun for what they would take")
     if networks := _networks(store, name):
-        typer.echo(f"  networks on disk: {networks}")
+        _say(f"  networks on disk: {networks}")
     for line in failures(standing.failed):
-        typer.echo(f"  {line}")
+        _say(f"  {line}")
     for sentence in _weak_inner_heads(store, name):
-        typer.echo(f"  {sentence}")
+        _say(f"  {sentence}")
 
 
 def failures(cells: Iterable[StoredCell]) -> Iterator[str]:

@@ -180,7 +180,7 @@ class Cards:
 
 @dataclass(frozen=True)
 class Answer:
-    """One question with its answer in a sentence; the slug says where the page has more of it."""
+    """One question with its answer in a sentence; the slug says where the page has more of it, "" for nowhere."""
 
     title: str
     sentence: str

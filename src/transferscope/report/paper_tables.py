@@ -32,7 +32,7 @@ _MARKS_OF_MARKDOWN = re.compile(r"[\\`*_\[\]|#~$!]")
 def escaped(text: str) -> str:
     """Text as LaTeX prints it; signs that steer the typesetting stand for themselves, and lines are joined."""
     shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
-    return _TO_ESCAPE.sub(lambda found: _ESCAPED[found[0]], shown)
+    return _TO_ESCAPE.sub(lambda matched: _ESCAPED[matched[0]], shown)
 
 
 def latex_table(table: Table) -> str:
@@ -81,7 +81,7 @@ def markdown_table(table: Table) -> str:
 def _markdown(text: str) -> str:
     """Text that Markdown, and the HTML in it, shows as it is."""
     shown = "".join(sign for sign in " ".join(text.split()) if sign.isprintable())
-    return html.escape(_MARKS_OF_MARKDOWN.sub(lambda found: f"\\{found[0]}", shown), quote=False)
+    return html.escape(_MARKS_OF_MARKDOWN.sub(lambda matched: f"\\{matched[0]}", shown), quote=False)
 
 
 def _markdown_cell(cell: Cell) -> str:

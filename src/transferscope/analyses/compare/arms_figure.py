@@ -118,8 +118,8 @@ def _rows(summary: Summary) -> tuple[list[_Row], str]:
 
 
 def _named(summary: Summary) -> set[str]:
-    found = [(one.recommended, one.best_with, one.best_without) for one in summary.decided.values()]
-    return {name for names in found for name in names if name is not None}
+    named = [(one.recommended, one.best_with, one.best_without) for one in summary.decided.values()]
+    return {name for names in named for name in names if name is not None}
 
 
 def _panel(
@@ -195,16 +195,16 @@ def _call(c: Comparison) -> str:
 def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[_Row]) -> tuple[float, float]:
     """An axis that neither the widest of intervals nor arms far below everything else stretch."""
     arms = {row.arm for row in rows}
-    found = [
+    reached = [
         _beside(c, summary)
         for c in summary.comparisons
         if c.n_target in sizes and (c.source or "", c.method) in arms and c.facts.mean is not None
     ]
-    values = [value for value, *_ in found]
+    values = [value for value, *_ in reached]
     middle, top = min(float(np.median(values)), 0.0), max(*values, 0.0)
     spread = max(top - middle, 1.0)
     lowest, highest = middle - 1.5 * spread, top + 1.5 * spread
-    ends = [end for _, low, high in found for end in (low, high) if end is not None]
+    ends = [end for _, low, high in reached for end in (low, high) if end is not None]
     low = max(min([0.0, *values, *ends]), lowest)
     high = min(max([0.0, *values, *ends]), highest)
     return low - 0.05 * (high - low or 1.0), high + 0.05 * (high - low or 1.0)
@@ -245,7 +245,7 @@ def draw_costs(summary: Summary) -> Figure | None:
         return None
 
     def drawn(n_columns: int, width: float) -> Canvas:
-        canvas, panels = multiples(len(sizes), n_columns, width=width, height=2.4, share_height=False)
+        canvas, panels = multiples(len(sizes), n_columns, width=width, height=1.9, share_height=False)
         for axes, size in zip(panels, sizes, strict=True):
             _cost_panel(axes, summary, size, cheaper[size])
         canvas.supxlabel("Seconds of a run with its pre-training, ← cheaper", fontsize="medium", color=INK)
@@ -255,7 +255,7 @@ def draw_costs(summary: Summary) -> Figure | None:
     with drawing():
         wide = drawn(min(len(sizes), 2), 4.6 * min(len(sizes), 2))
     names = {n: [summary.frames.name_of(c.source or "", c.method) for c in cheaper[n]][:3] for n in sizes}
-    said = [f"with {sizes_in_words([n])} {listed(own, last='or')}" for n, own in names.items()]
+    cheaper_arms = [f"with {sizes_in_words([n])} {listed(own, last='or')}" for n, own in names.items()]
     return Figure(
         name="costs",
         canvas=wide,
@@ -263,7 +263,7 @@ def draw_costs(summary: Summary) -> Figure | None:
         data=summary.table[["source", "method", "n_target", "mean", "seconds", "pretraining_seconds"]],
         caption=(
             "Star: the arm to use; line: nothing as cheap scores higher. Half its time or less, and not shown to be "
-            f"worse: {'; '.join(said)}."
+            f"worse: {'; '.join(cheaper_arms)}."
         ),
     )
 
@@ -276,8 +276,10 @@ def _cheaper(summary: Summary, size: int) -> list[Comparison]:
     if chosen is None:
         return []
     most, likely = _CHEAPER * chosen.cost.total, 1 - decision.level
-    found = [c for c in own.values() if 0 < c.cost.total <= most and c.facts.chance >= likely and not c.facts.unstable]
-    return sorted(found, key=lambda c: -(c.facts.mean or 0.0))
+    cheaper = [
+        c for c in own.values() if 0 < c.cost.total <= most and c.facts.chance >= likely and not c.facts.unstable
+    ]
+    return sorted(cheaper, key=lambda c: -(c.facts.mean or 0.0))
 
 
 def _cost_panel(axes: Axes, summary: Summary, size: int, named: Sequence[Comparison]) -> None:

@@ -54,7 +54,7 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     assert labels is not None
     assert classes is not None
     n = len(classes)
-    counts = sum(np.bincount(labels * n + found, minlength=n * n).reshape(n, n) for found in by_seed.values())
+    counts = sum(np.bincount(labels * n + predicted, minlength=n * n).reshape(n, n) for predicted in by_seed.values())
     mean = np.asarray(counts) / len(by_seed)
     sizes = np.bincount(labels, minlength=n)
     wrong = mean.sum(axis=1) - np.diag(mean)
@@ -65,7 +65,7 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     off = table.where(~np.eye(len(names), dtype=np.bool_) & (table > 0))
 
     def drawn(width: float) -> Canvas:
-        canvas = new_figure(width, 1.4 + 0.3 * len(names))
+        canvas = new_figure(width, 1.0 + 0.23 * len(names))
         axes = canvas.subplots()
         _heat_map(axes, off, "{row} taken for {column}: {value:.1f} %")
         for i, share in enumerate(np.diag(shares)):
@@ -133,15 +133,15 @@ def _errors(frames: StudyFrames, by_seed: dict[int, np.ndarray], target: Found |
     if not order:
         return [Text(words.say(state("no errors")))]
     taken = [classes[int(counts[:, i].argmax())] for i in order]
-    said = [f"{classes[int(labels[i])]} taken for {other}, {often[i]} of {len(by_seed)}"
+    mistakes = [f"{classes[int(labels[i])]} taken for {other}, {often[i]} of {len(by_seed)}"
             for i, other in zip(order, taken, strict=True)]  # fmt: skip
     note = Text(words.say(state("errors")))
     if isinstance(target, Dataset) and target.test.is_image and np.array_equal(target.test.labels, labels):
         pictures = tuple(
             Picture(as_png(thumbnail(target.test.inputs[i])), f"Test example {i}: {one}", _ERROR_WIDTH)
-            for i, one in zip(order, said, strict=True)
+            for i, one in zip(order, mistakes, strict=True)
         )
-        return [note, Gallery(pictures, tuple(said))]
+        return [note, Gallery(pictures, tuple(mistakes))]
     columns = (
         Column("Test example", "Its place in the test set, from 0"),
         Column("True class", numeric=False),

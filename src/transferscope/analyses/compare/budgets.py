@@ -25,16 +25,18 @@ def budgets_section(store: Store, summary: Summary) -> Section | None:
     own = _length(frames.study.spec)
     if own is None:
         return None
-    found: dict[float, tuple[StudyFrames, Mapping[int, Decision]]] = {own[0]: (frames, summary.decided)}
+    by_budget: dict[float, tuple[StudyFrames, Mapping[int, Decision]]] = {own[0]: (frames, summary.decided)}
     for row in store.studies():
         length = _length(row.spec)
-        if length is None or length[1] != own[1] or length[0] in found or _rest(row) != _rest(frames.study):
+        if length is None or length[1] != own[1] or length[0] in by_budget or _rest(row) != _rest(frames.study):
             continue
         other = read_study(store, row.name)
         if not other.final(other.metric.record).empty:
-            found[length[0]] = other, decisions(other)
-    sizes = sorted({n for _, decided in found.values() for n, one in decided.items() if one.recommended is not None})
-    if len(found) < 2 or not sizes:
+            by_budget[length[0]] = other, decisions(other)
+    sizes = sorted(
+        {n for _, decided in by_budget.values() for n, one in decided.items() if one.recommended is not None}
+    )
+    if len(by_budget) < 2 or not sizes:
         return None
     words = words_of(frames.metric, frames.methods_of_others)
     columns = (
@@ -42,14 +44,15 @@ def budgets_section(store: Store, summary: Summary) -> Section | None:
         *(Column(sizes_in_words([n]), numeric=False) for n in sizes),
     )
     rows = tuple(
-        (Cell(f"{length:,g}"), *(_cell(found[length][1].get(n), frames) for n in sizes)) for length in sorted(found)
+        (Cell(f"{length:,g}"), *(_cell(by_budget[length][1].get(n), frames) for n in sizes))
+        for length in sorted(by_budget)
     )
-    changed = [n for n in sizes if len({one[n].recommended for _, one in found.values() if n in one}) > 1]
-    said = words.say(state("budgets", unit=own[1], sizes=changed))
+    changed = [n for n in sizes if len({one[n].recommended for _, one in by_budget.values() if n in one}) > 1]
+    sentence = words.say(state("budgets", unit=own[1], sizes=changed))
     return Section(
         "Does the choice change with the budget?",
         "budgets",
-        (Text(said), Table(columns, rows, "Arm to use, and chance")),
+        (Text(sentence), Table(columns, rows, "Arm to use, and chance")),
     )
 
 

@@ -49,7 +49,7 @@ def compare_calls(
     head = read_table(
         Header, {"name": calls.name_of(run).rpartition(".")[2].rpartition(":")[2], "seeds": seeds}, "", mistakes
     )
-    found = []
+    changed = []
     for arm, values in arms.items():
         if "source" not in values:
             mistakes.add(
@@ -64,7 +64,7 @@ def compare_calls(
             except SettingsError as error:
                 mistakes.add(f"arm {arm!r}: {error}")
                 continue
-            found.append(CommandArm(arm, arm, None if values["source"] is None else str(values["source"]), job))
+            changed.append(CommandArm(arm, arm, None if values["source"] is None else str(values["source"]), job))
     if not arms:
         mistakes.add('there are no arms; give the arguments of each, as in arms={"tuned": {"source": "bert"}}')
     limits = None
@@ -74,12 +74,12 @@ def compare_calls(
     assert settings is not None
     assert made is not None
     assert head is not None
-    for one in found:
+    for one in changed:
         consent.allow(one.job.reference)
         if here and isinstance(one.job, Call):
             calls.keep(one.job, run)
     store = str(folder / f"{head.name}.sqlite")
-    spec = CommandSpec(head.name, head.all_seeds, settings, tuple(found), made, limits, store)
+    spec = CommandSpec(head.name, head.all_seeds, settings, tuple(changed), made, limits, store)
     with open_new(store) as opened:
         on_end(run_study(spec, opened, on_event=on_event))
     with Store.open(store) as opened:

@@ -53,7 +53,7 @@ def nothing_held_out(runs: Iterable[tuple[int, float]]) -> Iterator[Statement]:
     steps: dict[int, list[float]] = {}
     for n_target, step in runs:
         steps.setdefault(n_target, []).append(step)
-    if sizes := sorted(n for n, found in steps.items() if all(map(math.isnan, found))):
+    if sizes := sorted(n for n, best_steps in steps.items() if all(map(math.isnan, best_steps))):
         yield state("nothing held out", sizes=sizes)
 
 

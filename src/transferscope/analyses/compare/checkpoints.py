@@ -68,8 +68,10 @@ def _series(summary: Summary, rows: pd.DataFrame) -> CheckpointSeries:
     source, method, n_target = str(rows["source"].iloc[0]), str(rows["method"].iloc[0]), int(rows["n_target"].iloc[0])
     by_step = rows.pivot_table(index="seed", columns="step", values="value")
     metric = summary.frames.metric
-    found = [_row(metric, float(step), by_step[step].dropna().to_numpy(dtype=np.float64)) for step in by_step.columns]
-    table = pd.DataFrame(found).sort_values("step", ignore_index=True)
+    measured = [
+        _row(metric, float(step), by_step[step].dropna().to_numpy(dtype=np.float64)) for step in by_step.columns
+    ]
+    table = pd.DataFrame(measured).sort_values("step", ignore_index=True)
     better = metric.improvement(table["mean"].to_numpy(dtype=np.float64))
     best = float(table["step"].iloc[int(np.argmax(better))])
     return CheckpointSeries(source, method, n_target, table, int(best), _lead(summary, by_step, best))
@@ -93,12 +95,12 @@ def _lead(summary: Summary, by_step: pd.DataFrame, best: float) -> Estimate | No
 
 def checkpoints_section(summary: Summary) -> Section | None:
     """The section; None for a study that asks for no checkpoints."""
-    found = checkpoint_series(summary)
-    if not found:
+    curves = checkpoint_series(summary)
+    if not curves:
         return None
     words = words_of(summary.frames.metric, summary.frames.methods_of_others)
-    said = words.all_of(_stated(series, alone=len(summary.frames.sizes) == 1) for series in found)
-    return Section("How long to pre-train", "checkpoints", (Points(said), draw_checkpoints(summary, found)))
+    sentences = words.all_of(_stated(series, alone=len(summary.frames.sizes) == 1) for series in curves)
+    return Section("How long to pre-train", "checkpoints", (Points(sentences), draw_checkpoints(summary, curves)))
 
 
 def _stated(series: CheckpointSeries, *, alone: bool) -> Statement:
@@ -114,18 +116,18 @@ def _stated(series: CheckpointSeries, *, alone: bool) -> Statement:
     )
 
 
-def draw_checkpoints(summary: Summary, found: Sequence[CheckpointSeries]) -> Figure:
+def draw_checkpoints(summary: Summary, curves: Sequence[CheckpointSeries]) -> Figure:
     """The figure: a panel for each source and number of labels, a line for each method, the best step marked."""
     frames, scale = summary.frames, summary.frames.metric.scale
     styles = mark_styles(frames.methods, frames.baseline)
-    every = list(dict.fromkeys((series.source, series.n_target) for series in found))
+    every = list(dict.fromkeys((series.source, series.n_target) for series in curves))
     places = evenly_chosen(every, _MOST_PANELS)
 
     def drawn(n_columns: int, width: float) -> Canvas:
         canvas, panels = multiples(len(places), n_columns, width=width, height=2.1)
         for axes, (source, n_target) in zip(panels, places, strict=True):
             axes.set_title(f"from {source}, {n_target:,} labels")
-            for series in found:
+            for series in curves:
                 if (series.source, series.n_target) != (source, n_target):
                     continue
                 style, table = styles[series.method], series.table
@@ -140,7 +142,7 @@ def draw_checkpoints(summary: Summary, found: Sequence[CheckpointSeries]) -> Fig
             axes.set_xlim(left=0)
         canvas.supxlabel("Steps of pre-training", fontsize="medium", color=INK)
         canvas.supylabel(frames.metric.title, fontsize="medium", color=INK)
-        methods = {series.method for series in found} | {str(frames.baseline)}
+        methods = {series.method for series in curves} | {str(frames.baseline)}
         add_legend(canvas, styles, [m for m in frames.methods if m in methods], baseline=frames.baseline)
         return canvas
 

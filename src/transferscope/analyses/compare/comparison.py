@@ -130,7 +130,7 @@ def compare_arms(frames: StudyFrames, decided: dict[int, Decision], *, level: fl
     final = final[final["role"] == "method"].sort_values("seed").set_index("seed")
     grouped = final.groupby(["n_target", "method", "source"], sort=False)
     runs = {(int(str(n)), Arm(str(method), str(source))): rows for (n, method, source), rows in grouped}
-    found = []
+    comparisons = []
     for n_target, decision in decided.items():
         baseline = Arm(str(frames.baseline), "")
         rises = any(facts.name == str(baseline) and facts.unfinished for facts in decision.arms)
@@ -138,8 +138,8 @@ def compare_arms(frames: StudyFrames, decided: dict[int, Decision], *, level: fl
         for arm, facts in zip(arms_of(frames, n_target), decision.arms, strict=True):
             rows = runs.get((n_target, arm))
             if rows is not None:
-                found.append(_comparison(frames, arm, n_target, rows, scratch, facts, level))
-    return tuple(found)
+                comparisons.append(_comparison(frames, arm, n_target, rows, scratch, facts, level))
+    return tuple(comparisons)
 
 
 def _comparison(

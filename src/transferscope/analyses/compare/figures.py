@@ -27,15 +27,15 @@ def draw_labels(summary: Summary) -> Figure | None:
         for n, one in decided.items()
         if one.best_without is not None
     }
-    found = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons if c.facts.gain is not None}
-    arms = [arm for arm in summary.frames.arms if any((*arm, n) in found for n in line)]
+    by_arm = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons if c.facts.gain is not None}
+    arms = [arm for arm in summary.frames.arms if any((*arm, n) in by_arm for n in line)]
     if len(line) < 2 or not arms:
         return None
     shown, sizes = arms[:_MOST_ARMS], list(line)
 
     def panel(axes: Axes, arm: tuple[str, str]) -> None:
         axes.plot(sizes, list(line.values()), "s-", color=WITHOUT, markersize=4, linewidth=1.2)
-        own = [found[*arm, n] for n in sizes if (*arm, n) in found]
+        own = [by_arm[*arm, n] for n in sizes if (*arm, n) in by_arm]
         axes.plot([c.n_target for c in own], [c.facts.mean or 0.0 for c in own], color=WITH_SOURCE, linewidth=1.4)
         for c in own:
             n, mean, gain = c.n_target, c.facts.mean or 0.0, c.facts.gain
@@ -56,7 +56,7 @@ def draw_labels(summary: Summary) -> Figure | None:
         canvas, panels = multiples(len(shown), n_columns, width=width, height=1.9)
         for axes, arm in zip(panels, shown, strict=True):
             panel(axes, arm)
-        own = [found[*arm, n].facts.mean or 0.0 for arm in shown for n in sizes if (*arm, n) in found]
+        own = [by_arm[*arm, n].facts.mean or 0.0 for arm in shown for n in sizes if (*arm, n) in by_arm]
         means = [*line.values(), *own]
         room = 0.35 * (max(means) - min(means)) or 1.0
         low, high = panels[0].get_ylim()
@@ -110,7 +110,7 @@ def draw_curves(summary: Summary) -> Figure | None:
         n_columns = -(-len(shown) // -(-len(shown) // n_columns))  # rows of equal length, as far as they can be
         spare: list[tuple[str, str] | None] = [None] * (-len(shown) % n_columns)  # every number of labels begins a row
         places = [(size, arm) for size in sizes for arm in [*shown, *spare]]
-        canvas, panels = multiples(len(places), n_columns, width=width, height=1.6, share_height=False)
+        canvas, panels = multiples(len(places), n_columns, width=width, height=1.25, share_height=False)
         for axes, (size, arm) in zip(panels, places, strict=True):
             if arm is None:
                 axes.set_visible(False)

@@ -1,11 +1,11 @@
 """The answer of a comparison in nine lines of a terminal: a sentence, up to six arms with bars, what is next."""
 
 import math
+import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
 
 from transferscope.decision import ArmFacts, Decision
-from transferscope.report.figures.choice import short
 from transferscope.study.decisions import arms_of
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import (
@@ -17,8 +17,8 @@ from transferscope.wording import (
     unit_kept,
 )
 
-_WIDTH = 80
-_BAR = 13
+_WIDTH, _LEAST_WIDTH = 80, 40
+_BAR, _SCORE, _LEAST_NAME = 13, 11, 8
 _MOST, _LEAST_ROWS, _MOST_ARMS = 9, 3, 6
 _MOST_SIZES = 2
 
@@ -26,7 +26,9 @@ _MOST_SIZES = 2
 def lines_of(
     frames: StudyFrames, decided: Mapping[int, Decision], *, answers: Sequence[str], next_steps: Sequence[str]
 ) -> tuple[str, ...]:
-    """The answer in at most nine lines; a tenth is left for where the page is.
+    """The answer in at most nine lines of 80 signs; a tenth is left for where the page is.
+
+    A narrower terminal gets more lines, no bars, and below that the smallest number of labels alone.
 
     Args:
         answers: The answers as sentences; the first is shown, and the others as far as there is room.
@@ -35,29 +37,34 @@ def lines_of(
     sizes = [n for n, decision in decided.items() if decision.recommended is not None]
     if not sizes:
         return tuple(answers[:1])
-    shown, *others = (_wrapped(answer) for answer in answers)
-    follow = _wrapped(f"Next: {next_steps[0]}") if next_steps else []
-    room = _MOST - _LEAST_ROWS
+    width = min(_WIDTH, max(_LEAST_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns))
+    most = _MOST * _WIDTH // width
+    shown, *others = (_wrapped(answer, width) for answer in answers)
+    follow = _wrapped(f"Next: {next_steps[0]}", width) if next_steps else []
+    room = most - _LEAST_ROWS
     for lines in others:
         if len(shown) + len(lines) > room:
             break
         shown += lines
     if len(shown) + len(follow) > room:
         follow = []
-    return (*shown, *_rows(frames, decided, sizes, _MOST - len(shown) - len(follow)), *follow)
+    return (*shown, *_rows(frames, decided, sizes, most - len(shown) - len(follow), width), *follow)
 
 
-def _wrapped(sentence: str) -> list[str]:
-    return [line.replace(NO_BREAK, " ") for line in textwrap.wrap(unit_kept(sentence), _WIDTH)]
+def _wrapped(sentence: str, width: int) -> list[str]:
+    lines = textwrap.wrap(unit_kept(sentence), width, break_long_words=False, break_on_hyphens=False)
+    return [line.replace(NO_BREAK, " ") for line in lines]
 
 
-def _rows(frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[int], most: int) -> list[str]:
+def _rows(
+    frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[int], most: int, width: int
+) -> list[str]:
     """The recommended arm, the best of either kind and the next by score; bars at the smallest number of labels."""
-    first, shown = decided[sizes[0]], sizes[:_MOST_SIZES]
+    first, shown = decided[sizes[0]], sizes[: _MOST_SIZES if width >= _WIDTH - _SCORE else 1]
     pairs = {str(arm): arm for n in sizes for arm in arms_of(frames, n)}
     scored = sorted((arm for arm in first.arms if arm.mean is not None), key=lambda arm: -(arm.mean or 0.0))
-    named = {first.recommended, first.best_with, first.best_without}
-    order = [arm for arm in scored if arm.name in named] + [arm for arm in scored if arm.name not in named]
+    wanted = [*(decided[n].recommended for n in shown), first.best_with, first.best_without]
+    order = sorted(scored, key=lambda arm: wanted.index(arm.name) if arm.name in wanted else len(wanted))
     chosen = sorted(order[: min(most - 1, _MOST_ARMS)], key=lambda arm: -(arm.mean or 0.0))
     low, high = _span(chosen, first)
     levels = {n: {arm.name: arm.mean for arm in decided[n].arms} for n in shown}
@@ -67,19 +74,27 @@ def _rows(frames: StudyFrames, decided: Mapping[int, Decision], sizes: Sequence[
         names[arm.name] = capitalised(f"{method} from {source}" if source else method)
     measured = frames.final("mae") if len(shown) == 1 else frames.final("mae").iloc[:0]
     errors = measured[measured["n_target"] == sizes[0]].groupby(["method", "source"])["value"].mean()
-    wide = min(max(map(len, names.values())), 37 if len(shown) == 1 and errors.empty else 26)
-    head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>11}" for n in shown)
-    head += f"{'abs. error':>12}" if not errors.empty else ""
-    lines = [f"{head}  over the best without a source"]
+    tails = {}
+    for arm in chosen:
+        bar = f"{_bar(arm, first, low, high)} " if width >= _WIDTH - _SCORE else ""
+        gain = "" if arm.gain is None else f"{frames.metric.points(arm.gain.value):>6} {_call(arm)}"
+        took = f" {duration(arm.cost)}" if arm.cost is not None and len(shown) == 1 and bar else ""
+        tails[arm.name] = f"{bar}{gain}{took}".rstrip()
+    n_columns = len(shown) + (not errors.empty)
+    taken = 5 + n_columns * _SCORE + max(map(len, tails.values()))
+    wide = min(max(map(len, names.values())), max(width - taken, _LEAST_NAME))
+    head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>{_SCORE}}" for n in shown)
+    head += "" if errors.empty else f"{'abs. error':>{_SCORE}}"
+    over = "over the best without a source"
+    lines = [f"{head}  {over}" if len(head) + 2 + len(over) <= width else f"{head}  over it"]
     for arm in chosen:
         star = "*" if arm.name == first.recommended else " "
-        scores = "".join(f"{_level(frames, levels[n].get(arm.name)):>11}" for n in shown)
+        scores = "".join(f"{_level(frames, levels[n].get(arm.name)):>{_SCORE}}" for n in shown)
         if not errors.empty:
-            scores += f"{errors.get((pairs[arm.name].method, pairs[arm.name].source), math.nan):>12.3g}"
-        gain = "" if arm.gain is None else f"{frames.metric.points(arm.gain.value):>6} {_call(arm)}"
-        took = f" {duration(arm.cost)}" if arm.cost is not None and len(shown) == 1 else ""
-        name = short(names[arm.name], width=wide)
-        lines.append(f" {star}{name:<{wide}} {scores}  {_bar(arm, first, low, high)} {gain}{took}".rstrip())
+            scores += f"{errors.get((pairs[arm.name].method, pairs[arm.name].source), math.nan):>{_SCORE}.3g}"
+        name, *rest = textwrap.wrap(names[arm.name], wide, break_on_hyphens=False)
+        lines.append(f" {star}{name:<{wide}} {scores}  {tails[arm.name]}".rstrip())
+        lines += [f"  {more}" for more in rest]
     return lines
 
 

@@ -48,13 +48,13 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
 
 def next_step(summary: Summary) -> tuple[str, str]:
     """What would settle what is open, in a sentence, and the command that does it; "" where nothing would."""
-    said = settling(summary.frames, summary.decided)
-    if not said:
+    settled_by = settling(summary.frames, summary.decided)
+    if not settled_by:
         return "", ""
     file = f"{summary.frames.study.name}.toml"
-    edit = state("more seeds", seeds=len(summary.frames.seeds) + said[0].facts["more"], file=file)
+    edit = state("more seeds", seeds=len(summary.frames.seeds) + settled_by[0].facts["more"], file=file)
     return " ".join(
-        words_of(summary.frames.metric, summary.frames.methods_of_others).all_of([said[0], edit])
+        words_of(summary.frames.metric, summary.frames.methods_of_others).all_of([settled_by[0], edit])
     ), f"transferscope run {file}"
 
 

@@ -312,9 +312,9 @@ def answer(
             run(replace(spec, methods=without, seeds=spec.seeds[:2], diagnostics={}))
         say("training from scratch, first seed: the number of steps is doubled until it is finished")
         with open_new(spec.store, files=spec.files_folder) as store:
-            found = enough_steps(spec, store, run)
-        say(str(found))
-        write_study(with_steps(asked.tables, found.steps), asked.path.parent, note=asked.note)
+            enough = enough_steps(spec, store, run)
+        say(str(enough))
+        write_study(with_steps(asked.tables, enough.steps), asked.path.parent, note=asked.note)
         spec = read_spec(asked.path)
     return run(spec)
 

@@ -50,7 +50,7 @@ class ComparisonResult(AnalysisResult):
     def shown_tables(self) -> tuple[Table, ...]:
         """The methods at each number of labels, and the settings that their runs chose."""
         sections = (methods_section(self.summary), settings_section(self.summary.frames))
-        return tuple(block for found in sections if found for block in found.blocks if isinstance(block, Table))
+        return tuple(block for section in sections if section for block in section.blocks if isinstance(block, Table))
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as JSON values, with "decisions": the facts of each number of labels (`decision.Decision`)."""
@@ -68,7 +68,7 @@ class ComparisonResult(AnalysisResult):
         """The same: the answer is the first of them."""
         return self.sections()
 
-    def report(self, path: str | Path) -> ReportFiles:
+    def report(self, path: str | Path, *, command: str = "") -> ReportFiles:
         """Write the report: one self-contained HTML file, which holds its figures and their numbers."""
         with Store.open(self.store, create=False) as store:
-            return build_report(store, self.title, Path(path))
+            return build_report(store, self.title, Path(path), command=command)

@@ -142,7 +142,7 @@ class ResultsComparison(ComparisonResult):
         """The same: the answer is the first of them."""
         return self.sections()
 
-    def report(self, path: str | Path) -> ReportFiles:
+    def report(self, path: str | Path, *, command: str = "") -> ReportFiles:
         """Write the page: one self-contained HTML file, which holds its figures and tables."""
         return write_page(
             self.sections(),
@@ -151,7 +151,7 @@ class ResultsComparison(ComparisonResult):
             title=self.title,
             verdict=self.verdict,
             facts=self.summary.in_short,
-            command=self.command,
+            command=command or self.command,
         )
 
 

@@ -42,14 +42,14 @@ def data_of(frames: StudyFrames) -> dict[str, Found]:
 
     Nothing is downloaded, and no code of other packages is run.
     """
-    found: dict[str, Found] = {}
+    by_name: dict[str, Found] = {}
     spec, facts = frames.study.spec, frames.study.facts
     tables = {"": _table(spec.get("target")), **{k: _table(v) for k, v in _table(spec.get("sources")).items()}}
     for name, table in tables.items():
         about = _table(facts.get("target") if name == "" else _table(facts.get("sources")).get(name))
         if isinstance(table.get("data"), str):
             transforms = tuple(map(str, table.get("transforms") or ()))
-            found[name] = _read(
+            by_name[name] = _read(
                 str(table["data"]),
                 transforms,
                 table.get("limit"),
@@ -57,7 +57,7 @@ def data_of(frames: StudyFrames) -> dict[str, Found]:
                 str(about.get("fingerprint", "")),
                 _numbers(about),
             )
-    return found
+    return by_name
 
 
 @lru_cache(maxsize=32)
@@ -69,10 +69,10 @@ def _read(
         absent = parsed.kind in CATALOGUE and locate(CATALOGUE[parsed.kind]).form == "absent"
         if absent or parsed.kind not in {*CATALOGUE, *READERS} or n_numbers > _MOST_NUMBERS:
             return None
-        found = load(name, transforms=transforms, limit=limit, test_limit=test_limit)
+        loaded = load(name, transforms=transforms, limit=limit, test_limit=test_limit)
     except (TransferscopeError, ImportError, OSError, ValueError):
         return None
-    return found if found.fingerprint == fingerprint else CHANGED
+    return loaded if loaded.fingerprint == fingerprint else CHANGED
 
 
 def _numbers(about: Mapping[str, Any]) -> int:
@@ -82,7 +82,7 @@ def _numbers(about: Mapping[str, Any]) -> int:
     return sum(n for n in counts if isinstance(n, int)) * math.prod(sides)
 
 
-def data_section(frames: StudyFrames, found: Mapping[str, Found]) -> Section | None:
+def data_section(frames: StudyFrames, loaded: Mapping[str, Found]) -> Section | None:
     """Target and sources side by side; None where the store does not say what they are."""
     facts = frames.study.facts
     entries = {f"Source: {name}": (name, _table(entry)) for name, entry in _table(facts.get("sources")).items()}
@@ -93,10 +93,10 @@ def data_section(frames: StudyFrames, found: Mapping[str, Found]) -> Section | N
     words = words_of(frames.metric, frames.methods_of_others)
     cards = []
     for title, (name, entry) in shown.items():
-        data = found.get(name)
-        said = [Text(sentence) for sentence in words.all_of(_about(entry, changed=data == CHANGED))]
+        data = loaded.get(name)
+        texts = [Text(sentence) for sentence in words.all_of(_about(entry, changed=data == CHANGED))]
         pictures = _pictures(data) if isinstance(data, Dataset) and data.train.is_image else []
-        cards.append(Card(title, (*said, *pictures)))
+        cards.append(Card(title, (*texts, *pictures)))
     return Section("The data", "data", (Cards(tuple(cards)),)) if cards else None
 
 

@@ -45,17 +45,17 @@ class ArmSettings:
 
         Only numbers of which at least three values were tried have ends.
         """
-        found = {}
+        edges = {}
         for name, values in self.tried.items():
             for word, end in (("largest", values[-1]), ("smallest", values[0])):
                 if sum(name in ends and ends[name] == end for ends in self.ends) > len(self.chosen) / 2:
-                    found[name] = word
-        return found
+                    edges[name] = word
+        return edges
 
 
 def _ends(note: Mapping[str, Any], tried: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """The settings of which a run chose an end of what was tried; a tie with a value in between is none."""
-    found = {}
+    ends = {}
     for name, values in tried.items():
         value = note["chosen"][name]
         if (
@@ -67,8 +67,8 @@ def _ends(note: Mapping[str, Any], tried: Mapping[str, Sequence[Any]]) -> dict[s
         inside = [trial["risk"]["value"] for trial in note["trials"] if trial["settings"][name] in values[1:-1]]
         own = next(trial["risk"]["value"] for trial in note["trials"] if trial["settings"] == note["chosen"])
         if own < min(inside, default=np.inf):
-            found[name] = value
-    return found
+            ends[name] = value
+    return ends
 
 
 def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
@@ -78,7 +78,7 @@ def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
         Sorted by number of labels, then as in the study file.
     """
     cells = _searched(frames)
-    found = []
+    chosen = []
     for _, runs in cells.groupby(["n_target", "method", "source"], sort=False):
         first = runs.iloc[0]
         notes = runs["tuning"].tolist()
@@ -86,7 +86,7 @@ def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
         names = list(every[0])
         tried = {name: _ascending(dict.fromkeys(settings[name] for settings in every)) for name in names}
         searching = np.array([note["tuning_cost"]["seconds"] for note in notes])
-        found.append(
+        chosen.append(
             ArmSettings(
                 method=str(first["method"]),
                 source=str(first["source"]) or None,
@@ -99,7 +99,7 @@ def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
                 own_seconds=float((runs["seconds"].to_numpy() - searching).mean()),
             )
         )
-    return tuple(sorted(found, key=lambda arm: arm.n_target))
+    return tuple(sorted(chosen, key=lambda arm: arm.n_target))
 
 
 def _searched(frames: StudyFrames) -> pd.DataFrame:
@@ -108,8 +108,8 @@ def _searched(frames: StudyFrames) -> pd.DataFrame:
 
 
 def _ascending(values: Iterable[Any]) -> tuple[Any, ...]:
-    found = tuple(values)
-    return tuple(sorted(found)) if all(isinstance(value, int | float) for value in found) else found
+    ordered = tuple(values)
+    return tuple(sorted(ordered)) if all(isinstance(value, int | float) for value in ordered) else ordered
 
 
 def searches(frames: StudyFrames) -> Iterator[Statement]:
@@ -173,9 +173,9 @@ def settings_section(frames: StudyFrames) -> Section | None:
                     Cell("" if place else duration(arm.seconds), "" if place else times),
                 )
             )
-    said = words_of(frames.metric, frames.methods_of_others).all_of(searches(frames))
+    sentences = words_of(frames.metric, frames.methods_of_others).all_of(searches(frames))
     return Section(
-        "Settings chosen", "settings", (Points(said), Table(columns, tuple(rows))), {"settings": _trials(frames)}
+        "Settings chosen", "settings", (Points(sentences), Table(columns, tuple(rows))), {"settings": _trials(frames)}
     )
 
 

@@ -76,8 +76,8 @@ def pretrained_module(module: nn.Module, folder: Path) -> Pretrained:
     """
     state = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in module.state_dict().items()}
     digest, kind = digest_of(state), type(module)
-    found, folder = getattr(module, "input", None), folder.absolute()
-    known = found if isinstance(found, NetworkInput) else None
+    own_input, folder = getattr(module, "input", None), folder.absolute()
+    known = own_input if isinstance(own_input, NetworkInput) else None
     if hasattr(module, "save_pretrained") and hasattr(module, "config"):
         saved = folder / f"{slug(kind.__name__)}-{digest[:16]}"
         if not (saved / "config.json").is_file():

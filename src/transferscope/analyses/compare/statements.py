@@ -165,14 +165,14 @@ def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statem
 
 def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
     """What would settle what is open, at each number of labels."""
-    said = []
+    statements = []
     for n_target, decision in decided.items():
         one, what = _Named(frames, n_target, decision), decision.settles
         if what is None:
             continue
         costs = [one.facts(name).cost for name in what.arms]
         seconds = what.seeds * sum(cost or 0.0 for cost in costs) if any(costs) else None
-        said.append(
+        statements.append(
             state(
                 "settles",
                 sizes=[n_target] if len(decided) > 1 else [],
@@ -183,7 +183,7 @@ def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Stat
                 seconds=seconds,
             )
         )
-    return tuple(said)
+    return tuple(statements)
 
 
 def completeness(frames: StudyFrames) -> tuple[Statement, ...]:

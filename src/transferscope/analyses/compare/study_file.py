@@ -200,8 +200,8 @@ def _training_tables(
 
 
 def _tuning_table(spec: StudySpec, *, rates: bool) -> dict[str, Any]:
-    found = {name: search_grid(method, spec.training, rates=rates) for name, method in spec.methods.items()}
-    grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in found.items() if axes}
+    grids = {name: search_grid(method, spec.training, rates=rates) for name, method in spec.methods.items()}
+    grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in grids.items() if axes}
     return {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": grid}
 
 
@@ -292,16 +292,16 @@ def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
 
 def _method_tables(methods: Sequence[str]) -> dict[str, str]:
     """Methods by the names of their tables: their own names, with that of their file or module where two share one."""
-    found = [*dict.fromkeys(registry.seen_from(name, Path.cwd()) for name in methods)]
-    own = [METHODS[name].name if ":" in name else name for name in found]
+    references = [*dict.fromkeys(registry.seen_from(name, Path.cwd()) for name in methods)]
+    own = [METHODS[name].name if ":" in name else name for name in references]
     taken = {*METHODS.own, *(name for name in own if own.count(name) > 1)}
     names = [
         f"{table}-{slug(Path(where).stem if where.endswith('.py') else where.rpartition('.')[2])}"
         if (where := name.rpartition(":")[0]) and table in taken
         else table
-        for name, table in zip(found, own, strict=True)
+        for name, table in zip(references, own, strict=True)
     ]
-    return dict(zip(distinct(names), found, strict=True))
+    return dict(zip(distinct(names), references, strict=True))
 
 
 @dataclass(frozen=True)

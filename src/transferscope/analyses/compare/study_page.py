@@ -21,12 +21,19 @@ from transferscope.store import Store
 
 
 def build_report(
-    store: Store, study: str, out: Path, *, width: PaperWidth | None = None, refreshed_every: int | None = None
+    store: Store,
+    study: str,
+    out: Path,
+    *,
+    command: str = "",
+    width: PaperWidth | None = None,
+    refreshed_every: int | None = None,
 ) -> ReportFiles:
     """Write the report on a study, complete or not: one page that holds its figures and tables.
 
     Args:
         out: The HTML file to write; one that exists is replaced.
+        command: What writes the page again, for its foot; `transferscope report` unless given.
         width: Writes the figures for a paper, too; see `report.page.write_page`.
         refreshed_every: Seconds after which a browser reads the page again, while the study runs; None for never.
 
@@ -42,30 +49,39 @@ def build_report(
         title=summary.frames.study.name,
         verdict=summary.verdict,
         facts=summary.in_short,
-        command=f"transferscope report {study}.toml",
+        command=command or f"transferscope report {study}.toml",
         width=width,
         refreshed_every=refreshed_every,
     )
 
 
 def study_sections(summary: Summary, budgets: Section | None = None) -> list[Section]:
-    """The page of a study: what to do, the four questions, then the study itself; `budgets` are other lengths of it."""
+    """The page of a study: what to do, the questions that it answers, then the study itself and what else to ask.
+
+    Args:
+        budgets: Other lengths of the study.
+    """
     data = data_of(summary.frames)
     parts = [part for part in (*study_parts(summary, data.get("")), *_parts_of_others(summary)) if part is not None]
-    words, answers, questions = words_of(summary.frames.metric, summary.frames.methods_of_others), [], []
+    words = words_of(summary.frames.metric, summary.frames.methods_of_others)
+    answers, questions, to_ask = [], [], list[str]()
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
         more = (budgets,) if budgets and question == "which" else ()
-        questions.append(_question(question, own, words.all_of(_to_ask(question, own, summary)), more))
+        to_ask += words.all_of(_to_ask(question, own, summary))
+        section = _question(question, own, more)
+        is_empty = not section.blocks and not section.sections
+        questions += [] if is_empty else [section]
         if own and own[0].sentence:
-            answers.append(Answer(SHORT[question], own[0].sentence, questions[-1].slug))
+            answers.append(Answer(SHORT[question], own[0].sentence, "" if is_empty else section.slug))
     about = tuple(
         replace(section, folded=True)
         for section in (gaps_section(summary), data_section(summary.frames, data), origins_section(summary))
         if section
     )
+    asked = (Points(tuple(to_ask)),) if to_ask else ()
     first = answer_section(summary, answers, *next_step(summary))
-    return [first, *questions, Section("The study", "study", (), sections=about)]
+    return [first, *questions, Section("The study", "study", asked, sections=about)]
 
 
 def _parts_of_others(summary: Summary) -> Iterator[Part | None]:
@@ -113,15 +129,12 @@ def answer_section(summary: Summary, answers: Sequence[Answer], step: str, comma
     return Section("In short", "verdict", (overview, *blocks))
 
 
-def _question(question: Question, parts: list[Part], to_do: Sequence[str], more: tuple[Section, ...] = ()) -> Section:
-    """One question with what was found: the sentence of the first part, what else to ask, then all sections.
+def _question(question: Question, parts: list[Part], more: tuple[Section, ...]) -> Section:
+    """One question with the sections of all its parts.
 
-    The sentence of every other part stands at the beginning of its first section. Warnings that a part begins with,
-    such as that the study has changed since, stand before its sentence.
+    The sentence of the first part is on the first screen, that of every other one at the beginning of its first
+    section. Warnings that a part begins with, such as that the study has changed since, stand before its sentence.
     """
-    title, slug, notes = QUESTIONS[question], question.replace(" ", "-"), [Text(sentence) for sentence in to_do]
-    if not parts:
-        return Section(title, slug, tuple(notes))
     sections: list[Section] = []
     lead: list[Block] = []
     for part in parts:
@@ -138,7 +151,7 @@ def _question(question: Question, parts: list[Part], to_do: Sequence[str], more:
         else:
             sections += [replace(head, blocks=(*warnings, Text(part.sentence), *others)), *rest]
     folded = tuple(replace(section, folded=True) for section in (*sections, *more))
-    return Section(title, slug, (*lead, *notes), sections=folded)
+    return Section(QUESTIONS[question], question.replace(" ", "-"), tuple(lead), sections=folded)
 
 
 def _to_ask(question: Question, parts: Sequence[Part], summary: Summary) -> Iterator[Statement]:

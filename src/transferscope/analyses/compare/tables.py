@@ -42,11 +42,11 @@ def methods_section(summary: Summary) -> Section:
     tables = [_methods_table(summary, size, by_size[size]) for size in sizes]
     words = words_of(summary.frames.metric, summary.frames.methods_of_others)
     more_said = () if chosen_settings(summary.frames) else searches(summary.frames)
-    said = words.all_of([*notes(summary.frames, summary.decided), *_test_set(summary), *more_said])
+    sentences = words.all_of([*notes(summary.frames, summary.decided), *_test_set(summary), *more_said])
     left_out = shown_of("numbers of labels", [f"{size:,}" for size in sizes], list(by_size))
     more = (Text(f"{left_out} All are in methods-table.csv.", "note"),) if left_out else ()
     files = {"methods-table": summary.table, "runs": summary.frames.runs}
-    return Section("All arms", "methods", (*more, *tables, Points(said)), files)
+    return Section("All arms", "methods", (*more, *tables, Points(sentences)), files)
 
 
 def _test_set(summary: Summary) -> Iterator[Statement]:
@@ -63,13 +63,13 @@ def paper_table(summary: Summary) -> Table:
     and what was still improving when its training ended.
     """
     metric, sizes = summary.frames.metric, summary.frames.sizes
-    found = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons}
+    by_arm = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons}
     n = sorted({len(c.seeds) for c in summary.comparisons})
     signs = {sign for c in summary.comparisons for sign in _signs(c)}
     symmetric = all(_is_symmetric(c, metric) for c in summary.comparisons)  # one form for all cells
     rows = []
     for source, method in summary.frames.arms:
-        own = [found.get((source, method, size)) for size in sizes]
+        own = [by_arm.get((source, method, size)) for size in sizes]
         cells = [_paper_cell(c, summary, symmetric=symmetric) for c in own]
         rows.append((Cell(capitalised(summary.frames.name_of(source, method))), *cells))
     caption = state(
@@ -282,9 +282,9 @@ def _failure(row: pd.Series, frames: StudyFrames, *, others: int) -> list[Block]
     where = f"{row['n_target']:,} labels, seed {row['seed']}" if row["n_target"] else f"seed {row['seed']}"
     kind = str(row["failure_kind"]).replace("_", " ")
     more = f", and {counted(others, 'other')}" if others else ""
-    said = Text(f"{_what(row, frames)}, {where}{more} ({kind}): {row['failure_message']}", "warning")
+    message = Text(f"{_what(row, frames)}, {where}{more} ({kind}): {row['failure_message']}", "warning")
     details = str(row["failure_details"])
-    return [said, Folded("Details", (Listing(details),))] if details else [said]
+    return [message, Folded("Details", (Listing(details),))] if details else [message]
 
 
 def _what(row: pd.Series, frames: StudyFrames) -> str:
@@ -296,7 +296,7 @@ def origins_section(summary: Summary) -> Section:
     """Versions and machine, how networks were trained, and what columns became; all facts and settings as a file."""
     study = summary.frames.study
     network, facts = study.spec.get("network"), study.facts
-    said = state(
+    origin = state(
         "planned",
         created=study.created,
         seeds=summary.frames.seeds,
@@ -305,7 +305,7 @@ def origins_section(summary: Summary) -> Section:
         trained=list(_trained(study.spec)),
         versions=[f"{name} {version}" for name, version in facts.get("versions", {}).items()],
     )
-    blocks: list[Block] = [Text(words_of(summary.frames.metric, summary.frames.methods_of_others).say(said))]
+    blocks: list[Block] = [Text(words_of(summary.frames.metric, summary.frames.methods_of_others).say(origin))]
     if "precision" in facts:
         blocks.append(Text(f"Precision: {precision_in_words(facts['precision'])}."))
     blocks.extend(_columns_of_tables(facts))
@@ -331,8 +331,8 @@ def _columns_of_tables(facts: Mapping[str, object]) -> Iterator[Folded]:
     try:
         if not isinstance(provenance, Mapping):
             return
-        found = json.loads(str(provenance["columns"]))
-        rows = tuple((Cell(str(name)), Cell(str(words)), Cell(f"{int(n):,}")) for name, words, n in found)
+        by_table = json.loads(str(provenance["columns"]))
+        rows = tuple((Cell(str(name)), Cell(str(words)), Cell(f"{int(n):,}")) for name, words, n in by_table)
     except (KeyError, ValueError, TypeError):  # another kind of data, or a store that somebody edited
         return
     columns = (Column("Column", numeric=False), Column("Read as", numeric=False), Column("Features"))

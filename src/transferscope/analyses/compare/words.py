@@ -23,8 +23,8 @@ def words_of(metric: Measure, of_others: frozenset[str] = frozenset()) -> Words:
         return candidate_words(one[0], one[1] or None, of_others)
 
     @pass_context
-    def with_labels(said: Context, sizes: Sequence[int]) -> str:
-        return f"with {sizes_in_words(sizes)}{', on this test set,' if said.get('covers') == 'seeds' else ''}"
+    def with_labels(context: Context, sizes: Sequence[int]) -> str:
+        return f"with {sizes_in_words(sizes)}{', on this test set,' if context.get('covers') == 'seeds' else ''}"
 
     def between(ends: tuple[float | None, float | None] | None) -> str:
         low, high = ends or (None, None)

@@ -73,7 +73,7 @@ def results_of(
             name, n_target, seed = str(labels["method"]), int(str(labels["n_target"])), int(str(labels["seed"]))
             kinds[name] = recipe.method.name
             by_method.setdefault(name, {})[Origin.of(stored), n_target, seed] = final[measure][stored.cell.key]
-    complete = [name for name, found in by_method.items() if {o for o, _, _ in found} >= set(pretrained.names)]
+    complete = [name for name, outcomes in by_method.items() if {o for o, _, _ in outcomes} >= set(pretrained.names)]
     if against is None:
         preferred = [name for kind in PREFERRED for name in complete if kinds[name] == kind]
         return Results(preferred[0], measure, by_method[preferred[0]]) if preferred else None

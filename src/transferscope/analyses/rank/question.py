@@ -119,11 +119,13 @@ def rank(
         name = one_study(store, address, study)
         cells = finished_cells(store, name, before="its sources are ranked")
         with code_as_planned(code_of((stored.cell for stored in cells), "network")):
-            found = _rank_study(
+            rankings = _rank_study(
                 store, name, cells, scores=scores, against=against, device=device, on_progress=on_progress
             )
-        kept = keep_for_report(store, address, lambda: store.put_study_document(name, RANKING, KEPT.to_document(found)))
-    return RankingResult(found, name, kept)
+        kept = keep_for_report(
+            store, address, lambda: store.put_study_document(name, RANKING, KEPT.to_document(rankings))
+        )
+    return RankingResult(rankings, name, kept)
 
 
 def _named(network: str | Path, settings: NetworkSettings) -> Pretrained:
@@ -238,15 +240,15 @@ def _seeds_by_size(
     if not complete:
         names = ", ".join(pretrained.names.values())
         raise DataError(f"no seed of {study} has a network of every candidate ({names}); run its failed cells again")
-    found: dict[int, set[int]] = {}
+    seeds: dict[int, set[int]] = {}
     for stored in cells:
         labels = stored.cell.labels
         if stored.cell.role == "method" and labels["seed"] in complete:
-            found.setdefault(int(str(labels["n_target"])), set()).add(int(str(labels["seed"])))
+            seeds.setdefault(int(str(labels["n_target"])), set()).add(int(str(labels["seed"])))
     least = least_labels(train)
-    if max(found) < least:
-        raise DataError(f"{study} has {max(found)} labels at most, too few to rank with; give it {least} or more")
-    return {n: sorted(found[n]) for n in sorted(found) if n >= least}
+    if max(seeds) < least:
+        raise DataError(f"{study} has {max(seeds)} labels at most, too few to rank with; give it {least} or more")
+    return {n: sorted(seeds[n]) for n in sorted(seeds) if n >= least}
 
 
 def _rank_sizes(
@@ -299,5 +301,5 @@ def _cases(ranked: Ranked, gave: Mapping[tuple[Origin, int, int], float], origin
     """What transfer gave beside the values of the scores; the random features, which come last, are no choice."""
     n, seeds = ranked.ranking.n_target, ranked.ranking.seeds
     measured = [[gave.get((origin, n, seed), np.nan) for origin in origins] for seed in seeds]
-    values = {name: found[:, : len(origins)] for name, found in ranked.values.items()}
+    values = {name: scores[:, : len(origins)] for name, scores in ranked.values.items()}
     return SizeCases(n, seeds, np.array(measured, dtype=np.float64), values)

@@ -143,17 +143,17 @@ class _Values:
 
 
 def _values(subset: Subset, scores: Mapping[str, Score], on_score: Callable[[], None]) -> dict[str, _Values]:
-    found: dict[str, _Values] = {name: _Values([], []) for name in scores}
+    values: dict[str, _Values] = {name: _Values([], []) for name in scores}
     for candidate in subset.candidates:
         view = subset.target.view_of(candidate)
         for name, score in scores.items():
             estimate = value_of(score, view)
-            found[name].estimates.append(estimate)
-            found[name].without.append(
+            values[name].estimates.append(estimate)
+            values[name].without.append(
                 leave_groups_out(score, view, n_groups=N_GROUPS, seed=0) if estimate.usable else np.empty(0)
             )
             on_score()
-    return found
+    return values
 
 
 def value_of(score: Score, view: TargetView) -> Estimate:
@@ -173,7 +173,7 @@ def _gathered(rows: Sequence[_Values], n_examples: int) -> ScoreValues:
                 without[s, c] = array
     ok: Status = "ok"
     by_candidate = zip(*(row.estimates for row in rows), strict=True)
-    status = tuple(next((one.status for one in found if not one.usable), ok) for found in by_candidate)
+    status = tuple(next((one.status for one in scored if not one.usable), ok) for scored in by_candidate)
     return ScoreValues(values, without, status, n_examples)
 
 
@@ -305,5 +305,5 @@ def _chances(spread: _Spread) -> dict[int, float]:
         return {}
     draws = spread.draws[:, has_value]
     is_best = draws >= draws.max(axis=1, keepdims=True) - 1e-12  # those that tie share a draw
-    found = (is_best / is_best.sum(axis=1, keepdims=True)).mean(axis=0)
-    return {int(i): float(chance) for i, chance in zip(np.flatnonzero(has_value), found, strict=True)}
+    chances = (is_best / is_best.sum(axis=1, keepdims=True)).mean(axis=0)
+    return {int(i): float(chance) for i, chance in zip(np.flatnonzero(has_value), chances, strict=True)}

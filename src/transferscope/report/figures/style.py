@@ -166,7 +166,7 @@ def mark_styles(methods: Sequence[str], baseline: str | None) -> dict[str, MarkS
     """The style of every method; the baseline is grey, and colours repeat after six methods, with another mark."""
     others = [method for method in methods if method != baseline]
     n = len(_COLOURS)
-    found = {method: MarkStyle(_COLOURS[i % n], _MARKS[(i + i // n) % n]) for i, method in enumerate(others)}
+    styles = {method: MarkStyle(_COLOURS[i % n], _MARKS[(i + i // n) % n]) for i, method in enumerate(others)}
     if baseline is not None:
-        found[baseline] = MarkStyle(BASELINE_COLOUR, "o")
-    return found
+        styles[baseline] = MarkStyle(BASELINE_COLOUR, "o")
+    return styles
