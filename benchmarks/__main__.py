@@ -15,6 +15,7 @@ SUITE = (
     "scaling_bootstrap",
     "curvature",
     "landscape",
+    "ntk",
     "scores",
     "features",
 )

@@ -4,7 +4,7 @@ import importlib.util
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import typer

@@ -11,8 +11,9 @@ METHODS = (
     "all-layers-probe wise-ft soup lora bitfit surgical bss delta co-tuning distill"
 )
 DIAGNOSTICS = (
-    "weights curvature landscape interpolation gradient-stability gradient-scaling class-separation "
-    "feature-alignment feature-rank feature-similarity feature-gap data-complexity kernel-distance"
+    "weights curvature curvature-trace curvature-density landscape interpolation gradient-stability gradient-scaling "
+    "class-separation feature-alignment feature-rank feature-similarity feature-gap data-complexity kernel-distance "
+    "tangent-kernel"
 )
 SCORES = "logme h-score leep nce transrate gbc parc knn ridge-probe"
 DATA = "mnist fashion-mnist usps svhn cifar10 digits glyphs scenes"

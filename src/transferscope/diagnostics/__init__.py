@@ -12,6 +12,8 @@ from typing import Any
 
 from transferscope.diagnostics.class_separation import ClassSeparation
 from transferscope.diagnostics.curvature import Curvature
+from transferscope.diagnostics.curvature_density import CurvatureDensity
+from transferscope.diagnostics.curvature_trace import CurvatureTrace
 from transferscope.diagnostics.data_complexity import DataComplexity
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings, Spread, spread_of
 from transferscope.diagnostics.feature_alignment import FeatureAlignment
@@ -25,6 +27,7 @@ from transferscope.diagnostics.interpolation import Interpolation
 from transferscope.diagnostics.kernel_distance import KernelDistance
 from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.subject import Examples, Loss, Subject, mean_loss
+from transferscope.diagnostics.tangent_kernel import TangentKernel
 from transferscope.diagnostics.weights import Weights
 from transferscope.records import Meaning
 from transferscope.registry import Registry
@@ -42,6 +45,8 @@ def _as_diagnostic(named: object) -> Any:
 _OWN: tuple[type[Diagnostic], ...] = (
     Weights,
     Curvature,
+    CurvatureTrace,
+    CurvatureDensity,
     Landscape,
     Interpolation,
     GradientStability,
@@ -53,6 +58,7 @@ _OWN: tuple[type[Diagnostic], ...] = (
     FeatureGap,
     DataComplexity,
     KernelDistance,
+    TangentKernel,
 )
 
 DIAGNOSTICS: Registry[type[Diagnostic]] = Registry(
@@ -64,6 +70,8 @@ __all__ = [
     "DIAGNOSTICS",
     "ClassSeparation",
     "Curvature",
+    "CurvatureDensity",
+    "CurvatureTrace",
     "DataComplexity",
     "Diagnostic",
     "Examples",
@@ -81,6 +89,7 @@ __all__ = [
     "Meaning",
     "Spread",
     "Subject",
+    "TangentKernel",
     "Weights",
     "features_of",
     "mean_loss",

@@ -1,0 +1,161 @@
+"""The empirical neural tangent kernel of a network."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.func import grad, vmap
+
+from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.features import label_codes
+from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
+from transferscope.diagnostics.network_state import evaluation_mode
+from transferscope.diagnostics.subject import Subject
+from transferscope.errors import NetworkError
+from transferscope.estimate import Estimate
+from transferscope.records import Count, Meaning, Record, check_settings
+
+MEMORY = 3 * 2**28
+"""Bytes of gradients that are kept at a time, by default."""
+
+
+def tangent_gram(surface: LossSurface, *, memory: int = MEMORY, batch_size: int = 32) -> Float[np.ndarray, "N N"]:
+    """Empirical neural tangent kernel, averaged over outputs.
+
+        K_ij = (1/K) sum_k <df_k(x_i)/dw, df_k(x_j)/dw>
+
+    Gradients of as many examples as `memory` holds are kept at a time, for one output, and the gradients of the others
+    stream past them; all but the first chunk are computed more than once. Use it inside `evaluation_mode(network)`.
+
+    Args:
+        memory: Bytes for the gradients that are kept.
+
+    Returns:
+        K, shape (N, N), float64, symmetric.
+
+    Raises:
+        NetworkError: The network cannot be differentiated example by example.
+    """
+    inputs, n = surface.examples.inputs, len(surface.examples)
+    chunk = max(1, memory // surface.point.nbytes)
+    n_outputs = _outputs(surface, surface.moved, inputs[:1]).shape[-1]
+    gram = torch.zeros(n, n, dtype=torch.float64)
+    for output in range(n_outputs):
+        for start in range(0, n, chunk):
+            kept = slice(start, min(start + chunk, n))
+            rows = torch.empty(kept.stop - start, surface.layout.size).to(surface.point)
+            for batch, gradients in _gradients(surface, inputs[kept], output, batch_size):
+                rows[batch] = gradients
+            gram[kept, kept] += (rows @ rows.T).cpu().double()
+            for batch, gradients in _gradients(surface, inputs[kept.stop :], output, batch_size):
+                others = slice(kept.stop + batch.start, kept.stop + batch.stop)
+                gram[kept, others] += (rows @ gradients.T).cpu().double()
+    gram = gram.triu() + gram.triu(1).T
+    mean: np.ndarray = (gram / n_outputs).numpy()
+    return mean
+
+
+def _outputs(surface: LossSurface, parameters: Mapping[str, Tensor], inputs: Float[Tensor, "n ..."]) -> Tensor:
+    return surface.outputs(parameters, inputs).flatten(1)
+
+
+def _gradients(
+    surface: LossSurface, inputs: Float[Tensor, "n ..."], output: int, batch_size: int
+) -> Iterator[tuple[slice, Float[Tensor, "b P"]]]:
+    """Where a batch of inputs lies, and the gradient of one output for each of them."""
+
+    def one(parameters: Mapping[str, Tensor], example: Tensor) -> Tensor:
+        return _outputs(surface, parameters, example[None])[0, output]
+
+    for start in range(0, len(inputs), batch_size):
+        batch = slice(start, min(start + batch_size, len(inputs)))
+        try:
+            parts: dict[str, Tensor] = vmap(grad(one), in_dims=(None, 0))(dict(surface.moved), inputs[batch])
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise NetworkError(
+                "the tangent kernel takes the gradient of one example at a time, and the network does not allow it: "
+                f"{str(error).strip().splitlines()[0]}; leave tangent-kernel out"
+            ) from error
+        yield batch, torch.cat([parts[name].flatten(1) for name in surface.layout.names], dim=1)
+
+
+def kernel_alignment(gram: Float[np.ndarray, "N N"], other: Float[np.ndarray, "N N"]) -> float:
+    """Cosine between two centred Gram matrices, <HKH, HLH> / (||HKH|| ||HLH||) with H = I - 11'/N.
+
+    Source: Cortes, Mohri and Rostamizadeh, "Algorithms for Learning Kernels Based on Centered Alignment" (2012).
+
+    Returns:
+        Between 0 and 1 for positive semi-definite matrices; NaN when one is constant or not finite.
+    """
+    centred = [k - k.mean(axis=0) - k.mean(axis=1)[:, None] + k.mean() for k in (gram, other)]
+    sizes = [float(np.linalg.norm(k)) for k in centred]
+    if not all(size > 1e-12 * float(np.abs(k).max()) for size, k in zip(sizes, (gram, other), strict=True)):
+        return float("nan")
+    return float((centred[0] * centred[1]).sum() / (sizes[0] * sizes[1]))
+
+
+@dataclass(frozen=True)
+class TangentKernel:
+    """Empirical neural tangent kernel: how well it fits the labels, and how far it moved from the start.
+
+    Attributes:
+        n_examples: Examples used: the first so many.
+        blocks: Submodules whose parameters count; () for the whole network.
+        memory: Bytes for the gradients that are kept at a time.
+        batch_size: Examples whose gradients are computed in one call.
+    """
+
+    name: ClassVar[str] = "tangent-kernel"
+    headline: ClassVar[str] = "ntk_label_alignment"
+    meaning: ClassVar[Meaning] = Meaning(
+        "alignment of the tangent kernel with the labels",
+        lower="a tangent kernel further from the labels",
+        higher="a tangent kernel closer to the labels",
+        expected="higher",
+        limits=(
+            "It describes training with small steps around the present weights, and the average over outputs hides "
+            "classes that behave differently."
+        ),
+    )
+    needs_source: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = False
+    quick: ClassVar[Mapping[str, int]] = {"n_examples": 100}
+
+    n_examples: Count = 200
+    blocks: tuple[str, ...] = ()
+    memory: Count = MEMORY
+    batch_size: Count = 32
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:
+        """The kernel between the first `n_examples` examples."""
+        sample = replace(subject, examples=subject.examples.first(self.n_examples))
+        with evaluation_mode(subject.network):
+            surface = loss_surface(sample, self.blocks, outputs_only=True)
+            return tangent_gram(surface, memory=self.memory, batch_size=self.batch_size)
+
+    def measure(self, subject: Subject) -> Findings:
+        """Records "ntk_scale" (mean of the diagonal), "ntk_label_alignment" (with y y'), and "ntk_change".
+
+        "ntk_change" is 1 minus the alignment with the kernel of the start, if the subject has one.
+        """
+        gram = self.gram(subject)
+        codes = label_codes(subject.examples.first(self.n_examples))
+        values = {
+            "ntk_scale": float(gram.diagonal().mean()),
+            "ntk_label_alignment": kernel_alignment(gram, codes @ codes.T),
+        }
+        if subject.start is not None:
+            at_start = self.gram(replace(subject, network=subject.start))
+            values["ntk_change"] = 1 - kernel_alignment(gram, at_start)
+        estimates = {name: Estimate.without_error(value, len(gram)) for name, value in values.items()}
+        records = tuple(Record(name, e, subject.part, subject.step) for name, e in estimates.items())
+        return Findings(records, {"ntk": gram})

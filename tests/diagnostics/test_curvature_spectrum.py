@@ -1,0 +1,46 @@
+"""Trace and density of the Hessian against the dense matrix."""
+
+import numpy as np
+import pytest
+import torch
+
+from diagnostics.subjects import cnn_subject, mlp_subject
+from diagnostics.test_hessian import dense_hessian
+from transferscope.diagnostics.curvature_density import CurvatureDensity
+from transferscope.diagnostics.curvature_trace import CurvatureTrace
+from transferscope.diagnostics.subject import Subject
+
+
+@pytest.mark.parametrize("subject", [mlp_subject(), cnn_subject()], ids=["mlp", "cnn"])
+def test_trace_lies_within_its_standard_error(subject: Subject) -> None:
+    trace = CurvatureTrace(tolerance=0.1, max_probes=1000).measure(subject)["hessian_trace"]
+    assert trace.status == "converged"
+    assert trace.stderr is not None
+    assert abs(trace.value - float(dense_hessian(subject).trace())) < 4 * trace.stderr
+
+
+@pytest.mark.parametrize(
+    "subject", [mlp_subject(), pytest.param(cnn_subject(), marks=pytest.mark.long)], ids=["mlp", "cnn"]
+)
+def test_density_is_that_of_the_dense_eigenvalues(subject: Subject) -> None:
+    values = torch.linalg.eigvalsh(dense_hessian(subject))
+    findings = CurvatureDensity(n_probes=12, steps=60).measure(subject)
+    edge = 0.01 * float(values.abs().max())
+    for name, exact in (
+        ("hessian_negative_share", (values < -edge).double().mean()),
+        ("hessian_flat_share", (values.abs() <= edge).double().mean()),
+    ):
+        share = findings[name]
+        assert share.stderr is not None
+        assert abs(share.value - float(exact)) < 5 * share.stderr + 1e-12
+    points, density = findings.arrays["hessian_density_points"], findings.arrays["hessian_density"]
+    assert np.trapezoid(density, points) == pytest.approx(1.0, abs=1e-3)
+    assert points[0] < float(values.min()) < float(values.max()) < points[-1]
+
+
+def test_weights_that_are_not_finite_are_said() -> None:
+    subject = mlp_subject()
+    with torch.no_grad():
+        next(subject.network.parameters()).fill_(torch.nan)
+    assert CurvatureTrace().measure(subject)["hessian_trace"].status == "non_finite"
+    assert CurvatureDensity().measure(subject)["hessian_flat_share"].status == "non_finite"
