@@ -86,21 +86,21 @@ def test_usps_and_other_widths(script: ModuleType, runs: pd.DataFrame) -> None:
                 assert numbers(apart) == pytest.approx([100 * one[end] for end in ("mean", "low", "high")], abs=0.051)
                 assert one["mean"] > 0
                 assert apart.startswith("**") == (one["low"] > 0)
-    for s, cells in rows_of("glyph-law.md", "On USPS").items():
-        own = usps[usps["s"] == int(s)]
+    for labels, cells in rows_of("glyph-law.md", "On USPS").items():
+        own = usps[usps["s"] == int(labels)]
         means = 100 * own.groupby("n")["error"].mean()
         assert [numbers(cell)[0] for cell in cells[:-1]] == pytest.approx(means.tolist(), abs=0.051)
-        sure[int(s)] = slope_cell(script, own, cells[-1])
+        sure[int(labels)] = slope_cell(script, own, cells[-1])
         assert means.idxmax() == 0
     assert sure == dict.fromkeys((30, 100, 300, 1000), True)
     both = pd.concat([others[others["target"] == "mnist"], runs[runs["source"].isin(["", "plain"])]])
     both = both[both["n"].isin([0, 256, 4096, 65536]) & (both["seed"] < 3)]
     errors = {}
     for name, cells in rows_of("glyph-law.md", "The width of the network (Figure 4)").items():
-        width, s = name.split(" channels ")
-        own = both[both["network"].str.startswith(f"{width}x") & (both["s"] == int(s.split()[0]))]
+        width, labels = name.split(" channels ")
+        own = both[both["network"].str.startswith(f"{width}x") & (both["s"] == int(labels.split()[0]))]
         means = 100 * own.groupby("n")["error"].mean()
         assert [numbers(cell)[0] for cell in cells[:-1]] == pytest.approx(means.tolist(), abs=0.051)
         slope_cell(script, own, cells[-1])
-        errors[int(width), int(s.split()[0])] = means[65536]
+        errors[int(width), int(labels.split()[0])] = means[65536]
     assert all(errors[8, s] > max(errors[16, s], errors[32, s]) for s in (100, 300))

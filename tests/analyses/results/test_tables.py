@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from transferscope.study.named_measure import NamedMeasure
 
 from analyses.results.simulated import CONTROLS, WAYS, drawn, scores, table
 from pages import held_tables
@@ -25,6 +24,7 @@ from transferscope.records import Cost, Record
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
+from transferscope.study.measure import Measure
 
 PERCENT = (-math.inf, math.inf)
 
@@ -558,7 +558,7 @@ def test_error_and_power_on_tables_are_those_on_stores(
     runs = read_runs(measured_rows(pd.DataFrame(rows)), RunColumns(), None, folder=Path())
     of_table = decisions(frames_of(runs, "simulated"))
     with Store.open(tmp_path / "store.sqlite") as store:
-        measure = NamedMeasure.of("score", name="accuracy", unit="share", higher=True).as_json()
+        measure = Measure("accuracy", "share", record="score").as_json()
         cells = [
             PlannedCell(
                 str(at),
