@@ -22,7 +22,7 @@ from transferscope.estimate import as_json
 from transferscope.report.blocks import Overview, Section
 from transferscope.report.page import render_blocks
 from transferscope.study.decisions import arms_of
-from transferscope.wording import candidate_words
+from transferscope.wording import candidate_words, capitalised, short_method_words
 
 
 def name_of(decision: Decision, summary: Summary, n: int) -> dict[str, str]:
@@ -98,6 +98,14 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
         str(n): one.recommended for n, one in summary.decided.items()
     }
     assert len(summary.verdict.lines) <= 9
+    recommended = [(n, one.recommended) for n, one in summary.decided.items() if one.recommended is not None]
+    for n, name in recommended[:2]:
+        if all(one.mean is None for one in summary.decided[recommended[0][0]].arms if one.name == name):
+            continue  # not run at the number of labels whose bars are drawn
+        arm = {str(arm): arm for arm in arms_of(summary.frames, n)}[name]
+        method = short_method_words(arm.method, summary.frames.methods_of_others)
+        shown = capitalised(f"{method} from {arm.source}" if arm.source else method)
+        assert any(line[2:].startswith(shown[:8]) for line in summary.verdict.lines)
     if not with_page:
         return
     (overview,) = [block for block in study_sections(summary)[0].blocks if isinstance(block, Overview)]
