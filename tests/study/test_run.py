@@ -76,6 +76,17 @@ def test_all_cells_are_done_and_stored(store: Store) -> None:
     np.testing.assert_array_equal(labels, np.arange(20))
 
 
+@pytest.mark.parametrize("work", ["count", "troubled"])
+def test_cells_that_another_runner_has_planned_since_are_done_and_not_counted(store: Store, work: str) -> None:
+    larger = small_plan(2, sizes=(10, 20, 30))
+
+    def plan_more(_: Event) -> None:
+        store.plan(larger.study, larger.cells)
+
+    status = do(small_plan(2), store, work=work, on_event=plan_more)
+    assert status.counts.done + status.counts.failed + status.counts.blocked == len(larger.cells)
+
+
 def test_pretraining_whose_network_is_gone_is_done_again_when_a_cell_needs_it(store: Store) -> None:
     do(small_plan(1), store)
     before = table(store)

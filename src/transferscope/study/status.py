@@ -119,7 +119,10 @@ class _Tally:
 
 
 class Forecast:
-    """How many cells are left of each kind, and what one of a kind takes."""
+    """How many cells of a plan are left of each kind, and what one of a kind takes.
+
+    Cells that another runner has planned since, of a study file of the same name, do not count.
+    """
 
     def __init__(self, cells: Iterable[PlannedCell], standings: Iterable[Standing]) -> None:
         # pretraining takes longer than fine-tuning, a probe less than either
@@ -136,6 +139,8 @@ class Forecast:
 
     def count_done(self, key: str, seconds: float) -> None:
         """Count a cell that took `seconds`."""
+        if key not in self._kinds:
+            return
         tally = self._tallies[self._kinds[key]]
         tally.left -= 1
         tally.done += 1
@@ -144,6 +149,8 @@ class Forecast:
 
     def count_failed(self, key: str) -> None:
         """Count a cell that will not be done."""
+        if key not in self._kinds:
+            return
         self._tallies[self._kinds[key]].left -= 1
         self.failed += 1
 
@@ -161,5 +168,5 @@ class Forecast:
         average = sum(tally.seconds for tally in self._tallies.values()) / self.done
         each = {kind: tally.seconds / tally.done if tally.done else average for kind, tally in self._tallies.items()}
         work = sum(tally.left * each[kind] for kind, tally in self._tallies.items())
-        work -= sum(share * each[self._kinds[key]] for key, share in shares.items())
+        work -= sum(share * each[self._kinds[key]] for key, share in shares.items() if key in self._kinds)
         return max(work, 0.0) / workers
