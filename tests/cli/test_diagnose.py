@@ -137,7 +137,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     ),
     "a setting of an unknown diagnostic": (
         ("--set", "curvatur.k=5"),
-        "unknown diagnostic 'curvatur': did you mean 'curvature'? known",
+        "unknown diagnostic 'curvatur': did you mean 'curvature' or 'curvature-trace' or 'curvature-density'? known",
     ),
     "an unknown setting": (
         ("--set", "landscape.radus=1"),
