@@ -26,7 +26,7 @@ _MOST_SIZES = 2
 def lines_of(
     frames: StudyFrames, decided: Mapping[int, Decision], *, answers: Sequence[str], next_steps: Sequence[str]
 ) -> tuple[str, ...]:
-    """The answer in at most nine lines of 80 signs; a tenth is left for where the page is.
+    """The answer in at most nine lines of 80 signs; ten where two numbers of labels have their own recommended arm.
 
     A narrower terminal gets more lines, no bars, and below that the smallest number of labels alone.
 
@@ -38,10 +38,11 @@ def lines_of(
     if not sizes:
         return tuple(answers[:1])
     width = min(_WIDTH, max(_LEAST_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns))
-    most = _MOST * _WIDTH // width
+    recommended = {decided[n].recommended for n in sizes[:_MOST_SIZES]}
+    most = (_MOST + len(recommended) - 1) * _WIDTH // width
     shown, *others = (_wrapped(answer, width) for answer in answers)
     follow = _wrapped(f"Next: {next_steps[0]}", width) if next_steps else []
-    room = most - _LEAST_ROWS
+    room = most - _LEAST_ROWS - len(recommended) + 1
     for lines in others:
         if len(shown) + len(lines) > room:
             break
@@ -85,8 +86,8 @@ def _rows(
     wide = min(max(map(len, names.values())), max(width - taken, _LEAST_NAME))
     head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>{_SCORE}}" for n in shown)
     head += "" if errors.empty else f"{'abs. error':>{_SCORE}}"
-    over = "over the best without a source"
-    lines = [f"{head}  {over}" if len(head) + 2 + len(over) <= width else f"{head}  over it"]
+    over = ("over the best without a source", "over the best without")
+    lines = [f"{head}  {next((one for one in over if len(head) + 2 + len(one) <= width), 'over it')}"]
     for arm in chosen:
         star = "*" if arm.name == first.recommended else " "
         scores = "".join(f"{_level(frames, levels[n].get(arm.name)):>{_SCORE}}" for n in shown)
