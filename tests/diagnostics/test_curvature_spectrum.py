@@ -8,7 +8,9 @@ from diagnostics.subjects import cnn_subject, mlp_subject
 from diagnostics.test_hessian import dense_hessian
 from transferscope.diagnostics.curvature_density import CurvatureDensity
 from transferscope.diagnostics.curvature_trace import CurvatureTrace
+from transferscope.diagnostics.diagnostic import spread_of
 from transferscope.diagnostics.subject import Subject
+from transferscope.estimate import Estimate
 
 
 @pytest.mark.parametrize("subject", [mlp_subject(), cnn_subject()], ids=["mlp", "cnn"])
@@ -44,3 +46,10 @@ def test_weights_that_are_not_finite_are_said() -> None:
         next(subject.network.parameters()).fill_(torch.nan)
     assert CurvatureTrace().measure(subject)["hessian_trace"].status == "non_finite"
     assert CurvatureDensity().measure(subject)["hessian_flat_share"].status == "non_finite"
+
+
+def test_the_interval_of_a_share_holds_shares() -> None:
+    interval = spread_of(CurvatureDensity(), Estimate(0.92, 0.1, 10)).interval
+    assert interval is not None
+    assert interval.low == pytest.approx(0.92 - 2.262157 * 0.1)
+    assert interval.high == 1.0

@@ -106,4 +106,7 @@ def spread_of(diagnostic: Diagnostic, estimate: Estimate) -> Spread:
     from scipy import special  # takes long, and a study without diagnostics needs none
 
     half = float(special.stdtrit(n - 1, 0.975)) * estimate.stderr
-    return Spread(n, over, Interval(estimate.value - half, estimate.value + half))
+    interval = Interval(estimate.value - half, estimate.value + half)
+    if diagnostic.meaning.share:
+        interval = interval.clipped(min(0.0, estimate.value), max(1.0, estimate.value))
+    return Spread(n, over, interval)
