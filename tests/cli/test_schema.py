@@ -4,6 +4,8 @@ import json
 import shlex
 import sys
 import tomllib
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -163,17 +165,28 @@ def test_answers_are_right_by_their_schema() -> None:
 
 
 def test_names_that_the_shell_completes_are_those_there_are() -> None:
-    assert complete.METHODS.split() == list(METHODS.own)
-    assert complete.DIAGNOSTICS.split() == list(DIAGNOSTICS.own)
-    assert complete.SCORES.split() == list(SCORES.own)
-    assert complete.NETWORKS.split() == list(BACKBONES.own)
-    assert complete.DATA.split() == [*CATALOGUE, "glyphs", "scenes"]
+    families: dict[complete.Family, Iterable[str]] = {
+        "methods": METHODS.own,
+        "diagnostics": DIAGNOSTICS.own,
+        "scores": SCORES.own,
+        "networks": BACKBONES.own,
+        "data": [*CATALOGUE, "glyphs", "scenes"],
+    }
+    for family, names in families.items():
+        assert sorted(complete.names_of(family)) == sorted(names)
+
+
+def test_the_shell_completes_what_an_installed_package_offers(monkeypatch: pytest.MonkeyPatch) -> None:
+    offered = EntryPoint("my-method", "mine:Method", "transferscope.methods")
+    monkeypatch.setattr(complete, "entry_points", lambda group: [offered] if group == offered.group else [])
+    assert complete.among("methods")("my") == ["my-method"]
+    assert complete.among("scores")("my") == []
 
 
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        ("transferscope compare a b --methods lora mer", ["merlin-target-only", "merlin", "merlin-ft"]),
+        ("transferscope compare a b --methods lora mer", ["merlin", "merlin-ft", "merlin-target-only"]),
         ("transferscope compare a b --methods lora bitfit knn joi", ["joint"]),
         ("transferscope rank x --from 'a file' b --scores h-score log", ["logme"]),
         ("transferscope compare a b --methods lora --lab", ["--labels"]),
@@ -201,7 +214,7 @@ def test_every_value_of_a_list_is_completed(
     [
         ("transferscope comp", ["compare"]),
         ("transferscope compare dig", ["digits"]),
-        ("transferscope compare a b --methods mer", ["merlin-target-only", "merlin", "merlin-ft"]),
+        ("transferscope compare a b --methods mer", ["merlin", "merlin-ft", "merlin-target-only"]),
         ("transferscope rank x --scores h", ["h-score"]),
         ("transferscope doctor --schema a", ["answers"]),
         ("transferscope run stud", []),  # the shell itself completes files

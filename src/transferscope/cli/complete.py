@@ -1,29 +1,47 @@
-"""What the shell completes beside commands, options and files: names of methods, diagnostics, scores and data.
+"""What the shell completes beside commands, options and files: names of members of the families.
 
-They are written down here because the families themselves take seconds to import; a test compares both.
+Families take seconds to import, so that names are read from their files, where each is written once; a test compares
+both. Names that installed packages offer are completed too.
 """
 
+import re
 from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Literal
 
-METHODS = (
-    "scratch raw random-features knn do-nothing merlin-target-only linear-probe fine-tune l2-sp joint merlin merlin-ft "
-    "boosting boosting-ridge source-boosting pooled-boosting pooled-boosting-ridge small-scratch "
-    "all-layers-probe wise-ft soup lora bitfit surgical bss delta co-tuning distill"
-)
-DIAGNOSTICS = (
-    "weights curvature curvature-trace curvature-density landscape interpolation gradient-stability gradient-scaling "
-    "class-separation feature-alignment feature-rank feature-similarity feature-gap data-complexity kernel-distance "
-    "tangent-kernel"
-)
-SCORES = "logme h-score leep nce transrate gbc parc knn ridge-probe"
-DATA = "mnist fashion-mnist usps svhn cifar10 digits glyphs scenes"
-NETWORKS = "linear mlp lenet conv4 resnet20 resnet32 resnet56"
+Family = Literal["methods", "diagnostics", "scores", "networks", "data"]
+
+_OF_A_CLASS = r'^    name: ClassVar\[str\] = "(.+)"$'
+_WRITTEN: dict[Family, tuple[str, str]] = {
+    "methods": ("methods/*.py", _OF_A_CLASS),
+    "diagnostics": ("diagnostics/*.py", _OF_A_CLASS),
+    "scores": ("scores/*.py", _OF_A_CLASS),
+    "networks": ("models/build.py", r'^        "(.+)": BackboneEntry\('),
+    "data": ("data/catalogue/*.py", r'^    name="(.+)",$'),
+}
+"""The files of a family, and how the name of a member is written there."""
+
+_RENDERED = ("glyphs", "scenes")
 
 
-def among(names: str) -> Callable[[str], list[str]]:
-    """What completes a word to one of these names."""
+def names_of(family: Family) -> tuple[str, ...]:
+    """The names of transferscope's own members of a family, by its files."""
+    files, name = _WRITTEN[family]
+    found = [
+        one
+        for file in sorted(Path(__file__).parents[1].glob(files))
+        for one in re.findall(name, file.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    return (*found, *_RENDERED) if family == "data" else tuple(found)
+
+
+def among(*families: Family) -> Callable[[str], list[str]]:
+    """What completes a word to a name of these families."""
 
     def complete(incomplete: str) -> list[str]:
-        return [name for name in names.split() if name.startswith(incomplete)]
+        own = [name for family in families for name in names_of(family)]
+        offered = [point.name for family in families for point in entry_points(group=f"transferscope.{family}")]
+        return sorted(name for name in {*own, *offered} if name.startswith(incomplete))
 
     return complete

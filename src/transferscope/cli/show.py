@@ -10,7 +10,7 @@ from torch import nn
 
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.show import Options
-from transferscope.cli.complete import NETWORKS
+from transferscope.cli.complete import names_of
 from transferscope.cli.options import refuse_others
 from transferscope.data import DATA_SETS, load
 from transferscope.data.catalogue import CATALOGUE, fetch, locate
@@ -62,7 +62,7 @@ def show(options: Options, context: typer.Context) -> None:
 
 def _is_network(name: str) -> bool:
     """Whether a name is of a network rather than of data: a reader of data takes a `DataSpec` and a seed."""
-    if name.partition(":")[0] in NETWORKS.split():
+    if name.partition(":")[0] in names_of("networks"):
         return True
     if not is_reference(name):
         return is_network_name(name)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.complete import DATA, DIAGNOSTICS, METHODS, NETWORKS, among
+from transferscope.cli.complete import among
 from transferscope.cli.options import MACHINE, NETWORK, HeadOption, InputOption, Takes, of
 from transferscope.settings.data import TargetSettings
 from transferscope.settings.engine import EngineSettings, RaceSettings
@@ -36,7 +36,7 @@ class Options:
         str,
         typer.Argument(
             metavar="TARGET|STUDY|RESULTS",
-            autocompletion=among(DATA),
+            autocompletion=among("data"),
             help="Data, as in usps or npz:PATH; or without --from a study file, or results that you have: a table "
             "with a row for each run, or a folder of runs.",
         ),
@@ -45,15 +45,15 @@ class Options:
     source: Annotated[
         list[str] | None,
         typer.Option(
-            "--from", metavar="SOURCE ...", autocompletion=among(DATA), help="Data, and networks such as hf:FOLDER."
+            "--from", metavar="SOURCE ...", autocompletion=among("data"), help="Data, and networks such as hf:FOLDER."
         ),
     ] = None
     labels: Annotated[list[int] | None, of(TargetSettings, "labels")] = None
     methods: Annotated[
-        list[str] | None, typer.Option(autocompletion=among(METHODS), help="By name. [controls and the usual ones]")
+        list[str] | None, typer.Option(autocompletion=among("methods"), help="By name. [controls and the usual ones]")
     ] = None
     diagnostics: Annotated[
-        list[str] | None, typer.Option(autocompletion=among(DIAGNOSTICS), help="Look into the networks, by name.")
+        list[str] | None, typer.Option(autocompletion=among("diagnostics"), help="Look into the networks, by name.")
     ] = None
     seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions. [until settled, 12 at most]")] = None
     until_settled: Annotated[
@@ -68,7 +68,7 @@ class Options:
     network: Annotated[
         str | None,
         typer.Option(
-            autocompletion=among(NETWORKS),
+            autocompletion=among("networks"),
             help="The architecture. [that of the first pretrained source; or lenet, mlp]",
         ),
     ] = None

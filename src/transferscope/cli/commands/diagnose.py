@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.complete import DATA, DIAGNOSTICS, among
+from transferscope.cli.complete import among
 from transferscope.cli.options import (
     NETWORK,
     DeviceOption,
@@ -41,16 +41,16 @@ class Options:
     ]
     data: Annotated[
         str | None,
-        typer.Option(metavar="DATA", autocompletion=among(DATA), help="What to measure on, as in usps or npz:PATH."),
+        typer.Option(metavar="DATA", autocompletion=among("data"), help="What to measure on, as in usps or npz:PATH."),
     ] = None
     against: Annotated[Path | None, typer.Option(metavar="FILE", help="The weights that training started from.")] = None
     source: Annotated[
         str | None,
-        typer.Option("--from", metavar="DATA", autocompletion=among(DATA), help="The source data, to compare tasks."),
+        typer.Option("--from", metavar="DATA", autocompletion=among("data"), help="The source data, to compare tasks."),
     ] = None
     diagnostics: Annotated[
         list[str] | None,
-        typer.Option(autocompletion=among(DIAGNOSTICS), help="By name. [all that apply and are quick]"),
+        typer.Option(autocompletion=among("diagnostics"), help="By name. [all that apply and are quick]"),
     ] = None
     change: Annotated[
         list[str] | None,

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.complete import METHODS, among
+from transferscope.cli.complete import among
 from transferscope.cli.options import StudyName
 
 EXAMPLES = """transferscope export usps.toml --out net --method fine-tune --from mnist"""
@@ -20,7 +20,7 @@ class Options:
     place: Annotated[str, typer.Argument(metavar="STUDY.toml|STORE", help="A study file or a store.")]
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder to write; made if it is not there.")]
     method: Annotated[
-        str | None, typer.Option(autocompletion=among(METHODS), help="The method's name. [the recommended arm]")
+        str | None, typer.Option(autocompletion=among("methods"), help="The method's name. [the recommended arm]")
     ] = None
     source: Annotated[
         str | None, typer.Option("--from", help="What to transfer from. [that of the recommended arm]")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.complete import DATA, among
+from transferscope.cli.complete import among
 
 EXAMPLES = """transferscope predict net photos/ --out predictions.csv"""
 
@@ -20,7 +20,8 @@ class Options:
     data: Annotated[
         str,
         typer.Argument(
-            autocompletion=among(DATA), help="A folder of images, one image, npz:PATH, csv:PATH, or other data by name."
+            autocompletion=among("data"),
+            help="A folder of images, one image, npz:PATH, csv:PATH, or other data by name.",
         ),
     ]
     out: Annotated[Path, typer.Option(metavar="FOLDER|FILE.csv", help="The table to write, with a row for each input.")]

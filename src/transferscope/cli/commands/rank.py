@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.complete import DATA, SCORES, among
+from transferscope.cli.complete import among
 from transferscope.cli.options import (
     DeviceOption,
     HeadOption,
@@ -33,7 +33,7 @@ class Options:
         str,
         typer.Argument(
             metavar="TARGET|STUDY",
-            autocompletion=among(DATA),
+            autocompletion=among("data"),
             help="Data to transfer to, as in usps or npz:PATH; or alone, a finished study or its store.",
         ),
     ]
@@ -45,7 +45,9 @@ class Options:
     ] = None
     labels: Annotated[int | None, typer.Option(min=1, help="Labelled examples to compute scores on. [100]")] = None
     seeds: Annotated[int, typer.Option(min=1, help="Repetitions: draws of so many labels.")] = 3
-    scores: Annotated[list[str] | None, typer.Option(autocompletion=among(SCORES), help="Scores by name. [all]")] = None
+    scores: Annotated[list[str] | None, typer.Option(autocompletion=among("scores"), help="Scores by name. [all]")] = (
+        None
+    )
     transforms: TransformsOption = None
     network: NetworkOption = "lenet"
     widths: WidthsOption = None

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.complete import DATA, NETWORKS, among
+from transferscope.cli.complete import among
 from transferscope.cli.options import HeadOption, InputOption, WidthsOption
 
 EXAMPLES = """transferscope show
@@ -24,14 +24,15 @@ class Options:
         str | None,
         typer.Argument(
             metavar="[DATA|NETWORK|FILE]",
-            autocompletion=among(f"{DATA} {NETWORKS}"),
+            autocompletion=among("data", "networks"),
             help="Data, as in usps or csv:houses.csv?label=price; a network, as in lenet, hf:FOLDER, timm:NAME or "
             "file.py:factory; or a file of weights. [lists the data sets]",
         ),
     ] = None
     fetch: Annotated[bool, typer.Option("--fetch", help="Download the data set of this name first.")] = False
     network: Annotated[
-        str | None, typer.Option(autocompletion=among(NETWORKS), help="The architecture of a file of weights. [lenet]")
+        str | None,
+        typer.Option(autocompletion=among("networks"), help="The architecture of a file of weights. [lenet]"),
     ] = None
     widths: WidthsOption = None
     shape: Annotated[
