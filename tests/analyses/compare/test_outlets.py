@@ -131,6 +131,10 @@ def test_every_kind_has_words_and_facts(seed: int) -> None:
         *settling(summary.frames, summary.decided),
     ]
     assert {one.kind for one in said} <= words.kinds
+    for kind, arms in (("helping", "helping"), ("harming", "harmful")):
+        named = {n for one in said if one.kind == kind for sizes, _ in one.facts["arms"] for n in sizes}
+        told = {n for n, one in summary.decided.items() if getattr(one, arms)}
+        assert named == (told if len(summary.decided) > 1 else set())
     for sentence in words.all_of(said):
         assert sentence[0] == sentence[0].upper()
         assert sentence.endswith(".")

@@ -149,18 +149,25 @@ _COVERS = {
 
 
 def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """What is called better at each number of labels, those with the same together; or that nothing is at any."""
-    shared: dict[tuple[str, ...], list[int]] = {}
-    for n, decision in decided.items():
-        if decision.helping:
-            shared.setdefault(decision.helping, []).append(n)
-    if not shared:
-        return (state("none called"),)
-    better = [
-        (sizes if len(decided) > 1 else [], _Named(frames, sizes[0], decided[sizes[0]]).pairs(arms))
-        for arms, sizes in shared.items()
-    ]
-    return (state("helping", better=better),)
+    """What is called better and worse, numbers of labels with the same arms together; or that nothing is better.
+
+    What is worse with a source than without one is negative transfer.
+    """
+    statements = []
+    better = {n: one.helping for n, one in decided.items()}
+    worse = {n: one.harmful for n, one in decided.items()}
+    for kind, arms_by_size in (("helping", better), ("harming", worse)):
+        shared: dict[tuple[str, ...], list[int]] = {}
+        for n, arms in arms_by_size.items():
+            if arms:
+                shared.setdefault(arms, []).append(n)
+        each = [
+            (sizes if len(decided) > 1 else [], _Named(frames, sizes[0], decided[sizes[0]]).pairs(arms))
+            for arms, sizes in shared.items()
+        ]
+        if each or kind == "helping":
+            statements.append(state(kind, arms=each) if each else state("none called"))
+    return tuple(statements)
 
 
 def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
