@@ -86,7 +86,9 @@ def _rows(
     head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>{_SCORE}}" for n in shown)
     head += "" if errors.empty else f"{'abs. error':>{_SCORE}}"
     over = "over the best without a source"
-    lines = [f"{head}  {over}" if len(head) + 2 + len(over) <= width else f"{head}  over it"]
+    if len(shown) > 1:
+        over = f"over it, {sizes_in_words(sizes[:1])}"
+    lines = [f"{head}  {over if len(head) + 2 + len(over) <= width else 'over it'}"]
     for arm in chosen:
         star = "*" if arm.name == first.recommended else " "
         scores = "".join(f"{_level(frames, levels[n].get(arm.name)):>{_SCORE}}" for n in shown)
