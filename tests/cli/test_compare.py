@@ -120,7 +120,7 @@ def test_most_runs_end_it_and_its_status_says_so(call: Callable[..., int], capsy
     assert call("compare", "npz:target.npz", "--from", "npz:source.npz", *QUICK, "--no-tuning", "--runs", "2") == 0
     assert Path("runs/source-to-target.html").exists()
     assert call("status", "runs/source-to-target.toml") == 0
-    assert "  race: as many runs as it may make, 0 arms not begun" in capsys.readouterr().out
+    assert "  race: as many runs as it may make\n" in capsys.readouterr().out
 
 
 def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(

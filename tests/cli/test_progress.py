@@ -25,6 +25,16 @@ def test_lines_come_now_and_then_and_at_the_end(capsys: pytest.CaptureFixture[st
     ]
 
 
+def test_what_was_said_is_said_again_after_a_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = Lines("usps", quiet=False)
+    for seconds, event in ((0, HALF), (20, HALF), (70, HALF), (71, ALL), (72, ALL)):
+        monkeypatch.setattr("time.monotonic", lambda seconds=seconds: 1000.0 + seconds)
+        view(event)
+    assert [line[6:8] for line in capsys.readouterr().err.splitlines()] == ["5 ", "5 ", "11"]
+
+
 def test_quiet_shows_failures_only(capsys: pytest.CaptureFixture[str]) -> None:
     with study_view("usps", quiet=True) as view:
         for event in (HALF, FAILED, ALL):

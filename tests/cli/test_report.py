@@ -41,6 +41,11 @@ def test_a_study_file_leads_to_its_store(store: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("page*/"))  # one file to send
 
 
+def test_the_page_of_a_study_file_lies_beside_it(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "runs/study.toml").write_text('name = "usps"\nstore = "usps.sqlite"\n', encoding="utf-8")
+    assert _run("runs/study.toml").splitlines()[-1] == "Report: runs/usps.html"
+
+
 def test_several_studies_need_a_choice(store: Path) -> None:
     fabricate(store, replace(SMALL, name="mnist")).close()
     with pytest.raises(StoreError, match=r"holds 2 studies .usps, mnist.; choose one with --study$"):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from torch import nn
 from typer.testing import CliRunner
 
@@ -60,3 +61,12 @@ def test_what_cannot_be_shown_is_one_sentence(arguments: list[str], error: Excep
     with pytest.raises(type(error), match=str(error)) as caught:
         CliRunner().invoke(app, ["show", *arguments], catch_exceptions=False)
     assert "\n" not in str(caught.value)
+
+
+def test_a_folder_that_is_named_with_its_kind_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        Path("photos", name).mkdir(parents=True)
+        for i in range(5):
+            Image.new("RGB", (8, 8), (i, 0, 0)).save(Path("photos", name, f"{i}.png"))
+    assert run("folder:photos")[0].endswith("8 training and 2 test examples, inputs 3 x 8 x 8")

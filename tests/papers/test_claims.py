@@ -69,6 +69,13 @@ def test_what_is_computed_bears_the_claims_out(name: str) -> None:
         assert found.holds is not bool(found.claim.exception), found.sentence
 
 
+@pytest.mark.parametrize("sigma", [0.2, 0.5, 0.8])
+def test_a_point_on_the_border_of_a_region_is_of_no_region(sigma: float) -> None:
+    figure = FIGURES["tahir2024-fig1"].configured(quick=True, changes={"sigma": str(sigma)})
+    for found in check(figure, as_expected(figure)):
+        assert found.holds, found.sentence
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(set(FIGURES) - {"shachaf2021-table1"}))
 def test_what_is_drawn_at_the_quick_profile_bears_the_claims_out(name: str) -> None:

@@ -14,7 +14,7 @@ from transferscope.analyses.notebook import progress_words
 from transferscope.study.run import CellFailed, Event
 from transferscope.wording import cell_words
 
-_SECONDS_BETWEEN_LINES = 10.0
+_SECONDS_BETWEEN_LINES, _SECONDS_OF_SILENCE = 10.0, 60.0
 
 
 @runtime_checkable
@@ -60,12 +60,12 @@ class _Failures:
 
 
 class Lines:
-    """A line now and then, for logs; failures only where it is quiet."""
+    """A line now and then, for logs, the same one once a minute; failures only where it is quiet."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
         self._name = name
         self._quiet = quiet
-        self._due = 0.0
+        self._said, self._said_at = "", -_SECONDS_OF_SILENCE
         self._failures = _Failures()
 
     def __call__(self, event: Event) -> None:
@@ -74,11 +74,13 @@ class Lines:
             if line := self._failures.line(event):
                 print(line, file=sys.stderr, flush=True)
             return
+        words, since = progress_words(event), time.monotonic() - self._said_at
         over = event.done + event.failed == event.total
-        if self._quiet or (time.monotonic() < self._due and not over):
+        wait = _SECONDS_OF_SILENCE if words == self._said else _SECONDS_BETWEEN_LINES
+        if self._quiet or (since < wait and (words == self._said or not over)):
             return
-        self._due = time.monotonic() + _SECONDS_BETWEEN_LINES
-        print(f"{self._name}: {progress_words(event)}", file=sys.stderr, flush=True)
+        self._said, self._said_at = words, time.monotonic()
+        print(f"{self._name}: {words}", file=sys.stderr, flush=True)
 
     def say(self, lines: str) -> None:
         """See `View`."""

@@ -44,7 +44,8 @@ def report(options: Options, _: object = None) -> None:
         if options.as_json and options.out is None:  # only --out writes a page
             print_analysis("report", open_result(options.place, study=chosen), study=chosen)
             return
-        page = file_in(options.out, f"{file_name(chosen)}.html")
+        beside = Path(options.place).parent if options.place.endswith(".toml") else None  # where `run` has its page
+        page = file_in(options.out or beside, f"{file_name(chosen)}.html")
         made = partial(build_report, store, chosen, page, width=options.width)
         written = _watched(store, chosen, page, made) if options.watch else made()
     if options.as_json:

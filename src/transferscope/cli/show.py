@@ -15,6 +15,7 @@ from transferscope.cli.options import refuse_others
 from transferscope.data import DATA_SETS, load
 from transferscope.data.catalogue import CATALOGUE, fetch, locate
 from transferscope.data.places import cache_folder, data_folder
+from transferscope.data.readers import READERS
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.models import (
     LoadReport,
@@ -64,6 +65,8 @@ def _is_network(name: str) -> bool:
     """Whether a name is of a network rather than of data: a reader of data takes a `DataSpec` and a seed."""
     if name.partition(":")[0] in names_of("networks"):
         return True
+    if name.partition(":")[0] in READERS:
+        return False  # folder:photos, which is written as package:class is
     if not is_reference(name):
         return is_network_name(name)
     reader = DATA_SETS[name]

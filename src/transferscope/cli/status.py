@@ -104,8 +104,8 @@ def _show(store: Store, name: str) -> None:
         _say(f"  precision: {precision_in_words(facts['precision'])}")
     race = race_state(store.study_documents(name))
     if race is not None and store.study(name).spec.get("race") is not None:
-        left = counted(len(race.not_begun), "arm")
-        _say(f"  race: {_RACE[race.end]}, {left} not begun for what they would take")
+        left = f", {counted(len(race.not_begun), 'arm')} not begun for what they would take" if race.not_begun else ""
+        _say(f"  race: {_RACE[race.end]}{left}")
     if networks := _networks(store, name):
         _say(f"  networks on disk: {networks}")
     for line in failures(standing.failed):

@@ -177,9 +177,10 @@ def _negative_where(
 def _separated_at_right_angles(drawn: Drawn) -> bool:
     """Negative, then positive around gamma = 1, then negative, in the last column of the map."""
     diagram = drawn.map("diagram")
-    signs = np.sign(diagram.values[:, -1])
+    gains = diagram.values[:, -1]
+    signs = np.sign(gains[np.abs(gains) > _BORDER])
     changes = signs[np.flatnonzero(np.diff(signs, prepend=0.0))]
-    return changes.tolist() == [-1.0, 1.0, -1.0] and float(signs[np.argmin(np.abs(diagram.y - 1))]) > 0
+    return changes.tolist() == [-1.0, 1.0, -1.0] and float(gains[np.argmin(np.abs(diagram.y - 1))]) > _BORDER
 
 
 @dataclass(frozen=True)

@@ -104,3 +104,12 @@ def test_what_is_told_of_runs() -> None:
     reads = [(20, 64.0, NAN), (200, NAN, 5000.0)]
     assert stated(reduced_inputs(reads)) == {"reduced inputs": {"reads": [(20, 64, None), (200, None, 5000)]}}
     assert stated(reduced_inputs([])) == {}
+
+
+@pytest.mark.parametrize(
+    ("chance", "on_examples", "said"), [(0.02, True, True), (0.02, False, False), (0.5, True, False)]
+)
+def test_seeds_that_will_hardly_do_are_said_with_what_may(chance: float, on_examples: bool, said: bool) -> None:
+    facts = {"arms": [("raw", "")], "question": "whether", "more": 8, "seconds": None, "sizes": [100]}
+    sentence = words_of(ACCURACY).say(Statement("settles", facts | {"chance": chance, "on_examples": on_examples}))
+    assert ("it may take more test examples" in sentence) is said

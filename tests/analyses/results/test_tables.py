@@ -270,6 +270,15 @@ def test_an_arm_that_is_called_as_a_method_of_ours_goes_by_its_own_name() -> Non
     assert not [words for words in ("neighbours", "raw inputs", "rom scratch") if words in shown]
 
 
+@pytest.mark.parametrize(("yes", "no"), [("yes", "no"), (True, False), (1, 0), ("True", "none"), ("yes", None)])
+def test_a_column_that_says_whether_a_run_is_pretrained_is_that_of_sources(yes: object, no: object) -> None:
+    own = ROWS.assign(pretrained=[no if arm in CONTROLS else yes for arm in ROWS["arm"]])
+    found, named = compare_results(own), compare_results(ROWS, without=CONTROLS)
+    assert found.runs.rows["source"].isin(("", "pretrained")).all()
+    assert found.runs.with_source == {replace(arm, source="pretrained") for arm in named.runs.with_source}
+    assert found.verdict.sentences[0].replace(" from pretrained", "") == named.verdict.sentences[0]
+
+
 def test_tasks_that_have_seeds_of_their_own_are_said() -> None:
     rows = ROWS.assign(task=np.where(ROWS["seed"] < 2, "sst2", "mnli"), host=ROWS["arm"])
     assert ["differ in task" in note for note in compare_results(rows, without=CONTROLS).runs.notes] == [True]
@@ -325,6 +334,12 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         {},
         DataError,
         ("differ in task", '--where "task=a"'),
+    ),
+    "several settings of an arm, and another measure": (
+        pd.concat([ROWS.assign(lr="1e-3", f1=0.5), ROWS.assign(lr="1e-4", f1=0.6)]),
+        {"columns": RunColumns(metric="accuracy")},
+        DataError,
+        ("differ in lr; keep", '--where "lr=0.001"', "or arm=arm+lr"),
     ),
     "several tasks without seeds": (
         pd.concat([ROWS.assign(task="a"), ROWS.assign(task="b")]).drop(columns="seed"),

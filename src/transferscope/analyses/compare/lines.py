@@ -86,8 +86,9 @@ def _rows(
     wide = min(max(map(len, names.values())), max(width - taken, _LEAST_NAME))
     head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>{_SCORE}}" for n in shown)
     head += "" if errors.empty else f"{'abs. error':>{_SCORE}}"
-    over = ("over the best without a source", "over the best without")
-    lines = [f"{head}  {next((one for one in over if len(head) + 2 + len(one) <= width), 'over it')}"]
+    of = f", {sizes_in_words(sizes[:1])}" if len(shown) > 1 else ""
+    over = [f"over the best without{a_source}{of}" for a_source in (" a source", "")]
+    lines = [f"{head}  {next((one for one in over if len(head) + 2 + len(one) <= width), f'over it{of}')}"]
     for arm in chosen:
         star = "*" if arm.name == first.recommended else " "
         scores = "".join(f"{_level(frames, levels[n].get(arm.name)):>{_SCORE}}" for n in shown)

@@ -188,6 +188,7 @@ def settling(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Stat
                 more=what.seeds,
                 chance=what.chance,
                 seconds=seconds,
+                on_examples=what.question == "whether" and "test examples" in decision.covers,
             )
         )
     return tuple(statements)

@@ -40,7 +40,7 @@ Wide = Literal["arms", "labels"]
 
 ROLES = {
     "arm": Role("arms", ARM_NAMES),
-    "source": Role("sources", "source"),
+    "source": Role("sources", "source pretrained"),
     "seed": Role("seeds", f"{SEED_NAMES} split"),
     "labels": Role("numbers of labels", "labels n_labels num_labels n_target n_train num_train train_size shots"),
     "cost": Role("seconds of a run", "seconds cost runtime train_runtime train_time train_seconds training_time"),
@@ -69,6 +69,7 @@ _UNDER_WAY = frozenset(
     ["running", "scheduled", "waiting", "pending", "queued", "planned", "paused", "preempted", "preempting"]
 )
 _DONE = frozenset(("", "finished", "done", "complete", "completed", "success", "succeeded", "ok"))
+_NO, _YES = ("no", "none", "false", "0"), ("yes", "true", "1")
 _VALUES = ("value", "metric_value", "score")
 _NO_SHARES = frozenset(("r2", "mcc", "kappa", "reward", "psnr", "quality"))
 """Measures of which more is better and that are no shares of 1."""
@@ -200,7 +201,7 @@ def read_runs(
     rows = pd.DataFrame(
         {
             "method": _names(table, columns["arm"], "arms"),
-            "source": _names(table, columns["source"], "sources", may_lack=True) if "source" in columns else "",
+            "source": _sources(table, columns["source"]) if "source" in columns else "",
             "n_target": _labels(table, columns.get("labels")),
             "score": values,
             "seconds": _numbers(table, columns["cost"], "a number of seconds, such as 48.5")
@@ -358,6 +359,15 @@ def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = Fals
     return names
 
 
+def _sources(table: pd.DataFrame, column: str) -> "pd.Series[str]":
+    """What each run was transferred from; the name of a column that says yes or no, where it says yes."""
+    names = _names(table, column, "sources", may_lack=True)
+    words = names.str.lower()
+    if not words.isin(("", *_NO, *_YES)).all() or not words.isin(_YES).any():
+        return names
+    return words.where(~words.isin(_YES), column).where(words.isin(_YES), "")
+
+
 def _labels(table: pd.DataFrame, column: str | None) -> "pd.Series[int]":
     if column is None:
         return pd.Series(ALL_LABELS, index=table.index)
@@ -400,6 +410,7 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     first = twice[(twice[[*keys, "seed"]] == twice.iloc[0][[*keys, "seed"]]).all(axis=1)]
     group = table.loc[first.index]
     apart = [c for c in _free(table, columns) if group[c].map(_text).nunique() > 1]
+    apart = [c for c in apart if not words_in(c) & (RISING | FALLING)] or apart  # scores may differ
     shown = ["arm", "source", "labels", *(["seed"] if paired else [])]
     which = ", ".join(f"{columns[role]} = {_text(group.iloc[0][columns[role]])}" for role in shown if role in columns)
     if not apart:
@@ -408,7 +419,8 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     value = _text(group.iloc[0][named[0]])
     raise DataError(
         f"{len(group)} rows hold {which} and differ in {listed(apart[:4])}; keep those of one question, as in --where "
-        f'"{named[0]}={value}", or name the column that tells runs apart, as in --columns seed=COLUMN'
+        f'"{named[0]}={value}", or name what tells runs apart, as in --columns seed=COLUMN or '
+        f"arm={columns['arm']}+{named[0]}"
     )
 
 
