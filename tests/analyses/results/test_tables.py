@@ -272,7 +272,7 @@ def test_an_arm_that_is_called_as_a_method_of_ours_goes_by_its_own_name() -> Non
 
 @pytest.mark.parametrize(("yes", "no"), [("yes", "no"), (True, False), (1, 0), ("True", "none"), ("yes", None)])
 def test_a_column_that_says_whether_a_run_is_pretrained_is_that_of_sources(yes: object, no: object) -> None:
-    own = ROWS.assign(pretrained=[no if arm in CONTROLS else yes for arm in ROWS["arm"]])
+    own = ROWS.assign(pretrained=pd.Series([no if arm in CONTROLS else yes for arm in ROWS["arm"]], dtype=object))
     found, named = compare_results(own), compare_results(ROWS, without=CONTROLS)
     assert found.runs.rows["source"].isin(("", "pretrained")).all()
     assert found.runs.with_source == {replace(arm, source="pretrained") for arm in named.runs.with_source}
