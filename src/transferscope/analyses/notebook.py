@@ -17,7 +17,8 @@ def progress_words(event: StudyProgress) -> str:
     if event.failed:
         words.append(f"{event.failed} failed")
     if event.seconds_left and (event.done + event.failed < event.total or event.at_most):
-        words.append(f"{'at most ' if event.at_most else ''}about {rough_duration(event.seconds_left)} left")
+        bound = "at most about" if event.at_most else "at least" if event.at_least else "about"
+        words.append(f"{bound} {rough_duration(event.seconds_left)} left")
     return ", ".join(words)
 
 

@@ -75,6 +75,7 @@ class StudyProgress:
         running: Cells that this runner has in work.
         seconds_left: Estimated seconds until all are done; None before the first is done.
         at_most: Whether it may end before: a race, of which `total` is what it has begun so far.
+        at_least: Whether cells of a kind are left of which none is done, which are taken for the average of the others.
     """
 
     done: int
@@ -83,6 +84,7 @@ class StudyProgress:
     total: int
     seconds_left: float | None
     at_most: bool = False
+    at_least: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -610,8 +612,9 @@ class _Runner:
             return
         self._report_due = time.monotonic() + _WAIT_SECONDS
         forecast = self._forecast
-        left = forecast.seconds_left(self._shares, workers=self._backend.size)
+        left, is_race = forecast.seconds_left(self._shares, workers=self._backend.size), self._race is not None
         if self._race is not None:
             left = self._race.seconds_left
         progress = (forecast.done, forecast.failed, len(self._running), forecast.total)
-        self._on_event(StudyProgress(*progress, left, at_most=self._race is not None))
+        at_least = not is_race and forecast.is_partial
+        self._on_event(StudyProgress(*progress, left, at_most=is_race, at_least=at_least))

@@ -154,6 +154,11 @@ class Forecast:
         self._tallies[self._kinds[key]].left -= 1
         self.failed += 1
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether cells of a kind are left of which none is done."""
+        return any(tally.left and not tally.done for tally in self._tallies.values())
+
     def seconds_left(self, shares: Mapping[str, float], *, workers: int) -> float | None:
         """Seconds until everything is done; None as long as no cell is.
 
