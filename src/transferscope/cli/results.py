@@ -29,7 +29,7 @@ def show_results(options: Options) -> None:
     columns = [*(options.columns or []), *([f"metric={options.metric}"] if options.metric else [])]
     result = compare_results(
         options.target,
-        without=[] if options.without == ["none"] else options.without,
+        without=options.without,
         columns=RunColumns(
             **named_columns(columns, roles),
             better=options.better,

@@ -270,6 +270,14 @@ def test_an_arm_that_is_called_as_a_method_of_ours_goes_by_its_own_name() -> Non
     assert not [words for words in ("neighbours", "raw inputs", "rom scratch") if words in shown]
 
 
+def test_none_alone_is_an_arm_of_this_name_or_no_arm() -> None:
+    renamed = ROWS.assign(arm=ROWS["arm"].replace({"scratch": "none"}))
+    assert {arm.method for arm in compare_results(renamed, without=["none"]).runs.with_source} == {*renamed["arm"]} - {
+        "none"
+    }
+    assert {arm.method for arm in compare_results(ROWS, without=["none"]).runs.with_source} == {*ROWS["arm"]}
+
+
 @pytest.mark.parametrize(("yes", "no"), [("yes", "no"), (True, False), (1, 0), ("True", "none"), ("yes", None)])
 def test_a_column_that_says_whether_a_run_is_pretrained_is_that_of_sources(yes: object, no: object) -> None:
     own = ROWS.assign(pretrained=pd.Series([no if arm in CONTROLS else yes for arm in ROWS["arm"]], dtype=object))

@@ -157,8 +157,8 @@ def read_runs(
     """Read a table of runs.
 
     Args:
-        without: Names of arms, methods or sources that need no source; empty where all have one, None where the table
-            says it.
+        without: Names of arms, methods or sources that need no source; empty, or "none" alone where no arm is called
+            so, where all have one; None where the table says it.
         folder: Where paths in a column of predictions begin.
         predictions: A folder with the predictions of each run as ARM/SEED.csv (or .npz), or LABELS/ARM/SEED.csv.
 
@@ -498,7 +498,7 @@ def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_col
             f"{shown[0]!r}, or say --without none"
         )
     for name in without:
-        if name not in names:
+        if name not in names and [*without] != ["none"]:
             raise unknown_name("arm of --without", name, names)
     named = {arm for arm in arms if {str(arm), arm.method, arm.source} & set(without)}
     return frozenset(arm for arm in arms if arm not in named and (arm.source or not has_column))
