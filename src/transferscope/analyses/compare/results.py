@@ -169,8 +169,7 @@ def compare_results(
     Args:
         results: A data frame; a CSV, TSV, JSON, JSON lines or parquet file; or a folder of runs (`readers`).
         without: Names of arms, methods or sources that need no source; empty, or "none" alone where no arm is called
-            so, where all have one; None where the table
-            has a column of sources that is empty for them.
+            so, where all have one; None where the table has a column of sources that is empty for them.
         columns: Which column holds what; None for the usual names.
         predictions: A folder with the predictions of each run as ARM/SEED.csv, or LABELS/ARM/SEED.csv where there are
             several numbers of labels: what is said then holds for other test examples too.
