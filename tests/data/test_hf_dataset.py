@@ -68,6 +68,7 @@ def test_the_splits_of_images_with_class_labels_are_read_in_order(tmp_path: Path
     assert (data.name, data.train.classes) == ("pets", ("cat", "dog"))
     assert data.train.labels.tolist() == [0, 1] * 5
     assert data.test.labels.tolist() == [0, 1, 1, 0]
+    assert "validation is the test set" in data.provenance["understood"]
     for part, seed in ((data.train, 0), (data.test, 50)):
         for i, pixels in enumerate(part.inputs):
             own = np.random.default_rng(seed + i).integers(0, 256, (6, 6, 3)).astype(np.uint8)

@@ -31,11 +31,14 @@ class Parts:
     Attributes:
         label_units: Numeric labels are these offsets and units: label = offset + unit * stored; empty where they are
             stored as they are.
+        words: What was left out or converted, and which part is the test set where its name does not say so; empty
+            where there is nothing to say.
     """
 
     train: LabelledSet
     test: LabelledSet
     label_units: tuple[tuple[float, float], ...] = field(default=(), kw_only=True)
+    words: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from transferscope.data.arrays import RawPart, check_labels, to_parts
 from transferscope.data.image_files import ImageForm, PackedImage, read_images
 from transferscope.data.image_folder import FolderParts
 from transferscope.data.label_sets import label_matrix, named_labels
-from transferscope.data.split_names import ALL_NAMES, name_of
+from transferscope.data.split_names import ALL_NAMES, SplitNames, name_of
 from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
@@ -73,8 +73,8 @@ class SavedSplit:
         return [name for name, feature in self.features.items() if _type(feature) == "Image"]
 
 
-def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[SavedSplit, SavedSplit | None]:
-    """The training split of a saved data set, and its test split if it has one.
+def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[SavedSplit, SavedSplit | None, str]:
+    """The training split of a saved data set, its test split if it has one, and what to say of them, in words.
 
     Args:
         path: What `save_to_disk` wrote: of a DatasetDict, with `dataset_dict.json`; of a Dataset, with `state.json`.
@@ -95,13 +95,15 @@ def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[Sav
                 raise unknown_name(f"split of {path.name}", name, names)
         own = train or name_of("training", names, str(path))
         others = [name for name in names if name != own]
-        held_out = test or name_of("test", others, str(path)) or name_of("validation", others, str(path))
+        named, validation = name_of("test", others, str(path)), name_of("validation", others, str(path))
+        held_out = test or named or validation
         if own is None or held_out is None:
             raise DataError(
                 f"{path} has the splits {', '.join(names)}, of which none is called {', '.join(ALL_NAMES)} for the "
                 f"{'test' if own else 'training'} part; name it with &{'test' if own else 'train'}=SPLIT"
             )
-        return _open(path / own), _open(path / held_out)
+        note = "" if test else SplitNames(own, held_out, (validation or "") if named else "").note
+        return _open(path / own), _open(path / held_out), note
     if not (path / "state.json").is_file():
         raise DataError(
             f"{path} has neither dataset_dict.json nor state.json; expected a folder that save_to_disk of datasets "
@@ -109,11 +111,11 @@ def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[Sav
         )
     if train or test:
         raise SettingsError(f"{path} has no splits; leave out train and test (a share of it becomes the test set)")
-    return _open(path), None
+    return _open(path), None, ""
 
 
 def load_saved_images(
-    splits: tuple[SavedSplit, SavedSplit | None],
+    splits: tuple[SavedSplit, SavedSplit | None, str],
     *,
     image: str | None,
     label: str,
@@ -135,7 +137,7 @@ def load_saved_images(
         CorruptDataError: An image cannot be decoded.
         DataError: There are no images or several columns of them, or the labels fit no kind.
     """
-    train, test = splits
+    train, test, note = splits
     if test is not None and test_share is not None:
         raise SettingsError(f"{train.path.parent} has a test split, and test_share was given; leave one out")
     columns = train.image_columns
@@ -165,7 +167,7 @@ def load_saved_images(
     sets = [replace(part, inputs=one) for part, one in zip((done.train, done.test), inputs, strict=True)]
     if sets[0].kind == "multi-label":
         check_labels(sets[0].labels, sets[0].classes or (), str(root))
-    words = "; ".join(filter(None, (images.words, images.skipped)))
+    words = "; ".join(filter(None, (note, images.words, images.skipped)))
     return FolderParts(sets[0], sets[1], chosen_size=images.chosen, words=words, label_units=done.label_units)
 
 

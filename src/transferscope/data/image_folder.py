@@ -25,11 +25,9 @@ class FolderParts(Parts):
 
     Attributes:
         chosen_size: The size in pixels that images of mixed sizes were given by themselves; None where there was none.
-        words: What was done for that, in words; empty where there was nothing to do.
     """
 
     chosen_size: int | None = None
-    words: str = ""
 
 
 def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, seed: int) -> FolderParts:

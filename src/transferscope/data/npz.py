@@ -6,6 +6,7 @@ import math
 import struct
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile
@@ -44,7 +45,7 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
         DataError: It is no regular file; it declares arrays larger than `places.most_bytes`; or an array is missing,
             holds objects, or has a shape or type that fits nothing.
     """
-    arrays = _read_arrays(path, optional=(LABEL_NAMES,))
+    arrays, note = _read_arrays(path, optional=(LABEL_NAMES,))
     of_train, of_test = [key.removeprefix("x_") for key in arrays if key.startswith("x_")]
     for part in (of_train, of_test):
         inputs, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
@@ -74,7 +75,7 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
     parts = to_parts(train, test, name=str(path), kind=kind, label_names=names, channels=channels)
     if parts.train.kind == "multi-label":
         check_labels(parts.train.labels, parts.train.classes or (), str(path))
-    return parts
+    return replace(parts, words=note)
 
 
 def _check_digits(inputs: np.ndarray, path: Path) -> None:
@@ -107,21 +108,23 @@ def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
         CorruptDataError: The file is no .npz file, or is damaged.
         DataError: It has none of them, or the array holds objects or is larger than `places.most_bytes`.
     """
-    (array,) = _read_arrays(path, names, first=True).values()
+    (array,) = _read_arrays(path, names, first=True)[0].values()
     return array
 
 
 def _read_arrays(
     path: Path, keys: Sequence[str] = KEYS, *, first: bool = False, optional: Sequence[str] = ()
-) -> dict[str, np.ndarray]:
-    """All these arrays, or the first of them that there is; optional ones where they are there."""
+) -> tuple[dict[str, np.ndarray], str]:
+    """All these arrays, or the first of them that there is, optional ones where they are there; and what to say."""
     require_regular(path, "an .npz file")
+    note = ""
     try:
         with path.open("rb") as stream, _open(stream, path) as archive:
             if first:
                 keys = [key for key in keys if key in archive][:1] or keys
             elif split := split_names({key[2:]: None for key in archive.files if key.startswith("x_")}, str(path)):
                 keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
+                note = split.note
             missing = [key for key in keys if key not in archive]
             if missing:
                 held = ", ".join(archive.files[:10]) + (", ..." if len(archive.files) > 10 else "")
@@ -132,7 +135,7 @@ def _read_arrays(
             keys = [*keys, *(key for key in optional if key in archive)]
             assert archive.zip is not None
             _check_headers(archive.zip, path, keys)
-            return {key: _read_array(archive, key, path) for key in keys}
+            return {key: _read_array(archive, key, path) for key in keys}, note
     except (BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError) as error:
         raise CorruptDataError(f"{path} cannot be read as an .npz file ({error}); get or write it again") from error
 

@@ -35,8 +35,10 @@ class SplitNames:
 
     @property
     def note(self) -> str:
-        """What is left out, in words; empty where nothing is."""
-        return f"{self.left_out} is left out, since {self.test} is the test set" if self.left_out else ""
+        """What is left out, or that a validation part is the test set, in words; empty where the names say it."""
+        if self.left_out:
+            return f"{self.left_out} is left out, since {self.test} is the test set"
+        return f"{self.test} is the test set" if self.test.lower() in NAMES["validation"] else ""
 
 
 def name_of(role: Role, names: Iterable[str], where: str) -> str | None:

@@ -37,8 +37,7 @@ def read_folder(spec: DataSpec, seed: int) -> Dataset:
 
 def of_images(spec: DataSpec, path: Path, parts: FolderParts) -> Dataset:
     """Images with what they were taken for."""
-    words = "; ".join(filter(None, (understood(parts), parts.words)))
-    provenance = {"spec": spec.text, "address": str(path), "understood": words, **label_units_note(parts)}
+    provenance = {"spec": spec.text, "address": str(path), "understood": understood(parts), **label_units_note(parts)}
     if parts.chosen_size is not None:
         provenance["size"] = str(parts.chosen_size)
     return Dataset(path.resolve().name, parts.train, parts.test, provenance)

@@ -12,6 +12,7 @@ from transferscope.data.spec import DataSpec
 from transferscope.data.split_names import split_files
 from transferscope.data.task import Dataset
 from transferscope.data.texts import FORMATS, TextSettings, load_texts, text_settings, tokenizer_of
+from transferscope.errors import SettingsError
 
 
 def read_texts(spec: DataSpec, seed: int) -> Dataset:
@@ -19,7 +20,9 @@ def read_texts(spec: DataSpec, seed: int) -> Dataset:
 
     settings, test_file = TextSettings.of(spec), spec.one("test")
     tokenizer = tokenizer_of(spec)
-    path, of_folder, left_out = split_files(find_path(spec.path), FORMATS)
+    path, of_folder, note = split_files(find_path(spec.path), FORMATS)
+    if of_folder is not None and test_file is not None:
+        raise SettingsError(f"{spec.path} has {of_folder.name}, and test={test_file} was given; leave one out")
     loaded = load_texts(
         path,
         settings,
@@ -32,7 +35,7 @@ def read_texts(spec: DataSpec, seed: int) -> Dataset:
     if of_folder is not None:
         dataset = replace(dataset, name=path.resolve().parent.name)
     cut = "" if not loaded.n_cut else f"; {loaded.n_cut} texts were cut to {loaded.parts.train.inputs.shape[-1]} tokens"
-    cut += f"; {left_out}" if left_out else ""
+    cut += f"; {note}" if note else ""
     about = {"understood": dataset.provenance["understood"] + cut, "tokenizer": f"sha256:{tokenizer.digest}"}
     return replace(dataset, provenance={**dataset.provenance, **about})
 
@@ -41,11 +44,11 @@ def read_hf_dataset(spec: DataSpec, seed: int) -> Dataset:
     """A folder that `datasets` saved: texts where a column of them is named, else images."""
 
     path = find_path(spec.path)
-    splits = open_splits(path, train=spec.one("train"), test=spec.one("test"))
-    stamp = hashlib.sha256(repr([split.stamp for split in splits if split is not None]).encode()).hexdigest()
+    train, test, note = splits = open_splits(path, train=spec.one("train"), test=spec.one("test"))
+    stamp = hashlib.sha256(repr([split.stamp for split in (train, test) if split is not None]).encode()).hexdigest()
     about = {"spec": spec.text, "address": str(path), "files": f"sha256 of their sizes and times: {stamp[:16]}"}
     if "text" in spec.options:
-        return _saved_texts(spec, splits[0].path, None if splits[1] is None else splits[1].path, about, seed)
+        return _saved_texts(spec, train.path, None if test is None else test.path, note, about, seed)
     spec.allow(("image", "label", "kind", "train", "test", "test_share", "size", "resize", "broken"))
     parts = load_saved_images(
         splits,
@@ -56,19 +59,19 @@ def read_hf_dataset(spec: DataSpec, seed: int) -> Dataset:
         test_share=spec.share("test_share"),
         seed=seed,
     )
-    about |= {"understood": "; ".join(filter(None, (understood(parts), parts.words))), **label_units_note(parts)}
+    about |= {"understood": understood(parts), **label_units_note(parts)}
     if parts.chosen_size is not None:
         about["size"] = str(parts.chosen_size)
     return Dataset(path.resolve().name, parts.train, parts.test, about)
 
 
-def _saved_texts(spec: DataSpec, path: Path, test: Path | None, about: dict[str, str], seed: int) -> Dataset:
-
+def _saved_texts(spec: DataSpec, path: Path, test: Path | None, note: str, about: dict[str, str], seed: int) -> Dataset:
     spec.allow(("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "train", "test", "test_share"))
     settings, tokenizer = text_settings(spec), tokenizer_of(spec)
     share = spec.share("test_share")
     loaded = load_texts(path, settings, tokenizer, test_file=test, test_share=share, seed=seed)
     cut = "" if not loaded.n_cut else f"; {loaded.n_cut} texts were cut to {loaded.parts.train.inputs.shape[-1]} tokens"
+    cut += f"; {note}" if note else ""
     about |= {"understood": f"{understood(loaded.parts)}{cut}", **label_units_note(loaded.parts)}
     about["tokenizer"] = f"sha256:{tokenizer.digest}"
     return Dataset(find_path(spec.path).resolve().name, loaded.parts.train, loaded.parts.test, about)

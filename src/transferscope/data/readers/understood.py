@@ -24,12 +24,12 @@ def label_units_note(parts: Parts) -> dict[str, str]:
 
 
 def understood(parts: Parts) -> str:
-    """What the labels and inputs of a user's own data were taken for, in words."""
-    taken_for = _taken_for(parts.train)
+    """What the labels and inputs of a user's own data were taken for, in words, and what was done to them."""
     shown = ", ".join(
         f"in units of {unit:g}{f' from {offset:g}' if offset else ''}" for offset, unit in parts.label_units
     )
-    return f"{taken_for}; labels are counted {shown}, and so are squared errors" if shown else taken_for
+    units = f"labels are counted {shown}, and so are squared errors" if shown else ""
+    return "; ".join(filter(None, (_taken_for(parts.train), units, parts.words)))
 
 
 def _taken_for(train: LabelledSet) -> str:
