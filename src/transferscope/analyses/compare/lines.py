@@ -1,6 +1,5 @@
 """The answer of a comparison in nine lines of a terminal: a sentence, up to six arms with bars, what is next."""
 
-import math
 import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from transferscope.wording import (
     NO_BREAK,
     capitalised,
     duration,
+    number_words,
     short_method_words,
     sizes_in_words,
     unit_kept,
@@ -86,14 +86,14 @@ def _rows(
     wide = min(max(map(len, names.values())), max(width - taken, _LEAST_NAME))
     head = " " * (wide + 3) + "".join(f"{sizes_in_words([n]):>{_SCORE}}" for n in shown)
     head += "" if errors.empty else f"{'abs. error':>{_SCORE}}"
-    of = f", {sizes_in_words(sizes[:1])}" if len(shown) > 1 else ""
-    over = [f"over the best without{a_source}{of}" for a_source in (" a source", "")]
-    lines = [f"{head}  {next((one for one in over if len(head) + 2 + len(one) <= width), f'over it{of}')}"]
+    over = "over the best without a source" if len(shown) == 1 else f"gain with {sizes_in_words(sizes[:1])}"
+    lines = [f"{head}  {over if len(head) + 2 + len(over) <= width else 'gain'}"]
     for arm in chosen:
         star = "*" if arm.name == first.recommended else " "
         scores = "".join(f"{_level(frames, levels[n].get(arm.name)):>{_SCORE}}" for n in shown)
         if not errors.empty:
-            scores += f"{errors.get((pairs[arm.name].method, pairs[arm.name].source), math.nan):>{_SCORE}.3g}"
+            error = errors.get((pairs[arm.name].method, pairs[arm.name].source))
+            scores += f"{'–' if error is None else number_words(error):>{_SCORE}}"
         name, *rest = textwrap.wrap(names[arm.name], wide, break_on_hyphens=False)
         lines.append(f" {star}{name:<{wide}} {scores}  {tails[arm.name]}".rstrip())
         lines += [f"  {more}" for more in rest]
