@@ -13,6 +13,7 @@ from transferscope.numerics.intervals import t_interval
 from transferscope.study.decisions import Arm, arms_of
 from transferscope.study.frames import COSTS, StudyFrames
 from transferscope.study.measure import Measure
+from transferscope.wording import number_words
 
 
 def _percent(share: float) -> str:
@@ -21,7 +22,7 @@ def _percent(share: float) -> str:
 
 MEASURES: Mapping[str, tuple[str, str, Callable[[float], str]]] = {
     "r2": ("R²", "Share of the variance of the target labels that is explained", "{:.3f}".format),
-    "mae": ("Absolute error", "Mean absolute error, in the units of the target", "{:.3g}".format),
+    "mae": ("Absolute error", "Mean absolute error, in the units of the target", number_words),
     "micro_f1": ("Micro F1", "F1 of all labels together, at a probability of one half", _percent),
     "exact_match": ("Exact match", "Test examples whose labels are all right, at a probability of one half", _percent),
     "mean_iou": ("Mean IoU", "Intersection over union of each class, mean over the classes that occur", _percent),

@@ -113,7 +113,7 @@ def study_tables(
     reads_texts = target_spec.kind == "text" or "text" in target_spec.options
     own_large = is_large(str(read_with.get("name", "")))
     large = own_large or any(is_large(one.network.name) for one in networks)
-    asked = _methods_asked(methods, large, own_large, source_data=len(networks) < len(sources))
+    asked = _methods_asked(methods, large=large, own_large=own_large, source_data=len(networks) < len(sources))
     chosen = _method_tables(asked)
     tables: dict[str, Any] = {
         "name": study,
@@ -142,7 +142,7 @@ def study_tables(
     return _fitted_to(data, tables, without=left_out)
 
 
-def _methods_asked(methods: Sequence[str] | None, large: bool, own_large: bool, *, source_data: bool) -> list[str]:
+def _methods_asked(methods: Sequence[str] | None, *, large: bool, own_large: bool, source_data: bool) -> list[str]:
     """The methods that are named, with one that needs no source where none is; or those that the sources suffice for.
 
     A network of others is trained from scratch only where that is asked for: it takes hours.

@@ -189,9 +189,8 @@ def read_runs(
     values = _numbers(table, score, "a score, such as 0.91")
     states = _states(table, values, columns.get("state"))
     values = values.where(states == "done")
-    from transferscope.analyses.plan.measurements import (
-        check_one_measure,
-    )  # here and below: other comparisons need none
+    # here and below: other comparisons need none
+    from transferscope.analyses.plan.measurements import check_one_measure
 
     check_one_measure(
         table.drop(columns={score, measure_name} & {*table}).assign(**{measure_name: values}),
