@@ -129,7 +129,6 @@ def on_device(subject: Subject, device: torch.device) -> Subject:
 
 
 def test_a_device_is_chosen_by_name_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No whole study has been seen on another than the CPU."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     assert choose_device("auto").type == "cpu"

@@ -23,6 +23,7 @@ def n_parameters(network: Network) -> int:
             (3, 32, 32),
             3 * 9 * 32 + 3 * 32 * 9 * 32 + 4 * 2 * 32 + 128 * 10 + 10,
         ),  # no biases before batch norm
+        ("resnet8", IMAGE, 75_290),
         ("resnet20", IMAGE, 269_722),  # He et al. 2016, table 6: 0.27M, 0.46M, 0.85M
         ("resnet32", IMAGE, 464_154),
         ("resnet56", IMAGE, 853_018),
@@ -99,7 +100,7 @@ def test_an_unknown_network_is_answered_with_the_nearest() -> None:
         build_network("linet", (1, 28, 28), 10, seed=0)
     assert str(caught.value) == (
         "unknown network 'linet': did you mean 'lenet' or 'linear'? "
-        "known are conv4, lenet, linear, mlp, resnet20, resnet32, resnet56"
+        "known are conv4, lenet, linear, mlp, resnet20, resnet32, resnet56, resnet8"
     )
 
 

@@ -43,6 +43,23 @@ def test_the_table_of_labels_is_that_of_the_runs(heading: str, few: int, many: i
                 assert numbers(apart) == pytest.approx(over_seeds(arm, LABELS[n, "scratch"]), abs=0.051)
 
 
+def test_other_sources() -> None:
+    arms = by_seed(finished_runs("merlin-sources.csv"), "source", "method")
+    scratch, objective = arms["", "scratch"], arms["", "merlin-target-only"]
+    added = {}
+    for name, cells in rows_of("merlin.md", "Other sources").items():
+        for source, level, apart in zip(("glyphs", "fashion-mnist"), cells[::2], cells[1::2], strict=True):
+            arm = arms[source, NAMES[name]]
+            assert len(arm) == 3
+            assert numbers(level) == pytest.approx([100 * arm.mean()], abs=0.051)
+            assert numbers(apart) == pytest.approx(over_seeds(arm, scratch), abs=0.051)
+            if name == "MeRLin":
+                assert over_seeds(arm, arms[source, "fine-tune"])[1] > 0
+                added[source] = over_seeds(arm, objective)
+    assert added["glyphs"] == pytest.approx((1.1, -0.8, 3.1), abs=0.051)
+    assert added["fashion-mnist"] == pytest.approx((-0.3, -2.2, 1.6), abs=0.051)
+
+
 def test_the_source_adds_most_to_the_objective_where_labels_are_fewest() -> None:
     worth = {n: over_seeds(LABELS[n, "merlin"], LABELS[n, "merlin-target-only"]) for n in (50, 100, 300, 600)}
     assert worth[50][0] > worth[100][0] > max(worth[300][0], worth[600][0])

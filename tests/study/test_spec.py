@@ -132,7 +132,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         (
             {"network": {"name": "lenets"}},
             "[network] unknown network 'lenets': did you mean 'lenet'? "
-            "known are conv4, lenet, linear, mlp, resnet20, resnet32, resnet56",
+            "known are conv4, lenet, linear, mlp, resnet20, resnet32, resnet56, resnet8",
         ),
         ({"training": {"steps": 1.5}}, "[training] steps = 1.5 is of the wrong type; expected a whole number"),
         ({"training": {"lr": "0.1"}}, '[training] lr = "0.1" is of the wrong type; expected a number'),

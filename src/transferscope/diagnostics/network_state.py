@@ -25,11 +25,17 @@ def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
     Parameters and buffers are protected by `frozen_state`, not here.
     """
     modes = [(module, module.training) for network in networks for module in network.modules()]
+    with_cudnn = [module for module in dict(modes) if _asks_cudnn(module)]
     devices = sorted({p.device.index or 0 for network in networks for p in network.parameters() if p.is_cuda})
     try:
         for network in networks:
             network.eval()
-        with torch.random.fork_rng(devices=devices), torch.enable_grad(), recurrent_backward(*networks):
+        with ExitStack() as within:
+            within.enter_context(torch.random.fork_rng(devices=devices))
+            within.enter_context(torch.enable_grad())
+            within.enter_context(recurrent_backward(*networks))
+            for module in with_cudnn:
+                within.enter_context(replaced_forward(module, partial(_without_cudnn, module.forward)))
             yield
     finally:
         for module, training in modes:
@@ -47,7 +53,7 @@ def loss_mode(network: nn.Module, batch_norm: BatchNorm, *, n_examples: int, bat
     Raises:
         SettingsError: A batch of a single example would have no statistics.
     """
-    norms = [module for module in network.modules() if isinstance(module, _BatchNorm)]
+    norms = (module for module in network.modules() if isinstance(module, _BatchNorm))
     by_batch = [module for module in norms if batch_norm == "batch" or _is_initial(module)]
     alone = batch_size == 1 or n_examples % batch_size == 1
     if alone and any(isinstance(module, nn.BatchNorm1d) for module in by_batch):
@@ -57,16 +63,18 @@ def loss_mode(network: nn.Module, batch_norm: BatchNorm, *, n_examples: int, bat
         )
     tracked = [module.track_running_stats for module in by_batch]
     try:
-        with evaluation_mode(network), ExitStack() as within:
-            for module in norms:
-                if any(tensor.is_cuda for tensor in module.state_dict().values()):
-                    within.enter_context(replaced_forward(module, partial(_without_cudnn, module.forward)))
+        with evaluation_mode(network):
             for module in by_batch:
                 module.training, module.track_running_stats = True, False  # reads and writes no running mean
             yield
     finally:
         for module, track in zip(by_batch, tracked, strict=True):
             module.track_running_stats = track
+
+
+def _asks_cudnn(module: nn.Module) -> bool:
+    on_cuda = any(tensor.is_cuda for tensor in module.state_dict().values())
+    return isinstance(module, _BatchNorm) and on_cuda and "forward" not in vars(module)
 
 
 def _without_cudnn(forward: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:

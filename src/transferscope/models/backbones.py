@@ -183,6 +183,11 @@ class ResidualBlock(nn.Module):
         return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, self.n_new - before))
 
 
+def resnet8(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
+    """1 residual block per stage, 0.08 million parameters at the default widths; see `resnet56`."""
+    return _resnet("resnet8", input_shape, widths, n_per_stage=1)
+
+
 def resnet20(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
     """3 residual blocks per stage, 0.27 million parameters at the default widths; see `resnet56`."""
     return _resnet("resnet20", input_shape, widths, n_per_stage=3)

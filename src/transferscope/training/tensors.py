@@ -382,7 +382,7 @@ def choose_device(name: str) -> torch.device:
     """The device that a setting names.
 
     Args:
-        name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, as no whole study has been seen on another.
+        name: "cpu", "cuda", "cuda:1", "mps", or "auto": the CPU, whose cores train as many small networks side by side.
 
     Raises:
         SettingsError: The name is unknown, or the machine has no such device.
