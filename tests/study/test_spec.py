@@ -131,7 +131,7 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
         ),
         (
             {"network": {"name": "lenets"}},
-            "[network] unknown network 'lenets': did you mean 'lenet'? "
+            "[network] unknown network 'lenets': did you mean 'lenet' or 'resnet8'? "
             "known are conv4, lenet, linear, mlp, resnet20, resnet32, resnet56, resnet8",
         ),
         ({"training": {"steps": 1.5}}, "[training] steps = 1.5 is of the wrong type; expected a whole number"),
