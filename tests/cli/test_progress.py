@@ -5,6 +5,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from study.plans import small_plan
+from study.specs import spec
+from transferscope.cli.execute import before_it_begins
 from transferscope.cli.progress import Bar, Lines, study_view
 from transferscope.records import Failure
 from transferscope.study.run import CellFailed, StudyProgress
@@ -53,3 +55,16 @@ def test_a_bar_counts_failed_cells_as_settled() -> None:
         assert (progress.tasks[0].completed, progress.tasks[0].total) == (6, 12)
         assert progress.tasks[0].fields["words"] == "5 of 12 cells done, 1 failed, about 2 min left"
     assert "ValueError: [bold]odd[/bold]" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("device", "is_there", "said"), [("auto", True, 1), ("cpu", True, 0), ("auto", False, 0)])
+def test_a_gpu_that_is_not_used_is_named(
+    device: str, is_there: bool, said: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: is_there)
+    lines = list(
+        before_it_begins(spec(sources={"net": {"network": "file.safetensors"}}, engine={"device": device}), {})
+    )
+    assert len(lines) == said
+    assert all("net" in line and "--device cuda" in line for line in lines)
+    assert not list(before_it_begins(spec(), {}))

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 import typer
 
 from transferscope.analyses.compare.study_page import build_report
@@ -60,7 +61,9 @@ def execute(
                         answer(event)
 
                 def tell(plan: StudyPlan) -> None:
-                    for line in () if quiet else (*understood(plan.study.facts), *enlarged(spec, plan.study.facts)):
+                    for line in (
+                        () if quiet else (*understood(plan.study.facts), *before_it_begins(spec, plan.study.facts))
+                    ):
                         typer.echo(line, err=True)
 
                 return run_study(spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, inputs=inputs)
@@ -116,10 +119,13 @@ def with_options(engine: EngineSettings, given: Mapping[str, int | float | str |
     return settings or engine
 
 
-def enlarged(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str]:
-    """A line for each pretrained network that reads much larger images than the target has."""
+def before_it_begins(spec: AnySpec, facts: Mapping[str, object]) -> Iterator[str]:
+    """What would make a study with pretrained networks faster: a GPU that is not used, and smaller images."""
     if not isinstance(spec, StudySpec):
         return
+    given = [name for name, source in spec.sources.items() if source.network is not None]
+    if given and spec.engine.device == "auto" and torch.cuda.is_available():
+        yield f"network {', '.join(given)}: this machine has a GPU, which --device cuda would use; auto is the CPU"
     target = facts.get("target")
     shape = list(target["input_shape"]) if isinstance(target, Mapping) else []
     if len(shape) != 3:
