@@ -189,3 +189,22 @@ def test_the_sign_of_the_linear_model_on_characters() -> None:
     assert f"right in {right} of {len(told)} cases, one sign in {max(up, len(told) - up)};" in text
     ratio = cases["scratch_modelled"] / cases["scratch"]
     assert [ratio.min(), ratio.max()] == pytest.approx([0.36, 0.98], abs=0.005)
+
+
+def test_half_images_at_the_papers_length() -> None:
+    runs = finished_runs("halves-length.csv")
+    arms = runs[(runs["seed"] == 0) & (runs["study"].str.startswith("halves"))].set_index(["method", "source", "part"])
+    methods = {**NAMES, "linear probe": "linear-probe", "joint training": "joint"}
+    parts = ("target_test", "source_test", "source_test/A")
+    target = {}
+    for name, cells in rows_of("halves.md", "At the paper's length").items():
+        called, _, source = (
+            name.replace(" with ", " from ").rpartition(" from ") if "scratch" not in name else (name, "", "")
+        )
+        for part, cell in zip(parts, cells, strict=True):
+            assert bool(cell) == ((key := (methods[called], source, part)) in arms.index)
+            assert not cell or numbers(cell) == pytest.approx([100 * arms.loc[key, "value"].item()], abs=0.051)
+        target[name] = numbers(cells[0])[0]
+    harmed = {name for name, level in target.items() if level < target["from scratch"]}
+    assert harmed == {name for name in target if name.endswith("AB")}
+    assert target["MeRLin with AB"] < target["joint training with AB"]
