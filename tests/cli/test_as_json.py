@@ -13,6 +13,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from cli.called import Call
 from fabricate import Fabrication, fabricate
 from transferscope.analyses.stored import open_result
 from transferscope.cli import main
@@ -193,18 +194,10 @@ def test_failed_cells_are_exit_code_1_after_the_document(tmp_path: Path, monkeyp
 
 
 @pytest.mark.parametrize("words", ["status absent.toml", "rank usps", "run s.toml --workers -1", "show nowhere:x"])
-def test_a_mistake_is_one_sentence_and_no_document(
-    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["transferscope", *words.split(), "--json"])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    assert ended.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("transferscope: ")
-    assert len(said.err.splitlines()) == 1
+def test_a_mistake_is_one_sentence_and_no_document(words: str, call: Call) -> None:
+    found = call(*words.split(), "--json")
+    assert found.mistake
+    assert found.out == ""
 
 
 def test_what_does_not_exist_is_null_and_infinity_is_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -298,27 +298,12 @@ def test_an_unfinished_study_and_a_folder_in_use_are_refused(classes: Path, tmp_
     assert (tmp_path / "used/thesis.txt").read_text() == "mine"
 
 
-def test_what_is_no_exported_network_is_one_sentence(folder: Path, model: TrainedModel, tmp_path: Path) -> None:
+def test_what_is_no_exported_network_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match="transferscope export"):
         load_model(tmp_path)
     save_file({"head.weight": np.zeros((2, 2), np.float32)}, tmp_path / "other.safetensors")
     with pytest.raises(CorruptDataError, match="was not written by `transferscope export`"):
         load_model(tmp_path / "other.safetensors")
-    from safetensors import safe_open
-
-    file = folder / "best/model.safetensors"
-    with safe_open(file, framework="np") as opened:
-        notes = opened.metadata()
-    card = json.loads(notes["transferscope.card"])
-    for changed, said in [
-        ({"format": 3}, "reads format 1"),
-        ({"n_outputs": "many"}, "is damaged"),
-        ({"network": {"name": "mlp", "widths": [9]}}, "does not fit the network"),
-    ]:
-        notes["transferscope.card"] = json.dumps(card | changed)
-        save_file(load_file(file), tmp_path / "changed.safetensors", metadata=notes)
-        with pytest.raises(Exception, match=said):
-            load_model(tmp_path / "changed.safetensors")
 
 
 def _changed(file: Path, out: Path, change: Callable[[dict[str, Any]], object], *, scale: str | None = None) -> Path:
@@ -338,6 +323,7 @@ def _changed(file: Path, out: Path, change: Callable[[dict[str, Any]], object], 
             ("classes", value)
             for value in (None, [], ["ant", "bee"], ["ant", "bee", "bee"], list("abcd"), "ant", [1, 2, 3])
         ),
+        ("format", 3),
         *(("n_outputs", value) for value in (0, -1, 2, 4, 10**12, 3.5, "3", True)),
         *(("multi_label", value) for value in ("yes", 1)),
         *(("label_units", value) for value in ([[0, 1]], [[0, 1]] * 3, [[0, 0]] * 3, [[float("nan"), 1]], [1])),
@@ -433,14 +419,14 @@ def test_weights_with_flipped_bits_are_refused_wherever_they_are_opened(
     begin = 8 + int.from_bytes(whole[:8], "little")  # of the weights
     file, data = tmp_path / "flipped.safetensors", f"npz:{folder / 'classes.npz'}"
     network = ("--network", "mlp", "--widths", "5")
-    for copy in range(60):
+    for copy in range(30):
         raw = bytearray(whole)
         for place in drawn.choice(np.arange(begin, len(whole)), 3, replace=False):
             raw[place] ^= 1 << drawn.integers(8)
         file.write_bytes(bytes(raw))
         with pytest.raises(CorruptDataError, match="is damaged"):
             load_model(file)
-        if copy > 2:
+        if copy > 0:
             continue
         for command in (
             ("predict", str(file), data, "--out", str(tmp_path / "p.csv")),

@@ -1,0 +1,23 @@
+"""What a command line answered."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+
+class Answer(NamedTuple):
+    """The exit code and what was said on both streams."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def mistake(self) -> str:
+        """The one sentence of a command that was refused, with exit code 2."""
+        assert self.code == 2, self
+        assert self.err.startswith("transferscope: ")
+        assert self.err.count("\n") == 1, self.err
+        return self.err.removeprefix("transferscope: ").rstrip("\n")
+
+
+Call = Callable[..., Answer]
