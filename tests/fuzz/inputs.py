@@ -26,7 +26,7 @@ from fuzz.material import Material, Tables, as_toml
 from transferscope.cli.main import app
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
-from transferscope.models import BACKBONES, NetworkSettings
+from transferscope.models import NetworkSettings
 from transferscope.settings.data import TargetSettings, TuningSettings
 from transferscope.settings.engine import EngineSettings
 from transferscope.study.commands.settings import RunSettings
@@ -155,71 +155,38 @@ _LITERALS = [
 _LITERALS.append("[" + ", ".join(["1"] * 2000) + "]")
 
 _LONG = {
-    "steps",
-    "epochs",
-    "seeds",
-    "trials",
-    "every",
-    "eval_every",
-    "inner_steps",
-    "n_probes",
-    "max_probes",
-    "resolution",
+    *("steps", "epochs", "seeds", "trials", "every"),
+    *("eval_every", "inner_steps", "n_probes", "max_probes", "resolution"),
 }
 """Keys whose large values are valid and take long, as they should."""
 
 _TABLES: dict[str, list[str]] = {
     "": [
-        "name",
-        "seeds",
-        "store",
-        "stor",
-        "target",
-        "methods",
-        "sources",
-        "diagnostics",
-        "diagnostic",
-        "engine",
-        "tuning",
-        "network",
+        *("name", "seeds", "store", "stor", "target", "methods"),
+        *("sources", "diagnostics", "diagnostic", "engine", "tuning", "network"),
     ],
-    "target": [field.name for field in dataclasses.fields(TargetSettings)],
-    "sources.near": [field.name for field in dataclasses.fields(SourceSettings)],
-    "sources.other": [field.name for field in dataclasses.fields(SourceSettings)],
-    "network": [field.name for field in dataclasses.fields(NetworkSettings)],
-    "pretraining": [*(field.name for field in dataclasses.fields(TrainingSettings)), "sizes", "checkpoints"],
-    "training": [field.name for field in dataclasses.fields(TrainingSettings)],
-    "tuning": [field.name for field in dataclasses.fields(TuningSettings)],
+    "target": setting_names(TargetSettings),
+    "sources.near": setting_names(SourceSettings),
+    "sources.other": setting_names(SourceSettings),
+    "network": setting_names(NetworkSettings),
+    "pretraining": [*setting_names(TrainingSettings), "sizes", "checkpoints"],
+    "training": setting_names(TrainingSettings),
+    "tuning": setting_names(TuningSettings),
     "tuning.grid.fine-tune": ["lr", "lr_scale", "steps", "batch_size", "nothing"],
-    "engine": [field.name for field in dataclasses.fields(EngineSettings)],
+    "engine": setting_names(EngineSettings),
     "track": ["mlflo", "wand", "tensorboard"],
     **{f"methods.{name}": [*setting_names(kind), "method"] for name, kind in METHODS.items()},
     **{
-        f"diagnostics.{name}": [
-            *setting_names(kind),
-            *(field.name for field in dataclasses.fields(MeasurementScope)),
-            "diagnostic",
-        ]
+        f"diagnostics.{name}": [*setting_names(kind), *setting_names(MeasurementScope), "diagnostic"]
         for name, kind in DIAGNOSTICS.items()
     },
 }
 
-_STUDY_COMMANDS = [
-    "run",
-    "run",
-    "run",
-    "run",
-    "run",
-    "status",
-    "report",
-    "rank",
-    "scaling",
+_OF_STUDY = [
+    *("status", "report", "rank", "scaling", "plan", "compare --task a", "diagnose --map", "export --out net"),
     "papers draw tahir2024 placement --study",
-    "diagnose --map",
-    "export --out net",
-    "plan",
-    "compare --task a",
 ]
+"""What is asked of a study beside running it."""
 
 
 def study_file(draw: Draw, material: Material, folder: Path) -> list[Command]:
@@ -236,15 +203,13 @@ def study_file(draw: Draw, material: Material, folder: Path) -> list[Command]:
     else:
         text = as_toml(material.study()) + _nested(draw)
     (folder / "study.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
-    command = draw.one(_STUDY_COMMANDS).split()
-    return [[*command, "study.toml"]]
+    command = "run" if draw.chance(40) else draw.one(_OF_STUDY)
+    return [[*command.split(), "study.toml"]]
 
 
 def _spoil_key(draw: Draw, tables: Tables) -> None:
     table = draw.one(list(_TABLES))
-    if table.startswith("tuning."):
-        tables.setdefault("tuning", {"trials": "2", "folds": "2"})
-    if table == "tuning":
+    if table.startswith("tuning"):
         tables.setdefault("tuning", {"trials": "2", "folds": "2"})
     if table == "sources.other":
         tables.setdefault("sources.other", {"data": tables["sources.near"].get("data", '"x"')})
@@ -525,7 +490,6 @@ def _csv(draw: Draw, material: Material, folder: Path) -> str:
                 lines[row] = lines[row] + [draw.one(_CELLS)]
             case _:
                 lines = lines[: draw.whole(1, len(lines))]
-    text = draw.one([",", ",", ",", ";", "\t", "|"]).join(["\x01"]).replace("\x01", "")
     separator = draw.one([",", ",", ",", ";", "\t", "|"])
     text = draw.one(["\n", "\n", "\r\n", "\r"]).join(separator.join(line) for line in lines)
     raw = text.encode("utf-8", "surrogateescape")
@@ -933,19 +897,8 @@ def store(draw: Draw, material: Material, folder: Path) -> list[Command]:
             raw[changed] ^= draw.whole(1, 255)
         path.write_bytes(bytes(raw[: draw.one([len(raw)] * 4 + [0, 50, len(raw) // 2])]))
     place = draw.one(["study.sqlite", "study.toml"])
-    commands: list[Command] = [
-        ["status", place],
-        ["status", place],
-        ["report", place],
-        ["rank", place],
-        ["scaling", place],
-        ["papers", "draw", "tahir2024", "placement", "--study", place],
-        ["diagnose", place, "--map"],
-        ["export", place, "--out", "net"],
-        ["run", "study.toml"],
-        ["run", "study.toml", "--retry-failed"],
-    ]
-    return [draw.one(commands)]
+    command = draw.one(_OF_STUDY) if draw.chance(80) else draw.one(["run", "run --retry-failed"])
+    return [[*command.split(), "study.toml" if command.startswith("run") else place]]
 
 
 def _spoil_store(draw: Draw, connection: sqlite3.Connection) -> None:
@@ -1188,14 +1141,9 @@ def store_of_code(draw: Draw, material: Material, folder: Path) -> list[Command]
             connection.executescript("DELETE FROM outcomes; DELETE FROM records; DELETE FROM arrays;")
             connection.execute("UPDATE cells SET state = 'planned'")
     place = draw.one(["study.sqlite", "study.sqlite", "study.toml"])
-    commands: list[Command] = [
-        *(["status", place], ["report", place], ["report", place, "--table", "csv"], ["rank", place]),
-        *(["scaling", place], ["plan", place], ["diagnose", place, "--map"]),
-        ["papers", "draw", "tahir2024", "placement", "--study", place],
-        *(["export", place, "--out", "net"], ["compare", place, "--task", "a"]),
-        *(["run", "study.toml"], ["run", place, "--join", "--workers", "0"], ["export", place, "--out", "net"]),
-    ]
-    return [draw.one(commands)]
+    more = ["run", "run --join --workers 0", "export --out net", "report --table csv"]
+    command = draw.one([*_OF_STUDY, *more])
+    return [[*command.split(), "study.toml" if command == "run" else place]]
 
 
 def _with_code(draw: Draw, plain: Any, keys: Sequence[str], folder: Path) -> Any:
@@ -1451,16 +1399,6 @@ def command_study(draw: Draw, material: Material, folder: Path) -> list[Command]
     ]
 
 
-# ---- outcomes of strangers' code ------------------------------------------------------------------------------------
-
-
-def outcome(draw: Draw, material: Material, folder: Path) -> list[Command]:
-    """What a stranger's code returns or raises for a cell; see `fuzz.strangers`."""
-    from fuzz.strangers import RETURNS
-
-    return [["strangers", *(draw.one(sorted(RETURNS)) for _ in range(draw.whole(1, 3)))]]
-
-
 FAMILIES: dict[str, Family] = {
     "study files": study_file,
     "command lines": command_line,
@@ -1471,11 +1409,8 @@ FAMILIES: dict[str, Family] = {
     "results tables": results_table,
     "studies of commands": command_study,
     "URLs": url,
-    "strangers' outcomes": outcome,
     "cards": card,
     "stores that name code": store_of_code,
     "folders of transformers": transformers_folder,
     "names given twice": same_names,
 }
-
-assert BACKBONES  # names of networks are drawn by hand above

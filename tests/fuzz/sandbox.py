@@ -19,8 +19,6 @@ MEGABYTES = 4096.0
 
 MOST_PROCESSES = 40
 
-COMMAND = "transferscope.cli.main:main"
-
 _RAW_EXCEPTION = re.compile(r"\b[A-Z][A-Za-z]*(?:Error|Exception|Warning): ")
 _LONGEST_MESSAGE = 4000
 
@@ -119,7 +117,6 @@ class Sandbox:
         self,
         *arguments: str,
         folder: Path | None = None,
-        function: str = COMMAND,
         environment: Mapping[str, str] | None = None,
         learn: bool = False,
     ) -> Ended:
@@ -128,7 +125,6 @@ class Sandbox:
         Args:
             arguments: What follows `transferscope`.
             folder: The working directory.
-            function: What to call, as in "package.module:function"; the command line unless said otherwise.
             environment: Further environment variables.
             learn: Whether to import, for the next commands, what this one imports while it runs.
         """
@@ -138,7 +134,6 @@ class Sandbox:
             "folder": str(folder or self._folder),
             "out": str(out),
             "err": str(err),
-            "function": function,
             "environment": {**self._environment, **(environment or {})},
             "seconds": SECONDS,
             "megabytes": MEGABYTES,

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 import psutil
 
 import transferscope
+from transferscope.cli.main import main as main_of_command
 
 LIBRARIES = [
     "PIL.Image",
@@ -98,9 +99,8 @@ def _be_the_command(request: dict[str, Any]) -> NoReturn:
         os.environ.update(request["environment"])
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.argv = ["transferscope", *request["arguments"]]
-        module, _, function = request["function"].partition(":")
-        result = getattr(importlib.import_module(module), function)()
-        code = result if isinstance(result, int) else 0
+        main_of_command()
+        code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
     except BaseException:
