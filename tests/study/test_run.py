@@ -18,7 +18,6 @@ from torch import nn
 
 from study.fake_work import STRANGE
 from study.plans import small_plan
-from study.specs import spec
 from transferscope.errors import MissingDataError, SettingsError, StoreError, UnreachableError
 from transferscope.models import Network
 from transferscope.models.weights import save_weights
@@ -391,11 +390,6 @@ def test_a_sqlite_store_on_a_network_disk_is_refused_unless_that_is_allowed(
     assert store.studies() == []
     monkeypatch.setenv("TRANSFERSCOPE_NETWORK_DISK", "1")
     assert do(small_plan(1), store).counts == StudyCounts(done=4)
-
-
-def test_the_number_of_threads_is_stored(store: Store) -> None:
-    assert EngineSettings().threads == 1
-    assert spec().as_json()["engine"]["threads"] == 1
 
 
 def test_progress_is_told_for_the_whole_study(store: Store) -> None:

@@ -7,7 +7,6 @@ import pytest
 import torch
 from threadpoolctl import threadpool_info
 
-from study.fake_work import STRANGE
 from study.plans import small_plan
 from transferscope.errors import DataError, MissingDataError, MissingExtraError, SettingsError, UntrustedCodeError
 from transferscope.records import Failure
@@ -52,14 +51,6 @@ def test_an_exception_becomes_a_failure_of_its_kind(error: Exception, failure: F
     found = failure_of(error)
     assert (found.kind, found.message) == (failure.kind, failure.message)
     assert type(error).__name__ in found.details
-
-
-@pytest.mark.parametrize("kind", STRANGE)
-def test_what_cannot_be_stored_is_a_failure(kind: str, tmp_path: Path) -> None:
-    result = attempt(lambda _cell, _context: STRANGE[kind](), CELL, WorkContext(tmp_path))
-    assert isinstance(result, Failed)
-    assert result.failure.kind == "exception"
-    assert result.failure.message
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
