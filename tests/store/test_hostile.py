@@ -152,6 +152,12 @@ def test_texts_that_are_read_as_one_list_are_each_one_table(text: str) -> None:
         tables_from_json([*whole, text, *whole])
 
 
+@pytest.mark.parametrize("content", [b"", b"\x00", b"\x93NUMPY"])
+def test_bytes_that_are_no_array_are_damaged(content: bytes) -> None:
+    with pytest.raises(StoreError, match="damaged"):
+        from_bytes(content)
+
+
 @pytest.mark.parametrize("owner", ["'nonsense'", "NULL", "''", "'host 12 1234.56'", "'a b c d e'", "x'ff'"])
 @pytest.mark.parametrize("heartbeat", ["0", "NULL", "1e300", "'late'"])
 def test_a_running_cell_of_nobody_is_free(path: Path, owner: str, heartbeat: str) -> None:
