@@ -14,7 +14,6 @@ from transferscope.analyses.compare.study_file import (
     study_tables,
     tuning_in_words,
 )
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Table
@@ -166,11 +165,6 @@ def test_rates_and_all_settings_can_be_fixed(
     assert tables["pretraining"]["lr"] == 0.01
     assert tables.get("tuning", {}).get("grid") == grid
     assert bool(tuning_in_words(tables)) == (grid is not None)
-
-
-def test_a_rate_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"\[training\] lr = -1.0 is out of range"):
-        compare("digits", "glyphs?n_train=50&n_test=10", training={"lr": -1.0}, folder=tmp_path)
 
 
 def test_what_a_search_will_take_is_said_before_it_begins(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Why, on the page of made-up studies (e2e/test_why.py checks its numbers)."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from itertools import product
@@ -10,9 +9,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-import transferscope.analyses.diagnose as package
 from transferscope.analyses.compare.summary import Summary, summarise
-from transferscope.analyses.diagnose.statements import WORDS, why
+from transferscope.analyses.diagnose.statements import why
 from transferscope.analyses.diagnose.study import Diagnosis, diagnoses_of
 from transferscope.analyses.diagnose.study_section import study_part
 from transferscope.analyses.diagnose.tables import correlations_table
@@ -124,9 +122,3 @@ def test_nothing_is_said_of_others_beside_one_that_is_sure() -> None:
     sure, open_ = _seen("curvature", 0.8, 0.1), _seen("class-separation", 0.1, 0.5)
     (said,) = why([sure, open_, replace(open_, correlation=None)], 40)
     assert said.facts["seen"] == [DIAGNOSTICS["curvature"].meaning.lower]
-
-
-def test_there_are_words_for_every_kind() -> None:
-    text = "".join(file.read_text(encoding="utf-8") for file in Path(str(package.__file__)).parent.glob("*.py"))
-    named = set(re.findall(r'state\(\s*"([^"]+)"', text))
-    assert WORDS.kinds == named | {"as expected", "against what is expected", "seen"}

@@ -85,7 +85,7 @@ def test_figure_and_tables_are_written(store: Store, tmp_path: Path) -> None:
 
 def test_a_study_that_kept_no_networks_says_how_to_keep_them(tmp_path: Path) -> None:
     with Store.open(tmp_path / "small.sqlite") as store:
-        run_study(spec(tmp_path, diagnostics={}, keep="none"), store)
+        run_study(spec(tmp_path, diagnostics={}, keep="none", methods={"scratch": {}}, seeds=1), store)
         with pytest.raises(DataError) as refused:
             map_study(store, "small")
     assert str(refused.value) == (

@@ -1,6 +1,5 @@
 """Plans of labels from tables and studies: what is read, what is said, what is refused."""
 
-import inspect
 import json
 import re
 from collections.abc import Callable
@@ -15,15 +14,12 @@ from fabricate import Fabrication, fabricate
 from transferscope import plan
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.plan import LabelColumns, PlanQuestion
-from transferscope.analyses.plan import statements as statements_module
 from transferscope.analyses.plan.facts import make_plan
 from transferscope.analyses.plan.measurements import table_measurements
 from transferscope.analyses.plan.statements import statements
 from transferscope.analyses.plan.tables import arms_table, plan_rows
 from transferscope.cli.main import app
 from transferscope.errors import DataError, TransferscopeError
-from transferscope.statements import Words
-from transferscope.study.measure import Measure
 
 SIZES = np.array([25.0, 50.0, 100.0, 200.0, 400.0])
 
@@ -220,12 +216,6 @@ def test_wide_and_long_tables_are_read_alike(table: pd.DataFrame) -> None:
         plan(other)
 
 
-def test_words_are_there_for_every_kind(table: pd.DataFrame) -> None:
-    source = inspect.getsource(statements_module)
-    told = set(re.findall(r'state\(\s*"([^"]+)"', source)) | {"catches up", "already", "never", "not known"}
-    assert Words("transferscope.analyses.plan").kinds == told | {"who"}
-
-
 def _broken(table: pd.DataFrame, how: str) -> pd.DataFrame:
     changes: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
         "two called scratch": lambda t: pd.concat([t, t.replace({"arm": {"fine-tune": "Random init"}})]),
@@ -370,39 +360,10 @@ def test_rows_that_cannot_be_used_are_said(table: pd.DataFrame) -> None:
     } <= set(plan(frame).plan.notes)
 
 
-def test_a_fitted_score_is_called_so(table: pd.DataFrame) -> None:
-    (shown,) = plan(table).shown_tables()
-    assert [column.title for column in shown.columns][:3] == ["Arm", "Measured", "Fitted score"]
-
-
-def test_the_command_prints_and_writes(table: pd.DataFrame, tmp_path: Path) -> None:
-    path, out = tmp_path / "curves.csv", tmp_path / "page.html"
-    table.to_csv(path, index=False)
-    result = CliRunner().invoke(app, ["plan", str(path), "--target-score", "0.9", "--out", str(out)])
-    assert result.exit_code == 0
-    assert "A score of 90.0 % takes " in result.output
-    page = out.read_text()
-    assert page.count("<figure id=") == 1
-    assert "Curves are weighted draws over six laws" in page
-
-
 def test_a_named_column_wins() -> None:
     frame = rows(2 * SIZES**-0.5, 0.5 * SIZES**-0.25).rename(columns={"labels": "k", "arm": "who", "seed": "s"})
     columns = LabelColumns(labels="k", arm="who", seed="s", scratch="fine-tune")
     assert plan(frame, columns=columns).plan.arms[0].name == "fine-tune"
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("name", "title"),
-    [
-        ("accuracy", "Accuracy (%)"),
-        ("balanced accuracy", "Balanced accuracy (%)"),
-        ("average precision", "Average precision (%)"),
-    ],
-)
-def test_axes_name_what_a_study_is_judged_by(name: str, title: str) -> None:
-    assert Measure(name, "share").title == title
 
 
 def test_a_study_with_several_sizes_has_a_plan_on_its_page(tmp_path: Path) -> None:

@@ -4,10 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analyses.rank.ranked import ranking, score, study_ranking
+from analyses.rank.ranked import study_ranking
 from fabricate import Fabrication, fabricate
-from pages import held_tables
-from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.rank import study_part
 from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
@@ -139,17 +137,3 @@ def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path)
         "The rankings of the study are kept in format 99, and this version of transferscope reads format 1; run "
         "`transferscope rank` again."
     ]
-
-
-@pytest.mark.long
-def test_the_page_escapes_names(tmp_path: Path) -> None:
-    hostile = "<script>alert(1)</script> $x$"
-    scores = score("logme", {hostile: 0.9, RANDOM: 0.1})
-    named = replace(study_ranking(), rankings=(ranking(scores),), hindsight=None)
-    with fabricate(tmp_path / "s.sqlite", SMALL) as store:
-        store.put_study_document("usps", "ranking", KEPT.to_document(named))
-        built = build_report(store, "usps", tmp_path / "report.html")
-    page = built.html.read_text(encoding="utf-8")
-    assert "<script>alert(1)" not in page
-    assert 'id="ranking"' in page
-    assert {"ranking", "ranking-scores"} <= set(held_tables(page))

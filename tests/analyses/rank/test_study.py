@@ -13,7 +13,7 @@ from analyses.small_study import classification
 from remembered import REMEMBERED
 from transferscope.analyses.rank import rank
 from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
-from transferscope.errors import DataError, MissingDataError, SettingsError, StoreError, UnknownNameError
+from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
 from transferscope.study.run import run_study
@@ -214,18 +214,6 @@ def test_a_method_that_lacks_results_of_a_candidate_cannot_judge(store: Store, t
         SettingsError, match=r"^joint has no result for some of source .*; hold the scores against fine-"
     ):
         rank_again(store, against="joint")
-
-
-@pytest.mark.long
-def test_an_unfinished_study_is_refused(store: Store, tmp_path: Path) -> None:
-    study = tables(tmp_path)
-    run_study(parse_spec(study), store, work=REMEMBERED)
-    cells = [cell.cell for cell in store.cells("small")]
-    store.plan(store.study("small"), [*cells, replace(cells[0], key="new")])
-    with pytest.raises(
-        StoreError, match=r"cells of small are done; finish it with `transferscope run` before its sources"
-    ):
-        rank_again(store)
 
 
 def _folder(tmp_path: Path) -> Path:
