@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from pages import Tags
+from studies import write_npz
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.diagnose import diagnose
@@ -35,21 +36,15 @@ MLP = NetworkSettings("mlp", (5,))
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished study, two networks and data in files."""
     folder = tmp_path_factory.mktemp("analyses")
-    generator = np.random.default_rng(0)
-    x, y = generator.normal(size=(500, 6)).astype(np.float32), np.arange(500) % 2
-    x[:, 0] += 2 * y
-    np.savez(folder / "data.npz", x_train=x[:300], y_train=y[:300], x_test=x[300:], y_test=y[300:])
+    data = write_npz(folder / "data.npz", rows=(300, 200), features=6, classes=2, apart=2.0)
     for seed, name in enumerate((HOSTILE, "second")):
         save_weights(build_network(MLP, (6,), 2, seed=seed), folder / f"{name}.safetensors")
     tables = {
         "name": "small",
         "seeds": 2,
         "store": str(folder / "small.sqlite"),
-        "target": {"data": f"npz:{folder / 'data.npz'}", "labels": [40]},
-        "sources": {
-            HOSTILE: {"data": f"npz:{folder / 'data.npz'}"},
-            "noisy": {"data": f"npz:{folder / 'data.npz'}", "transforms": ["label-noise:0.4"]},
-        },
+        "target": {"data": data, "labels": [40]},
+        "sources": {HOSTILE: {"data": data}, "noisy": {"data": data, "transforms": ["label-noise:0.4"]}},
         "network": {"name": "mlp", "widths": [5]},
         "pretraining": {"steps": 30, "lr": 0.1},
         "training": {"steps": 20, "lr": 0.1},

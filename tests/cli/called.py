@@ -3,6 +3,10 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from typer.testing import CliRunner
+
+from transferscope.cli.main import app
+
 
 class Answer(NamedTuple):
     """The exit code and what was said on both streams."""
@@ -21,3 +25,10 @@ class Answer(NamedTuple):
 
 
 Call = Callable[..., Answer]
+
+
+def output(*words: object) -> str:
+    """What a command prints that must not fail; what it refuses is raised here."""
+    found = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    return found.stdout

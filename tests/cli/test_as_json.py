@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from cli.called import Call
 from fabricate import Fabrication, fabricate
+from studies import write_npz
 from transferscope.analyses.stored import open_result
 from transferscope.cli import main
 from transferscope.cli.as_json import SCHEMA, VERSION, print_json
@@ -135,10 +136,7 @@ def test_what_there_is_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def _study(folder: Path) -> Path:
     """A study of seconds, whose file is written."""
-    generator = np.random.default_rng(0)
-    x, y = generator.normal(size=(300, 6)).astype(np.float32), np.arange(300) % 2
-    x[:, 0] += 3 * y
-    np.savez(folder / "data.npz", x_train=x[:200], y_train=y[:200], x_test=x[200:], y_test=y[200:])
+    write_npz(folder / "data.npz", rows=(200, 100), features=6, classes=2)
     file = folder / "small.toml"
     file.write_text(
         'name = "small"\nseeds = 2\nstore = "small.sqlite"\ntarget = { data = "npz:data.npz", labels = [40] }\n'

@@ -4,10 +4,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from cli.called import Call
+from studies import write_npz
 from transferscope.cli.answer_so_far import AnswerSoFar
 from transferscope.store import Store
 from transferscope.study.race_state import race_state
@@ -19,10 +19,8 @@ QUICK = ["--labels", "24", "--methods", "fine-tune", "--steps", "3", "--pretrain
 
 @pytest.fixture(autouse=True)
 def _data(call: Call) -> None:
-    rng = np.random.default_rng(0)
-    for name in ("source", "target"):
-        x, y = rng.normal(size=(90, 3)).astype(np.float32), np.arange(90) % 3
-        np.savez(f"{name}.npz", x_train=x[:60], y_train=y[:60], x_test=x[60:], y_test=y[60:])
+    for seed, name in enumerate(("source", "target")):
+        write_npz(f"{name}.npz", rows=(60, 30), features=3, apart=0.0, seed=seed)
 
 
 def written() -> dict[str, Any]:
@@ -74,7 +72,6 @@ def test_without_seeds_it_is_run_until_it_is_settled(
         counts = store.counts("source-to-target")
         state = race_state(store.study_documents("source-to-target"))
     assert counts.done == counts.total
-    assert state is not None
     assert state.end
     assert not state.not_begun
     if state.end == "runs":

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,15 @@ import torch
 from safetensors.torch import load_file
 
 from cli.called import Answer, Call
-from cli.diagnosed_files import ARCHITECTURE, MLP, write_data, write_network
+from cli.diagnosed_files import ARCHITECTURE, MLP, write_network
+from studies import write_npz
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.models import build_network
 from transferscope.models.weights import open_network, save_weights
 from transferscope.training import PixelScale
 
 NEEDS = {"weights", "interpolation", "feature-similarity", "kernel-distance"}
+SMALL: dict[str, Any] = {"rows": (60, 20), "classes": 2, "apart": 2.0}
 NET, OUT = Path("net.safetensors"), Path("out")
 
 Diagnose = Callable[..., Answer]
@@ -28,7 +31,7 @@ Diagnose = Callable[..., Answer]
 def diagnose(call: Call) -> Diagnose:
     """The command on `net.safetensors` and `data.npz`, or on another network or other data."""
     write_network(NET)
-    write_data(Path("data.npz"))
+    write_npz("data.npz", **SMALL)
 
     def run(*options: object, net: Path = NET, data: str = "npz:data.npz") -> Answer:
         usual = {"--network": ARCHITECTURE, "--device": ("--device", "cpu")}
@@ -66,7 +69,7 @@ def test_without_a_start_and_a_source_all_others_are_measured_and_written(diagno
 @pytest.mark.long
 def test_a_start_and_a_source_make_everything_apply(diagnose: Diagnose) -> None:
     start = write_network(Path("start.pt"), seed=1)
-    said = diagnose("--against", start, "--from", write_data(Path("source.npz"), seed=1))
+    said = diagnose("--against", start, "--from", write_npz("source.npz", seed=1, **SMALL))
     assert said.code == 0
     assert "Not measured" not in said.out
     trained, before = load_file(NET), torch.load(start, weights_only=True)
@@ -170,7 +173,7 @@ def test_files_that_cannot_be_used_are_answered_in_a_sentence(diagnose: Diagnose
 
 
 def test_a_single_class_is_answered_with_statuses_and_has_no_use_for_a_head_of_two(diagnose: Diagnose) -> None:
-    single = write_data(Path("single.npz"), classes=1)
+    single = write_npz("single.npz", **SMALL | {"classes": 1})
     assert "has 2 outputs and single has 1 class" in diagnose(data=single).mistake
     said = diagnose(net=write_network(Path("one.pt"), outputs=1), data=single)
     assert said.code == 0
@@ -257,7 +260,6 @@ def test_inputs_are_scaled_as_asked_and_the_scale_is_said(knows: bool, diagnose:
         assert said.code == 0
         assert sentence in said.out
         loss = re.search(r", loss ([0-9.]+)", said.out)
-        assert loss is not None
         assert float(loss[1]) == pytest.approx(_loss_of(NET, scaled, y), rel=1e-3)
         noted = json.loads((OUT / "measured_on.json").read_text())["scaling"]
         assert noted["from"] == origin
@@ -285,7 +287,6 @@ def test_the_interval_is_over_as_many_batches_as_there_are(diagnose: Diagnose) -
     (record,) = written().to_dict(orient="records")
     assert record["samples"] == "4 batches"
     shown = re.search(r"Largest Hessian eigenvalue +(\S+) \((\S+) to (\S+)\)", said.out)
-    assert shown is not None
     assert [float(number) for number in shown.groups()] == pytest.approx(
         [record["value"], record["low"], record["high"]], rel=0.01
     )

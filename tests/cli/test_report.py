@@ -1,13 +1,13 @@
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from cli.called import output
 from fabricate import Fabrication, fabricate
 from transferscope.cli.commands.report import Options
-from transferscope.cli.main import app
 from transferscope.cli.report import report
 from transferscope.errors import TransferscopeError
 from transferscope.estimate import Estimate
@@ -88,7 +88,4 @@ def test_a_watched_page_is_written_anew_until_the_study_is_complete(
     assert "Report: usps.html" in output
 
 
-def _run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["report", *arguments], catch_exceptions=False)
-    assert result.exit_code == 0
-    return result.output
+_run = partial(output, "report")

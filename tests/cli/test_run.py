@@ -10,6 +10,7 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from cli.called import Call
+from studies import write_npz
 from transferscope.analyses.stored import open_result
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
@@ -206,8 +207,7 @@ def _study_with_paths(folder: Path, *, store: str = "") -> None:
     """A study file whose every path is relative, and what it names."""
     generator = np.random.default_rng(0)
     (folder / "data").mkdir(parents=True)
-    x, y = generator.normal(size=(40, 4)), np.arange(40) % 2
-    np.savez(folder / "data" / "target.npz", x_train=x[:30], y_train=y[:30], x_test=x[30:], y_test=y[30:])
+    write_npz(folder / "data" / "target.npz", rows=(30, 10), classes=2)
     for name in ("table", "more"):
         rows = "".join(
             f"{','.join(map(str, row))},{'pq'[i % 2]}\n" for i, row in enumerate(generator.normal(size=(20, 4)))

@@ -3,15 +3,15 @@
 import itertools
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from cli.called import output
 from scaling.examples import OBJDET, SIZES
 from transferscope.analyses.scaling import Question
 from transferscope.analyses.scaling.study import StudyErrors, study_part
-from transferscope.cli.main import app
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, FinishedRuns, Record
@@ -20,11 +20,7 @@ from transferscope.report.page import Part
 from transferscope.store import Outcome, Owner, PlannedCell, Store, StudyRow
 from transferscope.study.frames import read_study
 
-
-def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["scaling", *arguments], catch_exceptions=False)
-    assert result.exit_code == 0
-    return result.output
+run = partial(output, "scaling")
 
 
 @pytest.fixture
@@ -164,7 +160,6 @@ def test_the_report_of_the_study_shows_the_law_and_later_that_the_study_has_chan
     printed = run(str(store), "--target-score", "0.12", "--out", str(tmp_path / "page.html"))
     assert f"The report shows this now: transferscope report {store}" in printed
     part = part_of(store)
-    assert part is not None
     assert part.question == "how much"
     assert part.sentence in printed
     (section,) = part.sections
@@ -174,7 +169,6 @@ def test_the_report_of_the_study_shows_the_law_and_later_that_the_study_has_chan
     assert [row[0].text for row in table.rows] == ["synthetic, fine-tune"]
     stored_study(store, [1000, 2000, 4000, 8000])
     part = part_of(store)
-    assert part is not None
     warning = part.sections[0].blocks[0]
     assert isinstance(warning, Text)
     assert "it had 12 finished runs then and has 16 now" in warning.text
@@ -200,7 +194,6 @@ def test_a_law_that_cannot_be_read_leaves_the_report_whole(tmp_path: Path, damag
         kept = store.study_documents("study")["scaling"]
         store.put_study_document("study", "scaling", kept | damage)
     part = part_of(place)
-    assert part is not None
     (warning,) = part.sections[0].blocks
     assert isinstance(warning, Text)
     assert warning.tone == "warning"

@@ -46,8 +46,6 @@ def test_links_lead_to_pages_and_headings_that_are_there(page: Path) -> None:
 def _filled(hook: str, page: str) -> str:
     """A page as the build fills it in."""
     spec = importlib.util.spec_from_file_location("hook", ROOT / f"docs/_hooks/{hook}.py")
-    assert spec is not None
-    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     filled = module.on_page_markdown((ROOT / "docs" / page).read_text(encoding="utf-8"))

@@ -42,7 +42,6 @@ class Machine:
             text=True,
             start_new_session=True,
         )
-        assert self._first.stdout is not None
         if self._first.stdout.readline() != "on\n":
             raise RuntimeError(f"the machine {self.name} did not start: {self._first.communicate()[1]}")
         plug = f"{self._cable}p"
@@ -103,7 +102,6 @@ class Machine:
 
     def _inside(self) -> int:
         """Number of the first process there, as it is outside."""
-        assert self._first is not None
         children = Path(f"/proc/{self._first.pid}/task/{self._first.pid}/children").read_text().split()
         return int(children[0])
 

@@ -10,7 +10,6 @@ import re
 import shutil
 import time
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,7 +44,7 @@ SHARES = {
 
 
 @pytest.fixture(scope="module")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     folder = tmp_path_factory.mktemp("sandbox")
     nowhere = "http://127.0.0.1:9"
     environment = {
@@ -55,8 +54,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         "COLUMNS": "100",
         **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), nowhere),
     }
-    with Sandbox(folder, environment) as sandbox:
-        yield sandbox
+    return Sandbox(folder, environment)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Stores that somebody else wrote, or that were damaged: each is read as it is, or refused in one sentence."""
 
 import random
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -22,9 +23,9 @@ from transferscope.store.rows import Label, PlannedCell
 ME = Owner.current()
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    where = tmp_path / "s.sqlite"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    where = tmp_path_factory.mktemp("store") / "s.sqlite"
     with Store.open(where) as store:
         store.plan(study(), [cell("a"), cell("b", "a"), cell("c"), cell("d", "c")])
         store.finish("a", outcome(0.5))
@@ -32,6 +33,11 @@ def path(tmp_path: Path) -> Path:
         store.put_study_document("s", "placements", {"x": 1})
         store.fail("b", Failure("exception", "it broke"))
     return where
+
+
+@pytest.fixture
+def path(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(made, tmp_path))
 
 
 def change(path: Path, *statements: str) -> None:

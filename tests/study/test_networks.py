@@ -356,6 +356,6 @@ def test_a_named_network_is_exported_and_predicts_as_the_study_stored(folder: Pa
     data = np.load(folder / "target.npz")
     again = load_model(folder / "out")
     assert again.network.input == NetworkInput(16, 0.0, 1.0)
-    assert [again.card.classes.index(name) for name in again.predict(data["x_test"])] == list(  # type: ignore[union-attr]
+    assert [again.card.classes.index(name) for name in again.predict(data["x_test"])] == list(
         found.model.outputs(data["x_test"]).argmax(1)
     )

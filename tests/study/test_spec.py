@@ -279,7 +279,6 @@ def test_a_mistake_is_not_said_twice() -> None:
 def test_values_of_a_grid_may_have_a_meaning_beside_others_alone() -> None:
     axes = {"head": ["random", "probe"], "hidden_units": [0, 8]}
     found = spec(methods={"scratch": {}, "fine-tune": {}}, tuning={"trials": 6, "grid": {"fine-tune": axes}})
-    assert found.tuning is not None
     assert found.tuning.grid["fine-tune"]["hidden_units"] == (0, 8)
     probed = {"scratch": {}, "fine-tune": {"head": "probe"}}
     assert spec(methods=probed, tuning={"trials": 6, "grid": {"fine-tune": axes}}).tuning is not None
@@ -327,7 +326,6 @@ def test_a_cell_asks_a_cluster_for_its_threads_and_for_a_gpu_where_it_trains_on_
 
 def test_without_a_grid_what_compare_searches_is_searched() -> None:
     found = spec(training={"steps": 10, "lr": 0.02}, tuning={"trials": 6})
-    assert found.tuning is not None
     assert sorted(found.tuning.grid) == ["fine-tune", "merlin", "scratch"]
     assert found.tuning.grid["scratch"] == {"lr": (0.02, 0.004, 0.1), "weight_decay": (0.0005, 0.01)}
     assert spec(tuning={"trials": 6, "grid": {}}).tuning == TuningSettings(6)

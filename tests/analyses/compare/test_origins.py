@@ -8,7 +8,6 @@ from transferscope.report.blocks import Cards, Text
 
 def test_data_come_with_counts_licence_and_checksum(summary: Summary) -> None:
     section = data_section(summary.frames, {})
-    assert section is not None
     (cards,) = section.blocks
     assert isinstance(cards, Cards)
     assert [card.title for card in cards.cards] == ["Target: usps", "Source: fashion", "Source: mnist"]

@@ -27,7 +27,7 @@ def name_of(decision: Decision, summary: Summary, n: int) -> dict[str, str]:
     return {str(arm): candidate_words(arm.method, arm.source or None) for arm in arms_of(summary.frames, n)}
 
 
-@pytest.mark.parametrize("seed", [*range(30), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(30, 300))])
+@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(20, 300))])
 def test_every_outlet_reads_the_same_decision(seed: int) -> None:
     summary = summarise_frames(drawn(seed))
     rows = {(row.source, row.method, row.n_target): row for row in summary.table.itertuples()}
@@ -64,7 +64,7 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
             assert best == pytest.approx(facts[decision.best_without].mean)
         if decision.outcome == "helps":
             assert answer.kind == "helps"
-            assert f"{facts[decision.recommended].gain.value:+.1f}".replace("-", "−") in said  # type: ignore[union-attr]
+            assert f"{facts[decision.recommended].gain.value:+.1f}".replace("-", "−") in said
     assert set(summary.verdict.outcomes.values()) == {one.outcome for one in summary.decided.values()}
     # JSON holds the facts and reads back as it is
     held = json.loads(json.dumps(as_json(decision_facts(summary.decided), nan=None)))
@@ -147,7 +147,7 @@ def _all(sections: Sequence[Section]) -> Iterator[Section]:
         yield from _all(section.sections)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_an_interval_ends_in_the_picture_or_has_an_arrow(seed: int) -> None:
     figure = draw_arms(summarise_frames(drawn(seed)))
     for panel in figure.canvas.axes if figure is not None else ():

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from cases_of_methods import classification_task
+from studies import write_npz
 from transferscope.analyses.compare.question import (
     compare,
     enough_steps,
@@ -82,13 +83,9 @@ def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, mon
 def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from_any(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task = classification_task(n_target=30)
-    assert task.source is not None
-    for name, data in (("source", task.source), ("target", task.target)):
-        assert data.train.classes is not None
-        labels = {f"y_{part}": getattr(data, part).labels for part in ("train", "test")}
-        np.savez(tmp_path / f"{name}.npz", x_train=data.train.inputs, x_test=data.test.inputs, **labels)
     monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("source", "target")):
+        write_npz(f"{name}.npz", seed=seed)
     result = compare(
         "npz:target.npz", "npz:source.npz", labels=[12], methods=["joint"], seeds=1, **QUICK, folder="runs"
     )

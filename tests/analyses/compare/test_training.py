@@ -174,7 +174,7 @@ def scored(frames: StudyFrames, record: str, values: dict[tuple[str, int], float
 
 def test_ways_that_all_give_one_answer_have_learnt_nothing(frames: StudyFrames) -> None:
     """Six in ten test examples are of one class, and the best way has 60.9 %."""
-    labels = np.where(np.arange(len(frames.test_labels)) % 10 < 6, 3, 1)  # type: ignore[arg-type]
+    labels = np.where(np.arange(len(frames.test_labels)) % 10 < 6, 3, 1)
     share = float(np.mean(labels == 3))
     few = {("scratch", 50): share, ("fine-tune", 50): share + 0.009, ("joint", 50): 0.4}
     guessed = scored(replace(frames, test_labels=labels), "accuracy", few)

@@ -19,6 +19,7 @@ from transferscope.estimate import Estimate, Interval
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Folded, Table
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
+from transferscope.store.rows import Label
 
 VALUES: Mapping[str, float] = {"scratch": 4.0, "fine-tune": 1.0, "linear-probe": 2.0, "l2-sp": 1.5, "joint": 3.0}
 
@@ -29,7 +30,7 @@ def _study(folder: Path, methods: tuple[str, ...] = tuple(VALUES)) -> Summary:
     cells: list[PlannedCell] = []
     for method, seed in product(methods, range(3)):
         source = None if method == "scratch" else "photos"
-        labels = {"source": source, "method": method, "n_target": 40, "n_source": None, "seed": seed}
+        labels: dict[str, Label] = {"source": source, "method": method, "n_target": 40, "n_source": None, "seed": seed}
         fit = PlannedCell(f"{method}-{seed}", "method", labels, {})
         accuracy = 0.9 - 0.1 * VALUES[method]
         predictions = (np.arange(50) % 2).astype(np.int32)
@@ -63,7 +64,6 @@ def test_the_sentence_has_the_signs_of_the_table(summary: Summary) -> None:
     assert [one.name for one in found] == list(DIAGNOSTICS)
     assert all(one.correlation is not None and one.correlation.value == pytest.approx(1) for one in found)
     part = study_part(summary.frames)
-    assert part is not None
     tables = [block for block in part.sections[0].blocks if isinstance(block, Table)]
     (fold,) = [block for block in part.sections[0].blocks if isinstance(block, Folded)]
     assert fold.title == "What they cannot tell"
@@ -85,7 +85,6 @@ def test_too_few_networks_are_no_correlation(tmp_path: Path) -> None:
     assert all(one.correlation is None and one.better == "" for one in found)
     assert [one.kind for one in why(found, 40)] == ["too few networks"]
     part = study_part(summary.frames)
-    assert part is not None
     assert not [block for block in part.sections[0].blocks if isinstance(block, Table)]
 
 

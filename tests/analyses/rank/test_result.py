@@ -30,7 +30,6 @@ def kept(folder: Path, found: StudyRanking | None = None) -> Summary:
 
 def part_of(folder: Path, found: StudyRanking | None = None) -> Part:
     part = study_part(kept(folder, found).frames)
-    assert part is not None
     assert part.question == "which"
     return part
 
@@ -94,7 +93,6 @@ def test_on_a_telephone_the_same_panels_stand_below_each_other(tmp_path: Path) -
     (figure,) = every(section_of(tmp_path), Figure)
     assert isinstance(figure, Figure)
     narrow = figure.narrow_canvas
-    assert narrow is not None
     assert narrow.get_figwidth() == NARROW
     below = [axes for axes in narrow.axes if axes.get_visible()]
     assert len({round(axes.get_position().x0, 6) for axes in below}) == 1
@@ -130,7 +128,6 @@ def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path)
     with fabricate(tmp_path / "s.sqlite", SMALL) as store:
         store.put_study_document("usps", "ranking", {"format": 99})
         part = study_part(read_study(store, "usps"))
-    assert part is not None
     (section,) = part.sections
     assert part.sentence == "The ranking that was kept cannot be shown."
     assert texts(section, "warning") == [

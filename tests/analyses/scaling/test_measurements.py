@@ -90,7 +90,6 @@ def test_repeats_become_means_with_standard_errors() -> None:
     frame = table([1000, 1000, 2000, 2000], [0.5, 0.52, 0.4, 0.42])
     data = curves(frame, Columns(repeats=True))["all rows"]
     assert data.errors.tolist() == pytest.approx([0.51, 0.41])
-    assert data.stderr is not None
     relative = [np.std([0.5, 0.52], ddof=1) / 0.51, np.std([0.4, 0.42], ddof=1) / 0.41]
     pooled = np.sqrt(np.mean(np.square(relative)))
     assert data.stderr.tolist() == pytest.approx([pooled * 0.51 / np.sqrt(2), pooled * 0.41 / np.sqrt(2)])
@@ -166,7 +165,7 @@ def test_a_measure_that_could_be_misread_is_asked_about(
         as_errors(measured(name, values), Columns(error=name, better=better), target)
 
 
-@pytest.mark.parametrize("target", np.linspace(0.01, 0.99, 13).tolist())
+@pytest.mark.parametrize("target", np.linspace(0.01, 0.99, 7).tolist())
 def test_no_target_above_every_measured_quality_is_reached(target: float) -> None:
     """The class of the fault: whatever is asked of a rising measure, "reached" is only said where it was measured."""
     read = []
@@ -206,7 +205,7 @@ def test_questions_out_of_range_are_a_sentence(value: float) -> None:
         Question(largest_size=value)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(5))
 def test_the_widest_tables_that_are_taken_are_answered(seed: int) -> None:
     generator = np.random.default_rng(seed)
     n = 10.0 ** generator.uniform(-15, 0, 6) * 10.0 ** generator.integers(-14, 30)

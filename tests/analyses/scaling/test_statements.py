@@ -215,7 +215,6 @@ def test_accuracies_are_answered_as_accuracies() -> None:
 
 def test_on_a_telephone_the_figure_shows_the_same() -> None:
     figure = next(section for section in result_of(SIZES, STEEP).sections() if section.figures).figures[0]
-    assert figure.narrow_canvas is not None
     wide, narrow = figure.canvas.axes[0], figure.narrow_canvas.axes[0]
     for one, same in zip(wide.lines, narrow.lines, strict=True):
         np.testing.assert_array_equal(np.asarray(one.get_xydata()), np.asarray(same.get_xydata()))

@@ -88,7 +88,7 @@ def test_interruptions_are_no_failures(tmp_path: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        attempt(interrupted, CELL, WorkContext(tmp_path))  # type: ignore[arg-type]
+        attempt(interrupted, CELL, WorkContext(tmp_path))
 
 
 def test_work_is_found_by_its_dotted_name(tmp_path: Path) -> None:
