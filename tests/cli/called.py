@@ -7,6 +7,20 @@ from typer.testing import CliRunner
 
 from transferscope.cli.main import app
 
+STUDY = """
+name = "digits"
+seeds = 1
+[target]
+data = "digits"
+labels = [20]
+[network]
+name = "linear"
+[training]
+steps = 2
+[methods.scratch]
+"""
+"""A study that is done in a moment."""
+
 
 class Answer(NamedTuple):
     """The exit code and what was said on both streams."""

@@ -9,26 +9,13 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file, save_file
 
-from cli.called import Call
+from cli.called import STUDY, Call
 from studies import write_npz
 from transferscope.analyses.stored import open_result
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import StudySpec, read_spec
-
-STUDY = """
-name = "digits"
-seeds = 1
-[target]
-data = "digits"
-labels = [20]
-[network]
-name = "linear"
-[training]
-steps = 2
-[methods.scratch]
-"""
 
 
 @pytest.fixture(autouse=True)

@@ -141,7 +141,6 @@ STRANGE: dict[str, Callable[[], Any]] = {
     "a number as the name of an array": lambda: _outcome(arrays={1: np.arange(3)}),
     "a null character as the name of an array": lambda: _outcome(arrays={"a\0": np.arange(3)}),
     "an array in notes": lambda: _outcome(notes={"x": np.arange(3)}),
-    "infinite seconds": lambda: _outcome(cost=Cost(seconds=float("inf"))),
     "nothing": lambda: None,
     "text": lambda: "done",
     "a class": lambda: Outcome,
