@@ -20,12 +20,7 @@ Tables = dict[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Material:
-    """Small and valid files.
-
-    Attributes:
-        folder: Where they are: source.npz, target.npz, images.npz, table.csv, table.parquet, folder/, study.toml,
-            study.sqlite, network.safetensors, network.pt, law.csv.
-    """
+    """A folder of small and valid files."""
 
     folder: Path
 

@@ -31,18 +31,7 @@ _LONGEST_MESSAGE = 4000
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended.
-
-    Attributes:
-        arguments: The command.
-        code: Its exit code; negative for a signal.
-        stopped: "time" or "memory" when a limit stopped it, otherwise empty.
-        seconds: What it took.
-        megabytes: The most memory that was seen.
-        processes: The most processes that were seen.
-        out: Its standard output.
-        err: Its standard error stream.
-    """
+    """How a command ended: "time" or "memory" where a limit stopped it, and the most memory and processes seen."""
 
     arguments: tuple[str, ...]
     code: int
@@ -99,10 +88,6 @@ class Sandbox:
 
     Such a fork takes milliseconds, and whatever an input does (a crash, a hang, all of the memory), it does to a
     process of its own.
-
-    Args:
-        folder: Where outputs go that nobody keeps.
-        environment: Environment variables of every command.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
@@ -111,12 +96,7 @@ class Sandbox:
         self._context.set_forkserver_preload(["fuzz.sandbox", "fuzz.warm"])
 
     def run(self, *arguments: str, folder: Path | None = None) -> Ended:
-        """Run a command to its end.
-
-        Args:
-            arguments: What follows `transferscope`.
-            folder: The working directory.
-        """
+        """Run a command, given what follows `transferscope`, to its end in a folder."""
         streams = [self._folder / "out.txt", self._folder / "err.txt"]
         for path in streams:
             path.unlink(missing_ok=True)

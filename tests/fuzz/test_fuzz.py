@@ -26,19 +26,16 @@ KEPT = os.environ.get("TRANSFERSCOPE_FUZZ_KEEP")
 """A folder to keep the inputs in that went wrong."""
 
 SHARES = {
-    "study files": 18,
-    "command lines": 12,
-    "data files": 11,
+    "study files": 20,
+    "command lines": 16,
+    "data files": 13,
     "weights": 10,
     "stores": 10,
     "scaling tables": 5,
-    "results tables": 5,
-    "studies of commands": 3,
+    "results tables": 7,
+    "studies of commands": 4,
     "URLs": 5,
-    "cards": 8,
-    "stores that name code": 6,
-    "folders of transformers": 4,
-    "names given twice": 3,
+    "cards": 10,
 }
 """Hundredths of the inputs of each family."""
 
