@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -204,8 +205,9 @@ def test_a_scaling_law_needs_no_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_an_unknown_public_name_says_which_there_are() -> None:
-    import transferscope
-
-    with pytest.raises(AttributeError, match=r"no attribute 'compere'; it offers .*compare"):
-        transferscope.compere  # noqa: B018
+@pytest.mark.parametrize(
+    ("module", "offered"), [("", "compare"), (".analyses.rank", "rank"), (".analyses.diagnose", "diagnose")]
+)
+def test_an_unknown_public_name_says_which_there_are(module: str, offered: str) -> None:
+    with pytest.raises(AttributeError, match=f"no attribute 'compere'; it offers .*{offered}"):
+        getattr(import_module(f"transferscope{module}"), "compere")  # noqa: B009

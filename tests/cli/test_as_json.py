@@ -191,7 +191,9 @@ def test_failed_cells_are_exit_code_1_after_the_document(tmp_path: Path, monkeyp
     assert ask("run", "small.toml", code=1)["cells"]["failed"] > 0
 
 
-@pytest.mark.parametrize("words", ["status absent.toml", "rank usps", "run s.toml --workers -1", "show nowhere:x"])
+@pytest.mark.parametrize(
+    "words", ["status absent.toml", "run absent.toml", "rank usps", "run s.toml --workers -1", "show nowhere:x"]
+)
 def test_a_mistake_is_one_sentence_and_no_document(words: str, call: Call) -> None:
     found = call(*words.split(), "--json")
     assert found.mistake
@@ -207,7 +209,6 @@ def test_what_does_not_exist_is_null_and_infinity_is_text(capsys: pytest.Capture
     }
 
 
-@pytest.mark.long
 def test_what_other_code_prints_does_not_reach_the_standard_output(tmp_path: Path) -> None:
     """Not even what a library writes past Python."""
     code = (

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from safetensors.numpy import load_file, save_file
 
-from cli.called import output
+from cli.called import Call, output
 from transferscope.data.load import load
 from transferscope.errors import (
     CorruptDataError,
@@ -199,7 +199,7 @@ def test_numbers_of_arrays_are_predicted_as_they_were_given(folder: Path, tmp_pa
 
 
 @pytest.mark.long
-def test_a_row_is_predicted_alike_whatever_rows_stand_beside_it(tmp_path: Path) -> None:
+def test_a_row_is_predicted_alike_whatever_rows_stand_beside_it(call: Call, tmp_path: Path) -> None:
     """Codes had been read as numbers where no other row had a letter, and all rows as "other"."""
     random = np.random.default_rng(0)
     code, flag = random.choice(["A1", "B2", "007", "008"], 240), random.choice(["TRUE", "FALSE", "unknown"], 240)
@@ -213,7 +213,7 @@ def test_a_row_is_predicted_alike_whatever_rows_stand_beside_it(tmp_path: Path) 
     predicted = []
     for name, rows in (("whole", table), ("alone", alone)):
         rows.to_csv(tmp_path / f"{name}.csv", index=False)
-        said = output("predict", str(tmp_path / "net"), f"csv:{tmp_path / name}.csv", "--out", str(tmp_path / "p.csv"))
+        said = call("predict", tmp_path / "net", f"csv:{tmp_path / name}.csv", "--out", tmp_path / "p.csv").err
         assert ("few or no training rows have" in said) is (name == "whole")  # Z9 is rare
         predicted.append(pd.read_csv(tmp_path / "p.csv")["output_0"].to_numpy())
     np.testing.assert_allclose(predicted[1], predicted[0][alone.index], rtol=1e-6)

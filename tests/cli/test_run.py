@@ -138,6 +138,8 @@ def test_a_finished_study_is_not_planned_again_until_something_changes(
     assert "asks for 1 more cells" in call("status", "digits.toml").out
     assert call("run", "digits.toml").code == 130
     assert calls == ["read", "run", "read", "read", "run"]
+    nothing = call("run", "digits.toml", "--store", "new.sqlite")
+    assert (nothing.code, nothing.err) == (130, "transferscope: stopped before anything was done\n")
 
 
 @pytest.mark.long

@@ -27,7 +27,12 @@ def name_of(decision: Decision, summary: Summary, n: int) -> dict[str, str]:
     return {str(arm): candidate_words(arm.method, arm.source or None) for arm in arms_of(summary.frames, n)}
 
 
-@pytest.mark.parametrize("seed", [*range(20), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(20, 300))])
+FEW = (*range(20), 34, 39)  # with 34 and 39 they have every kind of answer
+
+
+@pytest.mark.parametrize(
+    "seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(300) if seed not in FEW)]
+)
 def test_every_outlet_reads_the_same_decision(seed: int) -> None:
     summary = summarise_frames(drawn(seed))
     rows = {(row.source, row.method, row.n_target): row for row in summary.table.itertuples()}
@@ -147,7 +152,7 @@ def _all(sections: Sequence[Section]) -> Iterator[Section]:
         yield from _all(section.sections)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(6), 9])
 def test_an_interval_ends_in_the_picture_or_has_an_arrow(seed: int) -> None:
     figure = draw_arms(summarise_frames(drawn(seed)))
     for panel in figure.canvas.axes if figure is not None else ():

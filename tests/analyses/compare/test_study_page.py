@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from fabricate import Fabrication, fabricate
+from fabricate import Fabrication, fabricate, fabricate_regression
 from pages import Tags, held_tables
 from transferscope.analyses.compare.statements import which
 from transferscope.analyses.compare.study_page import build_report
@@ -187,3 +187,10 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, small: Fabricati
     assert str(error.value) == (
         f"the report cannot be written to {out}: Not a directory; give another place with --out"
     )
+
+
+def test_a_regression_gets_a_report_without_classes(tmp_path: Path) -> None:
+    with fabricate_regression(tmp_path / "s.sqlite") as store:
+        page = build_report(store, "numbers", tmp_path / "r.html").html.read_text(encoding="utf-8")
+    assert "R² " in page
+    assert 'id="figure-classes"' not in page

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
+from cli.called import output
 from fabricate import Fabrication, fabricate
 from transferscope import plan
 from transferscope.analyses.compare.study_page import build_report
@@ -18,7 +18,6 @@ from transferscope.analyses.plan.facts import make_plan
 from transferscope.analyses.plan.measurements import table_measurements
 from transferscope.analyses.plan.statements import statements
 from transferscope.analyses.plan.tables import arms_table, plan_rows
-from transferscope.cli.main import app
 from transferscope.errors import TransferscopeError
 
 SIZES = np.array([25.0, 50.0, 100.0, 200.0, 400.0])
@@ -280,7 +279,7 @@ def test_options_out_of_range_are_one_sentence(
     path = tmp_path / "curves.csv"
     table.to_csv(path, index=False)
     with pytest.raises(TransferscopeError, match=said):
-        CliRunner().invoke(app, ["plan", str(path), *options], catch_exceptions=False)
+        output("plan", path, *options)
 
 
 @pytest.mark.parametrize(
@@ -306,6 +305,13 @@ def test_rows_that_cannot_be_used_are_said(table: pd.DataFrame) -> None:
         "left out 1 row without any arm",
         "scratch: left out 2 rows with a size or error that is missing or not finite",
     } <= set(plan(frame).plan.notes)
+
+
+def test_the_command_prints_and_writes(table: pd.DataFrame, tmp_path: Path) -> None:
+    table.to_csv(tmp_path / "curves.csv", index=False)
+    said = output("plan", tmp_path / "curves.csv", "--target-score", "0.9", "--out", tmp_path / "page.html")
+    assert "A score of 90.0 % takes " in said
+    assert (tmp_path / "page.html").read_text().count("<figure id=") == 1
 
 
 def test_a_named_column_wins() -> None:

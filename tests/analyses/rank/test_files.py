@@ -216,6 +216,11 @@ def test_mistakes_are_one_sentence(
         replace(question, **changes).ranked()
 
 
+def test_files_are_rated_on_a_target(question: Question) -> None:
+    with pytest.raises(SettingsError, match="were given without a target; give it as the second argument"):
+        rank(question.files)
+
+
 def test_files_of_one_name_are_told_apart_by_their_paths(question: Question, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     twin = write_network(tmp_path / "other" / "blind.safetensors", blind)

@@ -194,6 +194,11 @@ def test_a_target_error_in_its_unit_is_taken(name: str, scale: float, target: fl
     check_error_target(pd.Series(scale * LAW, name=name), target, option="--target-score")
 
 
+def test_a_target_below_1_beside_losses_above_1_is_pointed_out() -> None:
+    notes = scaling(curve(100).rename(columns={"error": "loss"}), Question(target_error=0.5)).analysis.notes
+    assert any("every error is above 1 and the target error is 0.5" in note for note in notes)
+
+
 @pytest.mark.parametrize(
     ("top", "target", "sentence"),
     [

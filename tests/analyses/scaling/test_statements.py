@@ -53,6 +53,7 @@ def test_the_answer_comes_first(
     assert found[0] == first
     assert set(found[1:]) == others
     assert "nan" not in str(result.verdict)
+    assert any(section.figures for section in result.sections()) == (len(n) > 1)
 
 
 def test_a_repeated_measurement_that_rises_within_its_noise_is_not_pointed_out() -> None:
