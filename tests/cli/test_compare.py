@@ -51,11 +51,11 @@ def test_a_comparison_says_what_it_searches(
 @pytest.mark.parametrize(
     ("options", "race", "seeds"),
     [
-        ((), {}, 12),
+        pytest.param((), {}, 12, marks=pytest.mark.long),
         pytest.param(("--until-settled", "--seeds", "4"), {}, 4, marks=pytest.mark.long),
         (
-            ("--runs", "5", "--question", "whether", "--margin", "2"),
-            {"runs": 5, "question": "whether", "margin": 2.0},
+            ("--runs", "3", "--question", "whether", "--margin", "2"),
+            {"runs": 3, "question": "whether", "margin": 2.0},
             12,
         ),
         pytest.param(("--minutes", "3", "--seeds", "3"), {"minutes": 3.0}, 3, marks=pytest.mark.long),

@@ -101,7 +101,7 @@ def test_what_pre_training_is_worth_has_an_interval_that_holds_it() -> None:
 BESIROGLU = (0.3478, 0.3658, 482.01, 2085.43, 1.8172)
 
 
-@pytest.mark.parametrize("loss", ["log", "huber"])
+@pytest.mark.parametrize("loss", [pytest.param("log", marks=pytest.mark.long), "huber"])
 def test_a_budget_of_compute_is_answered_in_parameters_and_tokens(loss: str) -> None:
     frame = language_models()
     frame.loc[[4, 17], "loss"] *= [1.3, 0.8] if loss == "huber" else [1.0, 1.0]
