@@ -99,7 +99,7 @@ def test_what_cannot_be_asked_is_one_sentence(call: Call, given: list[str], said
 
 def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transferscope.cli.answer_so_far.LEAST_SECONDS", 0.0)
-    given = [*COMPARE, *QUICK, "--no-tuning"]
+    given = [*COMPARE, *QUICK, "--no-tuning", "--runs", "4"]
     shown = AnswerSoFar.__call__
 
     def stop(self: AnswerSoFar, event: Event) -> None:
