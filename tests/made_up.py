@@ -22,15 +22,7 @@ def made_up(
     rising: frozenset[Arm] = frozenset(),
     margin: float | None = None,
 ) -> StudyFrames:
-    """A study of accuracies.
-
-    Args:
-        scores: By arm and number of labels: accuracies by seed, NaN where a run is missing.
-        seconds: Of a run of each arm; 10 where none are given.
-        failed: Arm, number of labels and seed of runs that failed.
-        rising: Arms whose training loss was still falling at the end.
-        margin: Of the study; None for the usual one.
-    """
+    """A study of accuracies by seed, NaN where a run is missing; the loss of rising arms still fell at the end."""
     cells: list[StoredCell] = []
     rows: list[tuple[object, ...]] = []
     for ((method, source), n_target), values in scores.items():

@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
 from remembered import REMEMBERED
-from study.test_work import tables
+from studies import tables
 from transferscope import consent, export, load_model, open_result, rank
 from transferscope.analyses.diagnose.weight_map import map_study
 from transferscope.cli.main import app

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from analyses.small_study import classification
+from studies import classification
 from transferscope.analyses.diagnose import diagnose
 from transferscope.analyses.diagnose.weight_map import map_weights
 from transferscope.analyses.rank import rank

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from analyses.small_study import classification
 from remembered import REMEMBERED
+from studies import classification
 from transferscope.analyses.finished_study import Origin, finished_cells, pretrained_of
 from transferscope.errors import DataError, StoreError, UnknownNameError
 from transferscope.store import Store

@@ -1,8 +1,7 @@
-"""Small networks and data in files, to diagnose."""
+"""Small networks in files, to diagnose."""
 
 from pathlib import Path
 
-import numpy as np
 import torch
 from safetensors.torch import save_file
 
@@ -10,15 +9,6 @@ from transferscope.models import NetworkSettings, build_network
 
 MLP = NetworkSettings("mlp", (5,))
 ARCHITECTURE = ("--network", "mlp", "--widths", "5")
-
-
-def write_data(path: Path, *, classes: int = 2, width: int = 4, seed: int = 0) -> str:
-    """60 training and 20 test examples; the specification of the file."""
-    generator = np.random.default_rng(seed)
-    x, y = generator.normal(size=(80, width)), np.arange(80) % classes
-    x[:, 0] += 2 * y
-    np.savez(path, x_train=x[:60], y_train=y[:60], x_test=x[60:], y_test=y[60:])
-    return f"npz:{path}"
 
 
 def write_network(path: Path, *, outputs: int = 2, width: int = 4, seed: int = 0, spoil: float = 1.0) -> Path:

@@ -13,7 +13,9 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from cli.called import Call
 from fabricate import Fabrication, fabricate
+from studies import write_npz
 from transferscope.analyses.stored import open_result
 from transferscope.cli import main
 from transferscope.cli.as_json import SCHEMA, VERSION, print_json
@@ -134,10 +136,7 @@ def test_what_there_is_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def _study(folder: Path) -> Path:
     """A study of seconds, whose file is written."""
-    generator = np.random.default_rng(0)
-    x, y = generator.normal(size=(300, 6)).astype(np.float32), np.arange(300) % 2
-    x[:, 0] += 3 * y
-    np.savez(folder / "data.npz", x_train=x[:200], y_train=y[:200], x_test=x[200:], y_test=y[200:])
+    write_npz(folder / "data.npz", rows=(200, 100), features=6, classes=2)
     file = folder / "small.toml"
     file.write_text(
         'name = "small"\nseeds = 2\nstore = "small.sqlite"\ntarget = { data = "npz:data.npz", labels = [40] }\n'
@@ -192,19 +191,13 @@ def test_failed_cells_are_exit_code_1_after_the_document(tmp_path: Path, monkeyp
     assert ask("run", "small.toml", code=1)["cells"]["failed"] > 0
 
 
-@pytest.mark.parametrize("words", ["status absent.toml", "rank usps", "run s.toml --workers -1", "show nowhere:x"])
-def test_a_mistake_is_one_sentence_and_no_document(
-    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["transferscope", *words.split(), "--json"])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    assert ended.value.code == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.startswith("transferscope: ")
-    assert len(said.err.splitlines()) == 1
+@pytest.mark.parametrize(
+    "words", ["status absent.toml", "run absent.toml", "rank usps", "run s.toml --workers -1", "show nowhere:x"]
+)
+def test_a_mistake_is_one_sentence_and_no_document(words: str, call: Call) -> None:
+    found = call(*words.split(), "--json")
+    assert found.mistake
+    assert found.out == ""
 
 
 def test_what_does_not_exist_is_null_and_infinity_is_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -216,7 +209,6 @@ def test_what_does_not_exist_is_null_and_infinity_is_text(capsys: pytest.Capture
     }
 
 
-@pytest.mark.long
 def test_what_other_code_prints_does_not_reach_the_standard_output(tmp_path: Path) -> None:
     """Not even what a library writes past Python."""
     code = (

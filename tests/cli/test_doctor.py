@@ -52,6 +52,7 @@ def test_what_keeps_it_from_working_is_said_with_what_to_do(monkeypatch: pytest.
     assert answer.output.endswith("3 of these must be mended first.\n")
 
 
+@pytest.mark.long
 def test_a_package_that_cannot_be_imported_has_the_line_that_mends_it(tmp_path: Path) -> None:
     """As of a torchvision for CUDA beside a torch for processors, and of timm, which imports it."""
     broken = {
@@ -91,11 +92,3 @@ def test_a_package_that_cannot_be_imported_has_the_line_that_mends_it(tmp_path: 
     }
     assert {topic: found[topic]["text"].rpartition("; ")[2] for topic in mends} == mends
     assert {found[topic]["state"] for topic in mends} == {"absent"}
-
-
-def test_words_are_completed_by_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("_TRANSFERSCOPE_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", "transferscope comp")
-    monkeypatch.setenv("COMP_CWORD", "1")
-    answer = CliRunner().invoke(app, [], prog_name="transferscope")
-    assert answer.output.split() == ["compare"]

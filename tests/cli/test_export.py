@@ -12,9 +12,8 @@ import pandas as pd
 import pytest
 from PIL import Image
 from safetensors.numpy import load_file, save_file
-from typer.testing import CliRunner
 
-from transferscope.cli.main import app
+from cli.called import Call, output
 from transferscope.data.load import load
 from transferscope.errors import (
     CorruptDataError,
@@ -86,12 +85,6 @@ def model(folder: Path, classes: Path) -> TrainedModel:
     return export(classes, folder / "best", method="fine-tune", source="same", labels=40, seed=1).model
 
 
-def call(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-    assert result.exit_code == 0, result.output
-    return result.output
-
-
 def by_hand(file: Path, x: np.ndarray) -> np.ndarray:
     """Outputs of the one hidden layer of the exported file, written out."""
     from safetensors import safe_open
@@ -148,7 +141,7 @@ def test_features_are_what_the_head_reads(folder: Path, model: TrainedModel) -> 
 def test_the_command_writes_the_recommended_arm_and_predicts_in_a_table(folder: Path, tmp_path: Path) -> None:
     networks = {name: settings for name, settings in METHODS.items() if name != "raw"}
     place = study_of(tmp_path, "networks", f"npz:{folder / 'classes.npz'}", methods=networks)
-    said = call("export", str(place), "--out", str(tmp_path / "best"))
+    said = output("export", str(place), "--out", str(tmp_path / "best"))
     assert "its predictions of the test examples are those of the study, all of them" in said
     card = json.loads((tmp_path / "best/card.json").read_text())
     with Store.open(place, create=False) as store:
@@ -162,7 +155,7 @@ def test_the_command_writes_the_recommended_arm_and_predicts_in_a_table(folder: 
     assert (card["n_labels"], card["seed"]) == (n_labels, 0)
     own = [arm == (card["method"], card["source"], n_labels) for arm in arms]
     assert card["mean_score"] == pytest.approx(final["value"][own].mean())
-    said = call("predict", str(tmp_path / "best"), f"npz:{folder / 'classes.npz'}", "--out", str(tmp_path / "p.csv"))
+    said = output("predict", str(tmp_path / "best"), f"npz:{folder / 'classes.npz'}", "--out", str(tmp_path / "p.csv"))
     assert said.startswith("120 predictions of ")
     table = pd.read_csv(tmp_path / "p.csv")
     assert list(table.columns) == ["input", "prediction", "p_=cat", "p_ant", "p_bee"]
@@ -178,13 +171,13 @@ def test_numbers_of_a_table_are_predicted_by_column_name(folder: Path, tmp_path:
     assert found.model.card.inputs.columns == ("a", "b", "c")
     table = pd.read_csv(folder / "prices.csv").drop(columns=["price", "id"])
     table.assign(other="x")[["other", "c", "a", "b"]].to_csv(tmp_path / "new.csv", index=False)
-    call("predict", str(tmp_path / "net"), f"csv:{tmp_path / 'new.csv'}", "--out", str(tmp_path / "p.csv"))
+    output("predict", str(tmp_path / "net"), f"csv:{tmp_path / 'new.csv'}", "--out", str(tmp_path / "p.csv"))
     predicted = pd.read_csv(tmp_path / "p.csv")["output_0"]
     expected = by_hand(tmp_path / "net/model.safetensors", table.to_numpy(dtype=np.float32))
     np.testing.assert_allclose(predicted, expected[:, 0], atol=1e-4)
     table[["a", "b"]].to_csv(tmp_path / "less.csv", index=False)
     with pytest.raises(UnknownNameError, match="'c'"):
-        call("predict", str(tmp_path / "net"), f"csv:{tmp_path / 'less.csv'}", "--out", str(tmp_path / "p.csv"))
+        output("predict", str(tmp_path / "net"), f"csv:{tmp_path / 'less.csv'}", "--out", str(tmp_path / "p.csv"))
 
 
 @pytest.mark.long
@@ -196,7 +189,7 @@ def test_numbers_of_arrays_are_predicted_as_they_were_given(folder: Path, tmp_pa
     place = study_of(tmp_path, "arrays", f"npz:{tmp_path / 'own.npz'}", **training)
     found = export(place, tmp_path / "net", method="scratch", labels=40)
     assert found.model.card.label_units == ((100.0, 10.0),)
-    call("predict", str(tmp_path / "net"), f"npz:{tmp_path / 'own.npz'}", "--out", str(tmp_path / "p.csv"))
+    output("predict", str(tmp_path / "net"), f"npz:{tmp_path / 'own.npz'}", "--out", str(tmp_path / "p.csv"))
     predicted = pd.read_csv(tmp_path / "p.csv")["output_0"].to_numpy()
     np.testing.assert_allclose(
         predicted, 100 + 10 * by_hand(tmp_path / "net/model.safetensors", x[120:])[:, 0], rtol=1e-5
@@ -206,7 +199,7 @@ def test_numbers_of_arrays_are_predicted_as_they_were_given(folder: Path, tmp_pa
 
 
 @pytest.mark.long
-def test_a_row_is_predicted_alike_whatever_rows_stand_beside_it(tmp_path: Path) -> None:
+def test_a_row_is_predicted_alike_whatever_rows_stand_beside_it(call: Call, tmp_path: Path) -> None:
     """Codes had been read as numbers where no other row had a letter, and all rows as "other"."""
     random = np.random.default_rng(0)
     code, flag = random.choice(["A1", "B2", "007", "008"], 240), random.choice(["TRUE", "FALSE", "unknown"], 240)
@@ -220,7 +213,7 @@ def test_a_row_is_predicted_alike_whatever_rows_stand_beside_it(tmp_path: Path) 
     predicted = []
     for name, rows in (("whole", table), ("alone", alone)):
         rows.to_csv(tmp_path / f"{name}.csv", index=False)
-        said = call("predict", str(tmp_path / "net"), f"csv:{tmp_path / name}.csv", "--out", str(tmp_path / "p.csv"))
+        said = call("predict", tmp_path / "net", f"csv:{tmp_path / name}.csv", "--out", tmp_path / "p.csv").err
         assert ("few or no training rows have" in said) is (name == "whole")  # Z9 is rare
         predicted.append(pd.read_csv(tmp_path / "p.csv")["output_0"].to_numpy())
     np.testing.assert_allclose(predicted[1], predicted[0][alone.index], rtol=1e-6)
@@ -240,7 +233,7 @@ def test_a_folder_of_photographs_is_read_as_that_of_the_study(folder: Path, tmp_
     for i, pixels in enumerate(images):
         Image.fromarray(pixels).save(new / f"{i}.png")
     (tmp_path / "new/notes.txt").write_text("no image")
-    call("predict", str(tmp_path / "net"), str(tmp_path / "new"), "--out", str(tmp_path / "p.csv"))
+    output("predict", str(tmp_path / "net"), str(tmp_path / "new"), "--out", str(tmp_path / "p.csv"))
     table = pd.read_csv(tmp_path / "p.csv")
     assert table["input"].tolist() == [f"below/{i}.png" for i in range(3)]
     small = [Image.fromarray(pixels).resize((8, 8), Image.Resampling.BILINEAR) for pixels in images]
@@ -298,27 +291,12 @@ def test_an_unfinished_study_and_a_folder_in_use_are_refused(classes: Path, tmp_
     assert (tmp_path / "used/thesis.txt").read_text() == "mine"
 
 
-def test_what_is_no_exported_network_is_one_sentence(folder: Path, model: TrainedModel, tmp_path: Path) -> None:
+def test_what_is_no_exported_network_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(MissingDataError, match="transferscope export"):
         load_model(tmp_path)
     save_file({"head.weight": np.zeros((2, 2), np.float32)}, tmp_path / "other.safetensors")
     with pytest.raises(CorruptDataError, match="was not written by `transferscope export`"):
         load_model(tmp_path / "other.safetensors")
-    from safetensors import safe_open
-
-    file = folder / "best/model.safetensors"
-    with safe_open(file, framework="np") as opened:
-        notes = opened.metadata()
-    card = json.loads(notes["transferscope.card"])
-    for changed, said in [
-        ({"format": 3}, "reads format 1"),
-        ({"n_outputs": "many"}, "is damaged"),
-        ({"network": {"name": "mlp", "widths": [9]}}, "does not fit the network"),
-    ]:
-        notes["transferscope.card"] = json.dumps(card | changed)
-        save_file(load_file(file), tmp_path / "changed.safetensors", metadata=notes)
-        with pytest.raises(Exception, match=said):
-            load_model(tmp_path / "changed.safetensors")
 
 
 def _changed(file: Path, out: Path, change: Callable[[dict[str, Any]], object], *, scale: str | None = None) -> Path:
@@ -338,6 +316,7 @@ def _changed(file: Path, out: Path, change: Callable[[dict[str, Any]], object], 
             ("classes", value)
             for value in (None, [], ["ant", "bee"], ["ant", "bee", "bee"], list("abcd"), "ant", [1, 2, 3])
         ),
+        ("format", 3),
         *(("n_outputs", value) for value in (0, -1, 2, 4, 10**12, 3.5, "3", True)),
         *(("multi_label", value) for value in ("yes", 1)),
         *(("label_units", value) for value in ([[0, 1]], [[0, 1]] * 3, [[0, 0]] * 3, [[float("nan"), 1]], [1])),
@@ -433,14 +412,14 @@ def test_weights_with_flipped_bits_are_refused_wherever_they_are_opened(
     begin = 8 + int.from_bytes(whole[:8], "little")  # of the weights
     file, data = tmp_path / "flipped.safetensors", f"npz:{folder / 'classes.npz'}"
     network = ("--network", "mlp", "--widths", "5")
-    for copy in range(60):
+    for copy in range(30):
         raw = bytearray(whole)
         for place in drawn.choice(np.arange(begin, len(whole)), 3, replace=False):
             raw[place] ^= 1 << drawn.integers(8)
         file.write_bytes(bytes(raw))
         with pytest.raises(CorruptDataError, match="is damaged"):
             load_model(file)
-        if copy > 2:
+        if copy > 0:
             continue
         for command in (
             ("predict", str(file), data, "--out", str(tmp_path / "p.csv")),
@@ -449,7 +428,7 @@ def test_weights_with_flipped_bits_are_refused_wherever_they_are_opened(
             ("show", "mlp", "--widths", "5", "--shape", "3", "--weights", str(file)),
         ):
             with pytest.raises(CorruptDataError, match="is damaged"):
-                call(*command)
+                output(*command)
         with pytest.raises(CorruptDataError, match="is damaged"):
             study_of(tmp_path, "own", data, sources={"net": {"network": str(file)}})
 
@@ -467,7 +446,7 @@ def test_inputs_of_another_form_are_refused(folder: Path, model: TrainedModel, t
         (f"npz:{tmp_path / 'absent.npz'}", "absent.npz"),
     ]:
         with pytest.raises(Exception, match=said):
-            call("predict", str(folder / "best"), data, "--out", str(tmp_path / "p.csv"))
+            output("predict", str(folder / "best"), data, "--out", str(tmp_path / "p.csv"))
     assert not (tmp_path / "p.csv").exists()
 
 
@@ -488,7 +467,6 @@ def test_photographs_of_mixed_sizes_are_predicted_as_in_the_study(folder: Path, 
     assert found.model.card.inputs.data == f"{name}?size=32"
     (new := tmp_path / "new").mkdir()  # the test images of the study in a folder of their own, and one of another size
     data, classes = load(name), found.model.card.classes
-    assert classes is not None
     for i, label in enumerate(data.test.labels):
         original = next(
             file
@@ -497,7 +475,7 @@ def test_photographs_of_mixed_sizes_are_predicted_as_in_the_study(folder: Path, 
         )
         shutil.copy(original, new / f"{i:03}.jpg")
     Image.new("RGB", (400, 300)).save(new / "999.png")
-    call("predict", str(tmp_path / "net"), str(new), "--out", str(tmp_path / "p.csv"))
+    output("predict", str(tmp_path / "net"), str(new), "--out", str(tmp_path / "p.csv"))
     with Store.open(place, create=False) as store:
         stored = store.arrays("mixed", "predictions")[found.model.card.cell]
     predicted = pd.read_csv(tmp_path / "p.csv")["prediction"].tolist()
@@ -522,7 +500,7 @@ def test_a_network_of_code_that_was_edited_predicts_nothing(folder: Path, tmp_pa
     code.write_text(NETS)
     network = {"name": f"{code}:net"}
     store = study_of(tmp_path, "own", f"npz:{folder}/classes.npz", network=network, methods={"scratch": {}}, seeds=1)
-    said = call("export", str(store), "--out", str(tmp_path / "out"), "--trust-code")
+    said = output("export", str(store), "--out", str(tmp_path / "out"), "--trust-code")
     assert said.rstrip().endswith("--trust-code")  # which the line that it prints needs
     kept = next(store.with_suffix(".files").glob("*.safetensors"))
     before = load_model(tmp_path / "out").predict(inputs)
@@ -538,7 +516,7 @@ def test_a_network_of_code_that_was_edited_predicts_nothing(folder: Path, tmp_pa
         export(store, tmp_path / "again")
     command = ("predict", str(tmp_path / "out"), f"npz:{folder}/classes.npz", "--out", str(tmp_path / "p.csv"))
     with pytest.raises(CorruptDataError, match="put the earlier code back"):
-        call(*command, "--trust-code")
+        output(*command, "--trust-code")
     assert not (tmp_path / "p.csv").exists()
     file, unsaid = tmp_path / "out/model.safetensors", tmp_path / "unsaid.safetensors"
     notes = read_notes(file)

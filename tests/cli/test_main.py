@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from cli.called import Call
 from transferscope.cli import main
 from transferscope.cli.command import SCREEN, Command
 from transferscope.cli.commands import COMMANDS
@@ -48,86 +50,72 @@ except SystemExit:
     assert {name for name in COMMANDS if f"transferscope.cli.commands.{name}" in imported} == {*words} - {"--help"}
 
 
-def test_a_mistake_is_one_sentence_and_exit_code_2(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(arguments: list[str], **options: object) -> None:
-        raise DataError("class '<b>' has one example; two are needed")
+@pytest.fixture
+def raising(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[Exception], None]:
+    """Makes every command raise; the logs of bugs go to the folder `logs`."""
 
-    monkeypatch.setattr(main, "app", refuse)
-    monkeypatch.setattr(sys, "argv", ["transferscope"])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == "transferscope: class '<b>' has one example; two are needed\n"
+    def put(error: Exception) -> None:
+        def refuse(arguments: list[str], **options: object) -> None:
+            raise error
+
+        monkeypatch.setattr(main, "app", refuse)
+
+    (tmp_path / "logs").mkdir()
+    monkeypatch.setattr(main, "user_log_path", lambda *_, **__: tmp_path / "logs")
+    monkeypatch.delenv("TRANSFERSCOPE_DEBUG", raising=False)
+    return put
 
 
 @pytest.mark.parametrize(
     ("error", "message"),
     [
+        (DataError("class '<b>' has one example; two are needed"), "class '<b>' has one example; two are needed"),
+        (
+            DataError(f"class '\x1b[2J\udcff' and {'x' * 10_000} are unknown"),
+            f"class '\\x1b[2J\\udcff' and {'x' * 200}... are unknown",
+        ),
         (
             PermissionError(13, "Permission denied", "/runs"),
-            "transferscope: the operating system refused '/runs': Permission denied; check the path, your permission "
-            "there and the space left; what was stored is safe\n",
+            "the operating system refused '/runs': Permission denied; check the path, your permission there and",
         ),
-        (
-            OSError(28, "No space left on device"),
-            "transferscope: the operating system refused: No space left on device; check the path, your permission "
-            "there and the space left; what was stored is safe\n",
-        ),
+        (OSError(28, "No space left on device"), "the operating system refused: No space left on device; check"),
         (
             RuntimeError("can't allocate memory"),
-            "transferscope: the memory of this machine does not suffice (can't allocate memory); use smaller data or "
-            "networks\n",
+            "the memory of this machine does not suffice (can't allocate memory); ",
         ),
-        (
-            MemoryError("Unable to allocate 7 TiB"),
-            "transferscope: the memory of this machine does not suffice (Unable to allocate 7 TiB); use smaller data "
-            "or networks\n",
-        ),
+        (MemoryError("Unable to allocate 7 TiB"), "the memory of this machine does not suffice (Unable to allocate 7"),
     ],
+    ids=lambda value: type(value).__name__,
 )
-def test_what_the_system_refuses_is_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, message: str
+def test_a_mistake_and_what_the_system_refuses_are_one_sentence(
+    call: Call, raising: Callable[[Exception], None], error: Exception, message: str
 ) -> None:
-    def refuse(arguments: list[str], **options: object) -> None:
-        raise error
-
-    monkeypatch.setattr(main, "app", refuse)
-    monkeypatch.setattr(sys, "argv", ["transferscope"])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == message
+    raising(error)
+    assert call().mistake.startswith(message)
 
 
-@pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A command line with a bug; the folder that its log goes to."""
-
-    def break_down(arguments: list[str], **options: object) -> None:
-        raise ZeroDivisionError("the number is odd")
-
-    monkeypatch.setattr(main, "app", break_down)
-    monkeypatch.setattr(main, "user_log_path", lambda *_, **__: tmp_path)
-    monkeypatch.delenv("TRANSFERSCOPE_DEBUG", raising=False)
-    monkeypatch.setattr(sys, "argv", ["transferscope", "run", "s.toml"])
-    return tmp_path
+BUG = ZeroDivisionError("the number is odd")
 
 
-def test_a_bug_is_one_sentence_and_its_traceback_is_in_a_file(broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    assert ended.value.code == 1
-    said = capsys.readouterr().err
-    (log,) = broken.iterdir()
-    assert said == (
-        f"transferscope: this is a bug of transferscope (ZeroDivisionError); its traceback is in {log}: please report "
-        "it with that file; what was stored is safe\n"
+def test_a_bug_is_one_sentence_and_its_traceback_is_in_a_file(
+    call: Call, raising: Callable[[Exception], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raising(BUG)
+    said = call("run", "s.toml")
+    (log,) = Path("logs").absolute().iterdir()
+    assert said.code == 1
+    assert said.err.startswith(
+        "transferscope: this is a bug of transferscope (ZeroDivisionError); its traceback is in "
     )
+    assert str(log) in said.err
+    assert log.read_text().startswith("transferscope run s.toml\n")
     assert "Traceback" in log.read_text()
     assert "ZeroDivisionError: the number is odd" in log.read_text()
-    assert log.read_text().startswith("transferscope run s.toml\n")
+    Path("file").touch()
+    monkeypatch.setattr(main, "user_log_path", lambda *_, **__: Path("file"))
+    unwritten = call("run", "s.toml")
+    assert unwritten.code == 1
+    assert "could not be written" in unwritten.err
 
 
 @pytest.mark.parametrize(
@@ -142,53 +130,24 @@ def test_a_bug_is_one_sentence_and_its_traceback_is_in_a_file(broken: Path, caps
 )
 @pytest.mark.parametrize("place", ["{}", "--store={}"])
 def test_the_file_of_a_bug_holds_no_password(
-    url: str, place: str, broken: Path, monkeypatch: pytest.MonkeyPatch
+    url: str, place: str, call: Call, raising: Callable[[Exception], None]
 ) -> None:
-    def break_down(arguments: list[str], **options: object) -> None:
-        raise ZeroDivisionError(f"cannot reach {url}; nor 'postgresql://bob:s3cr3t@elsewhere/db'")
-
-    monkeypatch.setattr(main, "app", break_down)
-    monkeypatch.setattr(sys, "argv", ["transferscope", "run", place.format(url)])
-    with pytest.raises(SystemExit):
-        main.main()
-    (log,) = broken.iterdir()
+    raising(ZeroDivisionError(f"cannot reach {url}; nor 'postgresql://bob:s3cr3t@elsewhere/db'"))
+    call("run", place.format(url))
+    (log,) = Path("logs").iterdir()
     assert "s3cr3t" not in log.read_text()
     assert "transferscope run " in log.read_text()
 
 
-def test_a_bug_whose_traceback_cannot_be_written_is_one_sentence(
-    broken: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(*_: object, **__: object) -> Path:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(main, "user_log_path", refuse)
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    assert ended.value.code == 1
-    assert "could not be written (No space left on device)" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("way", ["option", "variable"])
-def test_a_bug_shows_its_traceback_to_those_who_ask(way: str, broken: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if way == "option":
-        monkeypatch.setattr(sys, "argv", ["transferscope", "--debug", "run", "s.toml"])
-    else:
+def test_a_bug_shows_its_traceback_to_those_who_ask(
+    way: str, call: Call, raising: Callable[[Exception], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raising(BUG)
+    if way == "variable":
         monkeypatch.setenv("TRANSFERSCOPE_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
-        main.main()
-
-
-def test_a_message_cannot_steer_the_terminal_and_is_not_endless(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(arguments: list[str], **options: object) -> None:
-        raise DataError(f"class '\x1b[2J\udcff' and {'x' * 10_000} are unknown")
-
-    monkeypatch.setattr(main, "app", refuse)
-    with pytest.raises(SystemExit):
-        main.main()
-    assert capsys.readouterr().err == f"transferscope: class '\\x1b[2J\\udcff' and {'x' * 200}... are unknown\n"
+        call(*(["--debug"] if way == "option" else []), "run", "s.toml")
 
 
 _INTERRUPTED = """
@@ -231,7 +190,6 @@ def test_the_package_is_a_command() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--version"], 0, f"transferscope {RELEASED}"),
         (["--help"], 0, "status"),
         (["ruin"], 2, "No such command 'ruin'"),
         (["run"], 2, "Missing argument"),
@@ -241,19 +199,10 @@ def test_the_package_is_a_command() -> None:
         ([], 2, "Usage"),
     ],
 )
-def test_the_command_line_answers(
-    arguments: list[str],
-    code: int,
-    words: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["transferscope", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    assert (ended.value.code or 0) == code
-    output = capsys.readouterr()
-    assert words in output.out + output.err
+def test_the_command_line_answers(call: Call, arguments: list[str], code: int, words: str) -> None:
+    found = call(*arguments)
+    assert found.code == code
+    assert words in found.out + found.err
 
 
 @pytest.mark.parametrize(
@@ -275,21 +224,18 @@ def test_every_value_gets_its_option(typed: str, read: str) -> None:
 
 @pytest.mark.parametrize("place", ["before", "after"])
 def test_what_is_done_is_said_on_request_and_warnings_always(
-    place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    place: str, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def work(arguments: list[str], **options: object) -> None:
         assert "--verbose" not in arguments
         logging.getLogger("transferscope.study.run").info("begun: %s", "scratch")
         logging.getLogger("transferscope.store.store").warning("a copy is kept in %s", "a\x1b[2Jb")
         logging.getLogger("another").info("of another package")
+        sys.exit()
 
     monkeypatch.setattr(main, "app", work)
-    for typed in (["run", "s.toml"], ["--verbose", "run", "s.toml"] if place == "before" else ["run", "--verbose"]):
-        monkeypatch.setattr(sys, "argv", ["transferscope", *typed])
-        with pytest.raises(SystemExit):
-            main.main()
-    quiet, *verbose = capsys.readouterr().err.splitlines()
-    assert quiet == "transferscope: a copy is kept in a\\x1b[2Jb"
+    assert call("run", "s.toml").err == "transferscope: a copy is kept in a\\x1b[2Jb\n"
+    verbose = call(*(["--verbose", "run"] if place == "before" else ["run", "--verbose"])).err.splitlines()
     assert re.fullmatch(r"[-0-9]+ [:,0-9]+ INFO transferscope.study.run: begun: scratch", verbose[0])
     assert re.fullmatch(r"[-0-9]+ [:,0-9]+ WARNING transferscope.store.store: a copy is kept in a.*b", verbose[1])
     assert len(verbose) == 2
@@ -355,14 +301,8 @@ def test_every_example_of_the_help_is_read() -> None:
         ("schema answer", "doctor --schema study"),
     ],
 )
-def test_an_earlier_name_is_answered_with_the_new_one(
-    typed: str, now: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["transferscope", *shlex.split(typed)])
-    with pytest.raises(SystemExit) as ended:
-        main.main()
-    assert ended.value.code == 2
-    assert capsys.readouterr().err == f"transferscope: `{typed.split()[0]}` is now: transferscope {now}\n"
+def test_an_earlier_name_is_answered_with_the_new_one(typed: str, now: str, call: Call) -> None:
+    assert call(*shlex.split(typed)).mistake == f"`{typed.split()[0]}` is now: transferscope {now}"
 
 
 def test_an_option_is_of_one_kind_in_every_command() -> None:

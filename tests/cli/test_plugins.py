@@ -6,6 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from cli.called import output
 from transferscope.cli.main import app
 from transferscope.cli.plugins import GROUP
 from transferscope.errors import SettingsError
@@ -39,18 +40,12 @@ def _offered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("transferscope.registry.entry_points", lambda group: points if group == GROUP else ())
 
 
-def run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
-    assert result.exit_code == 0
-    return result.stdout
-
-
 def test_a_command_of_another_package_is_called_with_its_arguments() -> None:
-    assert run("greet", "Ada", "--loud") == "good day, Ada!\n"
+    assert output("greet", "Ada", "--loud") == "good day, Ada!\n"
 
 
 def test_the_help_lists_it_and_survives_those_that_are_broken() -> None:
-    help_text = run("--help")
+    help_text = output("--help")
     assert "Greet somebody." in help_text
     assert "missing" in help_text
     assert "compare" in help_text
@@ -66,12 +61,12 @@ def test_the_help_lists_it_and_survives_those_that_are_broken() -> None:
 @pytest.mark.parametrize("words", [(), ("list",), ("draw", "a", "--full", "-x", "3")])
 def test_a_broken_one_is_one_sentence_whatever_it_is_given(name: str, reason: str, words: tuple[str, ...]) -> None:
     with pytest.raises(SettingsError) as broken:
-        run(name, *words)
+        output(name, *words)
     assert str(broken.value).startswith(f"the entry point '{name}' of {GROUP} cannot be loaded: {reason}; ")
 
 
 def test_a_name_of_transferscope_means_its_own_command() -> None:
-    assert "not transferscope's" not in run("show")
+    assert "not transferscope's" not in output("show")
 
 
 def test_a_reference_is_no_command() -> None:

@@ -39,7 +39,7 @@ def test_what_was_said_is_said_again_after_a_minute(
 
 def test_quiet_shows_failures_only(capsys: pytest.CaptureFixture[str]) -> None:
     with study_view("usps", quiet=True) as view:
-        for event in (HALF, FAILED, ALL):
+        for event in (HALF, FAILED, FAILED, ALL):
             view(event)
     assert capsys.readouterr().err.splitlines() == [
         "scratch from s, 10 labels, seed 0 failed: ValueError: [bold]odd[/bold]"

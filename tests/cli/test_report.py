@@ -1,15 +1,15 @@
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
+from cli.called import output
 from fabricate import Fabrication, fabricate
 from transferscope.cli.commands.report import Options
-from transferscope.cli.main import app
 from transferscope.cli.report import report
-from transferscope.errors import StoreError, UnknownNameError
+from transferscope.errors import TransferscopeError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.store import Outcome, Store
@@ -46,31 +46,18 @@ def test_the_page_of_a_study_file_lies_beside_it(store: Path, tmp_path: Path) ->
     assert _run("runs/study.toml").splitlines()[-1] == "Report: runs/usps.html"
 
 
-def test_several_studies_need_a_choice(store: Path) -> None:
+def test_a_study_that_cannot_be_chosen_is_one_sentence(store: Path, tmp_path: Path) -> None:
     fabricate(store, replace(SMALL, name="mnist")).close()
-    with pytest.raises(StoreError, match=r"holds 2 studies .usps, mnist.; choose one with --study$"):
-        report(Options(place=str(store)))
-
-
-def test_a_study_that_is_not_there_is_answered_with_the_nearest(store: Path) -> None:
-    with pytest.raises(UnknownNameError) as error:
-        report(Options(place=str(store), study="usp"))
-    assert str(error.value) == f"unknown study in {store} 'usp': did you mean 'usps'? known are usps"
-
-
-def test_an_empty_store_says_what_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "empty.sqlite"
-    Store.open(path).close()
-    with pytest.raises(StoreError) as error:
-        report(Options(place=str(path)))
-    assert str(error.value) == (f"the store {path} holds no study yet; run `transferscope run` on a study file first")
-
-
-def test_a_missing_store_is_not_made(tmp_path: Path) -> None:
-    path = tmp_path / "none.sqlite"
-    with pytest.raises(StoreError, match="there is no store at"):
-        report(Options(place=str(path)))
-    assert not path.exists()
+    Store.open(tmp_path / "empty.sqlite").close()
+    for options, message in (
+        (Options(place=str(store)), r"holds 2 studies .usps, mnist.; choose one with --study$"),
+        (Options(place=str(store), study="usp"), f"unknown study in {store} 'usp': did you mean 'usps'"),
+        (Options(place="empty.sqlite"), "the store empty.sqlite holds no study yet; run `transferscope run`"),
+        (Options(place="none.sqlite"), "there is no store at"),
+    ):
+        with pytest.raises(TransferscopeError, match=message):
+            report(options)
+    assert not (tmp_path / "none.sqlite").exists()
 
 
 @pytest.mark.long
@@ -101,7 +88,4 @@ def test_a_watched_page_is_written_anew_until_the_study_is_complete(
     assert "Report: usps.html" in output
 
 
-def _run(*arguments: str) -> str:
-    result = CliRunner().invoke(app, ["report", *arguments], catch_exceptions=False)
-    assert result.exit_code == 0
-    return result.output
+_run = partial(output, "report")

@@ -4,18 +4,17 @@ import io
 import json
 import re
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
-from typer.testing import CliRunner
 
 import transferscope
+from cli.called import output
 from fabricate import HOSTILE, Fabrication, fabricate
-from transferscope.cli.main import app
 from transferscope.errors import MissingExtraError, SettingsError, StoreError
 from transferscope.report.blocks import Cell, Column, Table
 from transferscope.report.paper_tables import escaped, latex_table, markdown_table
@@ -32,10 +31,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def ask(*arguments: str) -> str:
-    answer = CliRunner().invoke(app, ["report", *arguments], catch_exceptions=False)
-    assert answer.exit_code == 0
-    return answer.stdout
+ask = partial(output, "report")
 
 
 @pytest.mark.long
@@ -116,15 +112,14 @@ def test_names_cannot_steer_markdown() -> None:
 
 
 def test_what_cannot_be_written_is_said(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run: Any = lambda *words: CliRunner().invoke(app, ["report", *words], catch_exceptions=False)  # noqa: E731
     with pytest.raises(SettingsError, match=r"^parquet is no text to print; say where it goes, as in --out table"):
-        run(place, "--table", "parquet")
+        ask(place, "--table", "parquet")
     with pytest.raises(SettingsError, match=r"^--table asks for the table alone, and --json was given"):
-        run(place, "--table", "latex", "--json")
+        ask(place, "--table", "latex", "--json")
     for name in ("usps", "other"):
         fabricate(tmp_path / "two.sqlite", Fabrication(name=name, sizes=(50,), n_seeds=2, gains=GAINS)).close()
     with pytest.raises(StoreError, match="choose one with --study"):
-        run(str(tmp_path / "two.sqlite"), "--table", "csv")
+        ask(str(tmp_path / "two.sqlite"), "--table", "csv")
     assert ask(str(tmp_path / "two.sqlite"), "--study", "other", "--table", "csv").startswith("source,method,")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'transferscope\[parquet\]'$"):

@@ -205,19 +205,3 @@ def test_every_page_is_in_the_navigation() -> None:
     named = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
     assert sorted(named) == sorted(pages)
-
-
-def test_blocks_are_found_and_told_apart() -> None:
-    page = (
-        "```python\nx = 1\n```\n\n<!-- not run: hours -->\n\n"
-        "    transferscope run x.toml\n    transferscope status x\n\n"
-        "Text.\n\n    no command\n\n"
-        "```\ntransferscope show\n```\n\n```\nanswer\n```\n"
-    )
-    found = [(block.language, block.text, block.not_run) for block in blocks_of(page)]
-    assert found == [
-        ("python", "x = 1", ""),
-        ("sh", "transferscope run x.toml\ntransferscope status x", "hours"),
-        ("sh", "transferscope show", ""),
-        ("", "answer", ""),
-    ]

@@ -29,13 +29,7 @@ _SEEDS_PER_KILL = 6  # so much work that a run seldom ends before it is killed
 
 @dataclass(frozen=True)
 class Kills:
-    """How often a study was killed, and what became of it.
-
-    Attributes:
-        of_runner: Kills of the process that runs the study.
-        of_workers: Kills of one of its workers.
-        equal: Whether the tables are those of an uninterrupted run.
-    """
+    """How often a runner and its workers were killed, and whether the tables are those of an undisturbed run."""
 
     of_runner: int
     of_workers: int
@@ -43,15 +37,7 @@ class Kills:
 
 
 def kill_study(folder: Path, *, times: int, seed: int, backend: str = "local", url: str | None = None) -> Kills:
-    """Kill a study `times` times, let it end, and compare.
-
-    Args:
-        folder: Where the two stores go.
-        times: How often, at least 1.
-        seed: Seed of moments and victims.
-        backend: Where the cells of the killed study are done.
-        url: An empty PostgreSQL database for the killed study; None for SQLite.
-    """
+    """Kill a study in a folder, or in an empty PostgreSQL database, let it end, and compare."""
     generator = random.Random(seed)
     killed, whole = url or folder / "killed.sqlite", folder / "whole.sqlite"
     n_seeds = str(_SEEDS_PER_KILL * times)
@@ -63,13 +49,13 @@ def kill_study(folder: Path, *, times: int, seed: int, backend: str = "local", u
     return Kills(victims.count("runner"), victims.count("worker"), equal)
 
 
-def tables(store: Path | str) -> list[pd.DataFrame]:
+def tables(store: Path | str, name: str = "small") -> list[pd.DataFrame]:
     """Everything of a study that does not depend on the clock."""
     with Store.open(store, create=False) as opened:
-        cells = opened.cells("small")
+        cells = opened.cells(name)
         states = pd.DataFrame({"key": [c.cell.key for c in cells], "state": [c.state for c in cells]})
-        records = pd.DataFrame(opened.records("small").columns())
-        predictions = pd.DataFrame(opened.arrays("small", "predictions"))
+        records = pd.DataFrame(opened.records(name).columns())
+        predictions = pd.DataFrame(opened.arrays(name, "predictions"))
     return [states, records, predictions]
 
 

@@ -5,7 +5,7 @@ wanted, folders of its own, and its network cable can be pulled. Linux, as root,
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -42,7 +42,6 @@ class Machine:
             text=True,
             start_new_session=True,
         )
-        assert self._first.stdout is not None
         if self._first.stdout.readline() != "on\n":
             raise RuntimeError(f"the machine {self.name} did not start: {self._first.communicate()[1]}")
         plug = f"{self._cable}p"
@@ -64,11 +63,7 @@ class Machine:
         return ["nsenter", "--target", str(self._inside()), "--all", f"--wdns={Path.cwd()}", *as_user, *command]
 
     def run(self, command: Sequence[str], *, user: str | None = None) -> str:
-        """Run a command there; what it printed.
-
-        Raises:
-            subprocess.CalledProcessError: It failed.
-        """
+        """Run a command there; what it printed."""
         found = subprocess.run(
             self.command(command, user=user), check=True, stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL
         )
@@ -103,7 +98,6 @@ class Machine:
 
     def _inside(self) -> int:
         """Number of the first process there, as it is outside."""
-        assert self._first is not None
         children = Path(f"/proc/{self._first.pid}/task/{self._first.pid}/children").read_text().split()
         return int(children[0])
 
@@ -123,12 +117,7 @@ def network(*machines: Machine) -> Iterator[None]:
 
 @contextmanager
 def postgresql(machine: Machine, folder: Path) -> Iterator[str]:
-    """A PostgreSQL server on a machine, as Debian installs it; the URL of its database, whose password is "secret".
-
-    Args:
-        machine: Where it runs, as the user postgres.
-        folder: An empty folder for its files.
-    """
+    """A PostgreSQL server on a machine, as Debian installs it; the URL of its database, whose password is "secret"."""
     programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
     data, password = folder / "data", folder / "password"
     password.write_text("secret\n")
@@ -147,18 +136,8 @@ def postgresql(machine: Machine, folder: Path) -> Iterator[str]:
         machine.run([*control, "--mode=fast", "stop"], user="postgres")
 
 
-def wait_for(what: str, happened: object, seconds: float = 120.0) -> None:
-    """Ask again and again until something has happened.
-
-    Args:
-        what: What is waited for, for the message.
-        happened: Called without arguments; true in the end.
-        seconds: How long.
-
-    Raises:
-        TimeoutError: It did not happen.
-    """
-    assert callable(happened)
+def wait_for(what: str, happened: Callable[[], object], seconds: float = 120.0) -> None:
+    """Ask again and again until something has happened."""
     until = time.monotonic() + seconds
     while not happened():
         if time.monotonic() > until:

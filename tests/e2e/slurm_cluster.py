@@ -18,8 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from e2e.kill_study import tables
 from e2e.machines import Machine, network, postgresql, wait_for
-from e2e.two_machines import COMMAND, STUDY, alone, made, owners, tables
+from e2e.two_machines import COMMAND, STUDY, alone, made, owners
 from store.postgresql import emptied
 from transferscope.store import Store, StudyCounts
 
@@ -52,13 +53,7 @@ REQUEUED_WITHIN = 900.0
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where jobs are submitted, and the study.
-
-    Attributes:
-        head: The machine where users type.
-        study: A study file that all see, for a database without tables.
-        url: The database.
-    """
+    """Where users type, and a study file that all see, for a database without tables."""
 
     head: Machine
     study: Path
@@ -180,7 +175,7 @@ def main() -> int:
                 SCENES[name](Cluster(head, study, url))
                 head.run(["scancel", "--user=root"])
                 wait_for("an empty queue", lambda: not head.run(["squeue", "--noheader"]).strip())
-                same = all(a.equals(b) for a, b in zip(tables(url), expected, strict=True))
+                same = all(a.equals(b) for a, b in zip(tables(url, "glyphs"), expected, strict=True))
                 print(f"  {len(expected[1])} records: {'equal' if same else 'DIFFERENT'}", flush=True)
                 equal = equal and same
     return 0 if equal else 1

@@ -94,9 +94,3 @@ def test_the_environment_changes_nothing(plan: StudyPlan, threads: str | None, w
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL)
     with Store.open(tmp_path / "here.sqlite", create=False) as store:
         pd.testing.assert_frame_equal(table(store), expected, check_exact=True)
-
-
-def test_another_number_of_threads_has_cells_of_its_own(plan: StudyPlan) -> None:
-    two = plan_study(parse_spec({**tomllib.loads(STUDY), "engine": {"threads": 2}}))
-    assert not {cell.key for cell in two.cells} & {cell.key for cell in plan.cells}
-    assert {cell.payload["threads"] for cell in two.cells} == {2}

@@ -57,12 +57,7 @@ KINDS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class Planned:
-    """A study in a folder with its networks.
-
-    Attributes:
-        folder: The study file, and the networks that it names.
-        plan: Its cells.
-    """
+    """A study file in a folder with the networks that it names, and its cells."""
 
     folder: Path
     plan: StudyPlan

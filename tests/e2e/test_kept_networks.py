@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from study.test_kept import run, runs_on_disk, tables
+from study.test_kept import run, runs_on_disk, tables, write_data
 from transferscope.models.weights import is_whole
 from transferscope.store import Store
 from transferscope.study.kept import ABANDONED, winners
@@ -21,12 +21,8 @@ SCRIPT = Path(__file__).with_name("killed_with_networks.py")
 
 @pytest.mark.long
 def test_networks_kept_by_a_study_that_was_killed_are_those_of_one_that_was_not(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    y = np.arange(120) % 3
-    x = (np.eye(3)[y] * 2 + rng.normal(size=(120, 3))).astype(np.float32)
-    data = tmp_path / "classes.npz"
-    np.savez(data, x_train=x[:60], y_train=y[:60], x_test=x[60:], y_test=y[60:])
-    np.savez(tmp_path / "other.npz", x_train=x[20:60], y_train=y[20:60], x_test=x[:30], y_test=y[:30])
+    data = write_data(tmp_path)
+    x = np.load(data)["x_test"]
     whole, killed = tmp_path / "whole.sqlite", tmp_path / "killed.sqlite"
     for moment, n in (("replace", 1), ("finish", 5), ("unlink", 0)):
         ended = subprocess.run([sys.executable, SCRIPT, data, killed, moment, str(n)], capture_output=True, check=False)
@@ -55,4 +51,4 @@ def test_networks_kept_by_a_study_that_was_killed_are_those_of_one_that_was_not(
         assert all(np.array_equal(one[name], other[name]) for name in one)
         model = load_model(file)
         assert model.card.classes is not None
-        np.testing.assert_array_equal(model.predict(x[60:]), np.array(model.card.classes)[stored[key]])
+        np.testing.assert_array_equal(model.predict(x), np.array(model.card.classes)[stored[key]])

@@ -8,11 +8,3 @@ from e2e.kill_study import kill_study
 @pytest.mark.long
 def test_a_study_that_was_killed_ends_with_the_tables_of_one_that_was_not(tmp_path: Path) -> None:
     assert kill_study(tmp_path, times=2, seed=1).equal
-
-
-@pytest.mark.slow
-def test_twenty_kills_change_nothing(tmp_path: Path) -> None:
-    kills = kill_study(tmp_path, times=20, seed=0)
-    assert kills.equal
-    assert kills.of_runner + kills.of_workers == 20
-    assert kills.of_workers >= 1

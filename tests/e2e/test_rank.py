@@ -44,7 +44,6 @@ def test_digits_from_digits_that_stand_on_their_heads(tmp_path: Path) -> None:
         }
     (of_study,) = found.rankings
     assert of_study.candidates == ("upside-down", "brightness", RANDOM)
-    assert found.hindsight is not None
     assert all(one.n_cases == 1 for one in found.hindsight.choices)
     assert all(typeset(sentence) in page for sentence in WORDS.all_of(notes(found)))
 
@@ -59,5 +58,4 @@ def test_digits_from_digits_that_stand_on_their_heads(tmp_path: Path) -> None:
     neighbours = next(score for score in of_study.scores if score.score == "knn")
     behind = neighbours.of("brightness").behind
     assert neighbours.of("upside-down").place == 1
-    assert behind is not None
     assert behind.sign == 1

@@ -41,7 +41,6 @@ def test_ctrl_c_or_being_asked_to_end_stops_cleanly_and_leaves_nothing_claimed(
 ) -> None:
     store = tmp_path / "s.sqlite"
     runner = start(store, "200", "slow_count", workers)  # so much that it cannot be over before it is stopped
-    assert runner.stdout is not None
     while "done=2" not in runner.stdout.readline():
         pass
     children = psutil.Process(runner.pid).children(recursive=True)
@@ -61,7 +60,6 @@ def test_ctrl_c_or_being_asked_to_end_stops_cleanly_and_leaves_nothing_claimed(
 def test_a_second_ctrl_c_is_not_needed_for_a_cell_without_end(tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
     runner = start(store, "2", "endless", "2")
-    assert runner.stdout is not None
     while "running=2" not in runner.stdout.readline():
         pass
     began = time.monotonic()
@@ -76,7 +74,6 @@ def test_a_second_ctrl_c_is_not_needed_for_a_cell_without_end(tmp_path: Path) ->
 def test_workers_end_when_their_runner_is_killed(tmp_path: Path) -> None:
     store = tmp_path / "s.sqlite"
     runner = start(store, "2", "endless", "2")
-    assert runner.stdout is not None
     while "running=2" not in runner.stdout.readline():
         pass
     children = psutil.Process(runner.pid).children(recursive=True)

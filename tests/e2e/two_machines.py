@@ -25,9 +25,9 @@ from sqlalchemy import create_engine, text
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from e2e.kill_study import tables
 from e2e.machines import Machine, network, postgresql, wait_for
 from store.postgresql import emptied
-from transferscope.store import Store
 
 STUDY = """
 name = "glyphs"
@@ -222,21 +222,12 @@ def running(
         process.kill()
 
 
-def tables(place: str | Path) -> list[pd.DataFrame]:
-    """Everything of the study that does not depend on the clock."""
-    with Store.open(place, create=False) as store:
-        cells = store.cells("glyphs")
-        states = pd.DataFrame({"key": [c.cell.key for c in cells], "state": [c.state for c in cells]})
-        records = pd.DataFrame(store.records("glyphs").columns())
-        return [states, records, pd.DataFrame(store.arrays("glyphs", "predictions"))]
-
-
 def alone(folder: Path) -> list[pd.DataFrame]:
     """The tables of a run on this machine alone, without a network and without workers."""
     study = folder / "alone.toml"
     study.write_text(STUDY.format(store=folder / "alone.sqlite", files=""))
     subprocess.run([*COMMAND, "run", str(study), "--workers=0", "--quiet"], check=True, stdout=subprocess.DEVNULL)
-    return tables(folder / "alone.sqlite")
+    return tables(folder / "alone.sqlite", "glyphs")
 
 
 def made(folder: Path) -> Path:
@@ -270,7 +261,7 @@ def main() -> int:
             print(f"{name}: {SCENES[name].__doc__}", flush=True)
             with network(server, one, two), postgresql(server, made(folder / f"{name}.database")) as url:
                 SCENES[name](Place(one, two, url, folder))
-                same = all(a.equals(b) for a, b in zip(tables(url), expected, strict=True))
+                same = all(a.equals(b) for a, b in zip(tables(url, "glyphs"), expected, strict=True))
             print(f"  {len(expected[1])} records: {'equal' if same else 'DIFFERENT'}", flush=True)
             equal = equal and same
     return 0 if equal else 1

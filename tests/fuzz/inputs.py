@@ -26,7 +26,7 @@ from fuzz.material import Material, Tables, as_toml
 from transferscope.cli.main import app
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
-from transferscope.models import BACKBONES, NetworkSettings
+from transferscope.models import NetworkSettings
 from transferscope.settings.data import TargetSettings, TuningSettings
 from transferscope.settings.engine import EngineSettings
 from transferscope.study.commands.settings import RunSettings
@@ -80,146 +80,80 @@ Family = Callable[[Draw, Material, Path], list[Command]]
 
 # ---- study files ----------------------------------------------------------------------------------------------------
 
-_LITERALS = [
-    "0",
-    "-1",
-    "1",
-    "2",
-    "7",
-    "1000000000",
-    "9223372036854775807",
-    "9223372036854775808",
-    "1180591620717411303424",
-    "-1180591620717411303424",
-    "9" * 400,
-    "9" * 5000,
-    "0x" + "f" * 40,
-    "1_0",
-    "0.0",
-    "-0.0",
-    "0.5",
-    "1.0",
-    "1e-300",
-    "5e-324",
-    "1e300",
-    "1e400",
-    "nan",
-    "inf",
-    "-inf",
-    "true",
-    "false",
-    '""',
-    '" "',
-    '"x"',
-    '"\\u0000"',
-    '"\\u0000abc"',
-    '"../../x"',
-    '"/dev/zero"',
-    '"nan"',
-    '"²"',
-    '"\\u001b[31mred"',
-    '"' + "y" * 3000 + '"',
-    "[]",
-    "{}",
-    "[[]]",
-    "[1]",
-    "[1, 1]",
-    "[0]",
-    "[-1]",
-    "[1.5]",
-    '["a"]',
-    "[true]",
-    '[1, "a"]',
-    "[9223372036854775808]",
-    "[1180591620717411303424]",
-    "{ a = 1 }",
-    "[{}]",
-    '{ "" = "" }',
-    "{ a = [] }",
-    "1979-05-27",
-    "07:32:00",
-    "1979-05-27T07:32:00Z",
-    "[1979-05-27]",
-    '"digits"',
-    '"npz:"',
-    '"npz:."',
-    '"csv:/dev/zero?label=a"',
-    '"folder:/"',
-    '"half-images:digits"',
-    '"glyphs?size=8"',
-    '"?"',
-    '"a?b=c"',
-    '"npz:\\u0000"',
-    "[" * 400 + "]" * 400,
+_NUMBERS = [
+    *("0", "-1", "1", "2", "7", "0.5", "1.5", "1.0", "0.0", "-0.0", "1_0", "007", "7.0", "0x1f", "3+4j", "²"),
+    *("nan", "NaN", "inf", "-inf", "1e400", "1e308", "-1e308", "1e300", "1e-300", "1e-320", "5e-324"),
+    *(
+        "9223372036854775808",
+        "1180591620717411303424",
+        "-1180591620717411303424",
+        "9" * 20,
+        "9" * 400,
+        "9" * 5000,
+        "0x" + "f" * 40,
+    ),
 ]
-_LITERALS.append("[" + ", ".join(["1"] * 2000) + "]")
+_TEXTS = [
+    *("", " ", "-", "x", "?", "a?b=c", "None", "true", "2020-01-01", "é" * 300, "a" * 5000, "%s%n", "{}", "line\nline"),
+    *("\ufeff", "\x1b[31mred", "../../x", "/", ".", "~", "/dev/zero", "/dev/null/x", "/proc/self/mem"),
+    *("npz:", "npz:.", "npz:/dev/zero", "csv:/dev/zero?label=a", "folder:/", "folder:/dev", "digits"),
+    *("half-images:half-images:digits", "glyphs?size=8", "glyphs?size=1", "glyphs?size=999999999"),
+]
+"""Without a null character, which no argument of a command can hold."""
+
+_LITERALS = [
+    *_NUMBERS,
+    *map(json.dumps, [*_TEXTS, "\0", "\0abc", "npz:\0"]),
+    *(
+        "1000000000",
+        "9223372036854775807",
+        "true",
+        "false",
+        "1979-05-27",
+        "07:32:00",
+        "1979-05-27T07:32:00Z",
+        "[1979-05-27]",
+    ),
+    *("[]", "{}", "[[]]", "[{}]", "[1]", "[1, 1]", "[0]", "[-1]", "[1.5]", '["a"]', "[true]", '[1, "a"]'),
+    *("[9223372036854775808]", "[1180591620717411303424]", "{ a = 1 }", '{ "" = "" }', "{ a = [] }"),
+    "[" * 400 + "]" * 400,
+    "[" + ", ".join(["1"] * 2000) + "]",
+]
+"""Values as they stand in a study file."""
 
 _LONG = {
-    "steps",
-    "epochs",
-    "seeds",
-    "trials",
-    "every",
-    "eval_every",
-    "inner_steps",
-    "n_probes",
-    "max_probes",
-    "resolution",
+    *("steps", "epochs", "seeds", "trials", "every"),
+    *("eval_every", "inner_steps", "n_probes", "max_probes", "resolution"),
 }
 """Keys whose large values are valid and take long, as they should."""
 
 _TABLES: dict[str, list[str]] = {
     "": [
-        "name",
-        "seeds",
-        "store",
-        "stor",
-        "target",
-        "methods",
-        "sources",
-        "diagnostics",
-        "diagnostic",
-        "engine",
-        "tuning",
-        "network",
+        *("name", "seeds", "store", "stor", "target", "methods"),
+        *("sources", "diagnostics", "diagnostic", "engine", "tuning", "network"),
     ],
-    "target": [field.name for field in dataclasses.fields(TargetSettings)],
-    "sources.near": [field.name for field in dataclasses.fields(SourceSettings)],
-    "sources.other": [field.name for field in dataclasses.fields(SourceSettings)],
-    "network": [field.name for field in dataclasses.fields(NetworkSettings)],
-    "pretraining": [*(field.name for field in dataclasses.fields(TrainingSettings)), "sizes", "checkpoints"],
-    "training": [field.name for field in dataclasses.fields(TrainingSettings)],
-    "tuning": [field.name for field in dataclasses.fields(TuningSettings)],
+    "target": setting_names(TargetSettings),
+    "sources.near": setting_names(SourceSettings),
+    "sources.other": setting_names(SourceSettings),
+    "network": setting_names(NetworkSettings),
+    "pretraining": [*setting_names(TrainingSettings), "sizes", "checkpoints"],
+    "training": setting_names(TrainingSettings),
+    "tuning": setting_names(TuningSettings),
     "tuning.grid.fine-tune": ["lr", "lr_scale", "steps", "batch_size", "nothing"],
-    "engine": [field.name for field in dataclasses.fields(EngineSettings)],
+    "engine": setting_names(EngineSettings),
     "track": ["mlflo", "wand", "tensorboard"],
     **{f"methods.{name}": [*setting_names(kind), "method"] for name, kind in METHODS.items()},
     **{
-        f"diagnostics.{name}": [
-            *setting_names(kind),
-            *(field.name for field in dataclasses.fields(MeasurementScope)),
-            "diagnostic",
-        ]
+        f"diagnostics.{name}": [*setting_names(kind), *setting_names(MeasurementScope), "diagnostic"]
         for name, kind in DIAGNOSTICS.items()
     },
 }
 
-_STUDY_COMMANDS = [
-    "run",
-    "run",
-    "run",
-    "run",
-    "run",
-    "status",
-    "report",
-    "rank",
-    "scaling",
+_OF_STUDY = [
+    *("status", "report", "rank", "scaling", "plan", "compare --task a", "diagnose --map", "export --out net"),
     "papers draw tahir2024 placement --study",
-    "diagnose --map",
-    "export --out net",
-    "plan",
-    "compare --task a",
 ]
+"""What is asked of a study beside running it."""
 
 
 def study_file(draw: Draw, material: Material, folder: Path) -> list[Command]:
@@ -236,15 +170,13 @@ def study_file(draw: Draw, material: Material, folder: Path) -> list[Command]:
     else:
         text = as_toml(material.study()) + _nested(draw)
     (folder / "study.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
-    command = draw.one(_STUDY_COMMANDS).split()
-    return [[*command, "study.toml"]]
+    command = "run" if draw.chance(40) else draw.one(_OF_STUDY)
+    return [[*command.split(), "study.toml"]]
 
 
 def _spoil_key(draw: Draw, tables: Tables) -> None:
     table = draw.one(list(_TABLES))
-    if table.startswith("tuning."):
-        tables.setdefault("tuning", {"trials": "2", "folds": "2"})
-    if table == "tuning":
+    if table.startswith("tuning"):
         tables.setdefault("tuning", {"trials": "2", "folds": "2"})
     if table == "sources.other":
         tables.setdefault("sources.other", {"data": tables["sources.near"].get("data", '"x"')})
@@ -293,73 +225,22 @@ def _nested(draw: Draw) -> str:
 # ---- command lines --------------------------------------------------------------------------------------------------
 
 _WORDS = [
-    "",
-    " ",
-    "-",
-    "--",
-    "-1",
-    "0",
-    "1",
-    "2",
-    "1.5",
-    "nan",
-    "inf",
-    "-inf",
-    "1e400",
-    "1e-320",
-    "1e300",
-    "5e-324",
-    "9" * 20,
-    "9" * 5000,
-    "²",
-    "x",
-    "x=",
-    "=x",
-    "a.b=c",
-    "a.b=" + "[" * 3000,
-    "sigma=nan",
-    "k=-1",
-    "curvature.k=-1",
-    "curvature.k=" + "9" * 25,
-    "weights.x=1",
-    "../../x",
-    "/dev/null",
-    "/dev/null/x",
-    "/proc/self/mem",
-    "/",
-    ".",
-    "~",
-    "study.toml",
-    "npz:",
-    "npz:x",
-    "csv:table.csv",
-    "csv:table.csv?label=label",
-    "folder:/dev",
-    "npz:/dev/zero",
-    "glyphs?size=1",
-    "glyphs?size=999999999",
-    "scenes?size=999999999",
-    "scenes?kinds=,&size=8",
-    "half-images:half-images:digits",
-    "?",
-    "a" * 5000,
-    "\udcff\udcfe",
-    "é" * 300,
-    "--help",
-    "%s%n",
-    "{}",
-    "\x1b[31m",
-    "line\nline",
-    "sqlite://",
-    "postgresql://h:xx/d",
-    "cuda",
-    "mps",
-    "gpu",
-    "scratch",
-    "lenet",
-    "mlp",
-    "resize:0",
-    "resize:99999",
+    *(
+        *_NUMBERS,
+        *_TEXTS,
+        "--",
+        "--help",
+        "\udcff\udcfe",
+        "x=",
+        "=x",
+        "a.b=c",
+        "a.b=" + "[" * 3000,
+        "sigma=nan",
+        "k=-1",
+    ),
+    *("curvature.k=-1", "curvature.k=" + "9" * 25, "weights.x=1", "study.toml", "npz:x", "csv:table.csv"),
+    *("csv:table.csv?label=label", "scenes?size=999999999", "scenes?kinds=,&size=8", "sqlite://"),
+    *("postgresql://h:xx/d", "cuda", "mps", "gpu", "scratch", "lenet", "mlp", "resize:0", "resize:99999"),
 ]
 
 _NEVER = {"fetch"}
@@ -407,19 +288,7 @@ def _paper_figure(draw: Draw) -> list[str]:
 
 def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]:
     target, source = f"npz:{material.path('target.npz')}", f"npz:{material.path('source.npz')}"
-    quick = [
-        "--steps",
-        "2",
-        "--pretraining-steps",
-        "2",
-        "--seeds",
-        "1",
-        "--workers",
-        "0",
-        "--methods",
-        "scratch",
-        "fine-tune",
-    ]
+    quick = ["--steps", "2", "--pretraining-steps", "2", "--seeds", "1", "--workers", "0", "--methods", "fine-tune"]
     weights = material.path("network.safetensors")
     architecture = ["--network", "mlp", "--widths", "6"]
     looked = [weights, "--data", target, *architecture]
@@ -470,38 +339,8 @@ def data_file(draw: Draw, material: Material, folder: Path) -> list[Command]:
 
 
 _CELLS = [
-    "",
-    " ",
-    "nan",
-    "NaN",
-    "inf",
-    "-inf",
-    "1e400",
-    "1e308",
-    "-1e308",
-    "5e-324",
-    "9" * 400,
-    "007",
-    "7",
-    "7.0",
-    "0x1f",
-    "text",
-    "²",
-    "true",
-    "2020-01-01",
-    "1,5",
-    '"',
-    '""',
-    '"a\nb"',
-    "\x00",
-    "=cmd|' /C calc'!A0",
-    "<script>alert(1)</script>",
-    "é",
-    "\udcff",
-    "\ufeff",
-    "-",
-    "None",
-    "3+4j",
+    *(*_NUMBERS, *_TEXTS, "1,5", '"', '""', '"a\nb"', "\x00", "=cmd|' /C calc'!A0", "<script>alert(1)</script>"),
+    *("é", "\udcff", "text"),
 ]
 
 
@@ -525,7 +364,6 @@ def _csv(draw: Draw, material: Material, folder: Path) -> str:
                 lines[row] = lines[row] + [draw.one(_CELLS)]
             case _:
                 lines = lines[: draw.whole(1, len(lines))]
-    text = draw.one([",", ",", ",", ";", "\t", "|"]).join(["\x01"]).replace("\x01", "")
     separator = draw.one([",", ",", ",", ";", "\t", "|"])
     text = draw.one(["\n", "\n", "\r\n", "\r"]).join(separator.join(line) for line in lines)
     raw = text.encode("utf-8", "surrogateescape")
@@ -884,34 +722,9 @@ def _write_pt(draw: Draw, stored: dict[str, Any], path: Path) -> None:
 # ---- stores ---------------------------------------------------------------------------------------------------------
 
 _SQL_VALUES = [
-    "NULL",
-    "''",
-    "'x'",
-    "'null'",
-    "'[]'",
-    "'{}'",
-    "'[[]]'",
-    "'{\"a\": null}'",
-    "'\"text\"'",
-    "'²'",
-    "-1",
-    "0",
-    "1",
-    "3",
-    "9223372036854775807",
-    "1e300",
-    "-1e400",
-    "1e400",
-    "x'00ff'",
-    "x''",
-    "'nonsense'",
-    "'running'",
-    "'planned'",
-    "'done'",
-    "'failed'",
-    "'blocked'",
-    "'../../x'",
-    "'a' || char(0) || 'b'",
+    *("NULL", "''", "'x'", "'null'", "'[]'", "'{}'", "'[[]]'", "'{\"a\": null}'", "'\"text\"'", "'²'", "'../../x'"),
+    *("-1", "0", "1", "3", "9223372036854775807", "1e300", "-1e400", "1e400", "x'00ff'", "x''"),
+    *("'nonsense'", "'running'", "'planned'", "'done'", "'failed'", "'blocked'", "'a' || char(0) || 'b'"),
     "replace(hex(zeroblob(2000)), '0', '[')",
 ]
 
@@ -933,19 +746,8 @@ def store(draw: Draw, material: Material, folder: Path) -> list[Command]:
             raw[changed] ^= draw.whole(1, 255)
         path.write_bytes(bytes(raw[: draw.one([len(raw)] * 4 + [0, 50, len(raw) // 2])]))
     place = draw.one(["study.sqlite", "study.toml"])
-    commands: list[Command] = [
-        ["status", place],
-        ["status", place],
-        ["report", place],
-        ["rank", place],
-        ["scaling", place],
-        ["papers", "draw", "tahir2024", "placement", "--study", place],
-        ["diagnose", place, "--map"],
-        ["export", place, "--out", "net"],
-        ["run", "study.toml"],
-        ["run", "study.toml", "--retry-failed"],
-    ]
-    return [draw.one(commands)]
+    command = draw.one(_OF_STUDY) if draw.chance(80) else draw.one(["run", "run --retry-failed"])
+    return [[*command.split(), "study.toml" if command.startswith("run") else place]]
 
 
 def _spoil_store(draw: Draw, connection: sqlite3.Connection) -> None:
@@ -1172,119 +974,6 @@ def card(draw: Draw, material: Material, folder: Path) -> list[Command]:
     return [draw.one(commands)]
 
 
-def store_of_code(draw: Draw, material: Material, folder: Path) -> list[Command]:
-    """A finished study's store that names programs, in what is left to do or in what is read of it."""
-    path = folder / "study.sqlite"
-    shutil.copy(material.path("study.sqlite"), path)
-    (folder / "study.toml").write_text(as_toml(material.study(name="study", store="study.sqlite")))
-    keys = draw.one([("name",), ("data",), ("name", "data"), ("network", "method", "diagnostic"), ("options", "name")])
-    with closing(sqlite3.connect(path)) as connection, connection:
-        for table, column in (("payloads", "content"), ("studies", "spec")):
-            for row, text in connection.execute(f"SELECT id, {column} FROM {table}").fetchall():
-                if draw.chance(80):
-                    changed = json.dumps(_with_code(draw, json.loads(text), keys, folder))
-                    connection.execute(f"UPDATE {table} SET {column} = ? WHERE id = ?", (changed, row))
-        if draw.chance(40):
-            connection.executescript("DELETE FROM outcomes; DELETE FROM records; DELETE FROM arrays;")
-            connection.execute("UPDATE cells SET state = 'planned'")
-    place = draw.one(["study.sqlite", "study.sqlite", "study.toml"])
-    commands: list[Command] = [
-        *(["status", place], ["report", place], ["report", place, "--table", "csv"], ["rank", place]),
-        *(["scaling", place], ["plan", place], ["diagnose", place, "--map"]),
-        ["papers", "draw", "tahir2024", "placement", "--study", place],
-        *(["export", place, "--out", "net"], ["compare", place, "--task", "a"]),
-        *(["run", "study.toml"], ["run", place, "--join", "--workers", "0"], ["export", place, "--out", "net"]),
-    ]
-    return [draw.one(commands)]
-
-
-def _with_code(draw: Draw, plain: Any, keys: Sequence[str], folder: Path) -> Any:
-    if isinstance(plain, list):
-        return [_with_code(draw, one, keys, folder) for one in plain]
-    if not isinstance(plain, dict):
-        return plain
-    found = {key: _with_code(draw, value, keys, folder) for key, value in plain.items()}
-    for key in set(keys) & found.keys():
-        if draw.chance(70):
-            options = {"cmd": f"touch {folder}/{RAN}"}
-            found[key] = options if key == "options" else _code(draw, folder)
-    return found
-
-
-def transformers_folder(draw: Draw, material: Material, folder: Path) -> list[Command]:
-    """Folders of transformers that name code, whose weights are of odd types, or that hold pipes."""
-    place = folder / "model"
-    place.mkdir()
-    config: Any = {"architectures": ["BertModel"], "model_type": "bert", "hidden_size": 8, "num_attention_heads": 2}
-    config |= {"num_hidden_layers": 1, "intermediate_size": 8, "vocab_size": 12, "max_position_embeddings": 16}
-    config |= draw.one([{}, {"auto_map": {"AutoConfig": "planted.run", "AutoModel": "planted.run"}}])
-    config |= draw.one([{}, {}, {"attn_implementation": "somebody/kernel"}, {"architectures": ["pipeline"]}])
-    (place / "planted.py").write_text(_PROGRAM)
-    form = draw.one([np.float32, np.float32, np.float16, np.int8, np.bool_, np.uint8, np.int64, np.float64])
-    save_file({"embeddings.word_embeddings.weight": np.ones((12, 8), form)}, place / "model.safetensors")
-    files = {
-        "config.json": config,
-        "tokenizer.json": {"version": "1.0", "model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}},
-        "tokenizer_config.json": {"auto_map": {"AutoTokenizer": ["planted.run", None]}, "tokenizer_class": "run"},
-        "modules.json": [{"idx": 0, "name": "0", "path": "", "type": "planted.run"}],
-        "preprocessor_config.json": {"image_mean": [0.5], "image_std": [0.5], "size": 8, "do_normalize": True},
-    }
-    for name, content in files.items():
-        if draw.chance(90):
-            (place / name).write_text(json.dumps(_spoiled(draw, content, folder) if draw.chance(30) else content))
-    if draw.chance(10):
-        name = draw.one([*files, "model.safetensors"])
-        (place / name).unlink(missing_ok=True)
-        os.mkfifo(place / name)
-    if draw.chance(10):
-        _damage(draw, place / "model.safetensors") if (place / "model.safetensors").is_file() else None
-    (folder / "texts.csv").write_text("text,label\n" + "a b,x\nb a,y\n" * 20)
-    texts = f"text:{folder}/texts.csv?text=text&label=label"
-    commands: list[Command] = [
-        ["show", f"hf:{place}", *draw.one([[], ["--trust-code"]])],
-        ["rank", texts, "--from", f"hf:{place}", "--labels", "4"],
-        ["rank", f"npz:{material.path('target.npz')}", "--from", f"hf:{place}", "--labels", "9"],
-        ["show", f"{texts}&tokenizer={place}"],
-        ["predict", str(place), texts, "--out", "predictions.csv"],
-    ]
-    return [draw.one(commands)]
-
-
-def same_names(draw: Draw, material: Material, folder: Path) -> list[Command]:
-    """Methods, sources, columns and arms of equal names, or of names that differ in case or spaces."""
-    for name in ("a.py", "b.py"):
-        (folder / name).write_text(
-            "from dataclasses import dataclass\nfrom typing import ClassVar\n"
-            "from transferscope.methods import FineTune\n\n@dataclass(frozen=True)\nclass Mine(FineTune):\n"
-            f"    name: ClassVar[str] = {draw.one(['mine', 'fine-tune', 'bss', 'Mine ', 'scratch'])!r}\n"
-        )
-    methods = draw.one(
-        [["a.py:Mine", "b.py:Mine"], ["a.py:Mine", "a.py:Mine"], ["a.py:Mine", "./a.py:Mine"], ["scratch", "scratch"]]
-    )
-    names = draw.one(
-        [["x", "x"], ["x", "X"], ["x", "x "], ["scratch", "scratch"], ["1", "1.0"], ["", ""], ["é", "e\u0301"]]
-    )
-    rows = [f"{task},{arm},{n},{0.5 + n / 1000}" for arm in names for task in names for n in (10, 20, 40, 80)]
-    head = draw.one(["task,arm,labels,score", "task,arm,arm,score", "task,arm,labels,score ", "score,arm,labels,score"])
-    (folder / "table.csv").write_text("\n".join([head, *rows]))
-    tables = material.study(store="small.sqlite")
-    for i, method in enumerate(methods):
-        tables[f'methods."{names[i]}"'] = {"method": json.dumps(method)}
-        if draw.chance(50):
-            near = {"data": json.dumps(f"npz:{material.path('source.npz')}"), "limit": str(30 - i)}
-            tables[f'sources."{names[i]}"'] = near
-    (folder / "study.toml").write_text(as_toml(tables))
-    source, target = (f"npz:{material.path(name)}" for name in ("source.npz", "target.npz"))
-    few = ["--steps", "2", "--pretraining-steps", "2", "--seeds", "1", "--workers", "0", "--no-tuning", "--labels", "9"]
-    commands: list[Command] = [
-        ["run", "study.toml"],
-        ["compare", source, target, "--network", "mlp", *few, "--methods", *methods],
-        ["plan", "table.csv"],
-        ["compare", "table.csv", "--task", names[0], "--tried", f"{names[0]}=0.5", "--tried", f"{names[1]}=0.6"],
-    ]
-    return [draw.one(commands)]
-
-
 # ---- results of others, and commands as trainers ---------------------------------------------------------------------
 
 _HEADINGS = [
@@ -1451,16 +1140,6 @@ def command_study(draw: Draw, material: Material, folder: Path) -> list[Command]
     ]
 
 
-# ---- outcomes of strangers' code ------------------------------------------------------------------------------------
-
-
-def outcome(draw: Draw, material: Material, folder: Path) -> list[Command]:
-    """What a stranger's code returns or raises for a cell; see `fuzz.strangers`."""
-    from fuzz.strangers import RETURNS
-
-    return [["strangers", *(draw.one(sorted(RETURNS)) for _ in range(draw.whole(1, 3)))]]
-
-
 FAMILIES: dict[str, Family] = {
     "study files": study_file,
     "command lines": command_line,
@@ -1471,11 +1150,5 @@ FAMILIES: dict[str, Family] = {
     "results tables": results_table,
     "studies of commands": command_study,
     "URLs": url,
-    "strangers' outcomes": outcome,
     "cards": card,
-    "stores that name code": store_of_code,
-    "folders of transformers": transformers_folder,
-    "names given twice": same_names,
 }
-
-assert BACKBONES  # names of networks are drawn by hand above

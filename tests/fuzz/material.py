@@ -20,12 +20,7 @@ Tables = dict[str, dict[str, str]]
 
 @dataclass(frozen=True)
 class Material:
-    """Small and valid files.
-
-    Attributes:
-        folder: Where they are: source.npz, target.npz, images.npz, table.csv, table.parquet, folder/, study.toml,
-            study.sqlite, network.safetensors, network.pt, law.csv.
-    """
+    """A folder of small and valid files."""
 
     folder: Path
 
@@ -87,7 +82,7 @@ def make_material(folder: Path, sandbox: Sandbox) -> Material:
     law["error"] = (0.05 + 2 * law["n"] ** -0.4).round(5)
     law.to_csv(folder / "law.csv", index=False)
     (folder / "study.toml").write_text(as_toml(material.study(name="study", store=str(folder / "study.sqlite"))))
-    ended = sandbox.run("run", str(folder / "study.toml"), folder=folder, learn=True)
+    ended = sandbox.run("run", str(folder / "study.toml"), folder=folder)
     assert ended.code == 0, ended
     files = folder / "study.sqlite.files"
     with closing(sqlite3.connect(folder / "study.sqlite")) as connection, connection:

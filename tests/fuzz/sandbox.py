@@ -1,15 +1,21 @@
 """Trying inputs: each in a process of its own, with limits, and a judgement on how it ended."""
 
-import json
+import multiprocessing
 import os
 import re
-import subprocess
+import signal
 import sys
+import time
+import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import NoReturn
+
+import psutil
+
+from transferscope.cli.main import main
 
 SECONDS = float(os.environ.get("TRANSFERSCOPE_FUZZ_SECONDS", "60"))
 """Longer than this is a hang."""
@@ -19,26 +25,13 @@ MEGABYTES = 4096.0
 
 MOST_PROCESSES = 40
 
-COMMAND = "transferscope.cli.main:main"
-
 _RAW_EXCEPTION = re.compile(r"\b[A-Z][A-Za-z]*(?:Error|Exception|Warning): ")
 _LONGEST_MESSAGE = 4000
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended.
-
-    Attributes:
-        arguments: The command.
-        code: Its exit code; negative for a signal.
-        stopped: "time" or "memory" when a limit stopped it, otherwise empty.
-        seconds: What it took.
-        megabytes: The most memory that was seen.
-        processes: The most processes that were seen.
-        out: Its standard output.
-        err: Its standard error stream.
-    """
+    """How a command ended: "time" or "memory" where a limit stopped it, and the most memory and processes seen."""
 
     arguments: tuple[str, ...]
     code: int
@@ -91,94 +84,88 @@ class Ended:
 
 
 class Sandbox:
-    """A warm process to try inputs in; a context manager.
+    """Tries inputs in forked copies of a process that has everything imported.
 
-    Args:
-        folder: Where outputs go that nobody keeps.
-        environment: Environment variables of every command.
+    Such a fork takes milliseconds, and whatever an input does (a crash, a hang, all of the memory), it does to a
+    process of its own.
     """
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
-        self._folder = folder
-        self._environment = dict(environment)
-        here = Path(__file__).resolve()
-        paths = [str(here.parents[1]), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
-        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self._log = (folder / "server.log").open("w")
-        self._server = subprocess.Popen(
-            [sys.executable, str(here.with_name("server.py"))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._log,
-            env={**os.environ, **threads, **environment, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
-            text=True,
-        )
-        self._answer()
+        self._folder, self._environment = folder, dict(environment)
+        self._context = multiprocessing.get_context("forkserver")
+        self._context.set_forkserver_preload(["fuzz.sandbox", "fuzz.warm"])
 
-    def run(
-        self,
-        *arguments: str,
-        folder: Path | None = None,
-        function: str = COMMAND,
-        environment: Mapping[str, str] | None = None,
-        learn: bool = False,
-    ) -> Ended:
-        """Run a command to its end.
+    def run(self, *arguments: str, folder: Path | None = None) -> Ended:
+        """Run a command, given what follows `transferscope`, to its end in a folder."""
+        streams = [self._folder / "out.txt", self._folder / "err.txt"]
+        for path in streams:
+            path.unlink(missing_ok=True)
+        asked = (arguments, folder or self._folder, streams, self._environment)
+        child = self._context.Process(target=_be_the_command, args=asked)
+        child.start()
+        began, stopped, megabytes, processes = time.monotonic(), "", 0.0, 1
+        while child.exitcode is None:
+            child.join(0.02 if time.monotonic() - began < 0.2 else 0.1)
+            family = _family(child.pid)
+            processes = max(processes, len(family))
+            megabytes = max([megabytes, *(of_one[0] for of_one in family.values())])
+            seconds = time.monotonic() - began
+            if megabytes > MEGABYTES:
+                stopped = "memory"
+            if _is_too_long(seconds, sum(of_one[1] for of_one in family.values())):
+                stopped = "time"
+            for process in reversed(family if stopped else ()):
+                with suppress(psutil.Error):
+                    process.kill()
+        with suppress(ProcessLookupError, PermissionError):  # what it left behind: its session holds nothing else
+            os.killpg(child.pid or 0, signal.SIGKILL)
+        texts = [path.read_text(encoding="utf-8", errors="replace") if path.exists() else "" for path in streams]
+        return Ended(arguments, child.exitcode, stopped, time.monotonic() - began, megabytes, processes, *texts)
 
-        Args:
-            arguments: What follows `transferscope`.
-            folder: The working directory.
-            function: What to call, as in "package.module:function"; the command line unless said otherwise.
-            environment: Further environment variables.
-            learn: Whether to import, for the next commands, what this one imports while it runs.
-        """
-        out, err = self._folder / "out.txt", self._folder / "err.txt"
-        request = {
-            "arguments": arguments,
-            "folder": str(folder or self._folder),
-            "out": str(out),
-            "err": str(err),
-            "function": function,
-            "environment": {**self._environment, **(environment or {})},
-            "seconds": SECONDS,
-            "megabytes": MEGABYTES,
-            "learn": str(self._folder / "modules.txt") if learn else "",
-        }
-        assert self._server.stdin is not None
-        self._server.stdin.write(json.dumps(request) + "\n")
-        self._server.stdin.flush()
-        answer = self._answer()
-        texts = [path.read_text(encoding="utf-8", errors="replace") if path.exists() else "" for path in (out, err)]
-        return Ended(
-            tuple(arguments),
-            answer["code"],
-            answer["stopped"],
-            answer["seconds"],
-            answer["megabytes"],
-            answer["processes"],
-            *texts,
-        )
 
-    def _answer(self) -> dict[str, Any]:
-        assert self._server.stdout is not None
-        line = self._server.stdout.readline()
-        if not line:
-            raise RuntimeError(f"the server has ended: {(self._folder / 'server.log').read_text()[-2000:]}")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+def _be_the_command(
+    arguments: Sequence[str], folder: Path, streams: Sequence[Path], environment: Mapping[str, str]
+) -> NoReturn:
+    """Do a command with its output in files, and end with the exit code that Python would end with."""
+    code = 1
+    try:
+        os.setsid()
+        os.chdir(folder)
+        for number, name in enumerate((Path(os.devnull), *streams)):
+            opened = os.open(name, os.O_RDONLY if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(opened, number)
+            os.close(opened)
+        sys.stdout, sys.stderr = (open(number, "w", closefd=False) for number in (1, 2))  # noqa: SIM115
+        os.environ.update(environment)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.argv = ["transferscope", *arguments]
+        main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os._exit(code)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server.stdin is not None
-        self._server.stdin.close()
-        self._server.wait(10)
-        assert self._server.stdout is not None
-        self._server.stdout.close()
-        self._log.close()
+def _family(child: int | None) -> dict[psutil.Process, tuple[float, float]]:
+    """A process and all below it, with their memory in MB and their seconds of processors."""
+    found: dict[psutil.Process, tuple[float, float]] = {}
+    with suppress(psutil.Error):
+        process = psutil.Process(child)
+        for one in (process, *process.children(recursive=True)):
+            with suppress(psutil.Error):
+                times = one.cpu_times()
+                found[one] = (one.memory_info().rss / 2**20, times.user + times.system)
+    return found
+
+
+def _is_too_long(wall: float, busy: float) -> bool:
+    """A hang waits or computes for longer than the limit; waiting for a processor that others use is none."""
+    return busy > SECONDS or (wall > SECONDS and busy < 0.02 * wall) or wall > 10 * SECONDS
 
 
 def _last_line(text: str) -> str:

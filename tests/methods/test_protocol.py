@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 import transferscope
-from study.test_work import tables
+from studies import tables
 from transferscope.data import TransferTask
 from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin, Method, Start
 from transferscope.models import Network

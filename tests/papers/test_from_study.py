@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from typer.testing import CliRunner
 
 from remembered import REMEMBERED
-from study.test_work import tables
+from studies import tables
 from transferscope.errors import DataError, SettingsError, StoreError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Failure, Record

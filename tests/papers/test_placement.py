@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from analyses.small_study import classification
 from remembered import REMEMBERED
+from studies import classification
 from transferscope.analyses.finished_study import finished_cells
 from transferscope.errors import DataError
 from transferscope.models import NetworkSettings, build_network, save_weights

@@ -1,7 +1,7 @@
-import os
 import socket
 import sqlite3
-import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -31,42 +31,28 @@ def message_of(place: Path | str, *, create: bool = False) -> str:
     return str(error.value)
 
 
-def test_an_absent_store_is_not_made_by_reading(tmp_path: Path) -> None:
-    where = tmp_path / "none.sqlite"
-    expected = f"there is no store at {where}; give the path of a store, or make one with `transferscope run`"
-    assert message_of(where) == expected
-    assert not where.exists()
-
-
-def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
-    where = tmp_path / "no" / "s.sqlite"
-    expected = f"the store {where} cannot be created: there is no folder {where.parent}; create it first"
-    assert message_of(where, create=True) == expected
-
-
-def test_a_file_of_another_kind_is_refused_and_left_alone(tmp_path: Path) -> None:
-    where = tmp_path / "notes.txt"
-    where.write_text("dear diary, " * 100)
-    assert message_of(where, create=True) == (
-        f"the store {where} cannot be used: the file is not a store; give another path"
-    )
-    assert where.read_text() == "dear diary, " * 100
-
-
-def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
-    where = tmp_path / "other.sqlite"
-    with closing(sqlite3.connect(where)) as other, other:
+@pytest.mark.parametrize(
+    ("name", "create", "message"),
+    [
+        ("none.sqlite", False, "there is no store at {}; give the path of a store, or make one with"),
+        ("no/s.sqlite", True, "the store {} cannot be created: there is no folder "),
+        ("notes.txt", True, "the store {} cannot be used: the file is not a store"),
+        ("other.sqlite", True, "{} is a database of something else"),
+        ("empty.sqlite", False, "{} is an empty database"),
+        ("", True, "the store {} is no file"),
+        ("/dev/null", True, "the store {} is no file"),
+    ],
+)
+def test_what_is_no_store_is_refused_and_left_alone(tmp_path: Path, name: str, create: bool, message: str) -> None:
+    (tmp_path / "notes.txt").write_text("dear diary, " * 100)
+    (tmp_path / "empty.sqlite").touch()
+    with closing(sqlite3.connect(tmp_path / "other.sqlite")) as other, other:
         other.execute("CREATE TABLE songs (name TEXT)")
     other.close()
-    assert message_of(where, create=True) == (
-        f"{where} is a database of something else; give the path of a transferscope store or a new file"
-    )
-
-
-def test_an_empty_database_is_no_store_to_read(tmp_path: Path) -> None:
-    where = tmp_path / "empty.sqlite"
-    where.touch()
-    assert message_of(where) == f"{where} is an empty database; give the path of a transferscope store"
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    where = tmp_path / name
+    assert message_of(where, create=create).startswith(message.format(where))
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize(
@@ -82,10 +68,7 @@ def test_a_store_of_another_format_is_refused_and_left_alone(path: Path, change:
         before = list(raw.iterdump())
     raw.close()
     for create in (True, False):
-        assert message_of(path, create=create) == (
-            f"{path} is a store of another format than 1, which this version of transferscope reads; write its numbers "
-            "with `transferscope table --format csv` of the version that made it, or give another store"
-        )
+        assert message_of(path, create=create).startswith(f"{path} is a store of another format than 1, which this")
     with closing(sqlite3.connect(path)) as raw:
         assert list(raw.iterdump()) == before
 
@@ -94,9 +77,7 @@ def test_a_damaged_file_is_said_to_be_damaged(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[4096 : 4096 * 4] = b"\xff" * (4096 * 3)
     path.write_bytes(bytes(content))
-    assert message_of(path) == (
-        f"the store {path} cannot be used: the file is damaged; restore it from a copy, or give another path"
-    )
+    assert message_of(path).startswith(f"the store {path} cannot be used: the file is damaged; ")
 
 
 @pytest.mark.parametrize("which", ["_do_commit", "_do_rollback"])
@@ -120,11 +101,8 @@ def test_ctrl_c_in_the_midst_of_a_transaction_is_ctrl_c(
 def test_a_full_disk_loses_nothing_that_was_stored(path: Path) -> None:
     with Store.open(path) as store:
         _limit_pages(store, 60)
-        with pytest.raises(StoreError) as error:
+        with pytest.raises(StoreError, match="cannot be used: the disk is full; what was stored is safe"):
             store.finish("b", outcome(*range(20_000)))
-        assert str(error.value) == (
-            f"the store {path} cannot be used: the disk is full; what was stored is safe, free some space and run again"
-        )
     with Store.open(path) as store:
         assert store.counts("s") == StudyCounts(planned=1, done=1)
         assert store.records("s").value.tolist() == [0.5]
@@ -136,11 +114,8 @@ def test_a_store_that_may_not_be_written_can_be_read(path: Path) -> None:
     with Store.open(path) as store:
         _on_connect(store, "PRAGMA query_only = ON")
         assert store.records("s").value.tolist() == [0.5]
-        with pytest.raises(StoreError) as error:
+        with pytest.raises(StoreError, match="cannot be used: it cannot be written to"):
             store.finish("b", outcome(0.5))
-        assert str(error.value) == (
-            f"the store {path} cannot be used: it cannot be written to; give a store in a folder that you may write to"
-        )
 
 
 def test_a_store_on_a_read_only_medium_can_be_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,55 +131,39 @@ def test_a_locked_store_says_so_after_a_while(path: Path, monkeypatch: pytest.Mo
     other.execute("BEGIN IMMEDIATE")
     with Store.open(path) as store:
         assert len(store.cells("s")) == 2
-        with pytest.raises(StoreError) as error:
+        with pytest.raises(StoreError, match="cannot be used: another program has locked it for 120 s"):
             store.finish("b", outcome(0.5))
     other.close()
-    assert str(error.value) == (
-        f"the store {path} cannot be used: another program has locked it for 120 s; end that program and run again"
-    )
 
 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        (
-            "post gres://x",
-            "a database URL that begins with 'post gres' cannot be read; expected a path, or a URL such as "
-            "postgresql+psycopg://user@host/name",
-        ),
-        (
-            "nosuch://user:secret@host/x",
-            "the database driver of nosuch://user:***@host/x is missing: Can't load plugin: sqlalchemy.dialects:nosuch",
-        ),
+        ("post gres://x", "a database URL that begins with 'post gres' cannot be read; expected a path, or a URL"),
+        ("nosuch://user:secret@host/x", "the database driver of nosuch://user:***@host/x is missing"),
         (
             "postgresql+psycopg://user:secret@host:xx/name",
-            "a database URL that begins with 'postgresql+psycopg' cannot be read; expected a path, or a URL such as "
-            "postgresql+psycopg://user@host/name",
+            "a database URL that begins with 'postgresql+psycopg' cannot",
         ),
         (
             "postgresql+psycopg://user:sec@ret@host/name",
-            "a database URL that begins with 'postgresql+psycopg' has two @; write an @ within user or password as %40",
+            "a database URL that begins with 'postgresql+psycopg' has two @",
         ),
         (
             "nosuch://host/x?password=secret&sslpassword=secret&sslmode=require",
-            "the database driver of nosuch://host/x?password=***&sslmode=require&sslpassword=*** is missing: Can't "
-            "load plugin: sqlalchemy.dialects:nosuch",
+            "the database driver of nosuch://host/x?password=***&sslmode=require&sslpassword=*** is missing",
         ),
-        (
-            "sqlite+pysqlcipher:///s.sqlite",
-            "the store 'sqlite+pysqlcipher:///s.sqlite' is a SQLite URL with a driver or options; give the path of its "
-            "file",
-        ),
+        ("sqlite+pysqlcipher:///s.sqlite", "the store 'sqlite+pysqlcipher:///s.sqlite' is a SQLite URL with a driver"),
         (
             "sqlite:///s.sqlite?mode=ro",
-            "the store 'sqlite:///s.sqlite?mode=ro' is a SQLite URL with a driver or options; give the path of its "
-            "file",
+            "the store 'sqlite:///s.sqlite?mode=ro' is a SQLite URL with a driver or options",
         ),
-        ("a\0b", "the store 'a\\x00b' holds a null character, which no file name has; give another path"),
+        ("a\0b", "the store 'a\\x00b' holds a null character"),
     ],
 )
 def test_a_url_that_cannot_be_used_is_explained(url: str, message: str) -> None:
-    assert message_of(url) == message
+    assert message_of(url).startswith(message)
+    assert "secret" not in message_of(url)
 
 
 @pytest.mark.parametrize(
@@ -250,13 +209,6 @@ def test_no_password_is_shown(url: str, shown: str) -> None:
     assert without_password(url) == shown
 
 
-def test_a_store_is_no_folder_and_no_device(tmp_path: Path) -> None:
-    for where in (tmp_path, Path(os.devnull)):
-        assert message_of(where, create=True) == (
-            f"the store {where} is no file; give the path of a store, or of a new file"
-        )
-
-
 def test_a_sqlite_url_is_its_path(tmp_path: Path) -> None:
     for scheme in ("sqlite", "sqlite+pysqlite", "SQLite"):
         assert sqlite_path(f"{scheme}:///{tmp_path}/s.sqlite") == tmp_path / "s.sqlite"
@@ -270,8 +222,16 @@ def test_any_file_name_will_do(tmp_path: Path, name: str) -> None:
     assert (tmp_path / name).exists()
 
 
+def together(n: int, act: Callable[[], None]) -> None:
+    """Do the same in several threads; an exception of any is raised here."""
+    with ThreadPoolExecutor(n) as pool:
+        for one in [pool.submit(act) for _ in range(n)]:
+            one.result()
+
+
 def test_no_cell_is_claimed_twice_from_many_connections(tmp_path: Path) -> None:
     where = tmp_path / "s.sqlite"
+    together(8, lambda: Store.open(where).close())  # one store is made
     with Store.open(where) as store:
         store.plan(study(), [cell(f"{i:03}") for i in range(60)])
     found: list[str] = []
@@ -282,30 +242,8 @@ def test_no_cell_is_claimed_twice_from_many_connections(tmp_path: Path) -> None:
                 found.append(claimed.key)
                 own.finish(claimed.key, outcome(0.5))
 
-    threads = [threading.Thread(target=claim_all) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    together(4, claim_all)
     assert sorted(found) == [f"{i:03}" for i in range(60)]
-
-
-def test_opening_a_new_store_at_the_same_moment_makes_one(tmp_path: Path) -> None:
-    where = tmp_path / "s.sqlite"
-    errors: list[Exception] = []
-
-    def open_it() -> None:
-        try:
-            Store.open(where).close()
-        except StoreError as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=open_it) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
 
 
 @pytest.mark.parametrize("columns", [("name", "value"), ("value", "name")])

@@ -271,21 +271,15 @@ def test_arrays_of_a_study_can_be_replaced(store: Store) -> None:
 DOCUMENT = {"words": "ünicode <b> −", "numbers": [0.1 + 0.2, 1e-300, None, "inf"], "nested": {"b": True, "a": []}}
 
 
-def test_documents_of_a_study_come_back_and_can_be_replaced(store: Store) -> None:
+def test_documents_of_a_study_come_back_can_be_replaced_and_stay(store: Store) -> None:
     store.plan(study(), [])
     assert store.study_document("s", "placements") is None
-    for document in (DOCUMENT, {}):
+    for document in ({}, DOCUMENT):
         store.put_study_document("s", "placements", document)
         assert store.study_document("s", "placements") == document
-
-
-def test_documents_stay_when_a_study_is_planned_again_and_when_its_store_is_opened_again(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "s.sqlite") as store:
-        store.plan(study(), [cell("a")])
-        store.put_study_document("s", "placements", DOCUMENT)
-        store.plan(study(), [cell("a"), cell("b")])
-    with Store.open(tmp_path / "s.sqlite") as store:
-        assert store.study_document("s", "placements") == DOCUMENT
+    store.plan(study(), [cell("a")])
+    with Store.open(store.place) as again:
+        assert again.study_document("s", "placements") == DOCUMENT
 
 
 def test_documents_and_arrays_of_one_name_and_of_two_studies_do_not_mix(store: Store) -> None:
@@ -303,19 +297,15 @@ def test_documents_and_arrays_of_one_name_and_of_two_studies_do_not_mix(store: S
 @pytest.mark.parametrize(
     ("value", "seen"),
     [
-        (float("nan"), "Out of range float values are not JSON compliant: nan"),
-        (float("-inf"), "Out of range float values are not JSON compliant: -inf"),
+        (float("nan"), "Out of range float values are not JSON compliant"),
+        (float("-inf"), "Out of range float values are not JSON compliant"),
         ({1}, "Object of type set is not JSON serializable"),
     ],
 )
 def test_a_document_that_is_no_json_is_refused(store: Store, value: object, seen: str) -> None:
     store.plan(study(), [])
-    with pytest.raises(StoreError) as error:
+    with pytest.raises(StoreError, match=f"document 'placements' cannot be stored: {seen}"):
         store.put_study_document("s", "placements", {"x": value})
-    said = str(error.value).replace("compliant;", f"compliant: {value};")  # before Python 3.12 without the number
-    assert said == (
-        f"document 'placements' cannot be stored: {seen}; expected JSON values, with NaN and infinity as text"
-    )
 
 
 def test_standings_tell_state_and_seconds(store: Store) -> None:
@@ -358,9 +348,7 @@ def test_a_plan_that_makes_no_sense_is_refused(store: Store, cells: list[object]
 
 def test_unknown_studies_and_cells_are_named(store: Store) -> None:
     store.plan(study("usps"), [])
-    with pytest.raises(UnknownNameError) as error:
+    with pytest.raises(UnknownNameError, match="unknown study 'upsps': did you mean 'usps'"):
         store.records("upsps")
-    assert str(error.value) == "unknown study 'upsps': did you mean 'usps'? known are usps"
-    with pytest.raises(StoreError) as missing:
+    with pytest.raises(StoreError, match="cell nothing is not in the store"):
         store.finish("nothing", outcome())
-    assert str(missing.value) == "cell nothing is not in the store; plan the study first"

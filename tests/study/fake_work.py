@@ -139,6 +139,8 @@ STRANGE: dict[str, Callable[[], Any]] = {
     "an array of objects": lambda: _outcome(arrays={"predictions": np.array([object()])}),
     "a list as an array": lambda: _outcome(arrays={"predictions": [1, 2]}),
     "a number as the name of an array": lambda: _outcome(arrays={1: np.arange(3)}),
+    "a null character as the name of an array": lambda: _outcome(arrays={"a\0": np.arange(3)}),
+    "an array in notes": lambda: _outcome(notes={"x": np.arange(3)}),
     "nothing": lambda: None,
     "text": lambda: "done",
     "a class": lambda: Outcome,
@@ -147,6 +149,9 @@ STRANGE: dict[str, Callable[[], Any]] = {
     "an exception without words": lambda: _raised(_Unspeakable()),
     "an exception with a null character": lambda: _raised(ValueError("a\0b")),
     "an exception with a lone surrogate": lambda: _raised(ValueError("\udcff")),
+    "an exception of a megabyte": lambda: _raised(ValueError("x" * 2**20)),
+    "a group of exceptions": lambda: _raised(ExceptionGroup("several", [ValueError("a"), KeyError("b")])),
+    "a recursion without end": lambda: _raised(RecursionError("too deep")),
     "the end of the process": lambda: _raised(SystemExit(3)),
     "the end of a generator": lambda: _raised(GeneratorExit()),
 }

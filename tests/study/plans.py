@@ -3,6 +3,7 @@
 import numpy as np
 
 from transferscope.store import PlannedCell, StudyRow
+from transferscope.store.rows import Label
 from transferscope.study.plan import StudyPlan, cell_key
 
 
@@ -19,5 +20,5 @@ def small_plan(seeds: int = 3, *, sizes: tuple[int, ...] = (10, 20), name: str =
 
 def _cell(role: str, method: str, seed: int, n_target: int | None, needs: tuple[str, ...] = ()) -> PlannedCell:
     key = cell_key(method, seed=seed, n_target=n_target, needs=needs)
-    labels = {"source": "s", "method": method, "n_target": n_target, "n_source": None, "seed": seed}
+    labels: dict[str, Label] = {"source": "s", "method": method, "n_target": n_target, "n_source": None, "seed": seed}
     return PlannedCell(key, "pretrain" if role == "pretrain" else "method", labels, {}, needs)

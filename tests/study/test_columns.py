@@ -100,7 +100,6 @@ def test_the_target_has_the_columns_of_the_network(folder: Path, network: Path) 
         )
     )  # fmt: skip
     assert found.subject.examples.inputs[:, 2].sum() == 0
-    assert found.subject.source is not None
     assert torch.equal(found.subject.source.inputs, found.subject.examples.inputs)
 
 

@@ -2,11 +2,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
-import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.summary import Summary
-from transferscope.errors import UnknownNameError
 from transferscope.records import Cost
 from transferscope.store import PlannedCell, StoredCell
 from transferscope.store.rows import Label
@@ -52,11 +50,6 @@ def test_a_source_of_numbers_does_not_change_what_classes_are_judged_by(summary:
 def test_a_source_in_several_sizes_is_named_with_them() -> None:
     cells = [_cell("few", 1000), _cell("many", 50_000), _cell("none", None)]
     assert cells_frame(cells)["source"].tolist() == ["mnist (1,000 examples)", "mnist (50,000 examples)", "mnist"]
-
-
-def test_a_study_that_is_not_there_is_said_to_be_unknown(tmp_path: Path, small: Fabrication) -> None:
-    with fabricate(tmp_path / "s.sqlite", small) as store, pytest.raises(UnknownNameError, match="did you mean 'usps'"):
-        read_study(store, "usp")
 
 
 def test_a_value_that_is_not_finite_is_no_value() -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 from typer.testing import CliRunner
 
 from transferscope.analyses.compare.study_file import (
@@ -35,39 +36,16 @@ def tables(**changes: Any) -> dict[str, Any]:
     return {**study, **changes}
 
 
-STUDY = f"""
-name = "masks"
-seeds = 1
-[target]
-data = "{SCENES}segmentation"
-labels = [20]
-[sources.normals]
-data = "{SCENES}normals&light=random"
-[network]
-name = "resnet20"
-widths = [4, 4, 4]
-[pretraining]
-steps = 4
-batch_size = 8
-[training]
-steps = 4
-batch_size = 8
-[engine]
-workers = 0
-[methods.scratch]
-[methods.fine-tune]
-"""
-
-
 @pytest.mark.long
 def test_studies_of_masks_and_of_classes_from_masks_end_in_a_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "masks.toml").write_text(STUDY)
-    to_classes = STUDY.replace("segmentation", "class").replace("normals&light=random", "segmentation")
-    (tmp_path / "classes.toml").write_text(to_classes.replace('"masks"', '"classes"'))
-    for name in ("masks", "classes"):
+    normals, masks = f"{SCENES}normals&light=random", f"{SCENES}segmentation"
+    for name, target, source in (("masks", masks, normals), ("classes", f"{SCENES}class", masks)):
+        target_table = {"data": target, "labels": [20]}
+        study = tables(name=name, seeds=1, target=target_table, sources={"other": {"data": source}})
+        (tmp_path / f"{name}.toml").write_text(tomli_w.dumps(study))
         for command in (["run", "--quiet"], ["report"]):
             result = CliRunner().invoke(app, [*command, str(tmp_path / f"{name}.toml")], catch_exceptions=False)
             assert result.exit_code == 0

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
+from studies import write_npz
 from transferscope.store import Store, StudyCounts
 from transferscope.study import inputs
 from transferscope.study.inputs import _times as times
@@ -35,10 +35,8 @@ backend = "inline"
 
 
 def data(path: Path, *, seed: int = 0) -> None:
-    generator = np.random.default_rng(seed)
-    x, y = generator.normal(size=(40, 5)).astype(np.float32), np.arange(40) % 2
     path.parent.mkdir(exist_ok=True)
-    np.savez(path, x_train=x[:24], y_train=y[:24], x_test=x[24:], y_test=y[24:])
+    write_npz(path, rows=(24, 16), features=5, classes=2, seed=seed)
 
 
 @pytest.fixture

@@ -6,17 +6,10 @@ from transferscope.estimate import Interval
 from transferscope.study.measure import ACCURACY, AVERAGE_PRECISION, BALANCED_ACCURACY, SQUARED_ERROR
 
 
-def test_more_is_better_after_improvement() -> None:
+def test_scores_of_examples_and_of_runs_are_higher_where_better() -> None:
     assert ACCURACY.improvement(np.array([0.9])) == [0.9]
     assert SQUARED_ERROR.improvement(np.array([0.9])) == [-0.9]
-
-
-def test_scores_of_examples_are_right_or_wrong() -> None:
-    scores = ACCURACY.example_scores(np.array([1, 2, 0], dtype=np.int32), np.array([1, 1, 0]))
-    assert scores.tolist() == [1.0, 0.0, 1.0]
-
-
-def test_scores_of_examples_are_minus_the_mean_squared_error() -> None:
+    assert ACCURACY.example_scores(np.array([1, 2, 0], dtype=np.int32), np.array([1, 1, 0])).tolist() == [1.0, 0.0, 1.0]
     predictions, labels = np.array([[1.0, 3.0], [0.0, 0.0]], dtype=np.float32), np.zeros((2, 2), dtype=np.float32)
     assert SQUARED_ERROR.example_scores(predictions, labels).tolist() == [-5.0, 0.0]
 
@@ -25,7 +18,6 @@ def test_the_interval_over_examples_is_wilsons_for_accuracy() -> None:
     expected = stats.binomtest(80, 100).proportion_ci(method="wilson")
     labels = np.zeros(100, dtype=np.int64)
     found = ACCURACY.interval_over_examples([np.arange(100) // 80, np.arange(100) // 80], labels)
-    assert found is not None
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
@@ -34,7 +26,6 @@ def test_the_interval_over_examples_is_a_t_interval_for_squared_error() -> None:
     losses = predictions[:, 0] ** 2
     expected = stats.ttest_1samp(losses, 0).confidence_interval()
     found = SQUARED_ERROR.interval_over_examples([predictions], np.zeros((50, 1)))
-    assert found is not None
     assert (found.low, found.high) == pytest.approx((max(expected.low, 0), expected.high))
     assert SQUARED_ERROR.interval_over_examples([np.ones((1, 1))], np.zeros((1, 1))) is None
 

@@ -254,13 +254,15 @@ def test_momentum_of_statistics_is_in_the_keys_of_what_begins_with_random_weight
 def test_paths_of_networks_are_meant_from_the_study_file(folder: Path) -> None:
     (folder / "study.toml").write_text(
         'name = "s"\n[target]\ndata = "npz:target.npz"\n[network]\nname = "nets.py:LeNet"\n[sources.mine]\n'
-        'network = "nets.py:LeNet"\nweights = "lenet.pt"\ninput = { mean = 0, std = 1 }\n[training]\nsteps = 3\n'
+        'network = "nets.py:LeNet"\nweights = "lenet.pt"\ninput = { mean = 0, std = 1 }\n'
+        '[sources.file]\nnetwork = "net.safetensors"\n[training]\nsteps = 3\n'
         "[methods.scratch]\n"
     )
     read = read_spec(folder / "study.toml")
     assert read.network.name == f"{folder}/nets.py:LeNet"
     assert (read.sources["mine"].network, read.sources["mine"].weights) == (read.network.name, f"{folder}/lenet.pt")
     assert read.sources["mine"].input == NetworkInput(mean=0, std=1)
+    assert read.sources["file"].network == f"{folder}/net.safetensors"
 
 
 @pytest.mark.parametrize(
@@ -356,6 +358,6 @@ def test_a_named_network_is_exported_and_predicts_as_the_study_stored(folder: Pa
     data = np.load(folder / "target.npz")
     again = load_model(folder / "out")
     assert again.network.input == NetworkInput(16, 0.0, 1.0)
-    assert [again.card.classes.index(name) for name in again.predict(data["x_test"])] == list(  # type: ignore[union-attr]
+    assert [again.card.classes.index(name) for name in again.predict(data["x_test"])] == list(
         found.model.outputs(data["x_test"]).argmax(1)
     )

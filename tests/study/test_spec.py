@@ -94,163 +94,137 @@ def test_a_study_as_json_says_everything_and_can_be_stored() -> None:
     assert plain["training"]["momentum"] == 0.9
 
 
+GRID: dict[str, Any] = {"trials": 2}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        (
-            {"sede": 3},
-            "unknown key 'sede': did you mean 'seeds'? known are diagnostics, engine, files, methods, name, network, "
-            "pretraining, race, seeds, sources, store, target, track, training, tuning",
-        ),
+        ({"sede": 3}, "unknown key 'sede': did you mean 'seeds'? known are diagnostics, engine, "),
         ({"name": None}, "lacks the key 'name'"),
-        ({"name": "a/b"}, "name = 'a/b' cannot name files; use letters, digits, '.', '_' and '-'"),
-        ({"seeds": "3"}, 'seeds = "3" is of the wrong type; expected a whole number or a list in [ ]'),
-        ({"seeds": 0}, "seeds = 0; expected how many, from 1 to 10000, or a list of different ones, each at least 0"),
-        (
-            {"seeds": 20261007},
-            "seeds = 20261007; expected how many, from 1 to 10000, or a list of different ones, each at least 0",
-        ),
-        (
-            {"seeds": [1, 1]},
-            "seeds = [1, 1]; expected how many, from 1 to 10000, or a list of different ones, each at least 0",
-        ),
+        ({"name": "a/b"}, "name = 'a/b' cannot name files; "),
+        ({"seeds": "3"}, 'seeds = "3" is of the wrong type; expected a whole number or a list'),
+        ({"seeds": 0}, "seeds = 0; expected how many, from 1 to 10000, or a list of different ones"),
+        ({"seeds": 20261007}, "seeds = 20261007; expected how many, from 1 to 10000, or a list"),
+        ({"seeds": [1, 1]}, "seeds = [1, 1]; expected how many, "),
+        ({"seeds": 2**64}, "seeds holds a whole number of 65 bits; expected at most 63"),
+        ({"store": "a\x00b"}, "store holds a NUL character"),
+        ({"files": "x"}, "files = 'x' is for a database; the networks of a SQLite store lie in"),
         ({"target": None}, "[target] lacks the key 'data'"),
         ({"target": "usps"}, '[target] is "usps"; write a line [target], and its settings below it'),
         ({"target": {"labels": [100, 0]}}, "[target] labels holds 0, which is out of range; expected at least 1"),
-        ({"target": {"labels": [9, 9]}}, "[target] labels = [9, 9] holds the same number twice; give each once"),
-        ({"target": {"labels": 100}}, "[target] labels = 100 is of the wrong type; expected a list in [ ]"),
-        (
-            {"target": {"labels": [True]}},
-            "[target] labels holds true, which is of the wrong type; expected a whole number",
-        ),
+        ({"target": {"labels": [9, 9]}}, "[target] labels = [9, 9] holds the same number twice"),
+        ({"target": {"labels": 100}}, "[target] labels = 100 is of the wrong type; expected a list"),
+        ({"target": {"labels": [True]}}, "[target] labels holds true, which is of the wrong type; expected a whole"),
         ({"target": {"limit": 0}}, "[target] limit = 0 is out of range; expected at least 1"),
-        (
-            {"target": {"label": [1]}},
-            "[target] unknown key 'label': did you mean 'labels'? "
-            "known are data, labels, limit, metric, test_limit, transforms",
-        ),
-        (
-            {"network": {"name": "lenets"}},
-            "[network] unknown network 'lenets': did you mean 'lenet' or 'resnet8'? "
-            "known are conv4, lenet, linear, mlp, resnet20, resnet32, resnet56, resnet8",
-        ),
+        ({"target": {"label": [1]}}, "[target] unknown key 'label': did you mean 'labels'? known are data, labels, "),
+        ({"network": {"name": "lenets"}}, "[network] unknown network 'lenets': did you mean 'lenet'"),
+        ({"network": {"widths": [2**70]}}, "[network] widths holds a whole number of 71 bits; expected at most 63"),
+        ({"network": {"name": "mlp", "widths": [1] * 2000}}, "[network] mlp was given 2000 widths; expected at most"),
         ({"training": {"steps": 1.5}}, "[training] steps = 1.5 is of the wrong type; expected a whole number"),
         ({"training": {"lr": "0.1"}}, '[training] lr = "0.1" is of the wrong type; expected a number'),
-        (
-            {"training": {"optimiser": "adam"}},
-            "[training] optimiser = \"adam\" is unknown; expected 'sgd' or 'adamw'",
-        ),
-        (
-            {"training": {"epochs": 3}},
-            "[training] both of steps and epochs were given; give exactly one, as in steps = 3000",
-        ),
-        (
-            {"pretraining": {"batch_norm": "target"}},
-            '[pretraining] batch_norm = "target" is about networks that are pretrained already; give it in [training]',
-        ),
+        ({"training": {"lr": float("inf")}}, "[training] lr = Infinity is of the wrong type; expected a finite"),
+        ({"training": {"lr": 5e-324}}, "[training] lr = 5e-324 is out of range; expected at least 1e-12"),
+        ({"training": {"optimiser": "adam"}}, "[training] optimiser = \"adam\" is unknown; expected 'sgd' or 'adamw'"),
+        ({"training": {"epochs": 3}}, "[training] both of steps and epochs were given; give exactly one"),
         ({"training": {"mix_up": -1.0}}, "[training] mix_up = -1.0 is out of range; expected at least 0"),
         (
-            {"sources": {"x": {}}},
-            '[sources.x] gives neither of data and network; give exactly one, as in data = "mnist"',
+            {"pretraining": {"batch_norm": "target"}},
+            '[pretraining] batch_norm = "target" is about networks that are pretrained already',
         ),
+        ({"pretraining": None}, "[methods.fine-tune] starts from a pretrained network; say how it is trained in [pre"),
         (
-            {"sources": {"x": {"network": "f", "limit": 3}}},
-            "[sources.x] is a network; transforms, limit, test_limit and held_out are for data",
+            {"pretraining": {"sizes": [0]}, "methods": {"scratch": None}},
+            "[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]",
         ),
+        ({"pretraining": {"sizes": [-1]}}, "[pretraining] sizes holds -1, which is out of range; expected at least 0"),
+        ({"pretraining": {"checkpoints": [5]}}, "[pretraining] gives checkpoints, which are steps; give the length"),
         (
-            {"sources": ["fashion"]},
-            "sources is no group of tables; write one table for each, as in [sources.NAME]",
+            {"pretraining": {"epochs": None, "steps": 9, "checkpoints": [9]}},
+            "[pretraining] checkpoints holds 9 and pre-training ends after 9 steps",
         ),
+        ({"pretraining": {"checkpoints": [5, 5]}}, "[pretraining] checkpoints = [5, 5] holds the same"),
+        ({"sources": {"x": {}}}, "[sources.x] gives neither of data and network; give exactly one"),
+        ({"sources": {"x": {"network": "f", "limit": 3}}}, "[sources.x] is a network; transforms, limit, test_limit "),
+        ({"sources": {"fashion": {"data": "npz:\x00"}}}, "[sources.fashion] data holds a NUL character"),
+        ({"sources": ["fashion"]}, "sources is no group of tables; write one table for each, as in [sources.NAME]"),
         (
-            {"methods": {"finetune": {}}},
-            "[methods.finetune] unknown method 'finetune': did you mean 'fine-tune'? "
-            f"known are {', '.join(sorted(METHODS))}",
-        ),
-        ({"methods": {"scratch": {"lr": 1}}}, "[methods.scratch] has the key 'lr'; it takes none"),
-        ({"methods": {"merlin": {"rho": -1}}}, "[methods.merlin] rho = -1 is out of range; expected above 0"),
-        (
-            {"methods": {"scratch": None, "fine-tune": None, "merlin": None}},
-            "there are no methods; add a table for each, as in [methods.fine-tune]",
+            {"sources": {"fashion": {"data": None, "network": "f"}}},
+            "[methods.merlin] trains on source data and no source has any",
         ),
         (
             {"sources": None, "methods": {"merlin": None}},
             "[methods.fine-tune] transfers from a source and there is none; add [sources.NAME]",
         ),
         (
-            {"sources": {"fashion": {"data": None, "network": "f"}}},
-            '[methods.merlin] trains on source data and no source has any; give one data = "..."',
+            {"methods": {"finetune": {}}},
+            "[methods.finetune] unknown method 'finetune': did you mean 'fine-tune'? "
+            f"known are {', '.join(sorted(METHODS))}",
         ),
-        (
-            {"pretraining": None},
-            "[methods.fine-tune] starts from a pretrained network; say how it is trained in [pretraining]",
-        ),
-        (
-            {"pretraining": {"sizes": [0]}, "methods": {"scratch": None}},
-            "[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]",
-        ),
-        ({"pretraining": {"sizes": [-1]}}, "[pretraining] sizes holds -1, which is out of range; expected at least 0"),
-        (
-            {"tuning": {"trials": 2, "search": "quick"}},
-            "[tuning] search = \"quick\" is unknown; expected 'full' or 'halving'",
-        ),
+        ({"methods": {"soft": {"method": ["fine-tune"]}}}, "[methods.soft] unknown method \"['fine-tune']\": did you"),
+        ({"methods": {"scratch": {"lr": 1}}}, "[methods.scratch] has the key 'lr'; it takes none"),
+        ({"methods": {"merlin": {"rho": -1}}}, "[methods.merlin] rho = -1 is out of range; expected above 0"),
+        ({"methods": dict.fromkeys(("scratch", "fine-tune", "merlin"))}, "there are no methods; add a table for each"),
         ({"tuning": {"trials": 0}}, "[tuning] trials = 0 is out of range; expected at least 1"),
         (
-            {"tuning": {"trials": 2, "grid": {"merlyn": {"rho": [1]}}}},
+            {"tuning": GRID | {"search": "quick"}},
+            "[tuning] search = \"quick\" is unknown; expected 'full' or 'halving'",
+        ),
+        (
+            {"tuning": GRID | {"grid": {"merlyn": {"rho": [1]}}}},
             "[tuning.grid.merlyn] unknown method 'merlyn': did you mean 'merlin'? known are fine-tune, merlin, scratch",
         ),
         (
-            {"tuning": {"trials": 2, "grid": {"merlin": {"rho": [1, -1]}}}},
+            {"tuning": GRID | {"grid": {"merlin": {"roh": [1]}}}},
+            "[tuning.grid.merlin] unknown key 'roh': did you mean 'rho'?",
+        ),
+        (
+            {"tuning": GRID | {"grid": {"merlin": {"rho": [1, -1]}}}},
             "[tuning.grid.merlin] rho = -1 is out of range; expected above 0",
         ),
+        ({"tuning": GRID | {"grid": {"merlin": {"rho": []}}}}, "[tuning.grid.merlin] rho = [] is empty; give the"),
         (
-            {"tuning": {"trials": 2, "grid": {"scratch": {"lr": ["fast"]}}}},
+            {"tuning": GRID | {"grid": {"scratch": {"lr": ["fast"]}}}},
             '[tuning.grid.scratch] lr = "fast" is of the wrong type; expected a number',
         ),
-        (
-            {"methods": {"soft": {"method": ["fine-tune"]}}},
-            "[methods.soft] unknown method \"['fine-tune']\": did you mean 'fine-tune'? "
-            f"known are {', '.join(sorted(METHODS))}",
-        ),
-        (
-            {"tuning": {"trials": 2, "grid": {"merlin": {"rho": []}}}},
-            "[tuning.grid.merlin] rho = [] is empty; give the values to try",
-        ),
+        ({"diagnostics": ["weight"]}, "[diagnostics.weight] unknown diagnostic 'weight': did you mean 'weights'?"),
+        ({"diagnostics": {"x": {"diagnostic": []}}}, "[diagnostics.x] unknown diagnostic '[]': known are"),
+        ({"diagnostics": {"x": {"diagnostic": {}}}}, "[diagnostics.x] unknown diagnostic '{}': known are"),
+        ({"diagnostics": 3}, "diagnostics is neither a list of names, as in"),
+        ({"diagnostics": {"curvature": 3}}, "[diagnostics.curvature] is 3; write a line"),
+        ({"diagnostics": {"curvature": {"kk": 3}}}, "[diagnostics.curvature] unknown key 'kk'"),
+        ({"diagnostics": {"weights": {"every": 0}}}, "[diagnostics.weights] every = 0 is out of range; expected at"),
+        ({"diagnostics": {"weights": {"at": []}}}, "[diagnostics.weights] at = []; expected"),
+        ({"diagnostics": {"weights": {"at": ["middle"]}}}, "[diagnostics.weights] at holds "),
         ({"engine": {"workers": -1}}, "[engine] workers = -1 is out of range; expected at least 0 and at most 1024"),
         ({"engine": {"workers": 10**20}}, "[engine] workers holds a whole number of 67 bits; expected at most 63"),
-        (
-            {"engine": {"workers": 10**9}},
-            f"[engine] workers = {10**9} is out of range; expected at least 0 and at most 1024",
-        ),
         ({"engine": {"threads": 0}}, "[engine] threads = 0 is out of range; expected at least 1 and at most 1024"),
+        ({"engine": {"threads": 2000}}, "[engine] threads = 2000 is out of range; expected at least 1 and at most"),
+        ({"engine": {"cell_minutes": 0}}, "[engine] cell_minutes = 0 is out of range; expected above 0"),
+        ({"engine": {"device": "gpu"}}, '[engine] device = "gpu" is unknown; expected "auto", "cpu", "mps", "cuda" or'),
+        ({"engine": {"address": "auto"}}, "[engine] address and resources are for backend = 'ray', not for 'local'"),
+        ({"engine": {"backend": "inline", "workers": 2}}, "[engine] workers = 2 does not go with backend = 'inline'"),
+        ({"engine": {"backend": "ray", "workers": 0}}, "[engine] workers = 0 does not go with backend = 'ray'"),
         (
-            {"engine": {"threads": 2000}},
-            "[engine] threads = 2000 is out of range; expected at least 1 and at most 1024",
+            {"engine": {"backend": "ray", "resources": {"methods": {"cpus": 1}}}},
+            "[engine] resources: unknown kind of cell 'methods': did you mean 'method'?",
         ),
         (
-            {"engine": {"cell_minutes": 0}},
-            "[engine] cell_minutes = 0 is out of range; expected above 0",
+            {"engine": {"backend": "ray", "resources": {"method": {"gpu": 1}}}},
+            "[engine] resources.method: unknown resource 'gpu': did you mean 'gpus'?",
         ),
         (
-            {"engine": {"device": "gpu"}},
-            '[engine] device = "gpu" is unknown; expected "auto", "cpu", "mps", "cuda" or one GPU, as in "cuda:1"',
+            {"engine": {"backend": "ray", "resources": {"method": {"gpus": 1.5}}}},
+            "[engine] resources.method: gpus = 1.5; expected at least 0, and whole numbers of GPUs above 1",
         ),
+        ({"engine": {"resources": 3}}, "[engine] resources = 3 is of the wrong type; expected a table"),
     ],
 )
 def test_a_mistake_is_named_with_its_place(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError) as error:
         parse_spec(tables(**changes), place="usps.toml")
-    assert str(error.value) == f"usps.toml: {message}"
-
-
-def test_all_mistakes_are_named_at_once() -> None:
-    with pytest.raises(SettingsError) as error:
-        parse_spec(tables(seeds=0, training={"lr": "x"}, methods={"merlin": {"rho": -1}}), place="usps.toml")
-    assert str(error.value) == (
-        "usps.toml has 3 mistakes:\n"
-        "  seeds = 0; expected how many, from 1 to 10000, or a list of different ones, each at least 0\n"
-        '  [training] lr = "x" is of the wrong type; expected a number\n'
-        "  [methods.merlin] rho = -1 is out of range; expected above 0"
-    )
+    assert str(error.value).startswith(f"usps.toml: {message}")
+    assert "\n" not in str(error.value)
 
 
 def test_mistakes_within_and_between_tables_are_named_at_once() -> None:
@@ -302,35 +276,9 @@ def test_a_mistake_is_not_said_twice() -> None:
         assert len(str(error.value).splitlines()) == n_lines, error.value
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"network": {"widths": [2**70]}}, "[network] widths holds a whole number of 71 bits; expected at most 63"),
-        ({"seeds": 2**64}, "seeds holds a whole number of 65 bits; expected at most 63"),
-        ({"store": "a\x00b"}, "store holds a NUL character; leave it out"),
-        ({"sources": {"fashion": {"data": "npz:\x00"}}}, "[sources.fashion] data holds a NUL character; leave it out"),
-        ({"diagnostics": {"x": {"diagnostic": []}}}, "[diagnostics.x] unknown diagnostic '[]': known are"),
-        ({"diagnostics": {"x": {"diagnostic": {}}}}, "[diagnostics.x] unknown diagnostic '{}': known are"),
-        (
-            {"training": {"lr": 5e-324}},
-            "[training] lr = 5e-324 is out of range; expected at least 1e-12",
-        ),
-        (
-            {"network": {"name": "mlp", "widths": [1] * 2000}},
-            "[network] mlp was given 2000 widths; expected at most 64",
-        ),
-    ],
-)
-def test_what_no_setting_can_hold_is_named_with_its_place(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError) as error:
-        parse_spec(tables(**changes), place="usps.toml")
-    assert str(error.value).startswith(f"usps.toml: {message}")
-
-
 def test_values_of_a_grid_may_have_a_meaning_beside_others_alone() -> None:
     axes = {"head": ["random", "probe"], "hidden_units": [0, 8]}
     found = spec(methods={"scratch": {}, "fine-tune": {}}, tuning={"trials": 6, "grid": {"fine-tune": axes}})
-    assert found.tuning is not None
     assert found.tuning.grid["fine-tune"]["hidden_units"] == (0, 8)
     probed = {"scratch": {}, "fine-tune": {"head": "probe"}}
     assert spec(methods=probed, tuning={"trials": 6, "grid": {"fine-tune": axes}}).tuning is not None
@@ -339,11 +287,6 @@ def test_values_of_a_grid_may_have_a_meaning_beside_others_alone() -> None:
     never = {"head": ["probe"], "hidden_units": [8]}
     with pytest.raises(SettingsError, match=r"\[tuning.grid.fine-tune\] has no combination"):
         spec(methods={"scratch": {}, "fine-tune": {}}, tuning={"trials": 6, "grid": {"fine-tune": never}})
-
-
-def test_an_unknown_grid_key_is_answered_with_the_nearest_of_method_and_training() -> None:
-    with pytest.raises(SettingsError, match=r"\[tuning.grid.merlin\] unknown key 'roh': did you mean 'rho'\?"):
-        parse_spec(tables(tuning={"trials": 2, "grid": {"merlin": {"roh": [1]}}}))
 
 
 def test_reading_leaves_the_tables_as_they_are() -> None:
@@ -367,72 +310,10 @@ def test_diagnostics_are_a_list_of_names_or_a_table_each() -> None:
     assert spec(diagnostics=tables_of).diagnostics == {"sharpness": DiagnosticSettings(Curvature(k=3), look)}
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (
-            {"diagnostics": ["weight"]},
-            "the study: [diagnostics.weight] unknown diagnostic 'weight': did you mean 'weights'?",
-        ),
-        ({"diagnostics": 3}, "the study: diagnostics is neither a list of names, as in"),
-        ({"diagnostics": {"curvature": 3}}, "the study: [diagnostics.curvature] is 3; write a line"),
-        ({"diagnostics": {"curvature": {"kk": 3}}}, "the study: [diagnostics.curvature] unknown key 'kk'"),
-        (
-            {"diagnostics": {"weights": {"every": 0}}},
-            "the study: [diagnostics.weights] every = 0 is out of range; expected at least 1",
-        ),
-        ({"diagnostics": {"weights": {"at": []}}}, "the study: [diagnostics.weights] at = []; expected"),
-        ({"diagnostics": {"weights": {"at": ["middle"]}}}, "the study: [diagnostics.weights] at holds "),
-        (
-            {"pretraining": {"checkpoints": [5]}},
-            "the study: [pretraining] gives checkpoints, which are steps; give the length of pre-training in steps too",
-        ),
-        (
-            {"pretraining": {"epochs": None, "steps": 9, "checkpoints": [9]}},
-            "the study: [pretraining] checkpoints holds 9 and pre-training ends after 9 steps, which is always "
-            "transferred from; give earlier steps",
-        ),
-        ({"pretraining": {"checkpoints": [5, 5]}}, "the study: [pretraining] checkpoints = [5, 5] holds the same"),
-    ],
-)
-def test_wrong_diagnostics_and_checkpoints_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError) as refused:
-        spec(**changes)
-    assert str(refused.value).startswith(message)
-
-
-def test_the_folder_of_networks_is_for_databases_and_seen_from_the_study_file(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="files = 'x' is for a database; the networks of a SQLite store lie in"):
-        spec(files="x")
+def test_the_folder_of_networks_is_seen_from_the_study_file(tmp_path: Path) -> None:
     url = "postgresql+psycopg://me@host/transfer"
     (tmp_path / "s.toml").write_text(tomli_w.dumps({"files": "nets", "store": url, **tables()}))
     assert read_spec(tmp_path / "s.toml").files_folder == tmp_path / "nets"
-
-
-@pytest.mark.parametrize(
-    ("engine", "message"),
-    [
-        ({"address": "auto"}, "address and resources are for backend = 'ray', not for 'local'; drop them"),
-        ({"backend": "inline", "workers": 2}, "workers = 2 does not go with backend = 'inline'; drop one of them"),
-        ({"backend": "ray", "workers": 0}, "workers = 0 does not go with backend = 'ray'; drop one of them"),
-        (
-            {"backend": "ray", "resources": {"methods": {"cpus": 1}}},
-            "resources: unknown kind of cell 'methods': did you mean 'method'?",
-        ),
-        (
-            {"backend": "ray", "resources": {"method": {"gpu": 1}}},
-            "resources.method: unknown resource 'gpu': did you mean 'gpus'?",
-        ),
-        (
-            {"backend": "ray", "resources": {"method": {"gpus": 1.5}}},
-            "resources.method: gpus = 1.5; expected at least 0, and whole numbers of GPUs above 1",
-        ),
-    ],
-)
-def test_backends_that_contradict_themselves_are_refused(engine: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError) as refused:
-        spec(engine=engine)
-    assert message in str(refused.value)
 
 
 def test_a_cell_asks_a_cluster_for_its_threads_and_for_a_gpu_where_it_trains_on_one() -> None:
@@ -445,7 +326,6 @@ def test_a_cell_asks_a_cluster_for_its_threads_and_for_a_gpu_where_it_trains_on_
 
 def test_without_a_grid_what_compare_searches_is_searched() -> None:
     found = spec(training={"steps": 10, "lr": 0.02}, tuning={"trials": 6})
-    assert found.tuning is not None
     assert sorted(found.tuning.grid) == ["fine-tune", "merlin", "scratch"]
     assert found.tuning.grid["scratch"] == {"lr": (0.02, 0.004, 0.1), "weight_decay": (0.0005, 0.01)}
     assert spec(tuning={"trials": 6, "grid": {}}).tuning == TuningSettings(6)

@@ -148,7 +148,6 @@ def test_trackers_change_no_cell_and_no_study(tmp_path: Path) -> None:
     assert read_spec(file).track == TrackSettings(str(tmp_path / "runs/ml"), str(tmp_path / "tb"), "me/mine")
     file.write_text(f'{text}mlflow = "https://me:secret@host/x"\n')
     found = read_spec(file)
-    assert found.track is not None
     assert found.track.mlflow == "https://me:secret@host/x"
     assert "secret" not in str(found.as_json())
     assert tomllib.loads(file.read_text())["track"]

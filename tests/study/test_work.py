@@ -8,37 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from studies import tables
 from transferscope.data.task import TransferTask
 from transferscope.errors import CorruptDataError
 from transferscope.methods import FitOptions, Fitted
 from transferscope.methods.scratch import Scratch
 from transferscope.models.network import Network
-from transferscope.records import Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import kept_data
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
 from transferscope.study.work import work
-
-
-def tables(folder: Path, **changes: Any) -> dict[str, Any]:
-    generator = np.random.default_rng(0)
-    for name in ("source", "target"):
-        x, y = generator.normal(size=(60, 4)), np.arange(60) % 3
-        x[:, 0] += 3 * y
-        np.savez(folder / f"{name}.npz", x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
-    study = {
-        "name": "small",
-        "seeds": 1,
-        "target": {"data": f"npz:{folder}/target.npz", "labels": [12]},
-        "sources": {"source": {"data": f"npz:{folder}/source.npz", "held_out": {"same": f"npz:{folder}/source.npz"}}},
-        "network": {"name": "mlp", "widths": [8]},
-        "pretraining": {"steps": 60, "lr": 0.1},
-        "training": {"steps": 10},
-        "methods": {"scratch": {}, "linear-probe": {}, "joint": {}},
-    }
-    return {**study, **changes}
 
 
 def run(study: Mapping[str, Any], folder: Path) -> dict[str, tuple[PlannedCell, Outcome]]:
@@ -51,39 +32,36 @@ def final(outcome: Outcome) -> dict[tuple[str, str], float]:
     return {(r.name, r.part): r.estimate.value for r in outcome.records if r.step is None}
 
 
-def test_a_study_cell_by_cell(tmp_path: Path) -> None:
-    done = run(tables(tmp_path), tmp_path)
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[PlannedCell, Outcome]]:
+    """The cells of a study with what they left."""
+    folder = tmp_path_factory.mktemp("work")
+    return run(tables(folder), folder)
+
+
+def test_a_study_cell_by_cell(done: dict[str, tuple[PlannedCell, Outcome]]) -> None:
     assert set(done) == {"pretrain", "scratch", "linear-probe", "joint"}
+    labels = np.arange(40, 60) % 3
     for name in ("scratch", "linear-probe", "joint"):
         _, outcome = done[name]
-        assert {("accuracy", "target_test"), ("loss", "target_test"), ("accuracy", "target_train")} <= set(
-            final(outcome)
-        )
-        assert outcome.arrays["predictions"].shape == (20,)
-        assert outcome.arrays["predictions"].dtype == np.int32
+        numbers, predictions = final(outcome), outcome.arrays["predictions"]
+        assert {("accuracy", "target_test"), ("loss", "target_test"), ("accuracy", "target_train")} <= set(numbers)
+        assert predictions.dtype == np.int32
+        assert numbers["accuracy", "target_test"] == np.mean(predictions == labels)
         assert outcome.notes["budget"] == {"steps": 10, "batch_size": 64}
     assert ("accuracy", "source_test") not in final(done["scratch"][1])
 
 
-def test_a_frozen_network_keeps_what_pretraining_learnt(tmp_path: Path) -> None:
-    done = run(tables(tmp_path), tmp_path)
+def test_a_frozen_network_keeps_what_pretraining_learnt(done: dict[str, tuple[PlannedCell, Outcome]]) -> None:
     before, after = final(done["pretrain"][1]), final(done["linear-probe"][1])
     assert after["accuracy", "source_test"] == before["accuracy", "source_test"] > 0.8
     assert after["accuracy", "source_test/same"] == before["accuracy", "source_test"]
 
 
-def test_the_accuracy_on_record_is_that_of_the_predictions(tmp_path: Path) -> None:
-    plan = plan_study(parse_spec(tables(tmp_path)))
-    _, outcome = run(tables(tmp_path), tmp_path)["joint"]
-    labels = plan.arrays["target_test_labels"]
-    assert final(outcome)["accuracy", "target_test"] == np.mean(outcome.arrays["predictions"] == labels)
-
-
-def test_a_cell_done_twice_has_one_answer_and_leaves_no_checkpoint(tmp_path: Path) -> None:
-    def records(which: str) -> tuple[Record, ...]:
-        return run(tables(tmp_path), tmp_path)[which][1].records
-
-    assert records("joint") == records("joint")
+def test_a_cell_done_twice_has_one_answer_and_leaves_no_checkpoint(
+    done: dict[str, tuple[PlannedCell, Outcome]], tmp_path: Path
+) -> None:
+    assert run(tables(tmp_path), tmp_path)["joint"][1].records == done["joint"][1].records
     assert not list(tmp_path.glob("*.partial"))
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from study.test_work import tables
+from studies import tables
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.models.weights import read_notes
@@ -76,7 +76,6 @@ def test_the_files_of_a_study_know_how_their_inputs_are_scaled(done: Done, folde
         axes = (0, *range(2, inputs.ndim))
         for file in (f"{cell.key}.safetensors", f"{cell.key}.step0.safetensors"):
             noted = PixelScale.from_notes(read_notes(folder / file))
-            assert noted is not None
             np.testing.assert_allclose(noted.mean, inputs.mean(axis=axes), rtol=1e-5, atol=1e-6)
             spread = inputs.std(axis=axes)
             np.testing.assert_allclose(noted.std[spread > 1e-3], spread[spread > 1e-3], rtol=1e-4)

@@ -26,11 +26,9 @@ def made(tmp_path: Path, small: Fabrication) -> Summary:
 
 def test_confusion_is_that_of_scikit_learn(made: Summary) -> None:
     frames, section = made.frames, best_arm_section(made)
-    assert section is not None
     (figure,) = (block for block in section.blocks if isinstance(block, Figure))
     assert made.decided[600].recommended == "fine-tune from fashion"
     labels, classes = frames.test_labels, frames.classes
-    assert classes is not None
     votes = [frames.predictions[key] for key in _keys(made)]
     mean = np.mean([confusion_matrix(labels, own, labels=range(len(classes))) for own in votes], axis=0)
     shown = {(row["true"], row["predicted"]): row["mean_count"] for _, row in figure.data.iterrows()}
@@ -40,19 +38,15 @@ def test_confusion_is_that_of_scikit_learn(made: Summary) -> None:
 
 def test_errors_that_most_seeds_make_alike_are_shown_with_their_images(made: Summary) -> None:
     labels, classes = made.frames.test_labels, made.frames.classes
-    assert labels is not None
-    assert classes is not None
     digits = load("digits")
     images = np.arange(len(labels) * 16, dtype=np.uint8).reshape(len(labels), 1, 4, 4)
     test = replace(digits.test, inputs=images, labels=labels.astype(np.int64), classes=tuple(classes))
     target = Dataset("made-up", test, test)
     section = best_arm_section(made, target)
-    assert section is not None
     (gallery,) = (block for block in section.blocks if isinstance(block, Gallery))
     votes = np.stack([made.frames.predictions[key] for key in _keys(made)])
     for picture in gallery.pictures:
         found = re.fullmatch(r"Test example (\d+): (.*) taken for (.*), (\d) of 3", picture.alternative)
-        assert found is not None
         i, other = int(found[1]), classes.index(found[3])
         assert classes[labels[i]] == found[2] != found[3]
         assert int((votes[:, i] == other).sum()) == int(found[4]) >= 2
@@ -61,7 +55,6 @@ def test_errors_that_most_seeds_make_alike_are_shown_with_their_images(made: Sum
 
 def test_without_images_the_errors_are_a_table(made: Summary) -> None:
     section = best_arm_section(made, CHANGED)
-    assert section is not None
     assert any(isinstance(block, Table) for block in section.blocks)
 
 
@@ -86,7 +79,6 @@ def test_the_card_has_examples_only_of_data_that_are_what_they_were(tmp_path: Pa
         facts = {"target": {**about, "fingerprint": fingerprint}, "sources": {"theirs": {"name": "theirs"}}}
         frames = replace(made.frames, study=replace(made.frames.study, spec=spec, facts=facts))
         section = data_section(frames, data_of(frames))
-        assert section is not None
         (cards,) = section.blocks
         assert isinstance(cards, Cards)
         target, theirs = cards.cards

@@ -82,7 +82,7 @@ def test_every_class_counts_the_same_and_nothing_is_run_again(plain: ComparisonR
     ("metric", "title", "expected"),
     [
         ("macro-f1", "Macro F1", lambda *both: f1_score(*both, average="macro")),
-        ("matthews", "Matthews correlation", matthews_corrcoef),
+        pytest.param("matthews", "Matthews correlation", matthews_corrcoef, marks=pytest.mark.long),
     ],
 )
 def test_other_measures_of_classes(

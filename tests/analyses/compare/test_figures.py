@@ -8,7 +8,6 @@ from transferscope.analyses.compare.summary import Summary, summarise_frames
 
 def test_the_picture_fills_what_is_called_and_stars_what_to_use(summary: Summary) -> None:
     figure = draw_arms(summary)
-    assert figure is not None
     for axes, n in zip(figure.canvas.axes, (50, 200, 600), strict=True):
         decision = summary.decided[n]
         marks = [line for line in axes.lines if line.get_marker() not in ("None", "")]
@@ -18,7 +17,6 @@ def test_the_picture_fills_what_is_called_and_stars_what_to_use(summary: Summary
         assert len(filled) == len(called)
         (star,) = [line for line in marks if line.get_marker() == "*"]
         gain = next(arm.gain for arm in decision.arms if arm.name == decision.recommended)
-        assert gain is not None
         assert star.get_xdata()[0] == pytest.approx(gain.value)  # type: ignore[index]
 
 
@@ -36,7 +34,6 @@ def test_an_arm_far_below_stretches_nothing() -> None:
     spans = []
     for scores in (near, far):
         figure = draw_arms(summarise_frames(made_up(scores)))
-        assert figure is not None
         low, high = figure.canvas.axes[0].get_xlim()
         spans.append(high - low)
     assert spans[1] < 3 * spans[0]

@@ -1,9 +1,7 @@
 """No outlet of a study contradicts another: sentences, lines, page, table, picture and JSON read one decision."""
 
 import json
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,6 @@ from transferscope.analyses.compare.study_page import study_sections
 from transferscope.analyses.compare.summary import Summary, decision_facts, summarise_frames
 from transferscope.analyses.compare.words import words_of
 from transferscope.decision import Decision
-from transferscope.errors import StoreError
 from transferscope.estimate import as_json
 from transferscope.report.blocks import Overview, Section
 from transferscope.report.page import render_blocks
@@ -30,7 +27,12 @@ def name_of(decision: Decision, summary: Summary, n: int) -> dict[str, str]:
     return {str(arm): candidate_words(arm.method, arm.source or None) for arm in arms_of(summary.frames, n)}
 
 
-@pytest.mark.parametrize("seed", [*range(30), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(30, 300))])
+FEW = (*range(20), 34, 39)  # with 34 and 39 they have every kind of answer
+
+
+@pytest.mark.parametrize(
+    "seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(300) if seed not in FEW)]
+)
 def test_every_outlet_reads_the_same_decision(seed: int) -> None:
     summary = summarise_frames(drawn(seed))
     rows = {(row.source, row.method, row.n_target): row for row in summary.table.itertuples()}
@@ -48,18 +50,7 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
         assert answer.facts["arm"] == (chosen.method, chosen.source)
         if answer.kind not in ("open, unfinished",):
             assert names[decision.recommended].lower() in said.lower()
-        # nothing is called better that is unstable, or beside something that could still rise
         facts = {arm.name: arm for arm in decision.arms}
-        rises = any(arm.unfinished and not arm.with_source and arm.n_seeds for arm in decision.arms)
-        for name in decision.helping:
-            assert facts[name].call == "better"
-            assert not facts[name].unstable
-            assert facts[name].n_seeds >= 3
-            gain = facts[name].gain
-            assert gain is not None
-            assert gain.low is not None
-            assert gain.low > 0
-            assert not rises or _beats_none_that_rise(decision, name)
         # the table and the picture have the same calls
         for name, arm in arms.items():
             row = rows.get((arm.source, arm.method, n))
@@ -76,21 +67,9 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
             ]
             best = drawn_rows.loc[~drawn_rows["with_source"], "score"].max()
             assert best == pytest.approx(facts[decision.best_without].mean)
-        # the arm that is named is not shown to be worse than another by more than the margin
-        own = facts[decision.recommended]
-        assert own.mean is not None
-        for other in decision.arms:
-            if other.mean is not None and other.stderr is not None and own.stderr is not None:
-                error = math.hypot(other.stderr, own.stderr)
-                assert other.unstable or own.unstable or other.mean - own.mean < decision.margin + 6 * error + 1e-9
-        # the outcome is that of the calls
-        assert (decision.outcome in ("helps", "helps, within the margin")) == bool(decision.helping)
         if decision.outcome == "helps":
-            assert decision.recommended in decision.helping
             assert answer.kind == "helps"
-            assert f"{facts[decision.recommended].gain.value:+.1f}".replace("-", "−") in said  # type: ignore[union-attr]
-        if decision.outcome == "no":
-            assert not decision.helping
+            assert f"{facts[decision.recommended].gain.value:+.1f}".replace("-", "−") in said
     assert set(summary.verdict.outcomes.values()) == {one.outcome for one in summary.decided.values()}
     # JSON holds the facts and reads back as it is
     held = json.loads(json.dumps(as_json(decision_facts(summary.decided), nan=None)))
@@ -110,13 +89,6 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
         return
     (overview,) = [block for block in study_sections(summary)[0].blocks if isinstance(block, Overview)]
     assert overview.headline == summary.verdict.headline
-
-
-def _beats_none_that_rise(decision: Decision, name: str) -> bool:
-    """Whether everything without a source that could still rise is not below this arm in the record."""
-    own = next(arm.mean for arm in decision.arms if arm.name == name)
-    rising = [arm.mean for arm in decision.arms if arm.unfinished and not arm.with_source and arm.mean is not None]
-    return own is not None and all(mean > own for mean in rising)
 
 
 @pytest.mark.parametrize("seed", range(0, 150, 10))
@@ -146,20 +118,14 @@ def seeds(mean: float, *, n: int = 5, sd: float = 0.004, seed: int = 0) -> np.nd
     return mean + np.random.default_rng(seed).normal(0, sd, n)
 
 
-SCRATCH, RIDGE, OBJECTIVE, TUNED, PROBE, UNCHANGED, MERLIN = (
+SCRATCH, RIDGE, OBJECTIVE, TUNED, PROBE, UNCHANGED = (
     ("scratch", ""),
     ("ridge", ""),
     ("merlin-target-only", ""),
     ("fine-tune", "mnist"),
     ("linear-probe", "mnist"),
     ("do-nothing", "mnist"),
-    ("merlin", "mnist"),
 )
-
-
-def decided(scores: dict[Arm, np.ndarray], **options: object) -> Decision:
-    (decision,) = summarise_frames(made_up({(arm, 50): of for arm, of in scores.items()}, **options)).decided.values()  # type: ignore[arg-type]
-    return decision
 
 
 @pytest.mark.parametrize("rises", [False, True])
@@ -186,16 +152,7 @@ def _all(sections: Sequence[Section]) -> Iterator[Section]:
         yield from _all(section.sections)
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_an_interval_is_clear_of_the_line_where_something_is_called(seed: int) -> None:
-    for decision in summarise_frames(drawn(seed)).decided.values():
-        for arm in decision.arms:
-            if arm.gain is not None and arm.gain.low is not None and arm.gain.high is not None:
-                assert (arm.gain.low > 0) == (arm.call == "better")
-                assert (arm.gain.high < 0) == (arm.call == "worse")
-
-
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(6), 9])
 def test_an_interval_ends_in_the_picture_or_has_an_arrow(seed: int) -> None:
     figure = draw_arms(summarise_frames(drawn(seed)))
     for panel in figure.canvas.axes if figure is not None else ():
@@ -207,75 +164,16 @@ def test_an_interval_ends_in_the_picture_or_has_an_arrow(seed: int) -> None:
         assert arrows == expected | {(">", at) for low, high, at in intervals if high > right}
 
 
-def test_a_control_that_is_as_good_takes_the_help_away() -> None:
-    found = decided({SCRATCH: seeds(0.70), RIDGE: seeds(0.80, seed=1), TUNED: seeds(0.801, seed=2)})
-    assert found.outcome != "helps"
-    assert found.best_without == "ridge"
-    assert not found.helping
-
-
-def test_a_control_that_is_better_is_recommended() -> None:
-    found = decided({SCRATCH: seeds(0.70), RIDGE: seeds(0.85, seed=1), TUNED: seeds(0.80, seed=2)})
-    assert (found.outcome, found.recommended) == ("no", "ridge")
-    assert found.harmful == ("fine-tune from mnist",)
-
-
-def test_a_real_gain_is_called() -> None:
-    found = decided({SCRATCH: seeds(0.70), RIDGE: seeds(0.72, seed=1), TUNED: seeds(0.80, seed=2)})
-    assert (found.outcome, found.recommended) == ("helps", "fine-tune from mnist")
-
-
-def test_one_collapsed_run_hides_nothing_else() -> None:
-    collapsed = seeds(0.80, seed=3)
-    collapsed[1] -= 0.3
-    arms = {
-        SCRATCH: seeds(0.70),
-        RIDGE: seeds(0.72, seed=1),
-        TUNED: seeds(0.80, seed=2),
-        MERLIN: collapsed,
-        PROBE: seeds(0.78, seed=4),
-    }
-    found = decided(arms)
-    assert found.outcome == "helps"
-    assert found.unstable == ("merlin from mnist",)
-    assert "merlin from mnist" not in found.helping
-
-
-def test_nothing_is_better_than_a_baseline_that_could_still_rise() -> None:
-    found = decided({SCRATCH: seeds(0.70), TUNED: seeds(0.80, seed=2)}, rising=frozenset({SCRATCH}))
-    assert (found.outcome, found.why_open) == ("open", "unfinished")
-    assert not found.helping
-    assert found.unfinished == ("scratch",)
-
-
-def test_the_unchanged_source_model_is_an_arm_with_a_source() -> None:
-    found = decided({SCRATCH: seeds(0.70), UNCHANGED: seeds(0.9, seed=1), TUNED: seeds(0.8, seed=2)})
-    assert (found.outcome, found.recommended) == ("helps", "do-nothing from mnist")
-
-
-def test_without_scratch_the_answer_is_against_the_best_without_a_source() -> None:
-    found = decided({RIDGE: seeds(0.72), OBJECTIVE: seeds(0.75, seed=1), PROBE: seeds(0.88, seed=2)})
-    assert (found.outcome, found.best_without) == ("helps", "merlin-target-only")
-
-
-def test_one_seed_calls_nothing_and_still_answers() -> None:
-    found = decided({RIDGE: seeds(0.72, n=1), PROBE: seeds(0.88, n=1)})
-    assert (found.outcome, found.why_open, found.recommended) == ("open", "one seed", "linear-probe from mnist")
-
-
-def test_what_has_no_run_is_one_sentence() -> None:
-    nothing = made_up({(SCRATCH, 50): np.full(2, np.nan), (TUNED, 50): np.full(2, np.nan)})
-    with pytest.raises(StoreError, match="no finished run"):
-        summarise_frames(nothing)
-    failed = frozenset((arm, 50, seed) for arm in (SCRATCH, TUNED) for seed in range(2))
-    with pytest.raises(StoreError, match="it broke"):
-        summarise_frames(made_up({(SCRATCH, 50): np.full(2, np.nan), (TUNED, 50): np.full(2, np.nan)}, failed=failed))
-
-
-def test_a_result_has_the_decisions_in_json() -> None:
-    from pathlib import Path
-
-    summary = summarise_frames(made_up({(SCRATCH, 50): seeds(0.7), (TUNED, 50): seeds(0.8, seed=1)}))
-    told = ComparisonResult(summary, "s.sqlite", Path("s.toml")).to_dict()
-    assert told["decisions"]["50"]["outcome"] == "helps"
-    assert set(told["decisions"]["50"]) == set(asdict(summary.decided[50]))
+@pytest.mark.parametrize(
+    ("scores", "recommended", "best_without"),
+    [
+        ({SCRATCH: 0.70, UNCHANGED: 0.9, TUNED: 0.8}, "do-nothing from mnist", "scratch"),
+        ({RIDGE: 0.72, OBJECTIVE: 0.75, PROBE: 0.88}, "linear-probe from mnist", "merlin-target-only"),
+    ],
+)
+def test_arms_that_train_nothing_or_without_scratch_are_told_apart_by_their_source(
+    scores: dict[Arm, float], recommended: str, best_without: str
+) -> None:
+    values = {(arm, 50): seeds(mean, seed=i) for i, (arm, mean) in enumerate(scores.items())}
+    (found,) = summarise_frames(made_up(values)).decided.values()
+    assert (found.outcome, found.recommended, found.best_without) == ("helps", recommended, best_without)

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,8 @@ import pandas as pd
 import pytest
 
 from cases_of_methods import classification_task
-from transferscope.analyses.compare import study_file
-from transferscope.analyses.compare.question import (
-    EnoughSteps,
-    _check_data,
-    _listed,
-    _whole,
-    compare,
-    enough_steps,
-)
+from studies import write_npz
+from transferscope.analyses.compare.question import _check_data, _listed, _whole, compare, enough_steps
 from transferscope.analyses.compare.study_file import (
     WrittenStudy,
     matching_transforms,
@@ -30,71 +24,12 @@ from transferscope.analyses.compare.study_file import (
 from transferscope.analyses.compare.summary import summarise
 from transferscope.data.load import load
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError, SettingsError, UnknownNameError
+from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.store import Store
-from transferscope.study.decisions import decisions
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, parse_spec, read_spec
 
 QUICK: dict[str, Any] = {"training": {"steps": 20}, "pretraining": {"steps": 20}, "engine": {"workers": 0}}
-
-
-@pytest.mark.long
-def test_five_lines_are_enough(tmp_path: Path) -> None:
-    task = classification_task(n_target=30)
-    assert task.source is not None
-    result = compare(
-        task.target,
-        task.source,
-        labels=[12],
-        methods=["scratch", "fine-tune", "merlin"],
-        seeds=2,
-        **QUICK,
-        folder=tmp_path,
-    )
-    table = result.table()
-    assert sorted(table["method"]) == ["fine-tune", "merlin", "scratch"]
-    assert (table["n_seeds"] == 2).all()
-    assert "from scratch" in str(result.verdict)
-    written = result.report(tmp_path / "page.html")
-    assert "fine-tune" in written.html.read_text().lower() or "Fine-tuning" in written.html.read_text()
-
-
-@pytest.mark.long
-def test_diagnostics_are_in_the_page(tmp_path: Path) -> None:
-    task = classification_task(n_target=30)
-    assert task.source is not None
-    result = compare(
-        task.target,
-        task.source,
-        labels=[12],
-        methods=["fine-tune"],
-        diagnostics=["weights"],
-        seeds=2,
-        **QUICK,
-        folder=tmp_path,
-        tuning=False,
-    )
-    page = result.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
-    assert "<h2>Why</h2>" in page
-
-
-@pytest.mark.long
-def test_a_second_call_does_only_the_rest(tmp_path: Path) -> None:
-    task = classification_task(n_target=30)
-    assert task.source is not None
-    source, target = task.source, task.target
-
-    def table(seeds: int) -> dict[tuple[str, int], float]:
-        result = compare(target, source, labels=[12], methods=["joint"], seeds=seeds, **QUICK, folder=tmp_path)
-        runs = result.summary.frames.runs
-        columns = zip(runs["method"], runs["seed"], runs["value"], strict=True)
-        return {(str(method), int(seed)): float(value) for method, seed, value in columns}
-
-    first, second = table(1), table(2)
-    assert len(first) == 2
-    assert len(second) == 4
-    assert {key: second[key] for key in first} == first
 
 
 @pytest.mark.long
@@ -126,18 +61,6 @@ def test_a_regression_has_its_absolute_error_in_the_units_of_the_file(tmp_path: 
     assert "abs. error" in "\n".join(result.summary.verdict.lines)
 
 
-def test_more_labels_than_there_are(tmp_path: Path) -> None:
-    task = classification_task(n_target=30)
-    assert task.source is not None
-    with pytest.raises(DataError, match="99"):
-        compare(task.target, task.source, labels=[99], seeds=1, **QUICK, folder=tmp_path)
-
-
-def test_an_unknown_method(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="did you mean 'fine-tune'"):
-        compare("digits", "glyphs?n_train=50&n_test=10", methods=["finetune"], folder=tmp_path)
-
-
 def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fetch(*_: object, **__: object) -> None:
         raise AssertionError("data were fetched")
@@ -148,6 +71,7 @@ def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, mon
         ({"methods": ["finetune"]}, "unknown method 'finetune': did you mean 'fine-tune'"),
         ({"diagnostics": ["weight"]}, "unknown diagnostic 'weight': did you mean 'weights'"),
         ({"seeds": 0}, "seeds = 0; expected"),
+        ({"training": {"lr": -1.0}}, r"\[training\] lr = -1.0 is out of range"),
     ):
         with pytest.raises(SettingsError, match=message):
             compare("usps", "mnist", folder=tmp_path, **wrong)
@@ -157,13 +81,9 @@ def test_what_is_unknown_is_said_before_any_data_are_fetched(tmp_path: Path, mon
 def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from_any(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task = classification_task(n_target=30)
-    assert task.source is not None
-    for name, data in (("source", task.source), ("target", task.target)):
-        assert data.train.classes is not None
-        labels = {f"y_{part}": getattr(data, part).labels for part in ("train", "test")}
-        np.savez(tmp_path / f"{name}.npz", x_train=data.train.inputs, x_test=data.test.inputs, **labels)
     monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate(("source", "target")):
+        write_npz(f"{name}.npz", seed=seed)
     result = compare(
         "npz:target.npz", "npz:source.npz", labels=[12], methods=["joint"], seeds=1, **QUICK, folder="runs"
     )
@@ -178,22 +98,32 @@ def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_arguments_of_another_kind(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError) as refused:
-        compare("digits", "digits", methods="merlin", folder=tmp_path)
-    assert str(refused.value) == "methods = 'merlin' is no list; write ['merlin']"
-    for check, message in (  # what the run-time types of tests would not let through the door
-        (lambda: _listed("labels", 10), "labels = 10 is no list; write [10]"),
-        (lambda: _whole("labels", 10.5), "labels holds 10.5; expected a whole number"),
-        (
-            lambda: _check_data("digits", np.zeros(3)),
-            "data are given as ndarray; expected a name, such as 'npz:PATH', or a transferscope.data.Dataset",
-        ),
-    ):
-        with pytest.raises(SettingsError) as refused:
-            check()
-        assert str(refused.value) == message
-    assert [_whole("labels", n) for n in _listed("labels", np.array([10, 20]))] == [10, 20]
+@pytest.mark.parametrize(
+    ("source", "given", "message"),
+    [
+        ("digits", {"methods": "merlin"}, r"methods = 'merlin' is no list; write \['merlin'\]"),
+        ([], {}, "there is no source to transfer from; give at least one"),
+        ("mnits", {}, "did you mean 'mnist'"),
+    ],
+)
+def test_arguments_of_another_kind(source: Any, given: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(TransferscopeError, match=message):
+        compare("digits", source, folder=tmp_path, **given)
+
+
+@pytest.mark.parametrize(
+    ("check", "given", "message"),
+    [
+        (_listed, ("labels", 10), r"labels = 10 is no list; write \[10\]"),
+        (_whole, ("labels", 10.5), "labels holds 10.5; expected a whole number"),
+        (_check_data, ("digits", np.zeros(3)), "data are given as ndarray; expected a name, such as 'npz:PATH', or a"),
+    ],
+)
+def test_what_run_time_types_would_not_let_through_the_door(
+    check: Callable[..., object], given: tuple[object, ...], message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        check(*given)
 
 
 def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None:
@@ -202,16 +132,6 @@ def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None
         compare("glyphs?n_train=20&n_test=5&size=8", "digits", labels=[0], methods=["fine-tune"], folder=tmp_path)
     assert str(refused.value) == "the comparison: [target] labels holds 0, which is out of range; expected at least 1"
     assert (tmp_path / "digits-to-glyphs.toml").read_text() == "# edited by hand"
-
-
-def test_an_unknown_source(tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="did you mean 'mnist'"):
-        compare("digits", "mnits", folder=tmp_path)
-
-
-def test_no_source(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"^there is no source to transfer from; give at least one$"):
-        compare("digits", [], folder=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -349,30 +269,6 @@ def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Pat
         assert costs.items() <= {cell.cell.key: cell.cost for cell in store.cells(spec.name)}.items()  # not run again
         accuracy = summarise(store, spec.name).frames.final("accuracy", "target_train")
         assert accuracy.loc[accuracy["method"] == "scratch", "value"].mean() > 0.9
-
-
-@pytest.mark.long
-def test_steps_end_somewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(study_file, "FIRST_STEPS", 2)
-    monkeypatch.setattr(study_file, "MOST_STEPS", 5)
-    task = classification_task(n_target=60)
-    assert task.source is not None
-    result = compare(
-        task.target,
-        task.source,
-        labels=[40],
-        methods=["scratch", "linear-probe"],
-        seeds=2,
-        training={"lr": 1e-4},
-        pretraining={"steps": 20},
-        engine={"workers": 0},
-        folder=tmp_path,
-    )
-    assert tomllib.loads(result.study.read_text())["training"]["steps"] == 5
-    assert decisions(result.summary.frames)[40].unfinished
-    again = write_study(tomllib.loads(result.study.read_text()), tmp_path)
-    assert again.aside is None  # what was written last is known as a comparison's own
-    assert str(EnoughSteps(12_000, finished=False)) == "12,000 steps: training from scratch is still not finished"
 
 
 def test_a_study_file_that_was_edited_is_set_aside(tmp_path: Path) -> None:

@@ -1,20 +1,16 @@
 """What is said of settings that runs have chosen for themselves."""
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cases_of_methods import classification_task
-from pages import held_tables
-from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.settings import chosen_settings, searches, settings_section
 from transferscope.analyses.compare.study_file import (
     study_tables,
     tuning_in_words,
 )
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Table
@@ -73,7 +69,6 @@ def test_what_was_chosen_is_counted_over_seeds(tmp_path: Path) -> None:
     (said,) = searches(frames)
     assert (said.kind, said.facts["n_trials"], said.facts["times"]) == ("searched", 3, pytest.approx(2 / 3))
     section = settings_section(frames)
-    assert section is not None
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     assert table.rows[0][4].text == "0.002: 1, 0.01: 2"
 
@@ -112,36 +107,6 @@ def test_a_study_without_a_search_says_so(tmp_path: Path) -> None:
     assert settings_section(frames) is None
 
 
-@pytest.mark.long
-def test_a_comparison_searches_every_method_alike_and_shows_it(tmp_path: Path) -> None:
-    task = classification_task(n_target=30)
-    assert task.source is not None
-    result = compare(
-        task.target,
-        task.source,
-        labels=[6, 24],
-        methods=["scratch", "merlin"],
-        seeds=2,
-        **QUICK,
-        folder=tmp_path,
-    )
-    arms = chosen_settings(result.summary.frames)
-    assert [(arm.method, arm.n_target, arm.n_trials) for arm in arms] == [("scratch", 24, 6), ("merlin", 24, 6)]
-    steps = {
-        note["tuning_cost"]["steps"] for note in result.summary.frames.method_cells["tuning"] if note.get("trials")
-    }
-    assert steps == {11 * 4}  # six, three and two trials with a third of the steps
-    table = next(block for block in result.shown_tables() if any(c.title == "Tried" for c in block.columns))
-    assert isinstance(table, Table)
-    assert [row[3].text for row in table.rows] == ["0.002, 0.01, 0.05", "0.0005, 0.01", "0.002, 0.01, 0.05", "2, 8"]
-    assert "too few to search" in {one.kind for one in searches(result.summary.frames)}
-    page = result.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
-    assert "Settings chosen" in page
-    rows = list(csv.DictReader(held_tables(page)["settings"].splitlines()))
-    assert len(rows) == 2 * 6  # of both methods, on one draw of the labels
-    assert sum(row["chosen"] == "True" for row in rows) == 2
-
-
 @pytest.mark.parametrize(
     ("options", "lr", "grid"),
     [
@@ -166,19 +131,3 @@ def test_rates_and_all_settings_can_be_fixed(
     assert tables["pretraining"]["lr"] == 0.01
     assert tables.get("tuning", {}).get("grid") == grid
     assert bool(tuning_in_words(tables)) == (grid is not None)
-
-
-def test_a_rate_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"\[training\] lr = -1.0 is out of range"):
-        compare("digits", "glyphs?n_train=50&n_test=10", training={"lr": -1.0}, folder=tmp_path)
-
-
-def test_what_a_search_will_take_is_said_before_it_begins(tmp_path: Path) -> None:
-    task = classification_task(n_target=30)
-    assert task.source is not None
-    arguments: dict[str, Any] = {"methods": ["linear-probe", "joint"], **QUICK, "folder": tmp_path}
-    tables = study_tables([task.source], task.target, labels=[24], diagnostics=[], seeds=2, **arguments)
-    assert tuning_in_words(tables) == (
-        "the first seed of scratch and joint tries 6 settings by cross-validation on its own target labels, which "
-        "takes 3.7 times as long as a run; --no-tuning leaves that out"
-    )

@@ -4,14 +4,13 @@ import io
 import itertools
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
-from pages import held_tables
+from pages import Tags, held_tables
 from transferscope.analyses.compare.statements import which
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.compare.summary import Summary, summarise
@@ -27,7 +26,6 @@ FIGURES = (
     "curves",
     "confusion",
 )
-_VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
 @pytest.mark.long
@@ -40,16 +38,14 @@ def test_the_page_is_light_and_stands_alone(report: ReportFiles, page: str) -> N
 
 @pytest.mark.long
 def test_the_page_is_well_formed_and_ids_are_unique(page: str) -> None:
-    parser = _Checker()
-    parser.feed(page)
-    assert parser.open == []
-    assert len(parser.ids) == len(set(parser.ids))
+    tags = Tags(page)
+    assert tags.left_open == []
+    assert len(tags.ids) == len(set(tags.ids))
 
 
 @pytest.mark.long
 def test_the_verdict_comes_first(report: ReportFiles, page: str) -> None:
     first = re.search(r"<section.*?</section>", page, re.DOTALL)
-    assert first is not None
     assert report.verdict.headline.split(":")[0] in first[0].replace("\u00a0", " ")  # numbers keep their unit
 
 
@@ -111,16 +107,6 @@ def test_tables_are_sorted_by_their_scores_and_figures_of_all_sizes_by_the_mean(
 
 
 @pytest.mark.long
-def test_marks_say_their_values_on_hover(page: str, summary: Summary) -> None:
-    decision = summary.decided[summary.frames.sizes[0]]
-    gain = next(arm.gain for arm in decision.arms if arm.name == decision.recommended)
-    assert gain is not None
-    figure = page[page.index('id="figure-arms"') :]
-    titles = re.findall(r"<title>(.*?)</title>", figure[: figure.index("</svg>")])
-    assert any(summary.frames.metric.gain(gain.value) in title for title in titles)
-
-
-@pytest.mark.long
 def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "s.sqlite", small) as store:
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
@@ -173,13 +159,6 @@ def test_what_comes_from_the_study_is_escaped(page: str) -> None:
 
 
 @pytest.mark.long
-def test_the_page_says_what_failed_and_where_the_data_are_from(page: str) -> None:
-    assert "MeRLin from mnist, 50\u00a0labels, seed 3 (non finite): the loss became NaN at step 311" in page
-    assert "https://example.org/usps.bz2" in page
-    assert "fedcba9876543210" in page
-
-
-@pytest.mark.long
 def test_the_same_study_gives_the_same_page_again(tmp_path: Path, small: Fabrication) -> None:
     missing = frozenset({("fashion", "joint", 600, 0)})
     with fabricate(tmp_path / "s.sqlite", replace(small, n_seeds=1, not_done=missing)) as store:
@@ -199,13 +178,6 @@ def test_a_study_without_a_baseline_still_gets_a_report(tmp_path: Path, small: F
     assert 'id="figure-arms"' not in page
 
 
-def test_a_regression_gets_a_report_without_classes(tmp_path: Path) -> None:
-    with fabricate_regression(tmp_path / "s.sqlite") as store:
-        page = build_report(store, "numbers", tmp_path / "r.html").html.read_text(encoding="utf-8")
-    assert "R² " in page
-    assert 'id="figure-classes"' not in page
-
-
 @pytest.mark.long
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, small: Fabrication) -> None:
     (tmp_path / "taken").write_text("")
@@ -217,22 +189,8 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path, small: Fabricati
     )
 
 
-class _Checker(HTMLParser):
-    """Collects ids, and elements that were opened and not closed."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value for name, value in attrs if name == "id" and value]
-        if tag not in _VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value for name, value in attrs if name == "id" and value]
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in _VOID:
-            assert self.open.pop() == tag
+def test_a_regression_gets_a_report_without_classes(tmp_path: Path) -> None:
+    with fabricate_regression(tmp_path / "s.sqlite") as store:
+        page = build_report(store, "numbers", tmp_path / "r.html").html.read_text(encoding="utf-8")
+    assert "R² " in page
+    assert 'id="figure-classes"' not in page

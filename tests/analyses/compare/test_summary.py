@@ -18,12 +18,6 @@ def test_the_table_has_one_row_for_each_comparison(summary: Summary) -> None:
     assert merlin["transferability_low"] < merlin["transferability"] < merlin["transferability_high"]
 
 
-def test_the_study_in_one_line(summary: Summary) -> None:
-    assert (
-        summary.in_short == "Transfer from fashion and mnist to usps with 50, 200 and 600 labels: 5 methods, 5 seeds."
-    )
-
-
 def test_the_verdict_is_part_of_the_summary(summary: Summary) -> None:
     assert summary.verdict.outcomes == {50: "helps", 200: "helps", 600: "helps"}
     assert any("1 of 145 cells failed" in sentence for sentence in summary.verdict.sentences)

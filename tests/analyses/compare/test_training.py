@@ -48,6 +48,18 @@ def trained(
     return replace(frames, records=records)
 
 
+def ends_alone(frames: StudyFrames) -> StudyFrames:
+    """The study without a point of a training curve between the first and the last."""
+    between = (frames.records["step"] > 0) & (frames.records["step"] < STEPS)
+    return replace(frames, records=frames.records[~between])
+
+
+def counted(frames: StudyFrames) -> StudyFrames:
+    """The study with 30, 40 and 30 training examples of its classes."""
+    facts = {**frames.study.facts, "target": {**frames.study.facts["target"], "class_counts": {"train": [30, 40, 30]}}}
+    return replace(frames, study=replace(frames.study, facts=facts))
+
+
 def cut_off(done: pd.Series) -> pd.Series:
     return 2.0 - done  # half of the fall is in the second half
 
@@ -79,24 +91,18 @@ def test_who_knows_no_more_of_its_own_labels_than_one_answer_has_not_finished(
     fit: float, expected: bool, frames: StudyFrames
 ) -> None:
     """A loss that is level there is that of a network which was never set going, with or without a point between."""
-    facts = {**frames.study.facts, "target": {**frames.study.facts["target"], "class_counts": {"train": [30, 40, 30]}}}
-    frames = replace(frames, study=replace(frames.study, facts=facts))
-    stuck = trained(frames, "scratch", fit=fit + 0.1, loss=level, sizes=(50,))
+    stuck = trained(counted(frames), "scratch", fit=fit + 0.1, loss=level, sizes=(50,))
     assert (("scratch", 50) in unfinished(stuck)) == expected
-    curve = (stuck.records["step"] > 0) & (stuck.records["step"] < STEPS)
-    ends = replace(stuck, records=stuck.records[~curve])
+    ends = ends_alone(stuck)
     assert unfinished(ends) == ({("scratch", 50)} if expected else set())
     assert (summarise_frames(ends).decided[50].why_open == "unfinished") == expected
 
 
 def test_what_is_cut_off_is_not_called_untold_and_what_is_untold_not_finished(frames: StudyFrames) -> None:
     """Two of three networks with 50 labels give one answer; those with 600 fit poorly, with no point on the way."""
-    facts = {**frames.study.facts, "target": {**frames.study.facts["target"], "class_counts": {"train": [30, 40, 30]}}}
-    frames = replace(frames, study=replace(frames.study, facts=facts))
-    poor = trained(frames, "scratch", fit=0.6, loss=level)
+    poor = trained(counted(frames), "scratch", fit=0.6, loss=level)
     poor = trained(poor, "scratch", fit=0.4, loss=level, sizes=(50,), seeds=(0, 1))
-    on_the_way = (poor.records["step"] > 0) & (poor.records["step"] < STEPS)
-    ends = replace(poor, records=poor.records[~on_the_way])
+    ends = ends_alone(poor)
     assert untold_steps(ends)[600] == STEPS
     found = summarise_frames(ends).decided
     assert (found[50].outcome, found[50].why_open) == ("open", "unfinished")
@@ -168,7 +174,7 @@ def scored(frames: StudyFrames, record: str, values: dict[tuple[str, int], float
 
 def test_ways_that_all_give_one_answer_have_learnt_nothing(frames: StudyFrames) -> None:
     """Six in ten test examples are of one class, and the best way has 60.9 %."""
-    labels = np.where(np.arange(len(frames.test_labels)) % 10 < 6, 3, 1)  # type: ignore[arg-type]
+    labels = np.where(np.arange(len(frames.test_labels)) % 10 < 6, 3, 1)
     share = float(np.mean(labels == 3))
     few = {("scratch", 50): share, ("fine-tune", 50): share + 0.009, ("joint", 50): 0.4}
     guessed = scored(replace(frames, test_labels=labels), "accuracy", few)
@@ -200,10 +206,6 @@ def test_numbers_that_are_no_better_than_their_mean_are_not_learnt(tmp_path: Pat
 
 
 def test_a_baseline_that_fits_poorly_without_a_curve_to_tell_is_named(frames: StudyFrames) -> None:
-    def ends_alone(study: StudyFrames) -> StudyFrames:
-        between = (study.records["step"] > 0) & (study.records["step"] < STEPS)
-        return replace(study, records=study.records[~between])
-
     poor = trained(frames, "scratch", fit=0.5, loss=cut_off, sizes=(600,))
     assert untold_steps(poor) == {}  # its curve tells, and it is called unfinished
     assert untold_steps(ends_alone(poor)) == {600: STEPS}
@@ -218,7 +220,5 @@ def test_ways_that_may_be_cut_off_are_counted(frames: StudyFrames) -> None:
     (said,) = may_be_cut_off_in_words(both)
     for fact in ("3,000 steps", "1 of 3 arms with 50 labels, 2 of 3 arms with 600", "50.0 % to 70.0 %", "steps = 6000"):
         assert fact in said
-    between = (both.records["step"] > 0) & (both.records["step"] < STEPS)
-    ends = replace(both, records=both.records[~between])  # no curve tells, and the fit is poor
-    assert may_be_cut_off_in_words(ends) == (said,)
-    assert may_be_cut_off_in_words(replace(ends, records=frames.records[~between])) == ()
+    assert may_be_cut_off_in_words(ends_alone(both)) == (said,)  # no curve tells, and the fit is poor
+    assert may_be_cut_off_in_words(ends_alone(frames)) == ()

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file
 
-from cli.diagnosed_files import MLP, write_data, write_network
-from study.test_work import tables
+from cli.diagnosed_files import MLP, write_network
+from studies import tables, write_npz
 from transferscope.analyses.diagnose import diagnose, study_part
 from transferscope.analyses.diagnose.choice import read_changes
 from transferscope.diagnostics import DIAGNOSTICS
+from transferscope.errors import SettingsError
 from transferscope.report.blocks import Folded, Points, Text
 from transferscope.store import Store
 from transferscope.study.frames import read_study
@@ -21,7 +22,7 @@ OUTSIDE = f"{Path(__file__).parents[3] / 'examples' / 'diagnostic.py'}:StableRan
 
 
 def test_it_is_measured_on_a_network_from_a_file(tmp_path: Path) -> None:
-    network, data = write_network(tmp_path / "net.safetensors"), write_data(tmp_path / "data.npz")
+    network, data = write_network(tmp_path / "net.safetensors"), write_npz(tmp_path / "data.npz", classes=2)
     result = diagnose(network, data, network=MLP, diagnostics=[OUTSIDE], device="cpu")
     weights = {name: w.double().numpy() for name, w in load_file(network).items() if w.ndim > 1}
     expected = {name: (w**2).sum() / np.linalg.norm(w, 2) ** 2 for name, w in weights.items()}
@@ -33,8 +34,16 @@ def test_it_is_measured_on_a_network_from_a_file(tmp_path: Path) -> None:
     assert any("It sees each layer alone" in block.text for block in result.answer() if isinstance(block, Text))
 
 
-def test_its_settings_are_changed_by_its_reference() -> None:
-    assert read_changes([f'{OUTSIDE}.skip=["head.weight"]']) == {OUTSIDE: {"skip": ["head.weight"]}}
+def test_settings_are_changed_by_the_name_of_a_diagnostic() -> None:
+    texts = ["curvature.k=5", "curvature.tolerance=1e-2", "landscape.centre=start", f'{OUTSIDE}.skip=["head.weight"]']
+    assert read_changes(texts) == {
+        "curvature": {"k": 5, "tolerance": 0.01},
+        "landscape": {"centre": "start"},
+        OUTSIDE: {"skip": ["head.weight"]},
+    }
+    for text in ("curvature", "curvature.k", "curvature=5", "curvature.k=", ".k=5"):
+        with pytest.raises(SettingsError, match=r"expected DIAGNOSTIC\.NAME=VALUE"):
+            read_changes([text])
 
 
 def test_a_study_measures_it_and_its_page_says_it_in_its_words(tmp_path: Path) -> None:
@@ -48,7 +57,6 @@ def test_a_study_measures_it_and_its_page_says_it_in_its_words(tmp_path: Path) -
     with Store.open(tmp_path / "small.sqlite") as store:
         run_study(parse_spec(study), store)
         part = study_part(read_study(store, "small"))
-    assert part is not None
     (fold,) = [block for block in part.sections[0].blocks if isinstance(block, Folded)]
     (points,) = fold.blocks
     assert isinstance(points, Points)

@@ -7,7 +7,6 @@ from transferscope.diagnostics import ClassSeparation, FeatureRank, Findings
 from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.estimate import Estimate, Status
 from transferscope.records import Record
-from transferscope.wording import number_words as number
 
 
 def found(diagnostic: Diagnostic, value: float, stderr: float | None, status: Status) -> Findings:
@@ -38,18 +37,3 @@ def test_a_side_is_said_where_intervals_do_not_meet(
 
 def test_without_a_start_there_is_no_side() -> None:
     assert Measured(ClassSeparation(), found(ClassSeparation(), 0.5, 0.1, "ok")).side == ""
-
-
-@pytest.mark.parametrize(
-    ("value", "words"),
-    [
-        (1.047, "1.05"),
-        (2358.05, "2,358"),
-        (805.9, "806"),
-        (-0.0547, "−0.0547"),
-        (-1234.5, "−1,234"),
-        (3.22e-6, "3.22e−06"),
-    ],
-)
-def test_numbers_are_written_without_powers_of_ten_where_they_can(value: float, words: str) -> None:
-    assert number(value) == words

@@ -1,6 +1,5 @@
 """Why, on the page of made-up studies (e2e/test_why.py checks its numbers)."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from itertools import product
@@ -10,9 +9,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-import transferscope.analyses.diagnose as package
 from transferscope.analyses.compare.summary import Summary, summarise
-from transferscope.analyses.diagnose.statements import WORDS, why
+from transferscope.analyses.diagnose.statements import why
 from transferscope.analyses.diagnose.study import Diagnosis, diagnoses_of
 from transferscope.analyses.diagnose.study_section import study_part
 from transferscope.analyses.diagnose.tables import correlations_table
@@ -21,6 +19,7 @@ from transferscope.estimate import Estimate, Interval
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Folded, Table
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
+from transferscope.store.rows import Label
 
 VALUES: Mapping[str, float] = {"scratch": 4.0, "fine-tune": 1.0, "linear-probe": 2.0, "l2-sp": 1.5, "joint": 3.0}
 
@@ -31,7 +30,7 @@ def _study(folder: Path, methods: tuple[str, ...] = tuple(VALUES)) -> Summary:
     cells: list[PlannedCell] = []
     for method, seed in product(methods, range(3)):
         source = None if method == "scratch" else "photos"
-        labels = {"source": source, "method": method, "n_target": 40, "n_source": None, "seed": seed}
+        labels: dict[str, Label] = {"source": source, "method": method, "n_target": 40, "n_source": None, "seed": seed}
         fit = PlannedCell(f"{method}-{seed}", "method", labels, {})
         accuracy = 0.9 - 0.1 * VALUES[method]
         predictions = (np.arange(50) % 2).astype(np.int32)
@@ -65,7 +64,6 @@ def test_the_sentence_has_the_signs_of_the_table(summary: Summary) -> None:
     assert [one.name for one in found] == list(DIAGNOSTICS)
     assert all(one.correlation is not None and one.correlation.value == pytest.approx(1) for one in found)
     part = study_part(summary.frames)
-    assert part is not None
     tables = [block for block in part.sections[0].blocks if isinstance(block, Table)]
     (fold,) = [block for block in part.sections[0].blocks if isinstance(block, Folded)]
     assert fold.title == "What they cannot tell"
@@ -87,7 +85,6 @@ def test_too_few_networks_are_no_correlation(tmp_path: Path) -> None:
     assert all(one.correlation is None and one.better == "" for one in found)
     assert [one.kind for one in why(found, 40)] == ["too few networks"]
     part = study_part(summary.frames)
-    assert part is not None
     assert not [block for block in part.sections[0].blocks if isinstance(block, Table)]
 
 
@@ -124,9 +121,3 @@ def test_nothing_is_said_of_others_beside_one_that_is_sure() -> None:
     sure, open_ = _seen("curvature", 0.8, 0.1), _seen("class-separation", 0.1, 0.5)
     (said,) = why([sure, open_, replace(open_, correlation=None)], 40)
     assert said.facts["seen"] == [DIAGNOSTICS["curvature"].meaning.lower]
-
-
-def test_there_are_words_for_every_kind() -> None:
-    text = "".join(file.read_text(encoding="utf-8") for file in Path(str(package.__file__)).parent.glob("*.py"))
-    named = set(re.findall(r'state\(\s*"([^"]+)"', text))
-    assert WORDS.kinds == named | {"as expected", "against what is expected", "seen"}

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from study.test_work import tables
+from studies import tables
 from study.test_work_diagnostics import LOOKS
-from transferscope.analyses.diagnose.choice import choose, make_diagnostics, read_changes
+from transferscope.analyses.diagnose.choice import choose, make_diagnostics
 from transferscope.analyses.diagnose.subject import FileQuestion, FileSubject, subject_of
 from transferscope.data.load import load
 from transferscope.diagnostics import DIAGNOSTICS, Curvature, Landscape
-from transferscope.errors import SettingsError, UnknownNameError
+from transferscope.errors import SettingsError
 from transferscope.models import NetworkInput, NetworkSettings, build_network
 from transferscope.models.weights import save_weights
 from transferscope.settings.data import DataSettings
@@ -102,22 +102,6 @@ def test_quick_settings_are_settings_that_exist() -> None:
     assert make_diagnostics(("curvature",), {})["curvature"] == Curvature()
 
 
-def test_settings_are_read_as_in_a_study_file() -> None:
-    texts = ["curvature.k=5", "curvature.tolerance=1e-2", 'landscape.blocks=["head"]', "landscape.centre=start"]
-    assert read_changes(texts) == {
-        "curvature": {"k": 5, "tolerance": 0.01},
-        "landscape": {"blocks": ["head"], "centre": "start"},
-    }
-    for text in ("curvature", "curvature.k", "curvature=5", "curvature.k=", ".k=5"):
-        with pytest.raises(SettingsError) as wrong:
-            read_changes([text])
-        assert str(wrong.value) == (
-            f"--set {text} cannot be read; expected DIAGNOSTIC.NAME=VALUE, as in --set curvature.k=5"
-        )
-    with pytest.raises(UnknownNameError, match=r"^unknown diagnostic 'weight': did you mean 'weights'\? known are "):
-        read_changes(["weight.k=5"])
-
-
 def test_a_question_out_of_range_is_refused(kept: Kept) -> None:
     with pytest.raises(SettingsError) as wrong:
         replace(kept.question, examples=0)
@@ -177,7 +161,6 @@ def test_a_source_table_has_the_features_of_the_targets(tmp_path: Path) -> None:
             device="cpu",
         )
     )
-    assert found.subject.source is not None
     towns = found.subject.source.inputs[:, 1:]  # A, B, C
     assert towns.sum(dim=0)[1] == 0
     assert 0 < towns.sum(dim=0)[0] < len(towns)

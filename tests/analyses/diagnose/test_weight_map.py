@@ -6,16 +6,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 from safetensors.numpy import load_file
 
 from diagnostics.subjects import mlp
-from study.test_work import tables
+from studies import tables
 from transferscope.analyses.diagnose import map_weights, weight_map
 from transferscope.analyses.diagnose.weight_map import Trajectory, draw_weight_map, map_study, weight_distances
 from transferscope.errors import DataError, NetworkError, StoreError
 from transferscope.report.figures.style import drawing, new_figure
 from transferscope.store import Store
+from transferscope.study.plan import plan_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, parse_spec
 
@@ -83,35 +83,19 @@ def test_figure_and_tables_are_written(store: Store, tmp_path: Path) -> None:
         assert f">{word}</text>" in svg
 
 
-def test_a_study_that_kept_no_networks_says_how_to_keep_them(tmp_path: Path) -> None:
+def test_a_study_without_results_or_networks_is_not_mapped(tmp_path: Path) -> None:
+    small = spec(tmp_path, diagnostics={}, keep="none", methods={"scratch": {}}, seeds=1)
     with Store.open(tmp_path / "small.sqlite") as store:
-        run_study(spec(tmp_path, diagnostics={}, keep="none"), store)
-        with pytest.raises(DataError) as refused:
-            map_study(store, "small")
-    assert str(refused.value) == (
-        f'small kept 0 networks in {tmp_path / "small.files"} and a map needs 4; all are kept with keep = "all" in '
-        "[engine], those on the way with [diagnostics.weights] and every = 100: add both to its file and run it in a "
-        "new store"
-    )
-
-
-def test_a_study_without_results_is_not_mapped(tmp_path: Path) -> None:
-    from transferscope.study.plan import plan_study
-
-    with Store.open(tmp_path / "small.sqlite") as store:
-        plan = plan_study(spec(tmp_path))
+        plan = plan_study(small)
         store.plan(plan.study, plan.cells)
-        with pytest.raises(StoreError) as refused:
+        with pytest.raises(StoreError, match="no method of small is done; run it with"):
             map_study(store, "small")
-    assert str(refused.value) == (
-        "no method of small is done; run it with `transferscope run` before its networks are mapped"
-    )
+        run_study(small, store)
+        with pytest.raises(DataError, match=r"small kept 0 networks in .* and a map needs 4; all are kept with keep ="):
+            map_study(store, "small")
 
 
-def test_distances_of_weights_by_hand() -> None:
-    networks = [mlp(seed) for seed in range(3)]
-    flat = torch.stack([torch.cat([p.detach().reshape(-1) for p in network.parameters()]) for network in networks])
-    np.testing.assert_allclose(weight_distances(networks), torch.cdist(flat, flat).numpy(), atol=1e-6)
+def test_networks_of_other_parameters_have_no_distance() -> None:
     with pytest.raises(NetworkError, match=r"^network 1 has other parameters than network 0; a map of weights needs "):
         weight_distances([mlp(), mlp(width=8)])
 

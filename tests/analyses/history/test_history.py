@@ -1,7 +1,9 @@
 """What to try next by finished runs of other tasks, against matrices whose answer is known."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -142,7 +144,6 @@ def test_a_proposal_follows_what_was_tried(tmp_path: Path) -> None:
     path = table(tmp_path / "scores.csv", two_kinds())
     assert propose("new", path).best is None
     result = propose("new", path, tried={"arm0": 0.65, "arm15": 0.75, "arm1": 0.64, "arm14": 0.74})
-    assert result.best is not None
     assert result.best.arm == "arm15"
     assert result.open[0].arm in {f"arm{a}" for a in range(8, 14)}
     page = result.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
@@ -239,58 +240,52 @@ def test_runs_that_a_seed_does_not_tell_apart_are_not_averaged(tmp_path: Path) -
 def test_losses_are_proposed_downwards(tmp_path: Path) -> None:
     path = table(tmp_path / "losses.csv", 1 - two_kinds(), name="loss")
     result = propose("new", path, tried={"arm0": 0.35, "arm15": 0.25, "arm1": 0.36})
-    assert result.best is not None
     assert result.best.arm == "arm15"
     assert result.open[0].arm in {f"arm{a}" for a in range(8, 15)}
 
 
-def test_what_cannot_be_used_is_one_sentence(tmp_path: Path) -> None:
-    path = table(tmp_path / "scores.csv", two_kinds(3, 4))
-    f1 = table(tmp_path / "f1.csv", two_kinds(3, 4), name="f1")
+@pytest.mark.parametrize(
+    ("change", "asked", "message"),
+    [
+        ({"task": "one"}, {}, "3 rows hold the arm arm0 on one and no column says which run they are"),
+        ({}, {"task": " "}, "the new task has no name"),
+        ({}, {"labels": -3}, "labels = -3 is out of range; expected a number of labels above 0"),
+        ({}, {"tried": {"arm0": float("nan")}}, "arm0 was tried with the score nan; expected a finite number"),
+        ({}, {"tried": {"arm9": 0.5}}, "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'?"),
+        ({}, {"tried": {"arm0": 50.0}}, "arm0 was tried with the score 50, and accuracy is read as a share of at most"),
+        (
+            {},
+            {"columns": LabelColumns(task="tasks")},
+            "unknown column 'tasks': did you mean 'task'? known are accuracy",
+        ),
+        ({"task": None}, {}, "3 rows hold the arm arm0 on table"),
+    ],
+)
+def test_what_cannot_be_used_is_one_sentence(
+    change: dict[str, Any], asked: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    frame = pd.read_csv(table(tmp_path / "scores.csv", two_kinds(3, 4)))
+    frame = frame.drop(columns="task") if change == {"task": None} else frame.assign(**change)
+    with pytest.raises(TransferscopeError, match=re.escape(message)) as caught:
+        propose(asked.pop("task", "new"), frame, **asked)
+    assert "\n" not in str(caught.value)
+
+
+def test_tables_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
+    path, f1 = (table(tmp_path / f"{name}.csv", two_kinds(3, 4), name=name) for name in ("accuracy", "f1"))
+    with pytest.raises(TransferscopeError, match="the tasks are measured by accuracy and f1, and nothing says which"):
+        propose("new", [path, f1])
+    with pytest.raises(TransferscopeError, match=r"none\.csv is not a file"):
+        propose("new", tmp_path / "none.csv")
+    yields = pd.read_csv(path).rename(columns={"accuracy": "yield"})
     opposite = [
-        table_rows(
-            pd.read_csv(path).rename(columns={"accuracy": "yield"}), LabelColumns(score="yield", better=way), origin=way
-        )[0]
-        for way in ("higher", "lower")
+        table_rows(yields, LabelColumns(score="yield", better=way), origin=way)[0] for way in ("higher", "lower")
     ]
     opposite[1]["task"] += " too"
-    said = []
-    for ask in (
-        lambda: propose("new", pd.read_csv(path).assign(task="one")),
-        lambda: propose(" ", path),
-        lambda: propose("new", path, labels=-3),
-        lambda: propose("new", path, tried={"arm0": float("nan")}),
-        lambda: propose("new", path, columns=LabelColumns(task="tasks")),
-        lambda: propose("new", pd.read_csv(path).drop(columns="task")),
-        lambda: propose("new", path, tried={"arm9": 0.5}),
-        lambda: propose("new", path, tried={"arm0": 50.0}),
-        lambda: propose("new", [path, f1.rename(tmp_path / "g.csv")]),
-        lambda: _measure(pd.concat(opposite)),
-        lambda: propose("new", tmp_path / "none.csv"),
+    with pytest.raises(
+        TransferscopeError, match="of yield more is better on task0, task1 and task2 and less on task0 to"
     ):
-        with pytest.raises(TransferscopeError) as caught:
-            ask()
-        said.append(str(caught.value))
-    assert said == [
-        "3 rows hold the arm arm0 on one and no column says which run they are; keep one of each with --where, "
-        "or name what tells them apart: --columns seed=COLUMN for runs that are averaged, arm=COLUMN+COLUMN, or "
-        "task=COLUMN",
-        "the new task has no name; give the name of a data set, or any other",
-        "labels = -3 is out of range; expected a number of labels above 0",
-        "arm0 was tried with the score nan; expected a finite number",
-        "unknown column 'tasks': did you mean 'task'? known are accuracy, arm, task",
-        "3 rows hold the arm arm0 on table and no column says which run they are; keep one of each with --where, "
-        "or name what tells them apart: --columns seed=COLUMN for runs that are averaged, arm=COLUMN+COLUMN, or "
-        "task=COLUMN",
-        "unknown arm 'arm9': did you mean 'arm3' or 'arm2' or 'arm1'? known are arm0, arm1, arm2, arm3",
-        "arm0 was tried with the score 50, and accuracy is read as a share of at most 1; a score in percent is written "
-        "as 0.5",
-        "the tasks are measured by accuracy and f1, and nothing says which counts; keep the tasks of one, or add a row "
-        "of the new task",
-        "of yield more is better on task0, task1 and task2 and less on task0 too, task1 too and task2 too; leave one "
-        "of them out",
-        f"{tmp_path / 'none.csv'} is not a file; give a CSV, TSV or JSON table with a row for each measurement",
-    ]
+        _measure(pd.concat(opposite))
 
 
 def test_the_command_proposes(tmp_path: Path) -> None:

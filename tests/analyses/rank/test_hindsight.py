@@ -29,7 +29,6 @@ def test_regret_is_that_counted_by_hand() -> None:
     regrets = {name: choice.regret.value for name, choice in found.items()}
     assert regrets == pytest.approx({"right": 0.0, "wrong": 0.2, "tied": 0.05, "half": 0.1, "": 0.1})
     assert found[""].saved is None
-    assert found["wrong"].saved is not None
     assert found["wrong"].saved.value == pytest.approx(-0.1)
     assert found["wrong"].saved.sign == -1
     assert all(choice.n_cases == 2 for choice in found.values())
@@ -40,8 +39,6 @@ def test_what_transfer_gave_is_paired_by_seed() -> None:
     a, b, _ = of((SizeCases(100, (0, 1), measured, {}),)).transferred
     assert a.performance.value == pytest.approx(0.8)
     assert a.behind is None
-    assert b.behind is not None
-    assert b.behind.interval is not None
     ends = stats.t.interval(0.95, 1, loc=0.15, scale=stats.sem([0.1, 0.2]))
     assert (b.behind.interval.low, b.behind.interval.high) == pytest.approx(ends)
 
@@ -69,30 +66,8 @@ def test_with_many_seeds_the_interval_is_about_that_of_t() -> None:
     low, high = stats.t.interval(0.95, seeds - 1, loc=per_seed.mean(), scale=stats.sem(per_seed))
     assert choice.regret.value == pytest.approx(per_seed.mean())
     assert choice.regret.stderr == pytest.approx(stats.sem(per_seed), rel=0.05)
-    assert choice.regret.interval is not None
     assert (choice.regret.interval.low, choice.regret.interval.high) == pytest.approx((low, high), rel=0.08)
     assert choice.n_cases == seeds * len(sizes)
-
-
-def test_three_seeds_are_as_wide_as_t() -> None:
-    saved = np.array([0.01, 0.02, 0.06])  # regret at random 0.1; that of the score 0.1 - saved
-    measured = np.stack([[0.3, 0.2 + one, 0.1 - one] for one in saved])
-    values = np.tile([1.0, 2.0, 0.0], (3, 1))
-    choice = of((SizeCases(10, (0, 1, 2), measured, {"any": values}),)).choices[0]
-    assert choice.saved is not None
-    assert choice.saved.interval is not None
-    assert choice.saved.value == pytest.approx(saved.mean())
-    assert choice.saved.interval.low < 0 < choice.saved.interval.high  # all three are above 0, and that is not enough
-
-
-@pytest.mark.parametrize("seeds", [2, 3, 5])
-def test_the_standard_error_of_few_seeds_is_that_of_their_mean(seeds: int) -> None:
-    """Resampling S seeds has the variance of their mean times (S - 1) / S, which is made up for."""
-    gains = np.random.default_rng(seeds).normal(size=seeds)
-    choice = _saving(gains)
-    assert choice.saved is not None
-    assert choice.saved.value == pytest.approx(gains.mean())
-    assert choice.saved.stderr == pytest.approx(stats.sem(gains), rel=0.03)
 
 
 def test_intervals_of_three_seeds_cover_as_often_as_they_say() -> None:
@@ -106,18 +81,8 @@ def test_intervals_of_three_seeds_cover_as_often_as_they_say() -> None:
     low, high = (mean + factor * (end - mean) for end in (gains.min(axis=1), gains.max(axis=1)))
     for i in range(3):
         found = _saving(gains[i]).saved
-        assert found is not None
-        assert found.interval is not None
         assert (found.interval.low, found.interval.high) == pytest.approx((low[i], high[i]))
     assert np.mean((low <= 0) & (high >= 0)) == pytest.approx(0.95, abs=0.005)
-
-
-def test_intervals_stay_in_the_range_of_what_they_are_of() -> None:
-    measured = np.array([[0.9, 0.8, 0.7], [0.9, 0.8, 0.7], [0.9, 0.8, 0.7], [0.9, 0.8, 0.7]])
-    values = np.array([[3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [3.0, 2.0, 1.0], [2.0, 3.0, 1.0]])
-    choice = of((SizeCases(10, (0, 1, 2, 3), measured, {"any": values}),)).choices[0]
-    assert choice.regret.interval is not None
-    assert choice.regret.interval.low == 0.0
 
 
 @pytest.mark.parametrize(("measure", "least"), [("accuracy", 0.0), ("matthews", -1.0), ("r2", -math.inf)])
@@ -130,12 +95,8 @@ def test_no_interval_of_two_seeds_goes_beyond_what_the_measure_can_be(measure: s
         (of_a, 0.5, stats.sem([0.9, 0.1]), least, 1.0),
         (behind, 0.2, stats.sem([-0.4, 0.8]), least - 1, 1 - least),
     ):
-        assert estimate is not None
-        assert estimate.interval is not None
         ends = np.clip(stats.t.interval(0.95, 1, loc=centre, scale=half), low, high)
         assert (estimate.interval.low, estimate.interval.high) == pytest.approx(ends)
-    assert saved is not None
-    assert saved.interval is not None
     assert least - 1 <= saved.interval.low < saved.interval.high <= 1 - least
 
 
@@ -145,7 +106,6 @@ def test_what_transfer_gave_has_the_standard_errors_of_means() -> None:
     for i, found in enumerate(of((SizeCases(100, (0, 1, 2, 3), measured, {}),)).transferred):
         assert found.performance.stderr == pytest.approx(stats.sem(measured[:, i]))
         if i != best:
-            assert found.behind is not None
             assert found.behind.stderr == pytest.approx(stats.sem(measured[:, best] - measured[:, i]))
 
 

@@ -4,10 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analyses.rank.ranked import ranking, score, study_ranking
+from analyses.rank.ranked import study_ranking
 from fabricate import Fabrication, fabricate
-from pages import held_tables
-from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.analyses.rank import study_part
 from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
@@ -32,7 +30,6 @@ def kept(folder: Path, found: StudyRanking | None = None) -> Summary:
 
 def part_of(folder: Path, found: StudyRanking | None = None) -> Part:
     part = study_part(kept(folder, found).frames)
-    assert part is not None
     assert part.question == "which"
     return part
 
@@ -96,7 +93,6 @@ def test_on_a_telephone_the_same_panels_stand_below_each_other(tmp_path: Path) -
     (figure,) = every(section_of(tmp_path), Figure)
     assert isinstance(figure, Figure)
     narrow = figure.narrow_canvas
-    assert narrow is not None
     assert narrow.get_figwidth() == NARROW
     below = [axes for axes in narrow.axes if axes.get_visible()]
     assert len({round(axes.get_position().x0, 6) for axes in below}) == 1
@@ -132,24 +128,9 @@ def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path)
     with fabricate(tmp_path / "s.sqlite", SMALL) as store:
         store.put_study_document("usps", "ranking", {"format": 99})
         part = study_part(read_study(store, "usps"))
-    assert part is not None
     (section,) = part.sections
     assert part.sentence == "The ranking that was kept cannot be shown."
     assert texts(section, "warning") == [
         "The rankings of the study are kept in format 99, and this version of transferscope reads format 1; run "
         "`transferscope rank` again."
     ]
-
-
-@pytest.mark.long
-def test_the_page_escapes_names(tmp_path: Path) -> None:
-    hostile = "<script>alert(1)</script> $x$"
-    scores = score("logme", {hostile: 0.9, RANDOM: 0.1})
-    named = replace(study_ranking(), rankings=(ranking(scores),), hindsight=None)
-    with fabricate(tmp_path / "s.sqlite", SMALL) as store:
-        store.put_study_document("usps", "ranking", KEPT.to_document(named))
-        built = build_report(store, "usps", tmp_path / "report.html")
-    page = built.html.read_text(encoding="utf-8")
-    assert "<script>alert(1)" not in page
-    assert 'id="ranking"' in page
-    assert {"ranking", "ranking-scores"} <= set(held_tables(page))

@@ -1,17 +1,13 @@
 """What is said of a ranking: the kinds of statements and their facts, and words for all of them."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-import transferscope.analyses.rank as package
 from analyses.rank.ranked import bounded, choice, hindsight, ranking, score, study_ranking
 from transferscope.analyses.rank.ranking import RANDOM, LeftOut, Ranking, ScoreRanking, in_order
 from transferscope.analyses.rank.statements import WORDS, answer, notes, reasons
-from transferscope.statements import state
 
 
 def with_chances(name: str, chances: Mapping[str, float | None]) -> ScoreRanking:
@@ -75,6 +71,8 @@ def test_networks_with_nothing_to_offer_and_scores_left_out_are_named() -> None:
         ("left out", {"scores": ["leep", "nce"], "reason": "for classes"}),
         ("left out", {"scores": ["knn"], "reason": "no value"}),
     ]
+    every = reasons([LeftOut("leep", reason) for reason in LeftOut.__annotations__["reason"].__args__])
+    assert all("None" not in sentence for sentence in WORDS.all_of(every))
 
 
 def test_hindsight_is_what_choosing_costs() -> None:
@@ -91,17 +89,3 @@ def test_scores_are_compared_over_the_same_cases() -> None:
     seen = replace(hindsight(), choices=(partial, *hindsight().choices))
     chosen = next(one for one in notes(replace(study_ranking(), hindsight=seen)) if one.kind == "chosen")
     assert (chosen.facts["worst"], chosen.facts["most"]) == (["leep"], 0.07)
-
-
-def test_there_are_words_for_every_kind_and_a_kind_for_all_words() -> None:
-    folder = Path(str(package.__file__)).parent
-    text = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
-    named = set(re.findall(r'state\(\s*"([^"]+)"', text)) | {"start with", "first, not above random", "random features"}
-    assert named == WORDS.kinds
-    every = [
-        *(answer(one) for one in (of({"a": 0.95, RANDOM: 0.05}), of({"a": 0.5, RANDOM: 0.5}), of({RANDOM: 1.0}))),
-        *notes(study_ranking()),
-        *reasons([LeftOut("leep", reason) for reason in LeftOut.__annotations__["reason"].__args__]),
-        state("limits"),
-    ]
-    assert all(sentence.endswith(".") and "None" not in sentence for sentence in WORDS.all_of(every))

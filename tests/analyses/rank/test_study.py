@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from analyses.small_study import classification
 from remembered import REMEMBERED
+from studies import classification
 from transferscope.analyses.rank import rank
 from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
-from transferscope.errors import DataError, MissingDataError, SettingsError, StoreError, UnknownNameError
+from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
 from transferscope.study.run import run_study
@@ -64,7 +64,6 @@ def test_every_pretrained_network_is_a_candidate(store: Store, tmp_path: Path) -
         assert set(ranking.candidates) == {*names, RANDOM}
         assert [score.score for score in ranking.scores] == list(SCORES)
         assert all(one.place is not None for score in ranking.scores for one in score.rated)
-    assert found.hindsight is not None
     assert found.hindsight.method == "fine-tune"
     n_values = 2 * 2 * len(SCORES) * (len(names) + 1)
     assert seen == [(done, n_values) for done in range(n_values + 1)]
@@ -83,7 +82,6 @@ def test_what_transfer_gave_is_that_of_the_store(store: Store, tmp_path: Path) -
     rows = pd.DataFrame([{**labels[key], "value": value} for key, value in pairs if key in labels])
     probes = rows[rows["method"] == "linear-probe"].pivot_table(index="seed", columns="source", values="value")
     hindsight = found.hindsight
-    assert hindsight is not None
     assert (hindsight.method, hindsight.measure) == ("linear-probe", "accuracy")
     gave = {one.candidate: one.performance.value for one in hindsight.transferred}
     assert gave == pytest.approx(probes.mean().to_dict())
@@ -146,7 +144,6 @@ def test_numbers_are_judged_by_r2(store: Store, tmp_path: Path) -> None:
     found = ranked(store, study, scores=("knn", "leep"))
     (ranking,) = found.rankings
     assert [one.score for one in ranking.left_out] == ["leep"]
-    assert found.hindsight is not None
     assert (found.hindsight.method, found.hindsight.measure) == ("linear-probe", "r2")
     near, far = found.hindsight.transferred
     assert near.performance.value > far.performance.value
@@ -159,7 +156,6 @@ def test_a_study_of_methods_that_do_not_count_has_no_hindsight(store: Store, tmp
     found = ranked(store, study)
     assert found.hindsight is None
     other = rank_again(store, against="inner")
-    assert other.hindsight is not None
     assert other.hindsight.method == "inner"
 
 
@@ -214,18 +210,6 @@ def test_a_method_that_lacks_results_of_a_candidate_cannot_judge(store: Store, t
         SettingsError, match=r"^joint has no result for some of source .*; hold the scores against fine-"
     ):
         rank_again(store, against="joint")
-
-
-@pytest.mark.long
-def test_an_unfinished_study_is_refused(store: Store, tmp_path: Path) -> None:
-    study = tables(tmp_path)
-    run_study(parse_spec(study), store, work=REMEMBERED)
-    cells = [cell.cell for cell in store.cells("small")]
-    store.plan(store.study("small"), [*cells, replace(cells[0], key="new")])
-    with pytest.raises(
-        StoreError, match=r"cells of small are done; finish it with `transferscope run` before its sources"
-    ):
-        rank_again(store)
 
 
 def _folder(tmp_path: Path) -> Path:

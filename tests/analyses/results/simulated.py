@@ -1,11 +1,12 @@
 """Tables of simulated runs."""
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from decision.studies import scores as scores_of
 from transferscope.decision import Scores
 
 CONTROLS = ("scratch", "ridge")
@@ -32,23 +33,8 @@ def table(values: Float[np.ndarray, "arms seeds"], *, seconds: float | None = 20
     return pd.DataFrame(rows)
 
 
-def scores(
-    values: Float[np.ndarray, "arms seeds"],
-    *,
-    bounds: Sequence[float] = (0.0, 100.0),
-    cost: float = 20.0,
-    example_variance: Float[np.ndarray, "arms arms"] | None = None,
-) -> Scores:
+def scores(values: Float[np.ndarray, "arms seeds"], **given: Any) -> Scores:
     """The same numbers as `decide` takes them, made by hand."""
-    k = len(values)
-    return Scores(
-        arms=(*CONTROLS, *WAYS),
-        values=np.asarray(values, dtype=np.float64),
-        with_source=np.arange(k) >= len(CONTROLS),
-        clusters=np.arange(k),
-        cost=np.full(k, cost),
-        example_variance=example_variance,
-        unfinished=np.zeros(k, dtype=bool),
-        failed=np.zeros(values.shape, dtype=bool),
-        bounds=(bounds[0], bounds[1]),
-    )
+    without = np.arange(len(values)) < len(CONTROLS)
+    usual = {"arms": (*CONTROLS, *WAYS), "with_source": ~without, "cost": np.full(len(values), 20.0)}
+    return scores_of(values, 0, **{**usual, "bounds": (0.0, 100.0), **given})

@@ -83,32 +83,25 @@ def test_several_curves_are_asked_about(frame: pd.DataFrame, columns: Columns, s
 
 
 @pytest.mark.parametrize(
-    "columns",
+    "frame",
     [
-        {"seed": [0, 1, 2, 3]},
-        {"run": ["r0", "r1", "r2", "r3"]},
-        {"cvFold": [0, 1, 2, 3]},
-        {"number": [0, 1, 2, 3]},  # explains nothing
-        {"seed": [0, 1, 2, 3], "host": ["a", "b", "a", "b"]},
-        {"seed": [0, 1, 2, 3], "split": ["s0", "s1", "s2", "s3"]},
-        {},
+        repeated(),
+        repeated(seed=[0, 1, 2, 3]),
+        repeated(run=["r0", "r1", "r2", "r3"]),
+        repeated(cvFold=[0, 1, 2, 3]),
+        repeated(number=[0, 1, 2, 3]),  # explains nothing
+        repeated(seed=[0, 1, 2, 3], host=["a", "b", "a", "b"]),
+        repeated(seed=[0, 1, 2, 3], split=["s0", "s1", "s2", "s3"]),
+        # errors that seeds have of their own, which explain nothing but themselves
+        pd.concat(
+            curve(level, noise=0.001, draw=i, seed=i, split=f"s{i}", date=f"2026-0{i + 1}-01")
+            for i, level in enumerate([1.1, 1.0, 0.9, 1.05])
+        ),
+        # names of single rows
+        repeated().assign(path=[f"run{row}.json" for row in range(28)], note=pd.array(["rerun", *[None] * 27])),
     ],
 )
-def test_repeats_stay_repeats(columns: dict[str, list[str] | list[int]]) -> None:
-    assert check_one_curve(repeated(**columns), Columns()) == ()
-
-
-def test_another_name_of_the_seeds_is_no_curve() -> None:
-    """Seeds that the curves share have errors of their own, which explains nothing but themselves."""
-    levels = [1.1, 1.0, 0.9, 1.05]
-    frame = pd.concat(
-        [curve(levels[i], noise=0.001, draw=i, seed=i, split=f"s{i}", date=f"2026-0{i + 1}-01") for i in range(4)]
-    )
-    assert check_one_curve(frame, Columns()) == ()
-
-
-def test_names_of_single_rows_are_no_curves() -> None:
-    frame = repeated().assign(path=[f"run{row}.json" for row in range(28)], note=pd.array(["rerun", *[None] * 27]))
+def test_repeats_stay_repeats(frame: pd.DataFrame) -> None:
     assert check_one_curve(frame, Columns()) == ()
 
 
@@ -199,6 +192,11 @@ def test_a_target_error_in_another_unit_is_refused(scale: float, target: float, 
 )
 def test_a_target_error_in_its_unit_is_taken(name: str, scale: float, target: float) -> None:
     check_error_target(pd.Series(scale * LAW, name=name), target, option="--target-score")
+
+
+def test_a_target_below_1_beside_losses_above_1_is_pointed_out() -> None:
+    notes = scaling(curve(100).rename(columns={"error": "loss"}), Question(target_error=0.5)).analysis.notes
+    assert any("every error is above 1 and the target error is 0.5" in note for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,15 @@
 """What is said of curves, surfaces, and parameters and tokens: the kinds of statements, and their numbers."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-import transferscope.analyses.scaling as package
 from scaling.examples import GRID, OBJDET, SIZES, language_models
 from transferscope import scaling
 from transferscope.analyses.scaling import Columns, Question, ScalingResult
-from transferscope.analyses.scaling.statements import statements, words_of
+from transferscope.analyses.scaling.statements import statements
 from transferscope.errors import SettingsError
 from transferscope.scaling import Costs, Formula
 
@@ -55,6 +53,7 @@ def test_the_answer_comes_first(
     assert found[0] == first
     assert set(found[1:]) == others
     assert "nan" not in str(result.verdict)
+    assert any(section.figures for section in result.sections()) == (len(n) > 1)
 
 
 def test_a_repeated_measurement_that_rises_within_its_noise_is_not_pointed_out() -> None:
@@ -102,7 +101,7 @@ def test_what_pre_training_is_worth_has_an_interval_that_holds_it() -> None:
 BESIROGLU = (0.3478, 0.3658, 482.01, 2085.43, 1.8172)
 
 
-@pytest.mark.parametrize("loss", ["log", "huber"])
+@pytest.mark.parametrize("loss", [pytest.param("log", marks=pytest.mark.long), "huber"])
 def test_a_budget_of_compute_is_answered_in_parameters_and_tokens(loss: str) -> None:
     frame = language_models()
     frame.loc[[4, 17], "loss"] *= [1.3, 0.8] if loss == "huber" else [1.0, 1.0]
@@ -215,17 +214,8 @@ def test_accuracies_are_answered_as_accuracies() -> None:
     assert picture.data["value"].max() > 90
 
 
-def test_every_kind_has_words_and_every_word_a_kind() -> None:
-    source = "".join((Path(package.__file__).parent / name).read_text() for name in ("statements.py", "study.py"))
-    kinds_of_words = words_of(result_of(SIZES, STEEP).analysis.measure).kinds
-    written = {kind for kind in kinds_of_words if f'"{kind}"' in source}
-    computed = {"a", "b", "c", "d", "reached", "budget reaches", "budget misses"}
-    assert kinds_of_words - written - computed == set()
-
-
 def test_on_a_telephone_the_figure_shows_the_same() -> None:
     figure = next(section for section in result_of(SIZES, STEEP).sections() if section.figures).figures[0]
-    assert figure.narrow_canvas is not None
     wide, narrow = figure.canvas.axes[0], figure.narrow_canvas.axes[0]
     for one, same in zip(wide.lines, narrow.lines, strict=True):
         np.testing.assert_array_equal(np.asarray(one.get_xydata()), np.asarray(same.get_xydata()))

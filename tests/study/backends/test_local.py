@@ -67,13 +67,6 @@ def test_a_killed_worker_is_replaced_and_fails_its_own_cell_alone(tmp_path: Path
 
 
 @pytest.mark.long
-def test_a_cell_whose_worker_dies_once_is_done_all_the_same(tmp_path: Path) -> None:
-    with LocalBackend("study.fake_work:troubled", WorkContext(tmp_path), workers=1) as backend:
-        messages = do_all(backend, [PRETRAINING[7]])
-    assert [type(message) for message in messages] == [Finished]
-
-
-@pytest.mark.long
 def test_an_idle_worker_that_was_killed_is_replaced(tmp_path: Path) -> None:
     with LocalBackend("study.fake_work:count", WorkContext(tmp_path), workers=1) as backend:
         do_all(backend, PRETRAINING[:1])

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from study.fake_work import STRANGE, count
+from study.fake_work import count
 from study.plans import small_plan
 from transferscope.errors import MissingExtraError, SettingsError
 from transferscope.settings.engine import EngineSettings
@@ -127,16 +127,6 @@ class TestOnTwoWorkers:
         assert isinstance(message, Failed)
         assert message.failure.kind == "timeout"
         assert message.failure.message.startswith("the cell was stopped after 0.005 minutes; raise cell_minutes")
-
-    def test_what_strangers_give_is_a_failure_of_its_cell(self, ray: ModuleType, tmp_path: Path) -> None:
-        cells = [
-            replace(cell, labels={**cell.labels, "seed": i})
-            for i, cell in enumerate(cell for cell in small_plan(len(STRANGE)).cells if cell.role == "pretrain")
-        ]
-        with backend("strange", tmp_path) as given:
-            heard = do_all(given, cells)
-        found = {heard[c.key].failure.kind for c in cells if isinstance(heard[c.key], Failed)}  # type: ignore[union-attr]
-        assert (found, len(heard)) == ({"exception"}, len(STRANGE))
 
     def test_a_node_that_cannot_import_the_work_fails_with_its_sentence(
         self, ray: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

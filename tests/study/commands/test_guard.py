@@ -50,7 +50,6 @@ def gone(processes: list[psutil.Process]) -> bool:
 def test_nothing_that_a_command_has_started_outlives_it(how: str) -> None:
     last = LAST["ends" if how == "it ends by itself" else "stays"]
     started, ours, reports = guarded(sys.executable, "-c", f"{CHILDREN}\n{last}")
-    assert started.stdout is not None
     assert started.stdout.readline() == b"ready\n"
     below = psutil.Process(started.pid).children(recursive=True)
     if how == "our end is closed":
@@ -72,7 +71,6 @@ def test_nothing_that_a_command_has_started_outlives_it(how: str) -> None:
 
 def test_the_command_dies_with_a_guard_that_is_killed() -> None:
     started, ours, reports = guarded(sys.executable, "-c", "print('ready', flush=True)\nimport time\ntime.sleep(600)")
-    assert started.stdout is not None
     started.stdout.readline()
     below = psutil.Process(started.pid).children()
     started.kill()

@@ -1,0 +1,29 @@
+"""Every kind of statement has words, and all words have a kind that something states."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import transferscope.analyses as analyses
+from transferscope.statements import Words
+
+MADE_UP_OF_PARTS = {
+    "compare": {"ask which", "ask why", "standing"},
+    "diagnose": {"seen"},
+    "history": set[str](),
+    "plan": {"who"},
+    "rank": set[str](),
+    "scaling": {"budget misses", "budget reaches"},
+}
+"""Kinds that no literal of the package names, but for "open, REASON"."""
+
+
+@pytest.mark.parametrize("package", MADE_UP_OF_PARTS)
+def test_every_kind_has_words_and_every_word_a_kind(package: str) -> None:
+    folder = Path(analyses.__path__[0]) / package
+    text = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
+    kinds = Words(f"transferscope.analyses.{package}").kinds
+    assert set(re.findall(r'state\(\s*"([^"]+)"', text)) <= kinds
+    unnamed = {kind for kind in kinds if f'"{kind}"' not in text and not kind.startswith("open, ")}
+    assert unnamed == MADE_UP_OF_PARTS[package]
