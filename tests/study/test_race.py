@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
 from study.raced import N_TEST
 from transferscope.decision import Decision
 from transferscope.errors import SettingsError
+from transferscope.methods import FineTune
+from transferscope.models.network import Network, seeded
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
+from transferscope.study.passes import Passes
 from transferscope.study.plan import plan_study
 from transferscope.study.race_state import RaceState, race_state
 from transferscope.study.run import Event, StudyProgress, run_study
@@ -224,9 +229,16 @@ def test_a_study_that_is_no_race_is_refused(data: Path, tmp_path: Path, changes:
 
 
 def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Path) -> None:
-    """Passes by hand: 5 steps of 20 labels at 3 each; pre-training 5 steps of 60; joint training reads both."""
-    methods = tables_of("scratch", "small-scratch", "linear-probe", "fine-tune", "joint", "raw")
-    cells = plan_study(race_of(data, tmp_path / "raced.sqlite", methods=methods)).cells
+    """Passes by hand: 5 steps of 20 labels, 4 each where nothing is fixed, and 5 points of a curve of 20 and 30.
+
+    With .75 of a pass in fixed blocks, these are passed once by each label. Pre-training takes 5 steps of 60.
+    """
+    last_block = {"method": "fine-tune", "frozen_blocks": -1}
+    methods = {**tables_of("scratch", "small-scratch", "linear-probe", "fine-tune", "joint", "raw"), "last": last_block}
+    network = {"name": "mlp", "widths": [4, 4]}
+    cells = plan_study(race_of(data, tmp_path / "raced.sqlite", methods=methods, network=network)).cells
+    tests, passes = {"n_test": 30}, {"step": 4.0, "fixed": {"last": 0.75}}
+    facts = {"target": tests, "sources": {"good": tests}, "passes": {"mlp": passes}}
 
     def first(method: str, source: str | None = None, role: str = "method", seed: int = 0) -> Any:
         return next(
@@ -237,16 +249,37 @@ def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Pat
         )
 
     scratch, again = first("scratch"), first("scratch", seed=1)
-    assert RunTimes(cells, {}).expected(scratch) is None
-    times = RunTimes(cells, {scratch.key: 6.0, first("raw").key: 0.5, first("linear-probe", "good").key: 0.1})
-    assert times.work(scratch).passes == 3 * 5 * 20
+    assert RunTimes(cells, facts, {}).expected(scratch) is None
+    taken = {scratch.key: 6.0, first("raw").key: 0.5, first("linear-probe", "good").key: 0.1}
+    times, curve = RunTimes(cells, facts, taken), 5 * (20 + 30)
+    assert times.work(scratch).passes == 4 * 5 * 20 + curve == 650
     assert times.expected(again) == 6.0
     assert times.expected(first("raw", seed=1)) == 0.5
     assert times.expected(first("linear-probe", "bad")) == 0.1  # the same method with the same network
     assert times.expected(first("fine-tune", "bad")) == pytest.approx(6.0)
-    assert times.expected(first("joint", "bad")) == pytest.approx(12.0)
+    assert times.expected(first("last", "bad")) == pytest.approx(6.0 / 650 * (0.25 * 400 + 0.75 * 20 + curve))
+    assert times.expected(first("joint", "bad")) == pytest.approx(6.0 / 650 * (2 * 400 + curve))
     assert times.expected(first("small-scratch")) is None  # it trains another network than those that are timed
-    assert times.expected(first("", "good", "pretrain")) == pytest.approx(6.0 * 60 / 20)
+    assert times.expected(first("", "good", "pretrain")) == pytest.approx(6.0 / 650 * (4 * 5 * 60 + 5 * (60 + 30)))
+    facts["passes"]["mlp"]["seconds"] = 0.01  # type: ignore[index]
+    assert RunTimes(cells, facts, {}).expected(scratch) is None  # one of the own networks is too small to tell
+    recipe = scratch.payload | {"network": {**scratch.payload["network"], "name": "timm:mine", "widths": None}}
+    facts["passes"]["timm:mine"] = facts["passes"]["mlp"]  # type: ignore[index]
+    assert RunTimes(cells, facts, {}).expected(replace(scratch, payload=recipe)) == pytest.approx(6.5)
+
+
+def test_what_a_pass_takes_beside_others_is_measured() -> None:
+    """Three layers of one cost: two thirds of a pass are before the last; a step takes three passes in operations."""
+    with seeded(0):
+        layers = (nn.Sequential(nn.Linear(800, 800), nn.Linear(800, 800)) for _ in range(3))
+        network = Network(nn.Sequential(*layers), nn.Linear(800, 2), 800)
+    methods = {"all": FineTune(), "last": FineTune(frozen_blocks=-1)}
+    measured = min((Passes.of(network, torch.ones(64, 800), methods) for _ in range(5)), key=lambda one: one.seconds)
+    assert measured.fixed.keys() == {"last"}
+    assert measured.fixed["last"] == pytest.approx(2 / 3, abs=0.25)
+    assert 1.5 < measured.step < 8
+    assert measured.seconds > 0
+    assert all(parameter.grad is None for parameter in network.parameters())
 
 
 def _source(data: Path, name: str) -> dict[str, str]:

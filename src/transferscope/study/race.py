@@ -86,7 +86,7 @@ class Race:
         states = dict(zip(frames.cells["key"], frames.cells["state"], strict=True))
         taken = {str(key): float(seconds) for key, seconds in frames.cells.set_index("key")["seconds"].dropna().items()}
         spent = self._spent(sum(taken.values()))
-        times = RunTimes(self._plan.cells, taken)
+        times = RunTimes(self._plan.cells, self._plan.study.facts, taken)
         looks = {n: self._look(frames, n, states, times) for n in self._sizes}
         is_busy = any(state in ("planned", "running") for state in states.values())
         chosen, end, left_out = self._choose(looks, states, spent)

@@ -23,9 +23,11 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused
 from transferscope.methods import METHODS, Method, Raw, Scratch, check_task, default_methods
 from transferscope.methods.defaults import VARIANTS
+from transferscope.methods.target_training import FineTuning
 from transferscope.methods.tuning import runs_of_a_search, search_grid
-from transferscope.models import Pretrained
+from transferscope.models import Pretrained, open_pretrained
 from transferscope.models.build import seen_from as network_seen_from
+from transferscope.study.facts import shape_as_read
 from transferscope.study.read_alike import in_tokens_of
 from transferscope.study.spec import StudySpec, parse_spec
 from transferscope.wording import distinct, listed
@@ -138,7 +140,7 @@ def study_tables(
         tables["tuning"] = _tuning_table(spec, rates="lr" not in training)
     read = {**tables["sources"], keys[-1]: tables["target"]}
     data = {key: load(seen_from(table["data"], folder)) for key, table in read.items() if "data" in table}
-    left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), bool(networks))
+    left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), networks)
     return _fitted_to(data, tables, without=left_out)
 
 
@@ -157,7 +159,7 @@ def _methods_asked(methods: Sequence[str] | None, *, large: bool, own_large: boo
 def _needs_source(name: str) -> bool:
     """Whether a method needs a source where none of its settings is given; yes where it must be given some."""
     try:
-        return METHODS[name]().needs_source
+        return METHODS[str(VARIANTS.get(name, {}).get("method", name))]().needs_source
     except TypeError:
         return True
 
@@ -244,15 +246,24 @@ def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
     return {"name": "mlp" if len(shape) != 3 else "lenet" if small else "conv4"}
 
 
-def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], any_network: bool) -> list[str]:
-    """The methods that cannot learn the target, which is the last of the data, from every source."""
+def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], networks: Sequence[Pretrained]) -> list[str]:
+    """The methods that cannot learn the target, which is the last of the data, from every source.
+
+    A network that cannot be opened is left to planning, which says so.
+    """
     *sources, target = data
+    opened = []
+    for one in networks if any(isinstance(method, FineTuning) for method in methods.values()) else ():
+        with suppress(TransferscopeError):
+            opened.append(open_pretrained(one, shape_as_read(target, one.network)).network)
     left_out = []
     for name, method in methods.items():
         try:
-            for source in (*sources, *([None] if any_network else [])) if method.needs_source else [None]:
+            for source in (*sources, *([None] if networks else [])) if method.needs_source else [None]:
                 check_task(method, target, source)
-        except DataError:
+            for network in opened if method.needs_source else ():
+                method.check_network(network)
+        except (DataError, SettingsError):
             left_out.append(name)
     return left_out
 
