@@ -4,6 +4,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -171,3 +172,34 @@ def test_the_last_block_is_no_arm_of_a_network_that_is_one_block(
     spec = parse_spec(tables(["last-block"]))
     with nullcontext() if hidden > 1 else pytest.raises(SettingsError, match="this backbone is a single one"):
         plan_study(spec)
+
+
+@pytest.mark.parametrize(
+    ("places", "named"),
+    [
+        (["a/pets.npz", "b/pets.npz"], ["a-pets", "b-pets"]),  # told apart by their folders
+        (["a/x/pets.npz", "b/x/pets.npz"], ["a-x-pets", "b-x-pets"]),
+        (["one/model.npz", "two/model.npz"], ["one", "two"]),  # as packages with an encoder have it
+        (["pets.npz", "birds.npz"], ["pets", "birds"]),
+    ],
+)
+def test_sources_are_named_by_their_files_and_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: list[str], named: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for seed, place in enumerate(places):
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        x = np.random.default_rng(seed).normal(size=(24, 64)).astype(np.float32)
+        np.savez(place, x_train=x, y_train=np.arange(24) % 2, x_test=x[:4] + 1, y_test=np.arange(4) % 2)
+    tables = study_tables(
+        [f"npz:{place}" for place in places],
+        "digits",
+        labels=[20],
+        methods=["fine-tune"],
+        diagnostics=[],
+        seeds=1,
+        folder=Path("r"),
+        tuning=False,
+        network="mlp",
+    )
+    assert list(tables["sources"]) == named

@@ -428,14 +428,24 @@ def _labels(examples: LabelledSet) -> np.ndarray:
 
 
 def _keys(names: Sequence[str]) -> list[str]:
-    """Short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; of code, the name of the function."""
-    stems: list[str] = []
+    """Short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; of code, the name of the function.
+
+    Paths that end in the same name are told apart by the folders above it, and a folder called "model" is that above.
+    """
+    places = []
     for name in names:
-        name = (
-            f"code:{name.rpartition(':')[2].rpartition('.')[2]}"
-            if registry.is_reference(name) and "/" in name
-            else name
-        )
+        if registry.is_reference(name) and "/" in name:
+            places.append([name.rpartition(":")[2].rpartition(".")[2]])
+            continue
         kind, _, rest = name.split("?")[0].partition(":")
-        stems.append(slug(re.sub(r"-[0-9a-f]{16}$", "", Path(rest).stem) if rest else kind))
-    return distinct(stems)
+        path = Path(rest or kind)
+        above = [part for part in path.parent.parts if rest and part not in ("/", "..")]
+        stem = re.sub(r"-[0-9a-f]{16}$", "", path.stem) if rest else kind
+        places.append(above if above and stem == "model" else [*above, stem])
+
+    def key(place: Sequence[str]) -> str:
+        rivals = [other for other in places if other[-1] == place[-1] and other != place]
+        depth = next((n for n in range(1, len(place)) if all(other[-n:] != place[-n:] for other in rivals)), len(place))
+        return slug("-".join(place[-depth:]))
+
+    return distinct([key(place) for place in places])
