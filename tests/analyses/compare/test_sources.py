@@ -13,6 +13,7 @@ from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.sources import named_sources
 from transferscope.analyses.compare.study_file import (
     study_tables,
+    tuning_in_words,
     write_study,
 )
 from transferscope.analyses.rank.question import rank
@@ -203,3 +204,17 @@ def test_sources_are_named_by_their_files_and_folders(
         network="mlp",
     )
     assert list(tables["sources"]) == named
+
+
+def test_methods_that_choose_nothing_are_compared_without_a_search() -> None:
+    tables = study_tables(
+        ["glyphs?n_train=40&n_test=10"],
+        "digits",
+        labels=[20],
+        methods=["linear-probe", "raw"],
+        diagnostics=[],
+        seeds=1,
+        folder=Path("r"),
+    )
+    assert "tuning" not in tables
+    assert not tuning_in_words(tables)

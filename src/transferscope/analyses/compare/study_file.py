@@ -230,7 +230,7 @@ def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, withou
         if target.train.grid is not None:  # a ridge probe reads whole inputs
             grid = {name: {axis: one for axis, one in axes.items() if axis != "head"} for name, axes in grid.items()}
         fitted["tuning"] = tables["tuning"] | {"grid": grid}
-    return fitted
+    return {name: table for name, table in fitted.items() if name != "tuning" or table["grid"]}  # nothing to choose
 
 
 def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
