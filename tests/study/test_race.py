@@ -164,8 +164,8 @@ def test_the_cheapest_arms_run_first(data: Path, tmp_path: Path) -> None:
 def test_what_is_cheap_is_called_before_a_dear_arm_is_begun(data: Path, tmp_path: Path) -> None:
     """The probe gains 8 points over what needs no source, for which three seeds of each are enough."""
     methods, training = tables_of("raw", "linear-probe", "fine-tune"), {"steps": 20_000}
-    spec = race_of(data, tmp_path / "raced.sqlite", methods=methods, training=training)
-    found, _ = run(replace(spec, race=replace(spec.race, runs=9)), work="work_dear")
+    spec = race_of(data, tmp_path / "raced.sqlite", methods=methods, training=training, race={"runs": 9})
+    found, _ = run(spec, work="work_dear")
     seeds = {arm.name: arm.n_seeds for arm in found[20].arms}
     assert found[20].outcome == "helps"
     assert seeds["raw"] == seeds["linear-probe from good"] == 3

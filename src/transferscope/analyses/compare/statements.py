@@ -96,7 +96,8 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
             margin=next(iter(decided.values())).margin,
             n_arms=max(sum(arm.n_seeds > 0 for arm in one.arms) for one in decided.values()),
         )
-    for n_target in decided if len(frames.sources) > 1 else ():
+    sizes_differ = not frames.is_of_others and not set(frames.sources) <= set(frames.study.spec.get("sources", {}))
+    for n_target in () if sizes_differ else decided:  # the arms of one source are told apart by size
         beside = between_sources(frames, n_target)
         if beside is None or beside.difference is None or beside.difference.low is None:
             continue
