@@ -33,16 +33,23 @@ def timed(name, function):
             spent[name] = spent.get(name, 0.0) + time.process_time() - began - within
     return call
 
-import transferscope.analyses.compare.question as question
-import transferscope.analyses.compare.result
-import transferscope.analyses.compare.study_page as page
-import transferscope.study.run as run
+import transferscope.cli.main as command_line
 from transferscope.__main__ import main
 
-imports = time.process_time()
-question.ask = timed("question", question.ask)
-run.run_study = timed("runs", run.run_study)
-page.build_report = timed("page", page.build_report)
+begin = command_line.main
+
+def imported():
+    import transferscope.analyses.compare.question as question
+    import transferscope.analyses.compare.result
+    import transferscope.analyses.compare.study_page as page
+    import transferscope.study.run as run
+
+    question.ask = timed("question", question.ask)
+    run.run_study = timed("runs", run.run_study)
+    page.build_report = timed("page", page.build_report)
+    begin()
+
+command_line.main = imported
 try:
     main()
 finally:

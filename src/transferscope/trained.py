@@ -37,7 +37,7 @@ from transferscope.models import Network, NetworkSettings, input_of
 from transferscope.models.build import frame_network
 from transferscope.models.hubs.huggingface import HuggingFace
 from transferscope.models.hubs.save_pretrained import FILES, Problem, SavedModel, open_saved, save_pretrained
-from transferscope.models.pretrained import code_notes
+from transferscope.models.pretrained import notes_of
 from transferscope.models.weights import open_network, read_notes, save_weights
 from transferscope.registry import planned_code
 from transferscope.training import PixelScale, TensorSet, outputs_of, to_tensors
@@ -229,7 +229,7 @@ def save_model(model: TrainedModel, folder: Path) -> None:
         if isinstance(named, HuggingFace):
             card = _save_pretrained(named, model, unfinished)
         else:
-            notes = {**model.scale.as_notes, **card_notes(card), **code_notes(card.code)}
+            notes = {**model.scale.as_notes, **card_notes(card), **notes_of(card.network)}
             save_weights(model.network, unfinished / WEIGHTS, notes=notes)
         (unfinished / CARD).write_text(
             json.dumps(_as_json(card), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"

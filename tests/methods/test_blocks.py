@@ -1,6 +1,7 @@
 """Methods that choose among blocks: surgical fine-tuning and the probe of all layers."""
 
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -96,23 +97,37 @@ def test_what_the_named_block_shares_with_another_is_trained() -> None:
     assert torch.equal(before["features.low.0.weight"], after["features.low.0.weight"])
 
 
-def test_all_blocks_but_the_last_are_frozen_by_minus_one() -> None:
-    with seeded(0):
-        network = Network(
-            nn.Sequential(
-                OrderedDict[str, nn.Module](
-                    (name, nn.Sequential(nn.Linear(5, 5), nn.Tanh())) for name in ("low", "middle", "high")
-                )
-            ),
-            nn.Linear(5, 3),
-            5,
-        )
+def _layers(n: int) -> nn.Module:
+    return nn.Sequential(*(part for _ in range(n) for part in (nn.Linear(5, 5), nn.Tanh())))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "trained"),
+    [
+        ({"low": _layers(1), "middle": _layers(1), "high": _layers(1)}, ["high"]),
+        ({"stem": _layers(1), "block1": _layers(2), "block2": _layers(2), "norm": nn.LayerNorm(5)}, ["block2", "norm"]),
+        ({"block": _layers(2), "out": nn.Linear(5, 5), "norm": nn.LayerNorm(5)}, ["out", "norm"]),
+        ({"block": _layers(3)}, None),
+        ({"block": _layers(3), "norm": nn.LayerNorm(5)}, None),
+    ],
+)
+def test_blocks_before_the_last_are_frozen_by_minus_one(
+    blocks: Mapping[str, nn.Module], trained: Sequence[str] | None
+) -> None:
+    """What follows the last block of several layers, a normalisation, is trained with it."""
+    method, network = FineTune(frozen_blocks=-1), Network(nn.Sequential(OrderedDict(blocks)), nn.Linear(5, 3), 5)
+    if trained is None:
+        with pytest.raises(SettingsError, match="this backbone is a single one"):
+            method.check_network(network)
+        return
     fitted = FineTune(frozen_blocks=-1, lr_scale=1.0).fit(
         classification_task(), network, replace(OPTIONS, training=BUDGET)
     )
     before, after = network.state_dict(), fitted.network.state_dict()
-    trained = [name for name in before if name.startswith("features") and not torch.equal(before[name], after[name])]
-    assert trained == ["features.high.0.weight", "features.high.0.bias"]
+    changed = {
+        name.split(".")[1] for name in before if "features" in name and not torch.equal(before[name], after[name])
+    }
+    assert changed == set(trained)
 
 
 def test_a_network_whose_biases_are_frozen_is_refused_by_bitfit() -> None:

@@ -5,14 +5,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from torch import nn
 
 from studies import write_npz
 from study.raced import N_TEST
 from transferscope.decision import Decision
 from transferscope.errors import SettingsError
+from transferscope.methods import FineTune
+from transferscope.models.network import Network, seeded
 from transferscope.store import Store
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
+from transferscope.study.passes import Passes
 from transferscope.study.plan import plan_study
 from transferscope.study.race_state import RaceState, race_state
 from transferscope.study.run import Event, StudyProgress, run_study
@@ -153,6 +158,17 @@ def test_the_cheapest_arms_run_first(data: Path, tmp_path: Path) -> None:
     assert all(arm.n_seeds == 0 for arm in found[20].arms if arm.name.startswith("fine-tune"))
 
 
+def test_what_is_cheap_is_called_before_a_dear_arm_is_begun(data: Path, tmp_path: Path) -> None:
+    """The probe gains 8 points over what needs no source, for which three seeds of each are enough."""
+    methods, training = tables_of("raw", "linear-probe", "fine-tune"), {"steps": 20_000}
+    spec = race_of(data, tmp_path / "raced.sqlite", methods=methods, training=training, race={"runs": 9})
+    found, _ = run(spec, work="work_dear")
+    seeds = {arm.name: arm.n_seeds for arm in found[20].arms}
+    assert found[20].outcome == "helps"
+    assert seeds["raw"] == seeds["linear-probe from good"] == 3
+    assert seeds["fine-tune from good"] <= 1
+
+
 @pytest.mark.parametrize(
     ("race", "end"),
     [({"minutes": 0.1}, "time"), pytest.param({"run_minutes": 0.05}, "long runs", marks=pytest.mark.long)],
@@ -221,9 +237,16 @@ def test_a_study_that_is_no_race_is_refused(data: Path, tmp_path: Path, changes:
 
 
 def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Path) -> None:
-    """Passes by hand: 5 steps of 20 labels at 3 each; pre-training 5 steps of 60; joint training reads both."""
-    methods = tables_of("scratch", "small-scratch", "linear-probe", "fine-tune", "joint", "raw")
-    cells = plan_study(race_of(data, tmp_path / "raced.sqlite", methods=methods)).cells
+    """Passes by hand: 5 steps of 20 labels, 4 each where nothing is fixed, and 5 points of a curve of 20 and 30.
+
+    With .75 of a pass in fixed blocks, these are passed once by each label. Pre-training takes 5 steps of 60.
+    """
+    last_block = {"method": "fine-tune", "frozen_blocks": -1}
+    methods = {**tables_of("scratch", "small-scratch", "linear-probe", "fine-tune", "joint", "raw"), "last": last_block}
+    network = {"name": "mlp", "widths": [4, 4]}
+    cells = plan_study(race_of(data, tmp_path / "raced.sqlite", methods=methods, network=network)).cells
+    tests, passes = {"n_test": 30}, {"step": 4.0, "fixed": {"last": 0.75}}
+    facts = {"target": tests, "sources": {"good": tests}, "passes": {"mlp": passes}}
 
     def first(method: str, source: str | None = None, role: str = "method", seed: int = 0) -> Any:
         return next(
@@ -234,16 +257,39 @@ def test_what_runs_take_is_told_by_those_that_are_done(data: Path, tmp_path: Pat
         )
 
     scratch, again = first("scratch"), first("scratch", seed=1)
-    assert RunTimes(cells, {}).expected(scratch) is None
-    times = RunTimes(cells, {scratch.key: 6.0, first("raw").key: 0.5, first("linear-probe", "good").key: 0.1})
-    assert times.work(scratch).passes == 3 * 5 * 20
+    assert RunTimes(cells, facts, {}).expected(scratch) is None
+    taken = {scratch.key: 6.0, first("raw").key: 0.5, first("linear-probe", "good").key: 0.1}
+    times, curve = RunTimes(cells, facts, taken), 5 * (20 + 30)
+    assert times.work(scratch).passes == 4 * 5 * 20 + curve == 650
     assert times.expected(again) == 6.0
     assert times.expected(first("raw", seed=1)) == 0.5
     assert times.expected(first("linear-probe", "bad")) == 0.1  # the same method with the same network
     assert times.expected(first("fine-tune", "bad")) == pytest.approx(6.0)
-    assert times.expected(first("joint", "bad")) == pytest.approx(12.0)
+    assert times.expected(first("last", "bad")) == pytest.approx(6.0 / 650 * (0.25 * 400 + 0.75 * 20 + curve))
+    assert times.expected(first("joint", "bad")) == pytest.approx(6.0 / 650 * (2 * 400 + curve))
     assert times.expected(first("small-scratch")) is None  # it trains another network than those that are timed
-    assert times.expected(first("", "good", "pretrain")) == pytest.approx(6.0 * 60 / 20)
+    assert times.expected(first("", "good", "pretrain")) == pytest.approx(6.0 / 650 * (4 * 5 * 60 + 5 * (60 + 30)))
+    facts["passes"]["mlp"]["seconds"] = 0.01  # type: ignore[index]
+    assert RunTimes(cells, facts, {}).expected(scratch) is None  # one of the own networks is too small to tell
+    recipe = scratch.payload | {"network": {**scratch.payload["network"], "name": "timm:mine", "widths": None}}
+    facts["passes"]["timm:mine"] = facts["passes"]["mlp"]  # type: ignore[index]
+    assert RunTimes(cells, facts, {}).expected(replace(scratch, payload=recipe)) == pytest.approx(6.5)
+
+
+def test_what_a_pass_takes_beside_others_is_measured() -> None:
+    """More of a pass lies before the third of three layers than before the second; the network stays as it was."""
+    with seeded(0):
+        layers = (nn.Sequential(nn.Linear(400, 400), nn.Linear(400, 400)) for _ in range(3))
+        network = Network(nn.Sequential(*layers), nn.Linear(400, 2), 400)
+    methods = {"all": FineTune(), "two": FineTune(frozen_blocks=1), "last": FineTune(frozen_blocks=-1)}
+    measured = Passes.of(network, torch.ones(64, 400), methods)
+    assert measured.fixed.keys() == {"two", "last"}
+    assert 0 < measured.fixed["two"] < measured.fixed["last"] < 1
+    assert measured.step > 0
+    assert measured.seconds > 0
+    assert measured.weights == 6 * 400 * 401
+    assert all(parameter.grad is None for parameter in network.parameters())
+    assert not any(module._forward_hooks for module in network.modules())
 
 
 def _source(data: Path, name: str) -> dict[str, str]:

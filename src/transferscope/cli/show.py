@@ -29,6 +29,7 @@ from transferscope.models import (
 )
 from transferscope.models.adapt import adapt
 from transferscope.models.build import is_network_name
+from transferscope.models.pretrained import USUAL, as_file_says
 from transferscope.registry import is_reference
 
 _OF_DATA = {"fetch", "as_json"}
@@ -44,7 +45,7 @@ def show(options: Options, context: typer.Context) -> None:
     if is_file := Path(name).is_file():
         if weights is not None:
             raise SettingsError(f"{name} is a file of weights, and --weights was given too; leave it out")
-        name, weights = options.network or "lenet", Path(name)
+        name, weights = options.network or USUAL, Path(name)
     if is_file or _is_network(name):
         refuse_others(
             context,
@@ -139,11 +140,13 @@ def _network(name: str, weights: Path | None, options: Options) -> None:
         head=options.head,
         input=None if options.input is None else NetworkInput.from_text(options.input),
     )
+    if weights is not None and options.weights is None:
+        settings = as_file_says(settings, weights)
     known = input_of(settings)
     read = _shape(options.shape, known)
     network, report = _opened(settings, weights, read, known)
     facts = {
-        "name": name,
+        "name": settings.name,
         "input_shape": list(read),
         "inputs": "standardised by the training examples" if known is None else str(known),
         "backbone": {"parameters": _size(network.features), "features": network.n_features},

@@ -15,7 +15,7 @@ from transferscope.errors import SettingsError
 
 Question = Literal["which", "whether"]
 
-_DEAR = 10.0
+DEAR = 10.0
 """An arm without a run waits while runs of others that cost so many times less can change the answer."""
 _TRIES = 2
 """An arm whose first runs failed so many times is left."""
@@ -87,9 +87,9 @@ def _wanted(
     unseen = np.flatnonzero((have == 0) & (tried < _TRIES) & ~busy.any(axis=1) & free.any(axis=1))
     unseen = unseen[np.argsort(cost[unseen], kind="stable")]
     least = cost[unseen[0]] if len(unseen) else -1.0
-    early = len(unseen) > 0 and bool((have > 0).any()) and cost[have > 0].min() * _DEAR <= least
+    early = len(unseen) > 0 and bool((have > 0).any()) and cost[have > 0].min() * DEAR <= least
     racing = _racing(scores, free, margin, level, question) if early else []
-    yield from takewhile(lambda arm: cost[arm] * _DEAR <= least, racing)
+    yield from takewhile(lambda arm: cost[arm] * DEAR <= least, racing)
     yield from (int(arm) for arm in unseen)
     if not len(unseen):
         yield from _racing(scores, free, margin, level, question)

@@ -189,7 +189,7 @@ class FineTuning(TargetTraining):
         head: "random" draws the new head from the seed; "probe" starts from the ridge probe on the pretrained features
             (LP-FT; Kumar et al. 2022).
         frozen_blocks: How many of the backbone's blocks, from the input up, keep their pretrained weights; -1 for all
-            but the last.
+            before the last one of several layers, which may be followed by a normalisation, say.
     """
 
     lr_scale: Positive | Literal["auto"] = "auto"
@@ -270,10 +270,23 @@ class AnchoredFineTuning(FineTuning):
 
 
 def first_blocks(own: Network, n_blocks: int) -> Sequence[nn.Module]:
-    """The blocks nearest to the input, of -1 all but the last; a SettingsError where the backbone has fewer."""
+    """The blocks nearest to the input; of -1 those before the last of several layers, or else the last with weights.
+
+    Raises:
+        SettingsError: The backbone has fewer, or of -1 none before it.
+    """
     blocks = own.blocks()
     if n_blocks > len(blocks):
         raise SettingsError(
             f"frozen_blocks = {n_blocks} and the backbone has {len(blocks)} blocks; freeze at most those"
         )
-    return blocks[:n_blocks]
+    if n_blocks >= 0:
+        return blocks[:n_blocks]
+    matrices = [sum(parameter.ndim > 1 for parameter in block.parameters()) for block in blocks]
+    for least in (2, 1):
+        if last := [i for i, n in enumerate(matrices) if i and n >= least]:
+            return blocks[: last[-1]]
+    raise SettingsError(
+        f"frozen_blocks = {n_blocks} freezes the blocks before the last, and this backbone is a single one: that is "
+        "fine-tuning; leave it out"
+    )

@@ -1,5 +1,6 @@
 """Pretrained networks: a named module with its weights, or a backbone with those of a file."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,12 @@ from transferscope.models.weights import (
 
 _CODE_NOTE = "transferscope.code"
 """Key in the metadata of a file of weights that a study wrote, which says the digest of the code of its network."""
+
+_NETWORK_NOTE = "transferscope.network"
+"""Key in it of name and widths of one of the own networks, as JSON."""
+
+USUAL = "lenet"
+"""What a file of weights is read as that does not say its network, where none is named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +132,33 @@ def open_pretrained(
     return OpenedNetwork(network, report)
 
 
-def code_notes(code: Mapping[str, str]) -> dict[str, str]:
-    """What a file of weights says of the `code` of its network; nothing of one that is not the user's."""
-    return {_CODE_NOTE: " ".join(code.values())} if code else {}
+def notes_of(network: NetworkSettings) -> dict[str, str]:
+    """What a file of weights says of its network: which of the own ones it is, or the digest of the user's code."""
+    if network.code:
+        return {_CODE_NOTE: " ".join(network.code.values())}
+    return {} if ":" in network.name else {_NETWORK_NOTE: json.dumps({"name": network.name, "widths": network.widths})}
+
+
+def as_file_says(network: NetworkSettings, file: Path) -> NetworkSettings:
+    """What a file of weights is read as: where the usual network is named, the one that the file says, if it does.
+
+    Raises:
+        CorruptDataError: What it says is no network.
+        MissingDataError: There is no such file.
+    """
+    said = read_notes(file).get(_NETWORK_NOTE) if (network.name, network.widths) == (USUAL, None) else None
+    if said is None:
+        return network
+    try:
+        own = json.loads(said)
+        widths = own["widths"] and tuple(map(int, own["widths"]))
+        if ":" not in own["name"]:  # code is run where a person names it
+            return replace(network, name=own["name"], widths=widths)
+    except (KeyError, ValueError, TypeError, RecursionError):
+        pass
+    raise CorruptDataError(
+        f"{file} says that it is of a network {said[:80]}, which is none; name it, as in --network mlp"
+    )
 
 
 def check_code(settings: NetworkSettings, file: Path) -> None:
@@ -137,8 +168,8 @@ def check_code(settings: NetworkSettings, file: Path) -> None:
         CorruptDataError: The code has changed.
         MissingDataError: There is no such file.
     """
-    own = code_notes(settings.code)
-    if own and {**own, **read_notes(file)}[_CODE_NOTE] != own[_CODE_NOTE]:
+    own = notes_of(settings)
+    if _CODE_NOTE in own and {**own, **read_notes(file)}[_CODE_NOTE] != own[_CODE_NOTE]:
         raise CorruptDataError(
             f"the code of the network {settings.name} has changed since {file} was trained in it; put the earlier code "
             "back, or train it again"

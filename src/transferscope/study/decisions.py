@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -100,6 +100,37 @@ def scores_of(
 def decisions(frames: StudyFrames) -> dict[int, Decision]:
     """The decision on each number of labels of a study, ascending; see `decision.decide`."""
     return {n: decide(scores_of(frames, n), margin=margin_of(frames)) for n in frames.sizes}
+
+
+def between_sources(frames: StudyFrames, n_target: int) -> Decision | None:
+    """Which of several sources is better: the arms of the one that leads beside those of all others, as by `decide`.
+
+    "helps" says that an arm of it is better than every arm of the others. The level is shared among the sources, any of
+    which could have led. None where fewer than two have a run.
+    """
+    arms, scores, margin = arms_of(frames, n_target), scores_of(frames, n_target), margin_of(frames)
+    known = [(arm.mean, one) for arm, one in zip(decide(scores, margin=margin).arms, arms, strict=True) if one.source]
+    leads = max(((mean, one) for mean, one in known if mean is not None), default=None)
+    n_sources = len({one.source for mean, one in known if mean is not None})
+    if leads is None or n_sources < 2:
+        return None
+    at = np.array([i for i, arm in enumerate(arms) if arm.source])
+    extra = scores.example_variance
+    return decide(
+        replace(
+            scores,
+            arms=tuple(scores.arms[i] for i in at),
+            values=scores.values[at],
+            with_source=np.array([arms[i].source == leads[1].source for i in at]),
+            clusters=scores.clusters[at],
+            cost=scores.cost[at],
+            example_variance=None if extra is None else extra[np.ix_(at, at)],
+            unfinished=scores.unfinished[at],
+            failed=scores.failed[at],
+        ),
+        margin=margin,
+        level=1 - 0.05 / n_sources,
+    )
 
 
 def best_without(frames: StudyFrames) -> Arm | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import psutil
+import torch
 
 from transferscope.data.leakage import check_leakage
 from transferscope.data.load import check_name, load
@@ -34,8 +35,11 @@ from transferscope.models import (
 )
 from transferscope.models.pretrained import fingerprint_of
 from transferscope.settings.data import DataSettings
+from transferscope.study.backends.backend import thread_limit
+from transferscope.study.passes import EXAMPLES, Passes
 from transferscope.study.read_alike import check_columns, check_tokenizer, files_of
 from transferscope.study.spec import StudySpec
+from transferscope.training import choose_device, scale_of, to_tensors
 from transferscope.training.tensors import check_kind
 
 MAX_LEAKAGE = 0.05
@@ -126,6 +130,7 @@ class StudyData:
         networks: The sources that are networks, by name.
         held_out: The further test sets of each source that has any, by name.
         least_momentum: As in `DataFacts`.
+        passes: What passes through the networks take, by the network's name.
     """
 
     target: Dataset
@@ -133,6 +138,7 @@ class StudyData:
     networks: Mapping[str, PretrainedSource]
     held_out: Mapping[str, Mapping[str, Dataset]] = field(default_factory=dict)
     least_momentum: float | None = None
+    passes: Mapping[str, Passes] = field(default_factory=dict)
 
     @property
     def facts(self) -> DataFacts:
@@ -151,7 +157,8 @@ class StudyData:
         """What the report says of the data, as JSON values."""
         described = {name: describe(source) for name, source in self.sources.items()}
         described |= {name: file.as_json() for name, file in self.networks.items()}
-        return {"target": describe(self.target), "sources": described}
+        passes = {name: one.as_json() for name, one in self.passes.items()}
+        return {"target": describe(self.target), "sources": described, "passes": passes}
 
 
 def read_data(data: DataSettings) -> Dataset:
@@ -242,17 +249,17 @@ def load_data(spec: StudySpec) -> StudyData:
             check_labels_suit(settings.diagnostic, target.train.kind)
     sources = {name: loaded[f"[sources.{name}]"] for name, source in spec.sources.items() if source.data is not None}
     held_out = _held_out(spec, sources, loaded, faults)
-    least_momentum = None
+    least_momentum, passes = None, dict[str, Passes]()
     if spec.network.module is None or _builds_network(spec):
         with _noted(faults, "" if spec.network.module is None else "[network]"):  # whether it reads such inputs at all
-            least_momentum = _try_network(spec, target, list(sources.values()))
+            least_momentum = _try_network(spec, target, list(sources.values()), passes)
         _raise_all(faults)
     opened = {}
     for name, pretrained in networks.items():
         with _noted(faults, f"[sources.{name}]"):
-            opened[name] = _opened(pretrained, target, spec, checksums.get(name))
+            opened[name] = _opened(pretrained, target, spec, checksums.get(name), passes)
     _raise_all(faults)
-    return StudyData(target, sources, opened, held_out, least_momentum)
+    return StudyData(target, sources, opened, held_out, least_momentum, passes)
 
 
 def _wanted(spec: StudySpec) -> dict[str, DataSettings]:
@@ -283,7 +290,9 @@ def _held_out(
     return {name: further for name, further in tests.items() if further}
 
 
-def _try_network(spec: StudySpec, target: Dataset, sources: Sequence[Dataset]) -> float | None:
+def _try_network(
+    spec: StudySpec, target: Dataset, sources: Sequence[Dataset], passes: dict[str, Passes]
+) -> float | None:
     """Build the study's network and check that it can learn every data set; the `least_momentum` of `DataFacts`."""
     shape = shape_as_read(target, spec.network)
     check_kind(target.train, input_of(spec.network))
@@ -294,10 +303,14 @@ def _try_network(spec: StudySpec, target: Dataset, sources: Sequence[Dataset]) -
             training.check_labels(on_grid=dataset.train.grid is not None)
     if sources and any(method.start == "pretrained" for method in spec.methods.values()):
         _check_methods(spec, network)
+    if spec.race is not None:
+        passes[spec.network.name] = _passes(network, target, spec.network, spec)
     return LEAST_MOMENTUM if slow_statistics(network) else None
 
 
-def _opened(pretrained: Pretrained, target: Dataset, spec: StudySpec, digest: str | None) -> PretrainedSource:
+def _opened(
+    pretrained: Pretrained, target: Dataset, spec: StudySpec, digest: str | None, passes: dict[str, Passes]
+) -> PretrainedSource:
     """A pretrained network, opened and checked against the target; its digest is that of its file, if it has one."""
     opened = open_pretrained(pretrained, shape_as_read(target, pretrained.network))
     opened.network.on_grid(target.train.grid)
@@ -309,7 +322,21 @@ def _opened(pretrained: Pretrained, target: Dataset, spec: StudySpec, digest: st
     moved = spec.training.batch_norm == "train" and trained
     follows = moved and bool(batch_norms(opened.network.features))
     words = "" if known is None else str(known)
-    return PretrainedSource(pretrained, digest or fingerprint_of(opened), opened.report, words, follows)
+    checksum = digest or fingerprint_of(opened)
+    if spec.race is not None:
+        passes[pretrained.network.name] = _passes(opened.network, target, pretrained.network, spec)
+    return PretrainedSource(pretrained, checksum, opened.report, words, follows)
+
+
+def _passes(network: Network, target: Dataset, settings: NetworkSettings, spec: StudySpec) -> Passes:
+    """What passes through a network take on this machine, from which a race tells what its runs take."""
+    few = target.train.take(np.linspace(0, len(target.train) - 1, EXAMPLES).astype(np.int64))
+    few = examples_as_read(few, input_of(settings), target.name)
+    inputs = to_tensors(few, scale_of(network, few)).batch(torch.arange(EXAMPLES)).inputs
+    network.eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    with thread_limit(spec.engine.threads):
+        measured = Passes.of(network, inputs, spec.methods)
+    return measured if choose_device(spec.engine.device).type == "cpu" else replace(measured, seconds=0.0)
 
 
 def _check_methods(spec: StudySpec, network: Network) -> None:

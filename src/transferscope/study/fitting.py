@@ -17,7 +17,7 @@ from transferscope.methods import FitOptions, Fitted, Snapshots
 from transferscope.methods.tuning import Tuned, trials_file, tune, with_chosen_settings
 from transferscope.models import Network, OpenedNetwork, build_network, open_network, open_pretrained, save_weights
 from transferscope.models.network import new_head
-from transferscope.models.pretrained import code_notes, fingerprint_of
+from transferscope.models.pretrained import fingerprint_of, notes_of
 from transferscope.settings.data import DataSettings
 from transferscope.store import PlannedCell, Store
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
@@ -70,7 +70,7 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
         )
         method, options = tuned.method, tuned.options
     if recipe.snapshots is not None:
-        notes = {**scale_of(network, task.target.train).as_notes, CELL_NOTE: key, **code_notes(recipe.network.code)}
+        notes = {**scale_of(network, task.target.train).as_notes, CELL_NOTE: key, **notes_of(recipe.network)}
         options = replace(options, snapshots=snapshots(context, key, notes, every=recipe.snapshots))
     fitted = method.fit(task, network, options)
     while fitted.status == "non_finite" and tuned is not None and (other := tuned.next_best(fitted.cost)) is not None:
@@ -94,7 +94,7 @@ def network_notes(fitted: Fitted, recipe: MethodRecipe, key: str) -> dict[str, s
     """What the file of a cell's network says: how inputs are scaled, the cell, its code, and the step chosen."""
     best = fitted.notes.get("best_step")
     chosen = {} if best is None else {STEP_NOTE: str(int(best))}
-    return {**fitted.scale.as_notes, CELL_NOTE: key, **code_notes(recipe.network.code), **chosen}
+    return {**fitted.scale.as_notes, CELL_NOTE: key, **notes_of(recipe.network), **chosen}
 
 
 def snapshots(

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float
 
 from transferscope.decision import Question, Scores, decide, next_runs
+from transferscope.decision.race import DEAR
 from transferscope.decision.whether import LEAST_SEEDS
 from transferscope.errors import SettingsError
 from transferscope.settings.engine import RaceSettings
@@ -86,7 +87,7 @@ class Race:
         states = dict(zip(frames.cells["key"], frames.cells["state"], strict=True))
         taken = {str(key): float(seconds) for key, seconds in frames.cells.set_index("key")["seconds"].dropna().items()}
         spent = self._spent(sum(taken.values()))
-        times = RunTimes(self._plan.cells, taken)
+        times = RunTimes(self._plan.cells, self._plan.study.facts, taken)
         looks = {n: self._look(frames, n, states, times) for n in self._sizes}
         is_busy = any(state in ("planned", "running") for state in states.values())
         chosen, end, left_out = self._choose(looks, states, spent)
@@ -191,11 +192,16 @@ class Race:
             margin = self._settings.margin
             return next_runs(scores, margin=margin, question=question, at_once=_MOST_AT_ONCE, under_way=under_way)
 
-        if wanted := runs(self._settings.question):
+        wanted, cost, made = runs(self._settings.question), scores.cost, ~np.isnan(scores.values)
+        least = DEAR * np.min(cost, where=made.any(axis=1), initial=np.inf)
+        if not made.any() or (wanted and cost[wanted[0][0]] < least):
             return wanted
         best = np.array(scores.arms) == decide(scores, margin=self._settings.margin).best_with
-        few = ((~np.isnan(scores.values)).sum(axis=1) < LEAST_SEEDS) & (best | ~scores.with_source)
-        return [run for run in runs("whether") if few[run[0]]]  # so that the gain of what is recommended can be called
+        few = (made.sum(axis=1) < LEAST_SEEDS) & (best | ~scores.with_source)
+        calls = [run for run in runs("whether") if few[run[0]]]  # so that the gain of what is recommended can be called
+        if wanted and calls and DEAR * cost[calls[0][0]] > cost[wanted[0][0]]:
+            return wanted
+        return [*calls, *(run for run in wanted if run not in calls)]
 
     def _merged(self, queues: list[list[tuple[float, str]]], room: int) -> list[str]:
         """The heads of the queues, the cheapest first, until there is enough to do before the next look."""

@@ -1,22 +1,24 @@
 """What the cells of a study take: as those that are done, and where none of a kind is, by the examples that pass."""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from transferscope.methods.method import FitOptions
 from transferscope.methods.tuning import combinations, runs_of_a_search
 from transferscope.store import PlannedCell
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
 from transferscope.study.fitting import number
+from transferscope.study.passes import Passes
 from transferscope.training import TrainingSettings
+from transferscope.training.curve import curve_plan
 
 _TIMED = ("pretrain", "method", "command")
 """Roles of cells whose time is told by others."""
-
-STEP = 3.0
-"""A step of training takes as long as reading its examples so many times: forward, and twice as long backward."""
 
 _GUESSES = ((1.0, 0.0), (10.0, 0.0), (20.0, 1e-4), (100.0, 1e-2))
 """By kind of work, seconds that order what nothing is known of: of a run, and of each example that passes."""
@@ -30,13 +32,17 @@ class Work:
         kind: 0 for what reads inputs as they are, 1 for what reads the features of a network, 2 for what trains one of
             the package's own networks or needs one that is pretrained here, 3 for what trains another network.
         network: Which network examples pass through; "" for none.
-        passes: Examples that pass through it, those of a training step counted `STEP` times; 0 where they take no time
-            to speak of, as reading for one of the own networks.
+        passes: Examples that pass through it forward while it is timed; those of a training step counted as often as
+            their pass forward and backward takes as long. 0 where they take no time to speak of, as reading for one of
+            the own networks.
+        seconds: What one pass took while the study was planned; 0 where that is not known, or of a network that is so
+            small that it tells little.
     """
 
     kind: int
     network: str
     passes: float
+    seconds: float = 0.0
 
     @property
     def guess(self) -> float:
@@ -46,11 +52,13 @@ class Work:
 
 
 class RunTimes:
-    """What cells take, from the `seconds` of those that are done, by key."""
+    """What cells take, from the `seconds` of those that are done, by key, and the `facts` of their study."""
 
-    def __init__(self, cells: Sequence[PlannedCell], seconds: Mapping[str, float]) -> None:
+    def __init__(self, cells: Sequence[PlannedCell], facts: Mapping[str, Any], seconds: Mapping[str, float]) -> None:
         self._recipes: dict[int, PretrainRecipe | MethodRecipe] = {}
         self._methods = {cell.key for cell in cells if cell.role == "method"}
+        self._passes = {name: Passes(**one) for name, one in facts.get("passes", {}).items()}
+        self._facts = facts
         alike: dict[tuple[str, str, str, bool], list[float]] = defaultdict(list)
         paces: dict[tuple[str, bool], list[float]] = defaultdict(list)
         for cell in cells:
@@ -61,7 +69,8 @@ class RunTimes:
             if work.passes:
                 paces[work.network, work.kind >= 2].append(taken / work.passes)
         self._seconds = {key: float(np.mean(of_kind)) for key, of_kind in alike.items()}
-        self._pace = {key: _slow(of_kind) if not key[1] else float(np.mean(of_kind)) for key, of_kind in paces.items()}
+        # of what reads alone the slowest: features that are kept on the disk take no pass
+        self._pace = {key: float(np.mean(of_kind) if key[1] else max(of_kind)) for key, of_kind in paces.items()}
 
     def work(self, cell: PlannedCell) -> Work:
         """What a cell of role "pretrain", "method" or "command" does; of a command nothing is known beforehand."""
@@ -71,22 +80,28 @@ class RunTimes:
         if recipe is None:
             made = PretrainRecipe if cell.role == "pretrain" else MethodRecipe
             recipe = self._recipes[id(cell.payload)] = made.from_payload(cell.payload)
-        network = repr(recipe.network)
+        network, passes = repr(recipe.network), self._passes.get(recipe.network.name, Passes())
         trained = 3 if ":" in recipe.network.name else 2
+        seconds = passes.seconds if trained == 3 else 0.0
         if isinstance(recipe, PretrainRecipe):
-            return Work(trained, network, STEP * _read_in_steps(recipe.pretraining, number(cell, "n_source")))
+            facts = self._facts.get("sources", {}).get(str(cell.labels["source"]), {})
+            n_passes = _in_training(recipe.pretraining, passes, number(cell, "n_source"), facts.get("n_test", 0))
+            return Work(trained, network, n_passes, seconds)
         method, n_target = recipe.method, number(cell, "n_target")
         if method.takes_steps:
-            read = _read_in_steps(recipe.training, n_target) * (2 if method.uses_source else 1)
-            runs = method.most_runs * (1 if self._takes_over(cell) else 1 + _searched(recipe))
             if not method.uses_network:  # it trains one of its own, which is small
-                trained, network = 2, method.name
-            return Work(trained, network, STEP * read * runs)
-        if not recipe.method.uses_network:
+                trained, network, passes, seconds = 2, method.name, Passes(), 0.0
+            fixed = passes.fixed.get(str(cell.labels["method"]), 0.0)
+            runs = method.most_runs * (1 if self._takes_over(cell) else 1 + _searched(recipe))
+            n_test = self._facts.get("target", {}).get("n_test", 0)
+            n_passes = _in_training(recipe.training, passes, n_target, n_test, fixed, runs, of_both=method.uses_source)
+            return Work(trained, network, n_passes, seconds)
+        if not method.uses_network:
             return Work(0, "", 0.0)
         if trained == 2:
             return Work(2 if cell.needs else 1, network, 0.0)
-        return Work(1, network, n_target + (number(cell, "n_source") if method.uses_source else 0))
+        n_passes = n_target + (number(cell, "n_source") if method.uses_source else 0)
+        return Work(1, network, n_passes, seconds)
 
     def _takes_over(self, cell: PlannedCell) -> bool:
         return any(need in self._methods for need in cell.needs)
@@ -98,25 +113,41 @@ class RunTimes:
     def expected(self, cell: PlannedCell) -> float | None:
         """Seconds of a cell without those that it needs; None where nothing tells.
 
-        As long as the mean of the same method with the same network, else in proportion to the examples that pass, at
-        the pace of what trained that network, or of what read it slowly.
+        As long as the mean of the same method with the same network, else in proportion to the examples that pass: at
+        the pace of what trained that network, or of a pass while the study was planned, or of what read it.
         """
         if cell.role not in _TIMED:
             return None
         work = self.work(cell)
         if (known := self._seconds.get(self._alike(cell, work))) is not None:
             return known
-        pace = self._pace.get((work.network, True), self._pace.get((work.network, False)))
+        pace = self._pace.get((work.network, True), work.seconds or self._pace.get((work.network, False)))
         return work.passes * pace if pace is not None and work.passes else None
 
 
-def _slow(paces: Sequence[float]) -> float:
-    """The slowest, for features are kept on the disk; but for the first, which imports what reads the network."""
-    return sorted(paces)[-2:][0]
+def _in_training(
+    training: TrainingSettings,
+    passes: Passes,
+    n_train: int,
+    n_test: int,
+    fixed: float = 0.0,
+    runs: float = 1.0,
+    *,
+    of_both: bool = False,
+) -> float:
+    """Passes of a training: in its steps, of which those through fixed blocks are made once, and for its curve.
 
-
-def _read_in_steps(training: TrainingSettings, n_train: int) -> float:
-    return float(training.n_steps(n_train) * min(training.batch_size, n_train))
+    Args:
+        runs: Times that the steps are made.
+        of_both: Whether a step reads as many examples of the source.
+    """
+    n_steps = training.n_steps(n_train)
+    read = float(n_steps * min(training.batch_size, n_train) * (2 if of_both else 1))
+    once = min(read, n_train) if training.augment == "none" and not training.mix_up else read
+    most, weights = FitOptions.curve_examples, passes.weights
+    plan = curve_plan(training, n_steps=n_steps, n_train=n_train, n_test=n_test, n_parameters=weights, examples=most)
+    shown = math.ceil(n_steps / plan.every) * (min(plan.examples, n_train) + min(plan.examples, n_test))
+    return runs * ((1 - fixed) * passes.step * read + fixed * once) + shown
 
 
 def _searched(recipe: MethodRecipe) -> float:

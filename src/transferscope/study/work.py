@@ -19,7 +19,7 @@ from transferscope.methods.pretrain import to_pretrain
 from transferscope.methods.tuning import Tuned
 from transferscope.models import Network
 from transferscope.models.build import frame_network
-from transferscope.models.pretrained import code_notes
+from transferscope.models.pretrained import notes_of
 from transferscope.models.weights import is_whole, open_network, read_notes, save_weights
 from transferscope.records import HEADLINES, Cost, Record
 from transferscope.store import Outcome, PlannedCell
@@ -65,7 +65,7 @@ def _pretrain(cell: PlannedCell, context: WorkContext) -> Outcome:
     )
     network = to_pretrain(fresh_network(recipe, source, seed), source)
     options = fit_options(cell, context, recipe.pretraining)
-    notes = {**scale_of(network, source.train).as_notes, **code_notes(recipe.network.code)}
+    notes = {**scale_of(network, source.train).as_notes, **notes_of(recipe.network)}
     if recipe.checkpoints:
         options = replace(options, snapshots=snapshots(context, cell.key, notes, steps=recipe.checkpoints))
     fitted = pretrain(source, network, options)

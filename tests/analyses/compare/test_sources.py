@@ -1,7 +1,10 @@
 """What a comparison transfers from, as its study file holds it."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -10,12 +13,14 @@ from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.sources import named_sources
 from transferscope.analyses.compare.study_file import (
     study_tables,
+    tuning_in_words,
     write_study,
 )
 from transferscope.analyses.rank.question import rank
 from transferscope.errors import SettingsError
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
-from transferscope.study.spec import read_spec
+from transferscope.study.plan import plan_study
+from transferscope.study.spec import parse_spec, read_spec
 
 NETS = """
 from torch import nn
@@ -141,3 +146,75 @@ def test_a_large_source_decides_steps_rate_and_arms(
     assert (tables["training"]["steps"], tables["training"]["lr"]) == (steps, lr)
     assert tables["methods"]["last-block"] == {"method": "fine-tune", "head": "probe", "frozen_blocks": -1}
     assert [name for name in tables["methods"] if "scratch" in name] == [from_scratch]
+
+
+@pytest.mark.parametrize("hidden", [1, 2])
+def test_the_last_block_is_no_arm_of_a_network_that_is_one_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: int
+) -> None:
+    """Training the last block of one is fine-tuning: no arm of its own, and refused where it is asked for."""
+    (tmp_path / "nets.py").write_text(
+        f"from torch import nn\ndef net():\n    layers = [nn.Linear(64, 64) for _ in range({hidden})]\n"
+        "    return nn.Sequential(nn.Flatten(), *layers, nn.Linear(64, 3))\n"
+    )
+    torch.save(
+        nn.Sequential(nn.Flatten(), *(nn.Linear(64, 64) for _ in range(hidden)), nn.Linear(64, 3)).state_dict(),
+        tmp_path / "w.pt",
+    )
+    monkeypatch.chdir(tmp_path)
+    source = Pretrained(NetworkSettings("nets.py:net", input=NetworkInput(mean=0.0, std=1.0)), Path("w.pt"))
+
+    def tables(methods: list[str] | None) -> dict[str, Any]:
+        return study_tables(
+            [source], "digits", labels=[20], methods=methods, diagnostics=[], seeds=1, folder=Path("r"), tuning=False
+        )
+
+    assert ("last-block" in tables(None)["methods"]) == (hidden > 1)
+    spec = parse_spec(tables(["last-block"]))
+    with nullcontext() if hidden > 1 else pytest.raises(SettingsError, match="this backbone is a single one"):
+        plan_study(spec)
+
+
+@pytest.mark.parametrize(
+    ("places", "named"),
+    [
+        (["a/pets.npz", "b/pets.npz"], ["a-pets", "b-pets"]),  # told apart by their folders
+        (["a/x/pets.npz", "b/x/pets.npz"], ["a-x-pets", "b-x-pets"]),
+        (["one/model.npz", "two/model.npz"], ["one", "two"]),  # as packages with an encoder have it
+        (["pets.npz", "birds.npz"], ["pets", "birds"]),
+    ],
+)
+def test_sources_are_named_by_their_files_and_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: list[str], named: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for seed, place in enumerate(places):
+        Path(place).parent.mkdir(parents=True, exist_ok=True)
+        x = np.random.default_rng(seed).normal(size=(24, 64)).astype(np.float32)
+        np.savez(place, x_train=x, y_train=np.arange(24) % 2, x_test=x[:4] + 1, y_test=np.arange(4) % 2)
+    tables = study_tables(
+        [f"npz:{place}" for place in places],
+        "digits",
+        labels=[20],
+        methods=["fine-tune"],
+        diagnostics=[],
+        seeds=1,
+        folder=Path("r"),
+        tuning=False,
+        network="mlp",
+    )
+    assert list(tables["sources"]) == named
+
+
+def test_methods_that_choose_nothing_are_compared_without_a_search() -> None:
+    tables = study_tables(
+        ["glyphs?n_train=40&n_test=10"],
+        "digits",
+        labels=[20],
+        methods=["linear-probe", "raw"],
+        diagnostics=[],
+        seeds=1,
+        folder=Path("r"),
+    )
+    assert "tuning" not in tables
+    assert not tuning_in_words(tables)

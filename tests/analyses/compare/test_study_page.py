@@ -129,6 +129,21 @@ def test_what_a_race_left_out_is_named_beside_the_choice(tmp_path: Path, small: 
     assert "not begun" not in {one.kind for one in which(whole.frames, whole.decided)}
 
 
+@pytest.mark.parametrize("gap", [0.0, 0.2])
+def test_of_two_sources_it_is_said_which_is_better(tmp_path: Path, small: Fabrication, gap: float) -> None:
+    """As the method of one of the sources alone against that of the other: a gap of many standard errors, or none."""
+    gains = {"mnist": {"fine-tune": 0.05 + gap}, "fashion-mnist": {"fine-tune": 0.05}}
+    with fabricate(tmp_path / "s.sqlite", replace(small, gains=gains, sizes=(50,), n_seeds=5)) as store:
+        summary = summarise(store, "usps")
+    said = {one.kind: one.facts for one in which(summary.frames, summary.decided)}
+    (facts,) = [facts for kind, facts in said.items() if "better source" in kind]
+    low, high = facts["ends"]
+    assert ("better source" in said) == (gap > 0) == (low > 0)
+    assert low < facts["gain"] < high
+    if gap:
+        assert (facts["source"], facts["other"][1]) == ("mnist", "fashion-mnist")
+
+
 @pytest.mark.long
 def test_the_page_holds_the_numbers_of_every_figure_and_table(page: str) -> None:
     held = held_tables(page)

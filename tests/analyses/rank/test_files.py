@@ -1,6 +1,8 @@
 """Ranking networks from files, on features that are known: those of a linear network are its inputs."""
 
+import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,17 +10,32 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from scipy.special import softmax
+from typer.testing import CliRunner
 
+from transferscope.analyses.diagnose import diagnose
 from transferscope.analyses.rank import rank
 from transferscope.analyses.rank.ranking import RANDOM, LeftOut, Ranking
 from transferscope.analyses.rank.statements import answer
+from transferscope.cli.main import app
 from transferscope.data.splits import few_shot
 from transferscope.data.task import LabelledSet
-from transferscope.errors import DataError, MissingDataError, NetworkError, SettingsError, UnknownNameError
+from transferscope.errors import (
+    CorruptDataError,
+    DataError,
+    MissingDataError,
+    NetworkError,
+    SettingsError,
+    UnknownNameError,
+)
 from transferscope.models import Network, NetworkSettings, build_network, save_weights
+from transferscope.models.weights import read_notes, read_tensors
 from transferscope.scores import SCORES, TargetView, with_error
 from transferscope.settings.data import DataSettings
+from transferscope.store import Store
+from transferscope.study.run import run_study
+from transferscope.study.spec import parse_spec
 from transferscope.training import stream_seed
 
 D, N_CLASSES, N_LABELS = 6, 3, 60
@@ -227,3 +244,37 @@ def test_files_of_one_name_are_told_apart_by_their_paths(question: Question, tmp
     ranking = replace(question, files=(question.files[0], twin), scores=("h-score",)).ranked()
     assert ranking.candidates[:2] == (str(question.files[0]), str(twin))
     assert [one.place for one in ranking.scores[0].rated[:2]] in ([1, 1], [2, 2])
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_file_of_a_study_says_its_own_network(tmp_path: Path, broken: bool) -> None:
+    """Pre-trained networks are ranked, shown and diagnosed without a word of their architecture."""
+    data = write_data(tmp_path).data
+    spec = parse_spec(
+        {
+            "name": "kept",
+            "store": f"{tmp_path}/kept.sqlite",
+            "target": {"data": data, "labels": [30]},
+            "sources": {"own": {"data": data}},
+            "network": {"name": "mlp", "widths": [7, 5]},
+            "pretraining": {"steps": 2},
+            "training": {"steps": 2},
+            "methods": {"fine-tune": {}},
+            "engine": {"workers": 0, "device": "cpu", "keep": "all"},
+            "seeds": 1,
+        }
+    )
+    with Store.open(spec.store) as store:
+        run_study(spec, store)
+    files = sorted(tmp_path.rglob("*.safetensors"))
+    assert files
+    for file in files if broken else ():
+        tensors, notes = read_tensors(file), read_notes(file) | {"transferscope.network": '{"name": 1}'}
+        save_file(tensors, file, metadata=notes)
+    with pytest.raises(CorruptDataError, match="says that it is of a network") if broken else nullcontext():
+        (ranking,) = rank(files, data, labels=20, seeds=1, scores=["logme"]).ranking.rankings
+        assert len(ranking.candidates) == len(files) + 1
+    if not broken:
+        shown = json.loads(CliRunner().invoke(app, ["show", str(files[0]), "--shape", f"{D}", "--json"]).stdout)
+        assert [one["parameters"] for one in shown["result"]["blocks"]] == [7 * (D + 1), 5 * 8]
+        assert diagnose(files[-1], data, against=files[0], diagnostics=["weights"]).verdict

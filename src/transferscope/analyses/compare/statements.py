@@ -6,7 +6,7 @@ from transferscope.analyses.compare.training import nothing_learnt, untold_steps
 from transferscope.analyses.compare.words import words_of
 from transferscope.decision import ArmFacts, Decision
 from transferscope.statements import Statement, state
-from transferscope.study.decisions import arms_of
+from transferscope.study.decisions import arms_of, between_sources
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.race_state import race_state
@@ -78,7 +78,7 @@ def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
 
 
 def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
-    """How sure the recommended arm of each number of labels is, and what a race left out."""
+    """How sure the recommended arm of each number of labels is, which source is better, and what a race left out."""
     shared: dict[str, list[int]] = {}
     for n_target, decision in decided.items():
         if decision.recommended is not None:
@@ -95,6 +95,22 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
             ],
             margin=next(iter(decided.values())).margin,
             n_arms=max(sum(arm.n_seeds > 0 for arm in one.arms) for one in decided.values()),
+        )
+    sizes_differ = not frames.is_of_others and not set(frames.sources) <= set(frames.study.spec.get("sources", {}))
+    for n_target in () if sizes_differ else decided:  # the arms of one source are told apart by size
+        beside = between_sources(frames, n_target)
+        if beside is None or beside.difference is None or beside.difference.low is None:
+            continue
+        one = _Named(frames, n_target, beside)
+        best = one.pair(beside.best_with)
+        yield state(
+            "better source" if beside.helping else "no better source",
+            sizes=[n_target] if len(decided) > 1 else [],
+            source=best[1],
+            best=best,
+            other=one.pair(beside.best_without),
+            gain=beside.difference.value,
+            ends=(beside.difference.low, beside.difference.high),
         )
     race = race_state(frames.documents)
     left = [arm for arm in race.not_begun if arm.n_target in decided] if race else []

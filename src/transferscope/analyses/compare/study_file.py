@@ -23,9 +23,11 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused
 from transferscope.methods import METHODS, Method, Raw, Scratch, check_task, default_methods
 from transferscope.methods.defaults import VARIANTS
+from transferscope.methods.target_training import FineTuning
 from transferscope.methods.tuning import runs_of_a_search, search_grid
-from transferscope.models import Pretrained
+from transferscope.models import Pretrained, open_pretrained
 from transferscope.models.build import seen_from as network_seen_from
+from transferscope.study.facts import shape_as_read
 from transferscope.study.read_alike import in_tokens_of
 from transferscope.study.spec import StudySpec, parse_spec
 from transferscope.wording import distinct, listed
@@ -138,7 +140,7 @@ def study_tables(
         tables["tuning"] = _tuning_table(spec, rates="lr" not in training)
     read = {**tables["sources"], keys[-1]: tables["target"]}
     data = {key: load(seen_from(table["data"], folder)) for key, table in read.items() if "data" in table}
-    left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), bool(networks))
+    left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), networks)
     return _fitted_to(data, tables, without=left_out)
 
 
@@ -157,7 +159,7 @@ def _methods_asked(methods: Sequence[str] | None, *, large: bool, own_large: boo
 def _needs_source(name: str) -> bool:
     """Whether a method needs a source where none of its settings is given; yes where it must be given some."""
     try:
-        return METHODS[name]().needs_source
+        return METHODS[str(VARIANTS.get(name, {}).get("method", name))]().needs_source
     except TypeError:
         return True
 
@@ -228,7 +230,7 @@ def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, withou
         if target.train.grid is not None:  # a ridge probe reads whole inputs
             grid = {name: {axis: one for axis, one in axes.items() if axis != "head"} for name, axes in grid.items()}
         fitted["tuning"] = tables["tuning"] | {"grid": grid}
-    return fitted
+    return {name: table for name, table in fitted.items() if name != "tuning" or table["grid"]}  # nothing to choose
 
 
 def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
@@ -244,15 +246,24 @@ def _own_network(data: Sequence[Dataset], target: str) -> dict[str, Any]:
     return {"name": "mlp" if len(shape) != 3 else "lenet" if small else "conv4"}
 
 
-def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], any_network: bool) -> list[str]:
-    """The methods that cannot learn the target, which is the last of the data, from every source."""
+def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], networks: Sequence[Pretrained]) -> list[str]:
+    """The methods that cannot learn the target, which is the last of the data, from every source.
+
+    A network that cannot be opened is left to planning, which says so.
+    """
     *sources, target = data
+    opened = []
+    for one in networks if any(isinstance(method, FineTuning) for method in methods.values()) else ():
+        with suppress(TransferscopeError):
+            opened.append(open_pretrained(one, shape_as_read(target, one.network)).network)
     left_out = []
     for name, method in methods.items():
         try:
-            for source in (*sources, *([None] if any_network else [])) if method.needs_source else [None]:
+            for source in (*sources, *([None] if networks else [])) if method.needs_source else [None]:
                 check_task(method, target, source)
-        except DataError:
+            for network in opened if method.needs_source else ():
+                method.check_network(network)
+        except (DataError, SettingsError):
             left_out.append(name)
     return left_out
 
@@ -417,14 +428,24 @@ def _labels(examples: LabelledSet) -> np.ndarray:
 
 
 def _keys(names: Sequence[str]) -> list[str]:
-    """Short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; of code, the name of the function."""
-    stems: list[str] = []
+    """Short, distinct names for tables: "fashion-mnist", "digits", "digits-2"; of code, the name of the function.
+
+    Paths that end in the same name are told apart by the folders above it, and a folder called "model" is that above.
+    """
+    places = []
     for name in names:
-        name = (
-            f"code:{name.rpartition(':')[2].rpartition('.')[2]}"
-            if registry.is_reference(name) and "/" in name
-            else name
-        )
+        if registry.is_reference(name) and "/" in name:
+            places.append([name.rpartition(":")[2].rpartition(".")[2]])
+            continue
         kind, _, rest = name.split("?")[0].partition(":")
-        stems.append(slug(re.sub(r"-[0-9a-f]{16}$", "", Path(rest).stem) if rest else kind))
-    return distinct(stems)
+        path = Path(rest or kind)
+        above = [part for part in path.parent.parts if rest and part not in ("/", "..")]
+        stem = re.sub(r"-[0-9a-f]{16}$", "", path.stem) if rest else kind
+        places.append(above if above and stem == "model" else [*above, stem])
+
+    def key(place: Sequence[str]) -> str:
+        rivals = [other for other in places if other[-1] == place[-1] and other != place]
+        depth = next((n for n in range(1, len(place)) if all(other[-n:] != place[-n:] for other in rivals)), len(place))
+        return slug("-".join(place[-depth:]))
+
+    return distinct([key(place) for place in places])

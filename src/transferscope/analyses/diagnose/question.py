@@ -10,6 +10,7 @@ from transferscope.analyses.diagnose.result import DiagnosisResult, Measured, Re
 from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.errors import TransferscopeError
 from transferscope.models import NetworkSettings
+from transferscope.models.pretrained import as_file_says
 from transferscope.settings.data import DataSettings
 
 UNFINISHED = "landscape.unfinished.npz"
@@ -37,7 +38,7 @@ def diagnose(
 
     Args:
         data: By name, or with transformations; so is `source`.
-        network: Its name, or its settings.
+        network: Its name, or its settings; of a file that a study wrote, the file says it.
         diagnostics: By name, with their own settings; empty for all that apply, with settings that are quick, but for
             those of many passes through a network of others.
         changes: Settings to change, as in {"curvature": {"k": 5}}.
@@ -96,6 +97,7 @@ def measure_all(
         TransferscopeError: As for `diagnose`, but for a diagnostic that is refused when it is measured.
     """
     make_diagnostics(names, changes)  # mistakes in settings are said before anything is read
+    question = replace(question, network=as_file_says(question.network, question.checkpoint))
     looked_at = subject_of(question)
     choices = choose(names, changes, looked_at, of_others=":" in question.network.name)
     wanted, measured, refused = [one for one in choices if one.lacks is None], list[Measured](), list[Refused]()

@@ -25,6 +25,7 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, refuse_unused
 from transferscope.models import NetworkSettings, Pretrained, open_pretrained
 from transferscope.models.build import is_network_name
+from transferscope.models.pretrained import as_file_says
 from transferscope.records import FinishedRuns
 from transferscope.settings.data import DataSettings
 from transferscope.store import Store, StoredCell, without_password
@@ -64,7 +65,7 @@ def rank(
             or URL of its store. One network alone is held against random features.
         target: The target by name, such as "usps" or "npz:PATH", or with its transformations as a `DataSettings`. Only
             its training part is read.
-        network: Architecture of the files.
+        network: Architecture of the files; of those that a study wrote, they say it.
         labels: Labelled training examples to compute scores on, with files: at least 2 for each class; None for all.
         seeds: Draws of so many labels, with files; at least 1. They are those that a study draws by seeds 0, 1, ...
         scores: By name; empty for all.
@@ -132,7 +133,7 @@ def _named(network: str | Path, settings: NetworkSettings) -> Pretrained:
     """The network of a file of weights, or of a name; head and input of the settings are those of either."""
     if isinstance(network, str) and is_network_name(network):
         return Pretrained(NetworkSettings(network, head=settings.head, input=settings.input))
-    return Pretrained(settings, Path(network))
+    return Pretrained(as_file_says(settings, Path(network)), Path(network))
 
 
 def _rank_files(

@@ -202,7 +202,7 @@ class LocalBackend:
         if self._spread is not None:
             context = replace(context, device=self._spread.next(worker.device for worker in self._workers))
         if self._work == WORK and cell.role != "command":
-            _context.set_forkserver_preload(["transferscope.study.work"])
+            _context.set_forkserver_preload(["transferscope.study.backends.preload"])
         resource_tracker.ensure_running()  # which lets interrupts through when it starts
         with _without_main(), _without_interrupts(), _environment(context.thread_variables):
             process = _context.Process(target=serve, args=(there, self._work, context, dict(os.environ)), daemon=True)

@@ -1,0 +1,86 @@
+"""What a pass through a network takes beside other passes: measured on a few examples while a study is planned."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transferscope.methods import Method
+from transferscope.methods.common import n_weights
+from transferscope.methods.target_training import FineTuning
+from transferscope.models.network import Network
+
+EXAMPLES, TIMES = 4, 2
+"""Examples that are passed at once, and passes of each kind, of which the shortest counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """What passes through a network take.
+
+    Attributes:
+        step: Time of a pass forward and backward, in passes forward without gradients: 3 in operations, more where they
+            are slow to differentiate.
+        weights: Numbers among the backbone's weights.
+        seconds: Of one example's pass forward; 0 where that was not measured on the device of the runs.
+        fixed: By method, the share of a pass forward that its frozen first blocks take; 0 for those not named.
+    """
+
+    step: float = 3.0
+    weights: int = 0
+    seconds: float = 0.0
+    fixed: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, network: Network, inputs: Tensor, methods: Mapping[str, Method]) -> "Passes":
+        """Measured on a few inputs that are scaled as the network reads them; of one that cannot be trained as usual.
+
+        Args:
+            network: In evaluation mode.
+        """
+        features, names = network.features, list(network.named_blocks())
+        began, ends = 0.0, dict[str, float]()
+        hooks = [
+            features.get_submodule(name if network.block_names or len(names) > 1 else "").register_forward_hook(
+                lambda *_, name=name: ends.update({name: time.perf_counter() - began})
+            )
+            for name in names
+        ]
+
+        def shortest(run: Callable[[], object]) -> tuple[float, dict[str, float]]:
+            nonlocal began
+            taken = []
+            for _ in range(TIMES):
+                began = time.perf_counter()
+                run()
+                taken.append((time.perf_counter() - began, dict(ends)))
+            return min(taken, key=lambda one: one[0])
+
+        try:
+            with torch.no_grad():
+                reading, reached = shortest(lambda: features(inputs))
+            step, _ = shortest(lambda: features(inputs).sum().backward())
+        except RuntimeError:
+            return cls(weights=n_weights(features))
+        finally:
+            for hook in hooks:
+                hook.remove()
+            features.zero_grad()
+        frozen = {
+            name: names[: len(method.frozen(network))]
+            for name, method in methods.items()
+            if isinstance(method, FineTuning)
+        }
+        fixed = {
+            name: round(max(reached.get(block, 0.0) for block in held) / reading, 3)
+            for name, held in frozen.items()
+            if held
+        }
+        return cls(round(step / reading, 2), n_weights(features), reading / len(inputs), fixed)
+
+    def as_json(self) -> dict[str, Any]:
+        """As the facts of a study hold it, for `Passes(**...)`."""
+        return asdict(self)
