@@ -14,7 +14,7 @@ import torch
 from transferscope.data.task import Dataset
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods import PRETRAINING_VERSION, Control, check_task
+from transferscope.methods import PRETRAINING_VERSION, Control, called_of, check_task
 from transferscope.store import PlannedCell, Store, StudyRow, gc_paused
 from transferscope.study.cell import (
     CellTuning,
@@ -70,6 +70,7 @@ def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
     if controls:
         facts["controls"] = controls
+    facts["called"] = called_of(spec.methods)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     study = StudyRow(spec.name, spec.as_json(), facts, created)
     cells = tuple(plan_cells(spec, data.facts))

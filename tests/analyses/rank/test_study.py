@@ -65,7 +65,7 @@ def test_every_pretrained_network_is_a_candidate(store: Store, tmp_path: Path) -
         assert [score.score for score in ranking.scores] == list(SCORES)
         assert all(one.place is not None for score in ranking.scores for one in score.rated)
     assert found.hindsight is not None
-    assert found.hindsight.method == "fine-tune"
+    assert found.hindsight.method == "fine-tuning"
     n_values = 2 * 2 * len(SCORES) * (len(names) + 1)
     assert seen == [(done, n_values) for done in range(n_values + 1)]
 
@@ -84,7 +84,7 @@ def test_what_transfer_gave_is_that_of_the_store(store: Store, tmp_path: Path) -
     probes = rows[rows["method"] == "linear-probe"].pivot_table(index="seed", columns="source", values="value")
     hindsight = found.hindsight
     assert hindsight is not None
-    assert (hindsight.method, hindsight.measure) == ("linear-probe", "accuracy")
+    assert (hindsight.method, hindsight.measure) == ("linear probe", "accuracy")
     gave = {one.candidate: one.performance.value for one in hindsight.transferred}
     assert gave == pytest.approx(probes.mean().to_dict())
     *_, at_random = hindsight.choices
@@ -147,7 +147,7 @@ def test_numbers_are_judged_by_r2(store: Store, tmp_path: Path) -> None:
     (ranking,) = found.rankings
     assert [one.score for one in ranking.left_out] == ["leep"]
     assert found.hindsight is not None
-    assert (found.hindsight.method, found.hindsight.measure) == ("linear-probe", "r2")
+    assert (found.hindsight.method, found.hindsight.measure) == ("linear probe", "r2")
     near, far = found.hindsight.transferred
     assert near.performance.value > far.performance.value
 

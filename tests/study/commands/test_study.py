@@ -13,6 +13,7 @@ from transferscope import open_result
 from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.cli.main import app
 from transferscope.errors import TransferscopeError
+from transferscope.methods import METHODS
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.commands.plan import plan_commands
@@ -21,7 +22,7 @@ from transferscope.study.decisions import decisions, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.measure import Measure
 from transferscope.study.run import Limits, plan_into, work_on
-from transferscope.wording import ALL_LABELS, capitalised, method_words, short_method_words
+from transferscope.wording import ALL_LABELS, capitalised
 
 
 def call(*arguments: object) -> tuple[int, str]:
@@ -280,5 +281,5 @@ def test_an_arm_of_others_goes_by_its_own_name_whatever_ours_are_called(folder: 
     assert call("report", file, "--out", folder / "page.html")[0] == 0
     shown = call("compare", file)[1] + (folder / "page.html").read_text()
     assert name.capitalize() in shown
-    words = {method_words(name), short_method_words(name), "L2-SP"} - {name}
+    words = {*METHODS[name].called, "L2-SP"} - {name}
     assert not [one for one in words if one in shown or capitalised(one) in shown]

@@ -16,7 +16,7 @@ from transferscope.errors import DataError
 from transferscope.store import Store
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import is_study, open_existing
-from transferscope.wording import candidate_words, few
+from transferscope.wording import few
 
 COLUMNS = ("task", "arm", "labels", "score", "measure", "better", "origin")
 """Columns of finished runs: what was learnt, with what, from how many labels (NaN where that is not known), the mean
@@ -96,8 +96,7 @@ def study_rows(frames: StudyFrames) -> pd.DataFrame:
     if runs.empty:
         raise DataError(f"the study {frames.study.name} has no finished run; finish it with `transferscope run`")
     target = frames.study.facts.get("target", {})
-    others = frames.methods_of_others
-    arms = [candidate_words(m, s or None, others) for m, s in zip(runs["method"], runs["source"], strict=True)]
+    arms = [frames.in_prose(method, source) for method, source in zip(runs["method"], runs["source"], strict=True)]
     mean = runs.assign(arm=arms).groupby(["arm", "n_target"], sort=False)["value"].mean().reset_index()
     return pd.DataFrame(
         {

@@ -29,7 +29,7 @@ from transferscope.scaling.observations import Observations
 from transferscope.study.decisions import best_without
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
-from transferscope.wording import candidate_words, counted, few, measure_words
+from transferscope.wording import counted, few, measure_words
 
 ROLES = {
     "labels": Role(
@@ -177,9 +177,8 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
             "method such as [methods.scratch] to its file and run it again"
         )
     runs = final[(final["role"] == "method") & ((final["source"] != "") | (final["method"] == best.method))]
-    others = frames.methods_of_others
-    arms = [candidate_words(m, s or None, others) for m, s in zip(runs["method"], runs["source"], strict=True)]
-    scratch = candidate_words(best.method, None, others)
+    arms = [frames.in_prose(method, source) for method, source in zip(runs["method"], runs["source"], strict=True)]
+    scratch = frames.in_prose(best.method, "")
     frame = pd.DataFrame({"arm": arms, "n": runs["n_target"], "seed": runs["seed"], "error": 1 - runs["value"]})
     target = None
     if target_score is not None:

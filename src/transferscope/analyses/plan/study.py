@@ -11,7 +11,6 @@ from transferscope.report.page import Part
 from transferscope.study.decisions import Arm, best_without
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import candidate_words
 
 
 def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
@@ -36,8 +35,8 @@ def study_part(frames: StudyFrames) -> Part | None:
         return None
     if plan.lead.curve is None:
         return None
-    styles, of_others = mark_styles(frames.methods, frames.baseline), frames.methods_of_others
-    known = {candidate_words(method, source or None, of_others): styles[method] for source, method in frames.arms}
+    styles = mark_styles(frames.methods, frames.baseline)
+    known = {frames.in_prose(method, source): styles[method] for source, method in frames.arms}
     headline, *rest = sentences(plan)
     return Part(
         "how much", headline, (Section("A plan of labels", "plan", (Points(tuple(rest)), *evidence(plan, known))),)

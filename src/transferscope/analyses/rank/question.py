@@ -31,9 +31,11 @@ from transferscope.store import Store, StoredCell, without_password
 from transferscope.study.cell import code_as_planned, code_of
 from transferscope.study.context import no_progress
 from transferscope.study.facts import shape_as_read
+from transferscope.study.frames import called_in
 from transferscope.study.places import keep_for_report, one_study, open_existing
 from transferscope.study.read_alike import load_for
 from transferscope.training import choose_device, stream_seed
+from transferscope.wording import method_words
 
 
 @reads_code
@@ -207,7 +209,8 @@ def _rank_study(
     train = dataset.train
     chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)
     settings = pretrained.recipe.network
-    facts = store.study(study).facts.get("sources", {})
+    planned = store.study(study).facts
+    facts = planned.get("sources", {})
 
     def opened(seed: int) -> tuple[CandidateNetwork, ...]:
         return tuple(
@@ -227,7 +230,7 @@ def _rank_study(
     hindsight = None
     if results is not None and len(names) > 1:
         cases = [_cases(one, results.values, list(pretrained.names)) for one in ranked]
-        hindsight = hindsight_of(results.method, results.measure, names, cases)
+        hindsight = hindsight_of(method_words(results.method, called_in(planned)), results.measure, names, cases)
     runs = FinishedRuns.of(one.cell.key for one in cells if one.cell.role == "method")
     return StudyRanking(tuple(one.ranking for one in ranked), hindsight, runs)
 
