@@ -18,9 +18,9 @@ from transferscope.analyses.diagnose import diagnose
 from transferscope.analyses.rank import rank
 from transferscope.analyses.result import AnalysisResult
 from transferscope.analyses.scaling import scaling
-from transferscope.analyses.scaling.measurements import Columns
 from transferscope.errors import SettingsError, StoreError, UnknownNameError
 from transferscope.models import NetworkSettings, build_network, save_weights
+from transferscope.settings.questions import Columns
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
@@ -201,8 +201,8 @@ def test_mistakes_are_one_sentence(folder: Path) -> None:
     files, data = [folder / "second.safetensors"], f"npz:{folder / 'data.npz'}"
     with pytest.raises(SettingsError, match="were given without a target; give it as the second argument"):
         rank(files)
-    with pytest.raises(SettingsError, match="a target was given to rank on, and against was given too"):
-        rank(files, data, against="fine-tune")
+    with pytest.raises(SettingsError, match="a target was given to rank on, and method was given too"):
+        rank(files, data, method="fine-tune")
     with pytest.raises(UnknownNameError, match=r"unknown study in .* 'smal': did you mean 'small'"):
         rank(folder / "small.sqlite", study="smal")
     with pytest.raises(UnknownNameError, match="did you mean 'weights'"):

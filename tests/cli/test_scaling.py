@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from scaling.examples import OBJDET, SIZES, language_models
-from transferscope.analyses.scaling import Question
+from transferscope.analyses.scaling import ScalingQuestion
 from transferscope.analyses.scaling.study import StudyErrors, study_part
 from transferscope.cli.main import app
 from transferscope.errors import DataError, SettingsError
@@ -229,12 +229,12 @@ def test_methods_that_a_study_averages_are_said() -> None:
         for method, factor in (("fine-tune", 1.0), ("linear-probe", 1.3))
         for n in (1000, 2000, 4000)
     )
-    notes = StudyErrors(Question(), ("source",), rows, FinishedRuns(6, "")).analyse().notes
+    notes = StudyErrors(ScalingQuestion(), ("source",), rows, FinishedRuns(6, "")).analyse().notes
     assert notes[0] == (
         "2 rows at source = synthetic, n = 1,000 differ in method (fine-tune and linear-probe) and were averaged as "
         "repeats; give --by source --by method for a curve of each"
     )
-    apart = StudyErrors(Question(), (), rows, FinishedRuns(6, "")).analyse()
+    apart = StudyErrors(ScalingQuestion(), (), rows, FinishedRuns(6, "")).analyse()
     assert len(apart.curves) == 2
     assert not any("averaged" in note for note in apart.notes)
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from scaling.examples import OBJDET, SIZES, language_models
 from transferscope.cli.main import app
+from transferscope.cli.plugins import USAGE_ERROR
 from transferscope.errors import SettingsError, TransferscopeError
 
 ALWAYS = {"--json", "--out", "--quiet", "--help"}
@@ -32,6 +33,19 @@ OF_PLAN = {"--target-score", "--cost-label", "--cost-run", "--margin"}
 OF_RESULTS = {"--without", "--columns", "--where", "--wide", "--better", "--unit", "--predictions", "--next"}
 RUNNER = {"--workers", "--threads", "--device", "--backend"}
 JOB = {*RUNNER, "--slurm", "--local", "--job-minutes", "--gpus", "--logs", "--seeds", "--labels"}
+
+MISTAKES = {
+    "rank usps --from a.safetensors --labels 0 --seeds 0": ("--labels", "--seeds"),
+    "diagnose net.pt --data usps --examples 0 --part x --seed -1": ("--examples", "--part", "--seed"),
+    "plan labels.csv --classes 1 --margin -2 --cost-label -1": ("--classes", "--margin", "--cost-label"),
+    "scaling n.csv --cost-run -1 --loss x --target-score many": ("--cost-run", "--loss", "--target-score"),
+    "scaling n.csv --budget 0 --largest-size nan --target-score 1e300": (
+        "--budget",
+        "--largest-size",
+        "--target-score",
+    ),
+}
+"""Command lines with values that no option can have."""
 
 USED: dict[str, set[str]] = {
     "rank x --from a.safetensors": FILES | ARCHITECTURE,
@@ -161,3 +175,10 @@ def test_what_is_asked_of_a_table_is_answered_or_refused(
         return f"{found.exception}{found.stdout}"
 
     assert document({**options, **dict([change])}) != document(options)
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_all_mistakes_of_a_command_line_are_named_at_once(line: str) -> None:
+    result = CliRunner().invoke(app, line.split(), standalone_mode=False)
+    assert isinstance(result.exception, USAGE_ERROR | SettingsError)
+    assert all(option in str(result.exception) for option in MISTAKES[line])

@@ -75,7 +75,7 @@ def test_what_transfer_gave_is_that_of_the_store(store: Store, tmp_path: Path) -
     study = classification(tmp_path, seeds=3)
     study["sources"]["again"] = {"data": f"npz:{tmp_path}/target.npz"}
     study["pretraining"] = {"steps": 60, "lr": 0.1}
-    found = ranked(store, study, against="linear-probe")
+    found = ranked(store, study, method="linear-probe")
     labels = {cell.cell.key: dict(cell.cell.labels) for cell in store.cells("small") if cell.cell.role == "method"}
     records = pd.DataFrame(store.records("small").columns())
     records = records[records["name"].eq("accuracy") & records["part"].eq("target_test") & records["step"].isna()]
@@ -158,7 +158,7 @@ def test_a_study_of_methods_that_do_not_count_has_no_hindsight(store: Store, tmp
     study["pretraining"] = {"steps": 20, "lr": 0.1}
     found = ranked(store, study)
     assert found.hindsight is None
-    other = rank_again(store, against="inner")
+    other = rank_again(store, method="inner")
     assert other.hindsight is not None
     assert other.hindsight.method == "inner"
 
@@ -175,7 +175,7 @@ def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
         UnknownNameError,
         match=r"^unknown method with results of sources 'finetune': did you mean 'fine-tune'\? known are fine-tune, ",
     ):
-        rank_again(store, against="finetune")
+        rank_again(store, method="finetune")
     for file in store.files.glob("*.safetensors"):
         file.unlink()
     with pytest.raises(
@@ -213,7 +213,7 @@ def test_a_method_that_lacks_results_of_a_candidate_cannot_judge(store: Store, t
     with pytest.raises(
         SettingsError, match=r"^joint has no result for some of source .*; hold the scores against fine-"
     ):
-        rank_again(store, against="joint")
+        rank_again(store, method="joint")
 
 
 @pytest.mark.long

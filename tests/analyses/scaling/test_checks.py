@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from transferscope import scaling
-from transferscope.analyses.scaling import Columns, Question
+from transferscope.analyses.scaling import Columns, ScalingQuestion
 from transferscope.analyses.scaling.checks import check_error_target, check_quality_target, check_units
 from transferscope.analyses.scaling.measurements import check_one_curve
 from transferscope.errors import DataError, SettingsError
@@ -180,7 +180,7 @@ def test_curves_of_errors_may_differ_in_level() -> None:
 )
 def test_a_target_error_in_another_unit_is_refused(scale: float, target: float, sentence: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(sentence)):
-        scaling(curve(scale), Question(target_error=target))
+        scaling(curve(scale), ScalingQuestion(target_score=target))
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pandas as pd
 from transferscope.analyses.history.proposals import predict
 from transferscope.analyses.history.records import groups_of, known_rows, shipped_rows
 from transferscope.analyses.history.result import Proposal, ProposalResult
-from transferscope.analyses.plan.measurements import LabelColumns
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.records import HEADLINES
+from transferscope.settings.questions import LabelColumns
 from transferscope.wording import candidate_words, few, listed
 
 LEAST_GAINS = 5

@@ -9,10 +9,11 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from transferscope.analyses.columns import better_of, words_in
-from transferscope.analyses.plan.measurements import LabelColumns, read_scores
+from transferscope.analyses.plan.measurements import read_scores
 from transferscope.analyses.scaling.measurements import ACCURACIES, measured_rows
 from transferscope.data.frame import read_frame
 from transferscope.errors import DataError
+from transferscope.settings.questions import LabelColumns
 from transferscope.store import Store
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import is_study, open_existing

@@ -1,6 +1,6 @@
 """The plan of a study, and its part of the study's page."""
 
-from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
+from transferscope.analyses.plan.facts import LabelPlan, make_plan
 from transferscope.analyses.plan.measurements import study_measurements
 from transferscope.analyses.plan.result import evidence
 from transferscope.analyses.plan.statements import sentences
@@ -8,6 +8,7 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.report.blocks import Points, Section
 from transferscope.report.figures.style import mark_styles
 from transferscope.report.page import Part
+from transferscope.settings.questions import PlanQuestion
 from transferscope.study.decisions import Arm, best_without
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames

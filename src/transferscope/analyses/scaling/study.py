@@ -9,13 +9,14 @@ from pydantic import TypeAdapter
 from transferscope.analyses.kept_document import SCALING, KeptDocument, change_in_words
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.checks import check_error_target
-from transferscope.analyses.scaling.measurements import Columns, check_one_curve, curves
-from transferscope.analyses.scaling.question import Question, check_sizes, target_hints
+from transferscope.analyses.scaling.measurements import check_one_curve, curves
+from transferscope.analyses.scaling.question import check_sizes, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.errors import DataError, StoreError, TransferscopeError
 from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Points, Section, Text
 from transferscope.report.page import Part, unreadable_part
+from transferscope.settings.questions import Columns, ScalingQuestion
 from transferscope.statements import Words, state
 from transferscope.store import Store
 from transferscope.study.finished import run_ends, run_trainings
@@ -32,7 +33,7 @@ class StudyErrors:
         cautions: Sentences on networks that may not have been trained to the end.
     """
 
-    question: Question
+    question: ScalingQuestion
     by: tuple[str, ...]
     rows: tuple[tuple[str | None, str, int, int, float], ...]
     runs: FinishedRuns
@@ -59,7 +60,7 @@ KEPT = KeptDocument(TypeAdapter(StudyErrors), 1, "the errors that a scaling law 
 """How they are kept with a study."""
 
 
-def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...] = ()) -> StudyErrors:
+def study_errors(store: Store, name: str, question: ScalingQuestion, by: tuple[str, ...] = ()) -> StudyErrors:
     """Final target errors of a study, by what it is judged by: of training from scratch, and of every way of transfer.
 
     Controls are left out, since those that read no source are no training without pre-training. So are networks taken
@@ -86,9 +87,9 @@ def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...
             f"the study {name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
             "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
-    if question.target_error is not None and frames.metric.record != "mse":
+    if question.target_score is not None and frames.metric.record != "mse":
         errors = pd.Series([error for *_, error in rows], name="error")
-        check_error_target(errors, question.target_error, option="--target-score")
+        check_error_target(errors, question.target_score, option="--target-score")
     return StudyErrors(question, by, tuple(rows), frames.finished_runs, may_be_cut_off_in_words(frames))
 
 
