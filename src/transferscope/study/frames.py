@@ -27,7 +27,8 @@ class StudyFrames:
     Attributes:
         study: Its row: name, study file, facts.
         cells: One row per cell: key, role ("method" for a command too; "checkpoint" for a method that starts from an
-            earlier step of pre-training), state, source ("" for none), method, n_target, n_source, seed, pretrain_step
+            earlier step of pre-training), state, source ("" for none), origin (the
+            source without the sizes that tell several apart), method, n_target, n_source, seed, pretrain_step
             (NaN for the end of pre-training), diagnostic (its table in the study file, "" for none), headline (""
             unless it is finished), meaning (the words of a diagnostic; None for others), left_out (names of
             weights that it could not read), last_step (the training step of its end; NaN for none), stopped_early
@@ -256,6 +257,7 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
         ],
         "state": [one.state for one in stored],
         "source": [_source_name(of, several) for of in labels],
+        "origin": _texts(labels, "source"),
         "method": _texts(labels, "method"),
         **{name: [int(of.get(name) or 0) for of in labels] for name in ("n_target", "n_source", "seed")},
         "pretrain_step": _numbers(labels, "pretrain_step"),

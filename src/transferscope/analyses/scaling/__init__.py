@@ -17,11 +17,12 @@ from transferscope.analyses.scaling.measurements import (
 )
 from transferscope.analyses.scaling.question import check_sizes, costs_of, count_hints, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
-from transferscope.analyses.scaling.study import KEPT, study_errors
+from transferscope.analyses.scaling.study import KEPT, StudyQuestion, analyse_study
 from transferscope.errors import refuse_unused
 from transferscope.scaling.advice import Formula
 from transferscope.settings.questions import Columns, ScalingQuestion
 from transferscope.store import without_password
+from transferscope.study.frames import read_study
 from transferscope.study.places import is_study, keep_for_report, one_study, open_existing
 
 __all__ = ["Columns", "ScalingQuestion", "ScalingResult", "scaling"]
@@ -79,7 +80,7 @@ def scaling(
 def _of_study(place: str, study: str | None, question: ScalingQuestion, by: tuple[str, ...]) -> ScalingResult:
     with open_existing(place) as store:
         name = one_study(store, place, study)
-        errors = study_errors(store, name, question, by)
-        analysis = errors.analyse()
-        kept = keep_for_report(store, place, lambda: store.put_study_document(name, SCALING, KEPT.to_document(errors)))
+        asked = StudyQuestion(question, by)
+        analysis = analyse_study(read_study(store, name), asked)
+        kept = keep_for_report(store, place, lambda: store.put_study_document(name, SCALING, KEPT.to_document(asked)))
     return ScalingResult(analysis, name, kept)
