@@ -13,7 +13,6 @@ from typer.main import get_command
 
 from transferscope.cli.commands import COMMANDS
 from transferscope.cli.options import parameters_of, read_options
-from transferscope.cli.plugins import USAGE_ERROR
 
 SCREEN = 45
 """Lines that the help of a command may have; longer, groups of options are shown by their names alone."""
@@ -36,7 +35,7 @@ class Command(TyperCommand):
         """Read what was typed, or show the whole help; see `click.Command.parse_args`.
 
         Raises:
-            USAGE_ERROR: Values cannot be what they are typed as, all of them in a sentence.
+            BadParameter: Values cannot be what they are typed as, all of them in a sentence.
         """
         if _ALL in args:
             typer.echo(super().get_help(ctx))
@@ -44,15 +43,16 @@ class Command(TyperCommand):
         typed = list(args)
         try:
             return super().parse_args(ctx, args)
-        except typer.BadParameter:
+        except typer.BadParameter as first:
             values, _, _ = self.make_parser(ctx).parse_args(typed)
-            wrong = []
+            wrong = [first.message]
             for one in self.get_params(ctx):
                 try:
                     one.handle_parse_result(ctx, values, [])
                 except typer.BadParameter as error:
-                    wrong.append(error.format_message().rstrip("."))
-            raise USAGE_ERROR("; ".join(wrong), ctx) from None
+                    wrong += [] if error.param is first.param else [error.format_message()]
+            first.message = "; ".join(one.rstrip(".") for one in wrong)
+            raise
 
     def get_help(self, ctx: Any) -> str:
         """The help, on one screen."""

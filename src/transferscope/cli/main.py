@@ -20,7 +20,7 @@ import typer
 from platformdirs import user_log_path
 from typer.main import get_command
 
-from transferscope.cli.plugins import TRUST_CODE, USAGE_ERROR, CommandsWithPlugins, one_option_per_value
+from transferscope.cli.plugins import TRUST_CODE, CommandsWithPlugins, one_option_per_value
 from transferscope.errors import TransferscopeError
 
 _LONGEST_PATH = 200
@@ -141,7 +141,7 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         _end(130, "stopped")
     except Exception as error:
-        if isinstance(error, USAGE_ERROR):
+        if isinstance(error, _UsageError):
             _refuse_usage(error)
         if isinstance(error, MemoryError) or "allocate memory" in str(error):  # how torch says it
             reason = str(error) or "no more is free"
@@ -150,6 +150,10 @@ def main() -> None:
             raise
         _end(1, f"this is a bug of transferscope ({type(error).__name__}); {_written_down(arguments)}")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+_UsageError: type[Any] = typer.BadParameter.__mro__[1]
+"""What click raises for a wrong option; typer has its own copy of click in some versions and not in others."""
 
 
 def _refuse_usage(error: Any) -> NoReturn:

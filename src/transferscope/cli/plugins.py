@@ -22,9 +22,6 @@ from transferscope.errors import SettingsError
 from transferscope.registry import Registry
 
 GROUP = "transferscope.commands"
-USAGE_ERROR: type[Any] = typer.BadParameter.__mro__[1]
-"""What click raises for a wrong option; typer has its own copy of click in some versions and not in others."""
-
 TRUST_CODE = "--trust-code"
 
 RENAMED = {
