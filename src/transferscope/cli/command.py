@@ -46,7 +46,7 @@ class Command(TyperCommand):
         except typer.BadParameter as first:
             values, _, _ = self.make_parser(ctx).parse_args(typed)
             wrong = [first.message]
-            for one in self.get_params(ctx):
+            for one in (one for one in self.get_params(ctx) if one.callback is None):  # what one begins is begun once
                 try:
                     one.handle_parse_result(ctx, values, [])
                 except typer.BadParameter as error:
