@@ -53,7 +53,6 @@ __all__ = [
     "NAMES",
     "N_FEATURES",
     "WITHOUT_LABELS",
-    "WITHOUT_STEPS",
     "blobs",
     "classification_task",
     "labelled_task",
@@ -113,17 +112,6 @@ CASES: dict[str, Method] = {
 CLASSIFICATION_ONLY = {"linear-probe, logistic", "co-tuning"}
 CLASSES_ALONE = {"co-tuning"}
 """Neither numbers nor several labels."""
-WITHOUT_STEPS = {
-    "raw",
-    "random-features",
-    "knn",
-    "do-nothing",
-    "linear-probe",
-    "linear-probe, ridge",
-    "linear-probe, logistic",
-}
-WITHOUT_STEPS |= {"all-layers-probe", "all-layers-probe, some"}
-WITHOUT_STEPS |= {"boosting", "boosting-ridge", "source-boosting", "pooled-boosting", "pooled-boosting-ridge"}
 WITHOUT_LABELS = {"do-nothing", "source-boosting"}
 
 

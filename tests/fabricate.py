@@ -12,6 +12,7 @@ from tempfile import mkdtemp
 import numpy as np
 
 from transferscope.estimate import Estimate
+from transferscope.methods import METHODS, called_of
 from transferscope.records import Cost, Failure, Record
 from transferscope.store import Outcome, PlannedCell, Store, StudyRow
 
@@ -137,6 +138,7 @@ def _facts(wanted: Fabrication) -> dict[str, object]:
         for name in wanted.gains
     }
     return {
+        "called": called_of({name: METHODS[name]() for name in _COSTS}),
         "target": target,
         "sources": sources,
         "versions": {"transferscope": "0.1.0", "torch": "2.13.0", "numpy": "2.4.6", "python": "3.11.9"},

@@ -6,9 +6,13 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from transferscope.methods import METHODS, called_of
 from transferscope.records import Cost, Failure
 from transferscope.store import PlannedCell, StoredCell, StudyRow
 from transferscope.study.frames import RECORD_COLUMNS, StudyFrames, cells_frame, records_frame
+
+CALLED = called_of({name: METHODS[name]() for name in METHODS.own})
+"""What our methods are called."""
 
 Arm = tuple[str, str]
 """Method and source, "" for none."""
@@ -43,7 +47,7 @@ def made_up(
     methods: dict[str, object] = {method: {} for (method, _), _ in scores}
     spec = {"name": "made-up", "methods": methods, **({} if margin is None else {"race": {"margin": margin}})}
     return StudyFrames(
-        study=StudyRow("made-up", spec, {}, "2026-11-25T09:00:00+00:00"),
+        study=StudyRow("made-up", spec, {"called": CALLED}, "2026-11-25T09:00:00+00:00"),
         cells=table,
         records=records_frame(pd.DataFrame(rows, columns=RECORD_COLUMNS), table),
         predictions={},

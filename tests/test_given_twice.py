@@ -11,10 +11,11 @@ import pytest
 from study.specs import spec
 from transferscope.analyses.compare.study_file import study_tables
 from transferscope.analyses.diagnose.choice import make_diagnostics, read_changes
-from transferscope.analyses.plan.measurements import LabelColumns, read_scores
+from transferscope.analyses.plan.measurements import read_scores
 from transferscope.cli.main import app
 from transferscope.errors import SettingsError
 from transferscope.models import NetworkInput
+from transferscope.settings.questions import LabelColumns
 from transferscope.study.spec import parse_spec
 from transferscope.wording import distinct
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
@@ -48,11 +48,19 @@ def check_settings(settings: object) -> None:
         f"{name} {f'= {one!r}' if one is value else f'holds {one!r}, which'} {why}"
         for name, field in declared(type(settings)).items()  # type: ignore[arg-type]
         for value in [getattr(settings, name)]
-        for one in (value if isinstance(value, tuple) else (value,))
+        for one in _numbers_of(value)
         if (why := field.refusal(one))
     ]
     if wrong:
         raise SettingsError("; ".join(dict.fromkeys(wrong)))
+
+
+def _numbers_of(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for one in value:
+            yield from _numbers_of(one)
+    else:
+        yield value
 
 
 @dataclass(frozen=True, slots=True)

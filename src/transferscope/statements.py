@@ -16,12 +16,10 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 
 from transferscope.wording import (
-    candidate_words,
     capitalised,
     counted,
     duration,
     listed,
-    method_words,
     rough_duration,
     sizes_in_words,
 )
@@ -46,8 +44,7 @@ class Words:
     Args:
         package: The package that holds the template, as in "transferscope.analyses.compare".
         filters: Filters beside the common ones: `listed`, `counted`, `of_labels` (numbers of labels), `duration`,
-            `about` (a rough duration), `arm` and `arms` (of "method", "source" pairs), `method`, `chance` (a
-            probability in percent).
+            `about` (a rough duration), `chance` (a probability in percent).
     """
 
     def __init__(self, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})) -> None:
@@ -79,16 +76,6 @@ def _sections(package: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def _arm(arm: tuple[str, str]) -> str:
-    return candidate_words(arm[0], arm[1] or None)
-
-
-def listed_arms(arms: Iterable[tuple[str, str]], most: int = 6, *, arm: Callable[[tuple[str, str]], str] = _arm) -> str:
-    """Arms in a sentence, those beyond the most counted."""
-    names = [arm(one) for one in arms]
-    return listed(names if len(names) <= most + 1 else [*names[:most], f"{len(names) - most} others"])
-
-
 def _chance(probability: float) -> str:
     """In percent, and never more than is known from a thousand draws."""
     if probability > 0.99:
@@ -98,14 +85,11 @@ def _chance(probability: float) -> str:
 
 _FILTERS: Mapping[str, Callable[..., str]] = {
     "about": rough_duration,
-    "arm": _arm,
-    "arms": listed_arms,
     "chance": _chance,
     "counted": counted,
     "of_labels": sizes_in_words,
     "duration": duration,
     "listed": lambda items, last="and": listed([str(item) for item in items], last=last),
-    "method": method_words,
     "number": lambda n: f"{n:,}",
     "percent": lambda share: f"{100 * share:.2g} %",
     "numbers": lambda ns: listed([f"{n:,}" for n in ns]),

@@ -3,50 +3,10 @@
 import itertools
 import math
 import re
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
-
-_METHOD_WORDS = {
-    "scratch": "training from scratch",
-    "small-scratch": "a small network from scratch",
-    "pretrain": "pre-training",
-    "raw": "ridge or logistic regression on the raw inputs",
-    "knn": "nearest neighbours on the source's features",
-    "random-features": "probe on random features",
-    "do-nothing": "the unchanged source model",
-    "boosting": "boosting",
-    "boosting-ridge": "boosting and ridge",
-    "source-boosting": "the source's boosted trees",
-    "pooled-boosting": "boosting on both tables",
-    "pooled-boosting-ridge": "boosting on both tables and ridge",
-    "linear-probe": "linear probe",
-    "fine-tune": "fine-tuning",
-    "l2-sp": "L2-SP",
-    "wise-ft": "WiSE-FT",
-    "soup": "model soup",
-    "all-layers-probe": "all-layers probe",
-    "surgical": "surgical fine-tuning",
-    "lora": "LoRA",
-    "bitfit": "BitFit",
-    "bss": "BSS",
-    "delta": "DELTA",
-    "co-tuning": "Co-Tuning",
-    "distill": "distillation of features",
-    "joint": "joint training",
-    "merlin": "MeRLin",
-    "merlin-ft": "MeRLin-ft",
-    "merlin-target-only": "MeRLin's objective without a source",
-}
-
-_SHORT_METHOD_WORDS = {
-    "scratch": "from scratch",
-    "raw": "linear on raw inputs",
-    "knn": "nearest neighbours",
-    "random-features": "random features",
-    "do-nothing": "unchanged source",
-    "merlin-target-only": "MeRLin, no source",
-}
 
 _MEASURE_WORDS = {
     "accuracy": "accuracy",
@@ -64,20 +24,26 @@ def measure_words(record: str) -> str:
     return _MEASURE_WORDS.get(record, record)
 
 
-def method_words(method: str, of_others: Container[str] = ()) -> str:
-    """The method as prose names it; the reader's own name, of a variant or of a method of others, stays as it is."""
-    return method if method in of_others else _METHOD_WORDS.get(method, method)
+Called = Mapping[str, Sequence[str]]
+"""What prose calls methods by their names in a study, and last what they are called where there is little room.
+
+A name that is not among them stays as it is: that of a variant, of a command, or of runs of others.
+"""
 
 
-def short_method_words(method: str, of_others: Container[str] = ()) -> str:
+def method_words(method: str, called: Called) -> str:
+    """The method as prose names it."""
+    return called.get(method, (method,))[0]
+
+
+def short_method_words(method: str, called: Called) -> str:
     """The method where there is little room: in figures, tables and lines of a terminal."""
-    short = None if method in of_others else _SHORT_METHOD_WORDS.get(method)
-    return short or method_words(method, of_others)
+    return called.get(method, (method,))[-1]
 
 
-def candidate_words(method: str, source: str | None, of_others: Container[str] = ()) -> str:
+def candidate_words(method: str, source: str | None, called: Called = MappingProxyType({})) -> str:
     """A method together with what it transfers from."""
-    words = method_words(method, of_others)
+    words = method_words(method, called)
     return f"{words} from {source}" if source else words
 
 

@@ -20,9 +20,9 @@ from transferscope.analyses.diagnose import diagnose
 from transferscope.analyses.rank import rank
 from transferscope.analyses.result import AnalysisResult
 from transferscope.analyses.scaling import scaling
-from transferscope.analyses.scaling.measurements import Columns
 from transferscope.errors import StoreError
 from transferscope.models import NetworkSettings, build_network, save_weights
+from transferscope.settings.questions import Columns
 from transferscope.store import Store
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec

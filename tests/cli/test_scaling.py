@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from cli.called import output
 from scaling.examples import OBJDET, SIZES
-from transferscope.analyses.scaling import Question
-from transferscope.analyses.scaling.study import StudyErrors, study_part
+from transferscope.analyses.scaling import ScalingQuestion
+from transferscope.analyses.scaling.study import StudyQuestion, analyse_errors, study_part
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate
-from transferscope.records import Cost, FinishedRuns, Record
+from transferscope.records import Cost, Record
 from transferscope.report.blocks import Table, Text
 from transferscope.report.page import Part
 from transferscope.store import Outcome, Owner, PlannedCell, Store, StudyRow
@@ -137,17 +138,18 @@ def test_a_target_of_a_study_in_percent_is_refused(tmp_path: Path) -> None:
 
 
 def test_methods_that_a_study_averages_are_said() -> None:
-    rows = tuple(
+    rows = [
         ("synthetic", method, n, 600, factor * (2 * n**-0.4 + 0.1))
         for method, factor in (("fine-tune", 1.0), ("linear-probe", 1.3))
         for n in (1000, 2000, 4000)
-    )
-    notes = StudyErrors(Question(), ("source",), rows, FinishedRuns(6, "")).analyse().notes
+    ]
+    errors = pd.DataFrame(rows, columns=["source", "method", "n", "s", "error"])
+    notes = analyse_errors(errors, StudyQuestion(ScalingQuestion(), ("source",))).notes
     assert notes[0] == (
         "2 rows at source = synthetic, n = 1,000 differ in method (fine-tune and linear-probe) and were averaged as "
         "repeats; give --by source --by method for a curve of each"
     )
-    apart = StudyErrors(Question(), (), rows, FinishedRuns(6, "")).analyse()
+    apart = analyse_errors(errors, StudyQuestion(ScalingQuestion(), ()))
     assert len(apart.curves) == 2
     assert not any("averaged" in note for note in apart.notes)
 
@@ -167,11 +169,17 @@ def test_the_report_of_the_study_shows_the_law_and_later_that_the_study_has_chan
     table = section.blocks[1]
     assert isinstance(table, Table)
     assert [row[0].text for row in table.rows] == ["synthetic, fine-tune"]
+
+
+@pytest.mark.long
+def test_the_report_asks_the_same_of_the_runs_there_are(tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    stored_study(store, [1000, 2000, 4000])
+    run(str(store), "--out", str(tmp_path / "page.html"))
     stored_study(store, [1000, 2000, 4000, 8000])
     part = part_of(store)
-    warning = part.sections[0].blocks[0]
-    assert isinstance(warning, Text)
-    assert "it had 12 finished runs then and has 16 now" in warning.text
+    assert part is not None
+    assert part.sentence in run(str(store), "--out", str(tmp_path / "page.html"))
 
 
 def test_a_law_that_cannot_be_read_leaves_the_report_whole(tmp_path: Path) -> None:
@@ -182,12 +190,10 @@ def test_a_law_that_cannot_be_read_leaves_the_report_whole(tmp_path: Path) -> No
         kept = store.study_documents("study")["scaling"]
     damages: list[dict[str, object]] = [
         {"format": 9},
-        {"rows": "no"},
-        {"rows": [["a", "b", 1, 2, "x"]]},
-        {"question": {"target_error": -1.0}},
+        {"question": "no"},
+        {"question": {"target_score": -1.0}},
         {"question": {"loss": "none"}},
         {"by": ["nothing"]},
-        {"rows": []},
     ]
     for damage in damages:
         with Store.open(place) as store:

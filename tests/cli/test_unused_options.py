@@ -33,6 +33,19 @@ OF_RESULTS = {"--without", "--columns", "--where", "--wide", "--better", "--unit
 RUNNER = {"--workers", "--threads", "--device", "--backend"}
 JOB = {*RUNNER, "--slurm", "--local", "--job-minutes", "--gpus", "--logs", "--seeds", "--labels"}
 
+MISTAKES = {
+    "rank usps --from a.safetensors --labels 0 --seeds 0": ("--labels", "--seeds"),
+    "diagnose net.pt --data usps --examples 0 --part x --seed -1": ("--examples", "--part", "--seed"),
+    "plan labels.csv --classes 1 --margin -2 --cost-label -1": ("--classes", "--margin", "--cost-label"),
+    "scaling n.csv --cost-run -1 --loss x --target-score many": ("--cost-run", "--loss", "--target-score"),
+    "scaling n.csv --budget 0 --largest-size nan --target-score 1e300": (
+        "--budget",
+        "--largest-size",
+        "--target-score",
+    ),
+}
+"""Command lines with values that no option can have."""
+
 USED: dict[str, set[str]] = {
     "rank x --from a.safetensors": FILES | ARCHITECTURE,
     "rank x --from hf:folder": FILES,
@@ -161,3 +174,11 @@ def test_what_is_asked_of_a_table_is_answered_or_refused(
         return f"{found.exception}{found.stdout}"
 
     assert document({**options, **dict([change])}) != document(options)
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_all_mistakes_of_a_command_line_are_named_at_once(line: str) -> None:
+    result = CliRunner().invoke(app, line.split(), standalone_mode=False)
+    assert isinstance(result.exception, typer.BadParameter | SettingsError)
+    said = getattr(result.exception, "format_message", result.exception.__str__)()
+    assert all(said.count(option) == 1 for option in MISTAKES[line])

@@ -11,7 +11,7 @@ from scipy import optimize, stats
 from scaling.examples import EXACT, SIZES
 from transferscope.scaling import fit_law
 from transferscope.scaling.laws import LAWS
-from transferscope.scaling.solve import Loss
+from transferscope.settings.questions import Loss
 
 
 def test_the_profile_set_of_alpha_is_that_of_a_dense_scan() -> None:

@@ -14,6 +14,7 @@ from transferscope.methods import METHODS
 from transferscope.models import BACKBONES
 from transferscope.store import Outcome, PlannedCell, Store
 from transferscope.study.context import WorkContext
+from transferscope.study.frames import read_study
 from transferscope.study.plan import plan_study
 from transferscope.study.run import plan_into, run_study, work_on
 from transferscope.study.spec import parse_spec
@@ -40,6 +41,7 @@ def net(input_shape):
 @dataclass(frozen=True)
 class Mine(FineTune):
     name: ClassVar[str] = "mine"
+    called: ClassVar[tuple[str, ...]] = ("fine-tuning by me", "mine (me)")
     def regulariser(self, own):
         return lambda loss, features: loss * GAIN
 
@@ -92,6 +94,30 @@ def answers(study: Mapping[str, Any], store: str) -> dict[str, list[float]]:
     for key, value in zip(records.key, records.value, strict=True):
         found.setdefault(key, []).append(float(value))
     return found
+
+
+def test_a_study_keeps_what_a_method_of_the_user_is_called(file: Path) -> None:
+    """A name that is not the method's own is a variant's, and another class's words are not inherited."""
+    file.write_text(CODE + '\n@dataclass(frozen=True)\nclass Plain(Mine):\n    name: ClassVar[str] = "plain"\n')
+    names = {"mine": "Mine", "variant": "Mine", "plain": "Plain"}
+    methods: dict[str, dict[str, Any]] = {name: {"method": f"{file}:{kind}"} for name, kind in names.items()} | {
+        "fine-tune": {},
+        "scratch": {},
+    }
+    methods["variant"]["lr_scale"] = 0.2
+    spec = parse_spec(study(file, "method", methods=methods))
+    with Store.open(spec.store) as store:
+        plan_into(plan_study(spec), store)
+        file.unlink()
+        as_in_a_new_process()
+        frames = read_study(store, spec.name)
+    assert {name: (frames.in_prose(name, "near"), frames.tick_name(name)) for name in methods} == {
+        "mine": ("fine-tuning by me from near", "Mine (me)"),
+        "variant": ("variant from near", "Variant"),
+        "plain": ("plain from near", "Plain"),
+        "fine-tune": ("fine-tuning from near", "Fine-tuning"),
+        "scratch": ("training from scratch from near", "From scratch"),
+    }
 
 
 @pytest.mark.parametrize("which", ["network", "method", "data"])

@@ -3,16 +3,13 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from transferscope.errors import SettingsError, unknown_name
+from transferscope.settings.questions import Better
 from transferscope.wording import few, listed
-
-Better = Literal["lower", "higher"]
-"""Which scores are better."""
 
 _LOSSES = "loss losses nll perplexity ppl mse rmse mae risk bpb bpc cost deviance xent crossentropy fid"
 LOSSES = frozenset(_LOSSES.split())

@@ -10,13 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pandas as pd
+import typer
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table as Grid
 from rich.text import Text as Words
 
+from transferscope.analyses.result import AnalysisResult
+from transferscope.cli.as_json import print_analysis
+from transferscope.cli.options import file_in
 from transferscope.report.blocks import Block, Cell, Figure, Table, Text
-from transferscope.report.save import save_figure, write_table
+from transferscope.report.save import file_name, save_figure, write_table
 
 _REPORTED_EVERY = 0.1  # of all, in a log
 _GAP = 2
@@ -44,6 +48,25 @@ def counted_progress(doing: str, unit: str, *, hidden: bool = False) -> Iterator
                 console.print(f"{doing[:1].lower()}{doing[1:]}: {round(done, 1):g} of {total} {unit} done")
 
         yield show
+
+
+def conclude(result: AnalysisResult, out: Path | None, name: str, *, as_json: bool, notes: Sequence[str] = ()) -> None:
+    """Print the answer with notes, and write its page into a folder; with --json only --out writes one.
+
+    Args:
+        name: Of the page.
+    """
+
+    def page() -> Path:
+        return result.report(file_in(out, f"{file_name(name)}.html"), command=as_typed()).html
+
+    if as_json:
+        print_analysis(result.kind, result, [] if out is None else [page()])
+        return
+    typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
+    for note in notes:
+        typer.echo(f"note: {note}")
+    typer.echo(f"\nReport: {page()}")
 
 
 def as_text(blocks: Sequence[Block]) -> str:

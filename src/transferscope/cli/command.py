@@ -32,11 +32,27 @@ class Command(TyperCommand):
     _by_name: frozenset[str] = frozenset()
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Read what was typed, or show the whole help; see `click.Command.parse_args`."""
+        """Read what was typed, or show the whole help; see `click.Command.parse_args`.
+
+        Raises:
+            BadParameter: Values cannot be what they are typed as, all of them in a sentence.
+        """
         if _ALL in args:
             typer.echo(super().get_help(ctx))
             ctx.exit()
-        return super().parse_args(ctx, args)
+        typed = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as first:
+            values, _, _ = self.make_parser(ctx).parse_args(typed)
+            wrong = [first.message]
+            for one in (one for one in self.get_params(ctx) if one.callback is None):  # what one begins is begun once
+                try:
+                    one.handle_parse_result(ctx, values, [])
+                except typer.BadParameter as error:
+                    wrong += [] if error.param is first.param else [error.format_message()]
+            first.message = "; ".join(one.rstrip(".") for one in wrong)
+            raise
 
     def get_help(self, ctx: Any) -> str:
         """The help, on one screen."""

@@ -35,6 +35,7 @@ def diagnose(options: Options, context: typer.Context) -> None:
             "diagnose needs data to measure on; give them as in `transferscope diagnose net.safetensors --data usps`, "
             "or a finished study as in `transferscope diagnose usps.toml --map`"
         )
+    asked = {**options.asked, **options.engine, **({} if options.head is None else {"head": options.head})}
     own = tuple(options.transforms or ())
     others = own if options.source_transforms is None else tuple(options.source_transforms)
     question = FileQuestion(
@@ -47,13 +48,8 @@ def diagnose(options: Options, context: typer.Context) -> None:
         ),
         against=options.against,
         source=None if options.source is None else DataSettings(options.source, others),
-        labels=options.labels,
-        seed=options.seed,
-        examples=options.examples,
-        part=options.part,
-        head=options.head or "head",
-        device=options.device or "auto",
         scaling=options.scaling,
+        **asked,
     )
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
@@ -88,7 +84,12 @@ def _map(options: Options) -> None:
         if done == 1 and not options.quiet:
             typer.echo(f"reading {total} networks", err=True)
 
-    result = map_weights(str(options.checkpoint), study=options.study, seed=options.seed, on_network=reading)
+    result = map_weights(
+        str(options.checkpoint),
+        study=options.study,
+        seed=options.asked.get("seed", FileQuestion.seed),
+        on_network=reading,
+    )
     files = result.write(out)
     if options.as_json:
         print_analysis("diagnose", result, [out / file for file in files])

@@ -1,6 +1,6 @@
 """What a race left out for the time that it would take, and what to expect of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from transferscope.analyses.history.question import gains_over
@@ -9,7 +9,7 @@ from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
 from transferscope.study.places import find_study
 from transferscope.study.race_state import NotBegun, race_state
-from transferscope.wording import candidate_words, listed, method_words, rough_duration
+from transferscope.wording import listed, method_words, rough_duration
 
 
 def left_out_in_words(study: Path) -> Iterator[str]:
@@ -24,30 +24,24 @@ def left_out_in_words(study: Path) -> Iterator[str]:
         if state is None or not state.not_begun:
             return
         frames = read_study(store, row.name)
-    decided, others_own = decisions(frames), frames.methods_of_others
-    kinds, sources = _kinds(row.spec.get("methods", {})), row.spec.get("sources", {})
+    decided, sources = decisions(frames), row.spec.get("sources", {})
     arms: dict[tuple[str, str], list[NotBegun]] = {}
     for arm in state.not_begun:
         arms.setdefault((arm.method, arm.source), []).append(arm)
     for (method, source), own in sorted(arms.items(), key=lambda entry: max(one.seconds or 0.0 for one in entry[1])):
         seconds = [one.seconds for one in own if one.seconds is not None]
         takes = f" (about {rough_duration(max(seconds))} a run)" if seconds else ""
-        line = f"not begun: {candidate_words(method, source or None, others_own)}{takes}"
+        line = f"not begun: {frames.in_prose(method, source)}{takes}"
         is_small = ":" not in str(sources.get(source, {}).get("network"))  # as those that come with the package are
         best = {decided[one.n_target].best_with for one in own if one.n_target in decided}
         others = {name.partition(" from ")[0] for name in best if name is not None}
         for other in others if is_small and len(others) == 1 else ():
-            gains = gains_over(kinds.get(method, method), kinds.get(other, other))
+            words = method_words(other, frames.called)
+            gains = gains_over(method_words(method, frames.called), words)
             if gains is not None:
                 n, least, most = gains
-                words = method_words(kinds.get(other, other))
                 line += f"; in {n} recorded comparisons it gained {least:+.0f} to {most:+.0f} points over {words}"
         yield line
     names = listed(list(dict.fromkeys(method for method, _ in arms)))
     by_name = "" if state.end == "time" else f", or --methods with {names} by name,"
     yield f"more --minutes{by_name} make these runs, and none again that is done"
-
-
-def _kinds(tables: object) -> dict[str, str]:
-    named = tables if isinstance(tables, Mapping) else {}
-    return {name: str(table.get("name", name)) for name, table in named.items() if isinstance(table, Mapping)}

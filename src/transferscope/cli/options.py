@@ -4,41 +4,49 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from annotated_types import Ge, Le
 
 from transferscope.errors import SettingsError, each_once, refuse_unused, unknown_name
 from transferscope.records import declared
-from transferscope.settings.engine import EngineSettings
+from transferscope.settings.questions import LEAST, MOST
 
 MACHINE = "Machine"
 NETWORK = "Network"
 """Groups of options in the help."""
 
 
-def of(kind: type, name: str, *, default: str = "", panel: str | None = None, where: str = "") -> Any:
+def of(
+    kind: type, name: str, *flags: str, default: str = "", panel: str | None = None, where: str = "", **more: Any
+) -> Any:
     """An option whose range and meaning are those of a field of settings.
 
     Args:
         kind: The settings, a dataclass whose fields declare them.
+        flags: The option, as in "--from"; none for that of the parameter's name.
         default: What the help says of an option that is not given; empty for the default of the field.
         panel: The group of the help.
         where: What follows the meaning, as in " of pre-training".
+        more: As for `typer.Option`.
     """
     one = declared(kind)[name]
     own = next(item.default for item in fields(kind) if item.name == name)
-    default = default or (f"{own:g}" if isinstance(own, float) else str(own) if own not in (MISSING, None, ()) else "")
-    least: Any = next((bound.ge for bound in one.bounds if isinstance(bound, Ge)), None)
-    most: Any = next((bound.le for bound in one.bounds if isinstance(bound, Le)), None)
-    bounds = f", {one.range_in_words}" if one.bounds and least is most is None else ""  # of others the help tells
+    is_told = not isinstance(own, bool) and own not in (MISSING, None, ())
+    default = default or (f"{own:g}" if isinstance(own, float) else str(own) if is_told else "")
+    told = [one for one in one.bounds if abs(getattr(one, "ge", 0) or getattr(one, "le", 0)) not in (LEAST, MOST)]
+    least: Any = next((bound.ge for bound in told if isinstance(bound, Ge)), None)
+    most: Any = next((bound.le for bound in told if isinstance(bound, Le)), None)
+    bounds = f", {one.range_in_words}" if told and least is most is None else ""  # of others the help tells
     return typer.Option(
+        *flags,
         min=least,
         max=most,
         show_default=False,
         help=f"{one.says.phrase}{where}{bounds}.{f' [{default}]' if default else ''}",
         rich_help_panel=panel,
+        **more,
     )
 
 
@@ -92,9 +100,21 @@ def parameters_of(options: type) -> Iterator[Parameter]:
 
 
 def read_options(options: type, typed: Mapping[str, Any]) -> Any:
-    """The options of a command from the values of its parameters."""
+    """The options of a command from the values of its parameters.
+
+    Raises:
+        SettingsError: Values of settings are out of their range, all of them.
+    """
     hints = get_type_hints(options, include_extras=True)
     taken = {item.name: _taken(hints[item.name]) for item in fields(options)}
+    wrong = [
+        f"--{takes.prefix}{name} {value} {why}".replace("_", "-")
+        for takes in filter(None, taken.values())
+        for name, value in takes.given(typed).items()
+        if (why := declared(takes.kind)[name].refusal(value))
+    ]
+    if wrong:
+        raise SettingsError("; ".join(wrong))
     return options(**{name: takes.given(typed) if takes else typed[name] for name, takes in taken.items()})
 
 
@@ -102,7 +122,6 @@ def _taken(hint: Any) -> Takes | None:
     return next((one for one in get_args(hint) if isinstance(one, Takes)), None)
 
 
-DeviceOption = Annotated[str | None, of(EngineSettings, "device", panel=MACHINE)]
 NetworkDiskOption = Annotated[
     bool,
     typer.Option(
@@ -114,14 +133,6 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; f
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for what is written, or the file.")
 ]
-BetterOption = Annotated[
-    Literal["lower", "higher"] | None, typer.Option("--better", help="Which scores are better. [by name and trend]")
-]
-TargetScoreOption = Annotated[
-    float | None, typer.Option("--target-score", help="The score that is wanted, in its unit.")
-]
-CostLabelOption = Annotated[float | None, typer.Option("--cost-label", help="Cost of a labelled target example.")]
-CostRunOption = Annotated[float | None, typer.Option("--cost-run", help="Cost of a run of training.")]
 NetworkOption = Annotated[
     str, typer.Option("--network", help="The architecture of files of weights.", rich_help_panel=NETWORK)
 ]

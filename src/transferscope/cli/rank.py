@@ -44,12 +44,11 @@ def rank(options: Options, context: typer.Context) -> None:
                     head=options.head,
                     input=None if options.input is None else NetworkInput.from_text(options.input),
                 ),
-                labels=options.labels or 100,
-                seeds=options.seeds,
                 scores=options.scores or (),
-                against=options.method,
+                method=options.method,
                 study=options.study,
-                device=options.device or "auto",
+                **options.asked,
+                **options.engine,
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:

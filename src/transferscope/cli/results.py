@@ -11,12 +11,11 @@ from transferscope.analyses.compare import compare_results
 from transferscope.analyses.history import propose
 from transferscope.analyses.plan import LabelColumns
 from transferscope.analyses.results.runs import RunColumns
-from transferscope.cli.answer import as_text
+from transferscope.cli.answer import conclude
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.compare import Options
 from transferscope.cli.options import file_in, named_columns, pairs
 from transferscope.errors import SettingsError
-from transferscope.report.blocks import Text
 from transferscope.report.save import csv_text, file_name
 
 _ROLES_OF_TASKS = ("arm", "task", "seed", "labels")
@@ -99,11 +98,4 @@ def show_proposal(options: Options) -> None:
         ) from None
     known = [options.target, *(options.rest or [])]
     result = propose(task, known, tried=probes, columns=columns, labels=labels[0] if labels else None)
-    page = result.report(file_in(options.out, f"{file_name(task)}-next.html")).html
-    if options.as_json:
-        print_analysis("compare", result, [page])
-        return
-    typer.echo(as_text([Text(str(result.verdict)), *result.shown_tables()]))
-    for note in result.notes:
-        typer.echo(f"note: {note}", err=True)
-    typer.echo(f"\nReport: {page}")
+    conclude(result, options.out, f"{task}-next", as_json=options.as_json, notes=result.notes)

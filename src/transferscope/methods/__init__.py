@@ -33,6 +33,7 @@ from transferscope.methods.method import (
     Method,
     Snapshots,
     Start,
+    called_of,
     check_task,
 )
 from transferscope.methods.pooled_boosting import PooledBoosting, PooledBoostingRidge, SourceBoosting
@@ -60,6 +61,8 @@ def _as_method(target: object) -> Any:
         raise TypeError(f"lacks {', '.join(lacking)}")
     if not isinstance(target.name, str) or isinstance(target.version, bool) or not isinstance(target.version, int):
         raise TypeError("has a name that is no text or a version that is no whole number")
+    if not (isinstance(target.called, tuple) and target.called and all(isinstance(one, str) for one in target.called)):
+        raise TypeError('says what it is called by something else than texts, as in called = ("fine-tuning",)')
     return target
 
 
@@ -142,6 +145,7 @@ __all__ = [
     "Surgical",
     "TargetTraining",
     "WiseFt",
+    "called_of",
     "check_task",
     "default_methods",
     "pretrain",

@@ -119,6 +119,7 @@ class AllLayersProbe(Method):
     pool: Count = 2
 
     name: ClassVar[str] = "all-layers-probe"
+    called: ClassVar[tuple[str, ...]] = ("all-layers probe",)
     version: ClassVar[int] = 3
 
     @property

@@ -29,6 +29,7 @@ class BitFit(FineTuning):
     lr_scale: Positive = 1.0
 
     name: ClassVar[str] = "bitfit"
+    called: ClassVar[tuple[str, ...]] = ("BitFit",)
     version: ClassVar[int] = 1
 
     def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:

@@ -31,6 +31,7 @@ class Bss(FineTuning):
     k: Count = 1
 
     name: ClassVar[str] = "bss"
+    called: ClassVar[tuple[str, ...]] = ("BSS",)
     version: ClassVar[int] = 1
 
     def regulariser(self, own: Network) -> Regulariser:

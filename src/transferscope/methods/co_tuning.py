@@ -35,6 +35,7 @@ class CoTuning(FineTuning):
     trade_off: NotNegative = 1.0
 
     name: ClassVar[str] = "co-tuning"
+    called: ClassVar[tuple[str, ...]] = ("Co-Tuning",)
     version: ClassVar[int] = 1
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:

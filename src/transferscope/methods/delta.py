@@ -52,6 +52,7 @@ class Delta(AnchoredFineTuning):
     units: Literal["variance", "none"] = field(default="variance", kw_only=True)
 
     name: ClassVar[str] = "delta"
+    called: ClassVar[tuple[str, ...]] = ("DELTA",)
     version: ClassVar[int] = 2
 
     def loss(self, begun: Beginning) -> Callable[[Batch], Float[Tensor, ""]]:

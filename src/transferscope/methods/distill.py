@@ -38,6 +38,7 @@ class Distill(FineTuning):
     initial: Literal["pretrained", "random"] = "pretrained"
 
     name: ClassVar[str] = "distill"
+    called: ClassVar[tuple[str, ...]] = ("distillation of features",)
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:

@@ -43,6 +43,7 @@ class DoNothing(Control):
     """
 
     name: ClassVar[str] = "do-nothing"
+    called: ClassVar[tuple[str, ...]] = ("the unchanged source model", "unchanged source")
     version: ClassVar[int] = 2
 
     @property

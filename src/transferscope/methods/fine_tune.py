@@ -41,6 +41,7 @@ class FineTune(FineTuning):
     hidden_units: Annotated[int, Ge(0)] = field(default=0, kw_only=True)
 
     name: ClassVar[str] = "fine-tune"
+    called: ClassVar[tuple[str, ...]] = ("fine-tuning",)
     version: ClassVar[int] = 1
 
     @property

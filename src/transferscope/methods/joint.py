@@ -38,6 +38,7 @@ class Joint(Method):
     alpha: Annotated[float, Gt(0), Lt(1)] = 0.5
 
     name: ClassVar[str] = "joint"
+    called: ClassVar[tuple[str, ...]] = ("joint training",)
     version: ClassVar[int] = 1
 
     @property

@@ -35,6 +35,7 @@ class Knn(Control):
     """
 
     name: ClassVar[str] = "knn"
+    called: ClassVar[tuple[str, ...]] = ("nearest neighbours on the source's features", "nearest neighbours")
     version: ClassVar[int] = 1
 
     @property

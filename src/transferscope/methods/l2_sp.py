@@ -33,6 +33,7 @@ class L2Sp(AnchoredFineTuning):
     beta: NotNegative = USUAL_PULL
 
     name: ClassVar[str] = "l2-sp"
+    called: ClassVar[tuple[str, ...]] = ("L2-SP",)
     version: ClassVar[int] = 1
 
     @property

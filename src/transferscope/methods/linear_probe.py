@@ -33,6 +33,7 @@ class LinearProbe(Method):
     max_iterations: Count = 2000
 
     name: ClassVar[str] = "linear-probe"
+    called: ClassVar[tuple[str, ...]] = ("linear probe",)
     version: ClassVar[int] = 3
 
     @property

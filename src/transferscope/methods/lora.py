@@ -68,6 +68,7 @@ class LoRA(FineTuning):
     alpha: Positive = 4.0
 
     name: ClassVar[str] = "lora"
+    called: ClassVar[tuple[str, ...]] = ("LoRA",)
     version: ClassVar[int] = 2
 
     def adapt(self, begun: Beginning, options: FitOptions) -> Sequence[nn.Module]:

@@ -92,6 +92,7 @@ class Merlin(Method):
     frozen_blocks: Annotated[int, Ge(0)] = 0
 
     name: ClassVar[str] = "merlin"
+    called: ClassVar[tuple[str, ...]] = ("MeRLin",)
     version: ClassVar[int] = 3
 
     def __post_init__(self) -> None:

@@ -69,6 +69,7 @@ class MerlinFt(Method):
     hidden: Count = 32
 
     name: ClassVar[str] = "merlin-ft"
+    called: ClassVar[tuple[str, ...]] = ("MeRLin-ft",)
     version: ClassVar[int] = 3
 
     def __post_init__(self) -> None:

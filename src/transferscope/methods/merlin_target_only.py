@@ -19,6 +19,7 @@ class MerlinTargetOnly(Control, Merlin):
     source_term: bool = False
 
     name: ClassVar[str] = "merlin-target-only"
+    called: ClassVar[tuple[str, ...]] = ("MeRLin's objective without a source", "MeRLin, no source")
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:

@@ -126,6 +126,15 @@ class Method(ABC):
     version: ClassVar[int]
     """Part of a cell's key; raised when the same settings give other results than before."""
 
+    called: ClassVar[tuple[str, ...]]
+    """What prose calls it and, where that is long, what figures and tables do; by itself its name. Studies keep it."""
+
+    def __init_subclass__(cls) -> None:
+        """A name of its own is no other method's words."""
+        super().__init_subclass__()
+        if "name" in vars(cls) and "called" not in vars(cls):
+            cls.called = (cls.name,)
+
     def __post_init__(self) -> None:
         check_settings(self)
 
@@ -255,6 +264,11 @@ class Control(Method):
     def keeps_network(self) -> bool:
         """No."""
         return False
+
+
+def called_of(methods: Mapping[str, Method]) -> dict[str, list[str]]:
+    """What methods are called, by the names that a study gives them; a variant goes by its name alone."""
+    return {name: list(method.called) for name, method in methods.items() if name == method.name}
 
 
 def check_task(method: Method, target: Dataset, source: Dataset | None) -> None:

@@ -27,6 +27,7 @@ class SourceBoosting(Boosting):
     """
 
     name: ClassVar[str] = "source-boosting"
+    called: ClassVar[tuple[str, ...]] = ("the source's boosted trees",)
     version: ClassVar[int] = 1
 
     @property
@@ -77,6 +78,7 @@ class PooledBoosting(SourceBoosting):
     """
 
     name: ClassVar[str] = "pooled-boosting"
+    called: ClassVar[tuple[str, ...]] = ("boosting on both tables",)
     version: ClassVar[int] = 1
 
     def head(self, task: TransferTask, options: FitOptions) -> nn.Module:
@@ -102,6 +104,7 @@ class PooledBoostingRidge(PooledBoosting):
     """
 
     name: ClassVar[str] = "pooled-boosting-ridge"
+    called: ClassVar[tuple[str, ...]] = ("boosting on both tables and ridge",)
     version: ClassVar[int] = 1
 
     def head(self, task: TransferTask, options: FitOptions) -> nn.Module:

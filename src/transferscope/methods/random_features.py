@@ -17,6 +17,7 @@ class RandomFeatures(Control, LinearProbe):
     """
 
     name: ClassVar[str] = "random-features"
+    called: ClassVar[tuple[str, ...]] = ("probe on random features", "random features")
     version: ClassVar[int] = 3
 
     @property

@@ -107,6 +107,7 @@ class Raw(Control):
     """
 
     name: ClassVar[str] = "raw"
+    called: ClassVar[tuple[str, ...]] = ("ridge or logistic regression on the raw inputs", "linear on raw inputs")
     version: ClassVar[int] = 4
 
     @property

@@ -11,6 +11,7 @@ class Scratch(TargetTraining):
     """Train a freshly initialised network on the target's labels alone ("target-only")."""
 
     name: ClassVar[str] = "scratch"
+    called: ClassVar[tuple[str, ...]] = ("training from scratch", "from scratch")
     version: ClassVar[int] = 1
 
     @property

@@ -27,6 +27,7 @@ class SmallScratch(TargetTraining):
     """
 
     name: ClassVar[str] = "small-scratch"
+    called: ClassVar[tuple[str, ...]] = ("a small network from scratch",)
     version: ClassVar[int] = 1
 
     @property

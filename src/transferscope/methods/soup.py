@@ -54,6 +54,7 @@ class Soup(FineTune):
     orders: Count = field(default=1, kw_only=True)
 
     name: ClassVar[str] = "soup"
+    called: ClassVar[tuple[str, ...]] = ("model soup",)
     version: ClassVar[int] = 2
 
     @property

@@ -42,6 +42,7 @@ class Surgical(FineTuning):
     block: str = field(default="auto", kw_only=True)
 
     name: ClassVar[str] = "surgical"
+    called: ClassVar[tuple[str, ...]] = ("surgical fine-tuning",)
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:

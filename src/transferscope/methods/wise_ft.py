@@ -39,6 +39,7 @@ class WiseFt(FineTune):
     share: Share | Literal["auto"] = field(default="auto", kw_only=True)
 
     name: ClassVar[str] = "wise-ft"
+    called: ClassVar[tuple[str, ...]] = ("WiSE-FT",)
     version: ClassVar[int] = 2
 
     @property

@@ -14,7 +14,8 @@ from transferscope.estimate import Estimate, Status
 from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.profile import ProfileSet, profile_sets, unit_of_cost
-from transferscope.scaling.solve import TINY, Loss, Problem, Solution, solve_one
+from transferscope.scaling.solve import TINY, Problem, Solution, solve_one
+from transferscope.settings.questions import Loss
 
 
 @dataclass(frozen=True)

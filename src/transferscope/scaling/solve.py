@@ -5,16 +5,13 @@ Many fits at once: `solve` takes a `Problem` of B rows of errors at the same siz
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import optimize
 
 from transferscope.scaling.laws.law import Law
-
-Loss = Literal["log", "linear", "huber"]
-"""Residual of a fit: log y - log f ("log", and "huber" with linear tails beyond HUBER_DELTA) or y - f ("linear")."""
+from transferscope.settings.questions import Loss
 
 HUBER_DELTA = 1e-3
 """Residual in log error beyond which the Huber loss grows linearly (Hoffmann et al. 2022, section 3.3)."""

@@ -11,7 +11,8 @@ from transferscope.errors import DataError
 from transferscope.scaling.fit import LawFit, fit_law, problem_of, usable
 from transferscope.scaling.laws import FREE_LAWS, SURFACE_LAWS, Law
 from transferscope.scaling.observations import Observations, observe
-from transferscope.scaling.solve import Effort, Loss, solve
+from transferscope.scaling.solve import Effort, solve
+from transferscope.settings.questions import Loss
 
 OUTLYING = 6.0
 """Robust standard deviations from which on a point is named: beyond what noise of any usual kind does."""

@@ -14,7 +14,7 @@ from transferscope.records import FinishedRuns, Meaning
 from transferscope.store import RecordColumns, Store, StoredCell, StudyRow
 from transferscope.study.measure import ACCURACY, METRICS, Measure
 from transferscope.study.places import metric_of
-from transferscope.wording import capitalised, short_method_words
+from transferscope.wording import Called, candidate_words, capitalised, short_method_words
 
 LABELS = ["source", "method", "n_target", "n_source", "seed", "pretrain_step", "diagnostic"]
 RECORD_COLUMNS = ["key", "name", "part", "step", "value", "stderr", "status"]
@@ -27,7 +27,8 @@ class StudyFrames:
     Attributes:
         study: Its row: name, study file, facts.
         cells: One row per cell: key, role ("method" for a command too; "checkpoint" for a method that starts from an
-            earlier step of pre-training), state, source ("" for none), method, n_target, n_source, seed, pretrain_step
+            earlier step of pre-training), state, source ("" for none), origin (the
+            source without the sizes that tell several apart), method, n_target, n_source, seed, pretrain_step
             (NaN for the end of pre-training), diagnostic (its table in the study file, "" for none), headline (""
             unless it is finished), meaning (the words of a diagnostic; None for others), left_out (names of
             weights that it could not read), last_step (the training step of its end; NaN for none), stopped_early
@@ -94,10 +95,8 @@ class StudyFrames:
         """The name under which the study trains from scratch; None when it does not."""
         tables = self.study.spec.get("methods", {})
         for name in self.method_cells["method"].unique().tolist():
-            table = tables.get(name, {}) if isinstance(tables, Mapping) else {}
-            if (
-                name not in self.methods_of_others and table.get("name", table.get("method", name)) == "scratch"
-            ):  # as a store says it, or a study file
+            table = tables.get(name)
+            if table is not None and table.get("name", table.get("method", name)) == "scratch":  # in a store, or a file
                 return str(name)
         return None
 
@@ -112,11 +111,9 @@ class StudyFrames:
         return frozenset(map(str, self.study.facts.get("source_unnamed", ())))
 
     @cached_property
-    def methods_of_others(self) -> frozenset[str]:
-        """The methods that are somebody else's, in a table of results or as commands: no word of ours is about them."""
-        arms = self.study.spec.get("arms", ())
-        named = {str(arm["method"]) for arm in arms if isinstance(arm, Mapping) and "method" in arm}
-        return frozenset(self.method_cells["method"].map(str)) if self.is_of_others else frozenset(named)
+    def called(self) -> Called:
+        """What methods said that they are called, when the study was planned."""
+        return called_in(self.study.facts)
 
     @property
     def is_of_others(self) -> bool:
@@ -185,14 +182,26 @@ class StudyFrames:
     def name_of(self, source: str, method: str) -> str:
         """An arm in tables and figures: its method, and the source where the method has several."""
         several = sum(other == method for _, other in self.arms) > 1
-        name = capitalised(short_method_words(method, self.methods_of_others))
-        return f"{name} from {source}" if source and several else name
+        return f"{self.tick_name(method)} from {source}" if source and several else self.tick_name(method)
+
+    def tick_name(self, method: str) -> str:
+        """The method as an axis, a legend or a table names it."""
+        return capitalised(short_method_words(method, self.called))
+
+    def in_prose(self, method: str, source: str) -> str:
+        """An arm as prose names it; the source "" for none."""
+        return candidate_words(method, source, self.called)
 
     def curves(self, name: str, part: str = "target_test") -> pd.DataFrame:
         """Training curves of one record over the method cells."""
         return self.records.query(
             "name == @name and part == @part and step.notna() and value.notna() and role == 'method'"
         )
+
+
+def called_in(facts: Mapping[str, Any]) -> Called:
+    """What methods are called, by the facts of a study; see `methods.called_of`."""
+    return {str(name): tuple(map(str, words)) for name, words in facts.get("called", {}).items()}
 
 
 def read_study(store: Store, name: str) -> StudyFrames:
@@ -248,6 +257,7 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
         ],
         "state": [one.state for one in stored],
         "source": [_source_name(of, several) for of in labels],
+        "origin": _texts(labels, "source"),
         "method": _texts(labels, "method"),
         **{name: [int(of.get(name) or 0) for of in labels] for name in ("n_target", "n_source", "seed")},
         "pretrain_step": _numbers(labels, "pretrain_step"),

@@ -14,7 +14,7 @@ import torch
 from transferscope.data.task import Dataset
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods import PRETRAINING_VERSION, Control, check_task
+from transferscope.methods import PRETRAINING_VERSION, Control, called_of, check_task
 from transferscope.store import PlannedCell, Store, StudyRow, gc_paused
 from transferscope.study.cell import (
     CellTuning,
@@ -70,6 +70,7 @@ def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:
     controls = [name for name, method in spec.methods.items() if isinstance(method, Control)]
     if controls:
         facts["controls"] = controls
+    facts["called"] = called_of(spec.methods)
     created = datetime.now(UTC).isoformat(timespec="seconds")
     study = StudyRow(spec.name, spec.as_json(), facts, created)
     cells = tuple(plan_cells(spec, data.facts))
@@ -137,40 +138,40 @@ def plan_cells(spec: StudySpec, data: DataFacts) -> list[PlannedCell]:
     Raises:
         SettingsError: Two methods or two sources are one and the same.
     """
-    stages = list(_stages(spec, data))
-    stems = list(_stems(spec, data))
-    _check_distinct(stems)
+    pretrainings = list(_pretrainings(spec, data))
+    arms = list(_arms(spec, data))
+    _check_distinct(arms)
     numbers = spec.target.labels or (data.n_target,)
     with gc_paused():
-        first: dict[tuple[int, int], PlannedCell] = {}  # by stem and number of labels
-        return [cell for seed in spec.seeds for cell in _cells_of_seed(seed, stages, stems, numbers, first)]
+        first: dict[tuple[int, int], PlannedCell] = {}  # by arm and number of labels
+        return [cell for seed in spec.seeds for cell in _cells_of_seed(seed, pretrainings, arms, numbers, first)]
 
 
 def _cells_of_seed(
     seed: int,
-    stages: Sequence["_Stem"],
-    stems: Sequence["_Stem"],
+    pretrainings: Sequence["_Arm"],
+    arms: Sequence["_Arm"],
     numbers: Sequence[int],
     first: dict[tuple[int, int], PlannedCell],
 ) -> Iterator[PlannedCell]:
     pretrained = {}
-    for stage in stages:
-        key = cell_key(stage.shared, seed=seed, n_source=stage.n_source)
-        cell = PlannedCell(key, "pretrain", _labels(stage, None, seed), stage.payload)
-        pretrained[stage.source, stage.n_source] = cell
+    for one in pretrainings:
+        key = cell_key(one.shared, seed=seed, n_source=one.n_source)
+        cell = PlannedCell(key, "pretrain", _labels(one, None, seed), one.payload)
+        pretrained[one.source, one.n_source] = cell
     yield from pretrained.values()
-    for i, stem in enumerate(stems):
-        needs = (pretrained[stem.source, stem.n_source].key,) if stem.pretrained else ()
-        fits = [_method_cell(stem, n_target, seed, needs, first.get((i, n_target))) for n_target in numbers]
-        if stem.chosen_once:
+    for i, arm in enumerate(arms):
+        needs = (pretrained[arm.source, arm.n_source].key,) if arm.pretrained else ()
+        fits = [_method_cell(arm, n_target, seed, needs, first.get((i, n_target))) for n_target in numbers]
+        if arm.chosen_once:
             first.update({(i, n): fit for n, fit in zip(numbers, fits, strict=True) if (i, n) not in first})
         yield from fits
-        yield from (_diagnose_cell(diagnosis, fit) for fit in fits for diagnosis in stem.diagnoses)
+        yield from (_diagnose_cell(diagnosis, fit) for fit in fits for diagnosis in arm.diagnoses)
 
 
 @dataclass(frozen=True, slots=True)
 class _Diagnosis:
-    """A diagnostic of the cells of one stem."""
+    """A diagnostic of the cells of an arm."""
 
     name: str
     shared: str
@@ -178,8 +179,8 @@ class _Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stem:
-    """What cells have in common that differ in target size and seed alone."""
+class _Arm:
+    """A method from a source of a size, or a pre-training: what cells share that differ in labels and seed alone."""
 
     shared: str
     payload: Mapping[str, Any]
@@ -193,13 +194,13 @@ class _Stem:
 
 
 def _method_cell(
-    stem: _Stem, n_target: int, seed: int, needs: tuple[str, ...], first: PlannedCell | None = None
+    arm: _Arm, n_target: int, seed: int, needs: tuple[str, ...], first: PlannedCell | None = None
 ) -> PlannedCell:
     """A cell of a method; `first` is that of the first seed, whose settings it takes over."""
     needs = needs if first is None else (*needs, first.key)
-    shared = stem.shared if stem.pretrain_step is None else f"{stem.shared}@{stem.pretrain_step}"
-    key = cell_key(shared, seed=seed, n_target=n_target, n_source=stem.n_source, needs=needs)
-    return PlannedCell(key, "method", _labels(stem, n_target, seed), stem.payload, needs)
+    shared = arm.shared if arm.pretrain_step is None else f"{arm.shared}@{arm.pretrain_step}"
+    key = cell_key(shared, seed=seed, n_target=n_target, n_source=arm.n_source, needs=needs)
+    return PlannedCell(key, "method", _labels(arm, n_target, seed), arm.payload, needs)
 
 
 def _diagnose_cell(diagnosis: _Diagnosis, fit: PlannedCell) -> PlannedCell:
@@ -208,18 +209,18 @@ def _diagnose_cell(diagnosis: _Diagnosis, fit: PlannedCell) -> PlannedCell:
     return PlannedCell(key, "diagnose", {**fit.labels, "diagnostic": diagnosis.name}, diagnosis.payload, needs)
 
 
-def _labels(stem: _Stem, n_target: int | None, seed: int) -> dict[str, str | int | float | None]:
+def _labels(arm: _Arm, n_target: int | None, seed: int) -> dict[str, str | int | float | None]:
     labels: dict[str, str | int | float | None] = {
-        "source": stem.source,
-        "method": stem.method,
+        "source": arm.source,
+        "method": arm.method,
         "n_target": n_target,
-        "n_source": stem.n_source,
+        "n_source": arm.n_source,
         "seed": seed,
     }
-    return labels if stem.pretrain_step is None else {**labels, "pretrain_step": stem.pretrain_step}
+    return labels if arm.pretrain_step is None else {**labels, "pretrain_step": arm.pretrain_step}
 
 
-def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
+def _pretrainings(spec: StudySpec, data: DataFacts) -> Iterator[_Arm]:
     recipe = spec.pretraining
     if recipe is None or not any(method.start == "pretrained" for method in spec.methods.values()):
         return
@@ -242,27 +243,27 @@ def _stages(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
         }
         shared = shared_digest(parts)
         for n_source in _source_sizes(spec, data, name):
-            yield _Stem(shared, payload, "pretrain", name, n_source)
+            yield _Arm(shared, payload, "pretrain", name, n_source)
 
 
-def _stems(spec: StudySpec, data: DataFacts) -> Iterator[_Stem]:
+def _arms(spec: StudySpec, data: DataFacts) -> Iterator[_Arm]:
     """Every method from every source and size that it can transfer from."""
     for name, method in spec.methods.items():
         if not method.needs_source:
-            yield _stem(spec, data, name, None)
+            yield _arm(spec, data, name, None)
             continue
         for source, settings in spec.sources.items():
             if settings.as_data is not None:
-                stem = replace(_stem(spec, data, name, source), pretrained=method.start == "pretrained")
-                steps = (None, *spec.checkpoints) if stem.pretrained else (None,)
+                arm = replace(_arm(spec, data, name, source), pretrained=method.start == "pretrained")
+                steps = (None, *spec.checkpoints) if arm.pretrained else (None,)
                 sizes = _source_sizes(spec, data, source)
                 for n, step in product(sizes, steps):
                     diagnoses = (
-                        stem.diagnoses if step is None else ()
+                        arm.diagnoses if step is None else ()
                     )  # the report shows those of the last networks alone
-                    yield replace(stem, n_source=n, pretrain_step=step, diagnoses=diagnoses)
+                    yield replace(arm, n_source=n, pretrain_step=step, diagnoses=diagnoses)
             elif not method.uses_source:
-                yield _stem(spec, data, name, source)
+                yield _arm(spec, data, name, source)
 
 
 def _source_sizes(spec: StudySpec, data: DataFacts, source: str) -> list[int]:
@@ -272,7 +273,7 @@ def _source_sizes(spec: StudySpec, data: DataFacts, source: str) -> list[int]:
     return [size for size in spec.source_sizes or (n_train,) if size > 0]
 
 
-def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _Stem:
+def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _Arm:
     method = spec.methods[name]
     tuning, arithmetic = _tuning(spec, name), _arithmetic(spec)
     origin = None if source is None else spec.sources[source]
@@ -309,7 +310,7 @@ def _stem(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _S
         for label, settings in spec.diagnostics.items()
         if method.keeps_network and (has_data or not settings.diagnostic.needs_source)
     )
-    return _Stem(
+    return _Arm(
         shared,
         recipe.as_payload() | arithmetic,
         name,
@@ -351,21 +352,21 @@ def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
     return CellTuning(spec.tuning.trials, spec.tuning.folds, grid, spec.tuning.search, balanced)
 
 
-def _check_distinct(stems: Sequence[_Stem]) -> None:
+def _check_distinct(arms: Sequence[_Arm]) -> None:
     """Names are not part of a key, so two names for one thing would be one cell."""
-    seen: dict[tuple[str, int | None, int | None], _Stem] = {}
+    seen: dict[tuple[str, int | None, int | None], _Arm] = {}
     measured: dict[str, str] = {}
-    for stem in stems:
-        twin = seen.setdefault((stem.shared, stem.n_source, stem.pretrain_step), stem)
-        for one in stem.diagnoses:
+    for arm in arms:
+        twin = seen.setdefault((arm.shared, arm.n_source, arm.pretrain_step), arm)
+        for one in arm.diagnoses:
             if (other := measured.setdefault(one.shared, one.name)) != one.name:
                 raise SettingsError(f"[diagnostics.{other}] and [diagnostics.{one.name}] are the same; drop one")
-        if twin is not stem and twin.method != stem.method:
+        if twin is not arm and twin.method != arm.method:
             raise SettingsError(
-                f"[methods.{twin.method}] and [methods.{stem.method}] have the same settings; change or drop one"
+                f"[methods.{twin.method}] and [methods.{arm.method}] have the same settings; change or drop one"
             )
-        if twin is not stem:
-            raise SettingsError(f"[sources.{twin.source}] and [sources.{stem.source}] are the same; drop one")
+        if twin is not arm:
+            raise SettingsError(f"[sources.{twin.source}] and [sources.{arm.source}] are the same; drop one")
 
 
 def shared_digest(parts: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from transferscope import registry
 from transferscope.data.load import seen_from
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.files import expanded
-from transferscope.methods import METHODS, Method
+from transferscope.methods import METHODS, Method, called_of
 from transferscope.methods.method import Value
 from transferscope.methods.tuning import combinations, search_grid
 from transferscope.models import NetworkSettings
@@ -373,7 +373,7 @@ def _check_methods(
     if not tables.get("methods"):
         mistakes.add("there are no methods; add a table for each, as in [methods.fine-tune]")
     arms = [(name, source) for name, one in methods.items() for source in (sources if one.needs_source else [None])]
-    words = [candidate_words(*arm) for arm in arms]
+    words = [candidate_words(*arm, called_of(methods)) for arm in arms]
     for twice in dict.fromkeys(word for word in words if words.count(word) > 1):
         of = " and ".join(f"[methods.{name}]" for (name, _), word in zip(arms, words, strict=True) if word == twice)
         mistakes.add(f'{of} would both be called "{twice}"; give one of them another name')

@@ -12,7 +12,8 @@ from transferscope.scaling.fit import problem_of, usable
 from transferscope.scaling.laws import Law
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations
-from transferscope.scaling.solve import Loss, Problem, solve
+from transferscope.scaling.solve import Problem, solve
+from transferscope.settings.questions import Loss
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ import pandas as pd
 from transferscope.errors import CorruptDataError, MissingDataError
 from transferscope.scaling.fit import LawFit, fit_law, standard_errors
 from transferscope.scaling.observations import Observations, observe
-from transferscope.scaling.solve import Loss
 from transferscope.scaling.surface import Surface, fit_surface
+from transferscope.settings.questions import Loss
 from transferscope_papers.mikami2021.common_d import common_d, power_floor_within
 
 IMAGENET_IMAGES = 1_281_167

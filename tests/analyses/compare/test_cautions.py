@@ -3,13 +3,15 @@
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pytest
 
+from made_up import made_up
 from transferscope.analyses.compare.cautions import cautions, nothing_held_out, reduced_inputs, weak_inner_heads
 from transferscope.analyses.compare.words import words_of
 from transferscope.statements import Statement
-from transferscope.study.measure import ACCURACY
 
+WORDS = words_of(made_up({(("raw", ""), 100): np.array([0.5])}))
 NAN = float("nan")
 TARGET = {"kind": "classification", "n_outputs": 3, "classes": ["ok", "<scratch>", "dent"]}
 
@@ -17,7 +19,7 @@ TARGET = {"kind": "classification", "n_outputs": 3, "classes": ["ok", "<scratch>
 def stated(found: Iterable[Statement]) -> dict[str, dict[str, Any]]:
     """Facts by kind; every kind is said once, and has words."""
     said = list(found)
-    for sentence in words_of(ACCURACY).all_of(said):
+    for sentence in WORDS.all_of(said):
         assert sentence.endswith(".")
         assert "None" not in sentence
         assert "nan" not in sentence
@@ -111,5 +113,5 @@ def test_what_is_told_of_runs() -> None:
 )
 def test_seeds_that_will_hardly_do_are_said_with_what_may(chance: float, on_examples: bool, said: bool) -> None:
     facts = {"arms": [("raw", "")], "question": "whether", "more": 8, "seconds": None, "sizes": [100]}
-    sentence = words_of(ACCURACY).say(Statement("settles", facts | {"chance": chance, "on_examples": on_examples}))
+    sentence = WORDS.say(Statement("settles", facts | {"chance": chance, "on_examples": on_examples}))
     assert ("it may take more test examples" in sentence) is said

@@ -19,12 +19,11 @@ from transferscope.estimate import as_json
 from transferscope.report.blocks import Overview, Section
 from transferscope.report.page import render_blocks
 from transferscope.study.decisions import arms_of
-from transferscope.wording import candidate_words, capitalised, short_method_words
 
 
 def name_of(decision: Decision, summary: Summary, n: int) -> dict[str, str]:
     """What sentences call each arm."""
-    return {str(arm): candidate_words(arm.method, arm.source or None) for arm in arms_of(summary.frames, n)}
+    return {str(arm): summary.frames.in_prose(arm.method, arm.source) for arm in arms_of(summary.frames, n)}
 
 
 FEW = (*range(20), 34, 39)  # with 34 and 39 they have every kind of answer
@@ -42,7 +41,7 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
         arms = {str(arm): arm for arm in arms_of(summary.frames, n)}
         names = name_of(decision, summary, n)
         (answer,) = answers(summary.frames, {n: decision})
-        said = words_of(summary.frames.metric).say(answer)
+        said = words_of(summary.frames).say(answer)
         if decision.recommended is None:
             assert answer.kind == "nothing"
             continue
@@ -82,8 +81,8 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
         if all(one.mean is None for one in summary.decided[recommended[0][0]].arms if one.name == name):
             continue  # not run at the number of labels whose bars are drawn
         arm = {str(arm): arm for arm in arms_of(summary.frames, n)}[name]
-        method = short_method_words(arm.method, summary.frames.methods_of_others)
-        shown = capitalised(f"{method} from {arm.source}" if arm.source else method)
+        method = summary.frames.tick_name(arm.method)
+        shown = f"{method} from {arm.source}" if arm.source else method
         assert any(line[2:].startswith(shown[:8]) for line in summary.verdict.lines)
     if not with_page:
         return
@@ -94,7 +93,7 @@ def test_every_outlet_reads_the_same_decision(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(0, 150, 10))
 def test_every_kind_has_words_and_facts(seed: int) -> None:
     summary = summarise_frames(drawn(seed))
-    words = words_of(summary.frames.metric)
+    words = words_of(summary.frames)
     said = [
         *answers(summary.frames, summary.decided),
         *called(summary.frames, summary.decided),

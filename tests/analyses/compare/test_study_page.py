@@ -15,7 +15,6 @@ from transferscope.analyses.compare.statements import which
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.errors import StoreError
-from transferscope.report.figures.choice import tick_name
 from transferscope.report.page import QUESTIONS, ReportFiles
 from transferscope.study.race_state import NotBegun, RaceState, keep_state
 
@@ -97,12 +96,12 @@ def test_tables_are_sorted_by_their_scores_and_figures_of_all_sizes_by_the_mean(
         table = page[page.index(f"{size:,}\u00a0labels, best first") :]
         rows = re.findall(r'<th scope="row" class="">(.*?)<small>', table[: table.index("</table>")])
         ordered = scores[size].sort_values(ascending=False, kind="stable").index
-        assert rows == [tick_name(method) for source, method in ordered if source]
+        assert rows == [summary.frames.tick_name(method) for source, method in ordered if source]
     figure = page[page.index('id="figure-arms"') :]
     drawn = re.findall(r"<text[^>]*>([^<]*)</text>", figure[: figure.index("</svg>")])
     for source in summary.frames.sources:
         below = drawn[drawn.index(f"From {source}") + 1 :]
-        own = [tick_name(method) for one, method in by_hand if one == source]
+        own = [summary.frames.tick_name(method) for one, method in by_hand if one == source]
         assert [name for name in below if name in own][: len(own)] == own
 
 

@@ -104,9 +104,9 @@ def test_quick_settings_are_settings_that_exist() -> None:
 
 def test_a_question_out_of_range_is_refused(kept: Kept) -> None:
     with pytest.raises(SettingsError) as wrong:
-        replace(kept.question, examples=0)
+        replace(kept.question, examples=0, seed=-1)
     assert str(wrong.value) == (
-        "examples = 0, labels = 12 and seed = 0; expected at least 1 example and label, and a seed of at least 0"
+        "seed = -1 is out of range; expected at least 0; examples = 0 is out of range; expected at least 1"
     )
 
 

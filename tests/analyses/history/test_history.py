@@ -222,10 +222,11 @@ def test_gains_are_of_the_same_task_source_and_labels(monkeypatch: pytest.Monkey
     frame = pd.DataFrame(rows, columns=["task", "arm", "labels", "score"])
     frame = frame.assign(measure="accuracy", better="higher", origin="own")
     monkeypatch.setattr("transferscope.analyses.history.question.shipped_rows", lambda: frame)
-    assert gains_over("fine-tune", "linear-probe") == pytest.approx((11, 1.0, 9.0))
-    assert gains_over("fine-tune", "raw") == pytest.approx((11, 20.0, 20.0))
-    assert gains_over("fine-tune", "linear-probe", source="far") is None
-    assert gains_over("merlin", "linear-probe") is None
+    assert gains_over("fine-tuning", "linear probe") == pytest.approx((11, 1.0, 9.0))
+    raw = "ridge or logistic regression on the raw inputs"
+    assert gains_over("fine-tuning", raw) == pytest.approx((11, 20.0, 20.0))
+    assert gains_over("fine-tuning", "linear probe", source="far") is None
+    assert gains_over("MeRLin", "linear probe") is None
 
 
 def test_runs_that_a_seed_does_not_tell_apart_are_not_averaged(tmp_path: Path) -> None:

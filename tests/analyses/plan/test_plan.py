@@ -266,10 +266,8 @@ def test_what_cannot_be_used_is_one_sentence(table: pd.DataFrame, how: str) -> N
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--cost-label", "-1"), "the cost of a label is -1; expected a number of at least 0, such as 0.5"),
         (("--target-score", "85"), "the target 85 of accuracy is out of range; .*; if 85 % is meant, give"),
         (("--target-score", "1.4"), "the target 1.4 of accuracy is out of range; expected a number between 0 and 1"),
-        (("--margin", "-2"), "the margin is -2; expected a number of at least 0, such as 1"),
         (("--without", "probe"), "unknown arm 'probe': known are fine-tune, scratch"),
     ],
 )

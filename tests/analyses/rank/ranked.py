@@ -57,7 +57,7 @@ def choice(name: str, regret: float, saved: Estimate | None) -> Choice:
 def hindsight() -> Hindsight:
     """Two sources at 100 labels."""
     return Hindsight(
-        "fine-tune",
+        "fine-tuning",
         "accuracy",
         (
             Transferred("mnist", 100, bounded(0.9, 0.02), None),

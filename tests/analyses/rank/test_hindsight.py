@@ -20,7 +20,7 @@ SCORES = {
 
 
 def of(sizes: tuple[SizeCases, ...]) -> Hindsight:
-    return hindsight_of("fine-tune", "accuracy", NAMES, sizes)
+    return hindsight_of("fine-tuning", "accuracy", NAMES, sizes)
 
 
 def test_regret_is_that_counted_by_hand() -> None:
@@ -89,7 +89,7 @@ def test_intervals_of_three_seeds_cover_as_often_as_they_say() -> None:
 def test_no_interval_of_two_seeds_goes_beyond_what_the_measure_can_be(measure: str, least: float) -> None:
     measured = np.array([[0.9, 0.5, 0.1], [0.1, 0.9, 0.3]])
     cases = SizeCases(10, (0, 1), measured, {"any": np.array([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]])})
-    found = hindsight_of("fine-tune", measure, NAMES, (cases,))
+    found = hindsight_of("fine-tuning", measure, NAMES, (cases,))
     of_a, behind, saved = found.transferred[0].performance, found.transferred[0].behind, found.choices[0].saved
     for estimate, centre, half, low, high in (
         (of_a, 0.5, stats.sem([0.9, 0.1]), least, 1.0),
@@ -114,4 +114,4 @@ def _saving(gains: np.ndarray) -> Choice:
     measured = np.stack([gains, -gains], axis=1)
     values = np.tile([1.0, 0.0], (len(gains), 1))
     cases = SizeCases(10, tuple(range(len(gains))), measured, {"any": values})
-    return hindsight_of("fine-tune", "r2", ("a", "b"), (cases,)).choices[0]  # a measure without a lowest value
+    return hindsight_of("fine-tuning", "r2", ("a", "b"), (cases,)).choices[0]  # a measure without a lowest value

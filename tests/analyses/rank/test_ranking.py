@@ -23,12 +23,12 @@ def test_another_format_and_a_damaged_document_are_refused() -> None:
     document = KEPT.to_document(study_ranking())
     with pytest.raises(
         StoreError,
-        match=r"^the rankings of the study are kept in format 7, and this version of transferscope reads format 1; "
+        match=r"^the rankings of the study are kept in format 7, and this version of transferscope reads format 2; "
         r"run `transferscope rank` again$",
     ):
         KEPT.from_document({**document, "format": 7})
     for damaged in (
-        {"format": 1},
+        {"format": 2},
         {**document, "rankings": 5},
         {**document, "hindsight": {}},
     ):

@@ -131,6 +131,6 @@ def test_a_ranking_of_another_version_leaves_the_report_standing(tmp_path: Path)
     (section,) = part.sections
     assert part.sentence == "The ranking that was kept cannot be shown."
     assert texts(section, "warning") == [
-        "The rankings of the study are kept in format 99, and this version of transferscope reads format 1; run "
+        "The rankings of the study are kept in format 99, and this version of transferscope reads format 2; run "
         "`transferscope rank` again."
     ]

@@ -64,7 +64,7 @@ def test_every_pretrained_network_is_a_candidate(store: Store, tmp_path: Path) -
         assert set(ranking.candidates) == {*names, RANDOM}
         assert [score.score for score in ranking.scores] == list(SCORES)
         assert all(one.place is not None for score in ranking.scores for one in score.rated)
-    assert found.hindsight.method == "fine-tune"
+    assert found.hindsight.method == "fine-tuning"
     n_values = 2 * 2 * len(SCORES) * (len(names) + 1)
     assert seen == [(done, n_values) for done in range(n_values + 1)]
 
@@ -74,7 +74,7 @@ def test_what_transfer_gave_is_that_of_the_store(store: Store, tmp_path: Path) -
     study = classification(tmp_path, seeds=3)
     study["sources"]["again"] = {"data": f"npz:{tmp_path}/target.npz"}
     study["pretraining"] = {"steps": 60, "lr": 0.1}
-    found = ranked(store, study, against="linear-probe")
+    found = ranked(store, study, method="linear-probe")
     labels = {cell.cell.key: dict(cell.cell.labels) for cell in store.cells("small") if cell.cell.role == "method"}
     records = pd.DataFrame(store.records("small").columns())
     records = records[records["name"].eq("accuracy") & records["part"].eq("target_test") & records["step"].isna()]
@@ -82,7 +82,7 @@ def test_what_transfer_gave_is_that_of_the_store(store: Store, tmp_path: Path) -
     rows = pd.DataFrame([{**labels[key], "value": value} for key, value in pairs if key in labels])
     probes = rows[rows["method"] == "linear-probe"].pivot_table(index="seed", columns="source", values="value")
     hindsight = found.hindsight
-    assert (hindsight.method, hindsight.measure) == ("linear-probe", "accuracy")
+    assert (hindsight.method, hindsight.measure) == ("linear probe", "accuracy")
     gave = {one.candidate: one.performance.value for one in hindsight.transferred}
     assert gave == pytest.approx(probes.mean().to_dict())
     *_, at_random = hindsight.choices
@@ -144,7 +144,7 @@ def test_numbers_are_judged_by_r2(store: Store, tmp_path: Path) -> None:
     found = ranked(store, study, scores=("knn", "leep"))
     (ranking,) = found.rankings
     assert [one.score for one in ranking.left_out] == ["leep"]
-    assert (found.hindsight.method, found.hindsight.measure) == ("linear-probe", "r2")
+    assert (found.hindsight.method, found.hindsight.measure) == ("linear probe", "r2")
     near, far = found.hindsight.transferred
     assert near.performance.value > far.performance.value
 
@@ -155,7 +155,7 @@ def test_a_study_of_methods_that_do_not_count_has_no_hindsight(store: Store, tmp
     study["pretraining"] = {"steps": 20, "lr": 0.1}
     found = ranked(store, study)
     assert found.hindsight is None
-    other = rank_again(store, against="inner")
+    other = rank_again(store, method="inner")
     assert other.hindsight.method == "inner"
 
 
@@ -171,7 +171,7 @@ def test_mistakes_are_one_sentence(store: Store, tmp_path: Path) -> None:
         UnknownNameError,
         match=r"^unknown method with results of sources 'finetune': did you mean 'fine-tune'\? known are fine-tune, ",
     ):
-        rank_again(store, against="finetune")
+        rank_again(store, method="finetune")
     for file in store.files.glob("*.safetensors"):
         file.unlink()
     with pytest.raises(
@@ -209,7 +209,7 @@ def test_a_method_that_lacks_results_of_a_candidate_cannot_judge(store: Store, t
     with pytest.raises(
         SettingsError, match=r"^joint has no result for some of source .*; hold the scores against fine-"
     ):
-        rank_again(store, against="joint")
+        rank_again(store, method="joint")
 
 
 def _folder(tmp_path: Path) -> Path:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from transferscope import scaling
-from transferscope.analyses.scaling import Columns, Question
+from transferscope.analyses.scaling import Columns, ScalingQuestion
 from transferscope.analyses.scaling.checks import check_error_target, check_quality_target, check_units
 from transferscope.analyses.scaling.measurements import check_one_curve
 from transferscope.errors import DataError, SettingsError
@@ -173,7 +173,7 @@ def test_curves_of_errors_may_differ_in_level() -> None:
 )
 def test_a_target_error_in_another_unit_is_refused(scale: float, target: float, sentence: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(sentence)):
-        scaling(curve(scale), Question(target_error=target))
+        scaling(curve(scale), ScalingQuestion(target_score=target))
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_target_error_in_its_unit_is_taken(name: str, scale: float, target: fl
 
 
 def test_a_target_below_1_beside_losses_above_1_is_pointed_out() -> None:
-    notes = scaling(curve(100).rename(columns={"error": "loss"}), Question(target_error=0.5)).analysis.notes
+    notes = scaling(curve(100).rename(columns={"error": "loss"}), ScalingQuestion(target_score=0.5)).analysis.notes
     assert any("every error is above 1 and the target error is 0.5" in note for note in notes)
 
 

@@ -8,19 +8,17 @@ import pandas as pd
 import pytest
 
 from scaling.examples import OBJDET, SIZES, language_models
-from transferscope.analyses.columns import Better
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.measurements import (
-    Columns,
     as_errors,
     by_finetune_size,
     curves,
     found_columns,
     measured_rows,
 )
-from transferscope.analyses.scaling.question import Question
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError
+from transferscope.settings.questions import Better, Columns, ScalingQuestion
 
 
 def verdict(analysis: Analysis) -> str:
@@ -45,7 +43,7 @@ AWKWARD = {
 
 @pytest.mark.parametrize("frame", AWKWARD.values(), ids=AWKWARD.keys())
 def test_an_awkward_table_is_answered(frame: pd.DataFrame) -> None:
-    analysis = analyse(curves(frame, Columns()), Question(target_error=0.2))
+    analysis = analyse(curves(frame, Columns()), ScalingQuestion(target_score=0.2))
     assert verdict(analysis)
     zeros = [note for note in analysis.notes if "error 0, which has no logarithm" in note]
     assert len(zeros) == (frame["error"] == 0).any()
@@ -59,7 +57,7 @@ def test_a_group_of_two_points_does_not_spoil_the_others() -> None:
             pd.DataFrame({"task": "short", "n": SIZES[:2], "error": OBJDET[:2]}),
         ]
     )
-    analysis = analyse(curves(frame, Columns(by=("task",))), Question())
+    analysis = analyse(curves(frame, Columns(by=("task",))), ScalingQuestion())
     assert [curve.name for curve in analysis.curves] == ["long", "short"]
     assert analysis.curves[1].fit.status == "too_few"
     assert analysis.curves[1].advice is not None
@@ -177,7 +175,7 @@ def test_no_target_above_every_measured_quality_is_reached(target: float) -> Non
             return
         read.append((tuple(frame[quality]), wanted))
     assert len(set(read)) == 1
-    analysis = analyse(curves(frame, Columns(error=quality)), Question(target_error=wanted))
+    analysis = analyse(curves(frame, Columns(error=quality)), ScalingQuestion(target_score=wanted))
     assert ("reached already" in verdict(analysis)) == (target <= max(RISES))
 
 
@@ -199,10 +197,14 @@ def test_numbers_out_of_range_are_a_sentence(n: list[object], error: list[object
 
 @pytest.mark.parametrize("value", [5e-324, 1e300, float("inf"), float("nan"), -1.0])
 def test_questions_out_of_range_are_a_sentence(value: float) -> None:
-    with pytest.raises(SettingsError, match=r"the target error .* is out of range; expected a number"):
-        Question(target_error=value)
-    with pytest.raises(SettingsError, match=r"the largest size .* is out of range; expected a number"):
-        Question(largest_size=value)
+    with pytest.raises(
+        SettingsError, match=r"^target_score .* (is out of range; expected at least 1e-30|is no number)"
+    ):
+        ScalingQuestion(target_score=value)
+    with pytest.raises(
+        SettingsError, match=r"^largest_size .* (is out of range; expected at least 1e-30|is no number)"
+    ):
+        ScalingQuestion(largest_size=value)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -211,7 +213,9 @@ def test_the_widest_tables_that_are_taken_are_answered(seed: int) -> None:
     n = 10.0 ** generator.uniform(-15, 0, 6) * 10.0 ** generator.integers(-14, 30)
     error = 10.0 ** generator.uniform(-9, 0, 6) * 10.0 ** generator.integers(-20, 30)
     error[generator.random(6) < 0.2] = 0
-    analysis = analyse(curves(table(list(n), list(error)), Columns()), Question(target_error=float(error.max() / 3)))
+    analysis = analyse(
+        curves(table(list(n), list(error)), Columns()), ScalingQuestion(target_score=float(error.max() / 3))
+    )
     assert verdict(analysis)
 
 

@@ -8,16 +8,17 @@ import pytest
 
 from scaling.examples import GRID, OBJDET, SIZES, language_models
 from transferscope import scaling
-from transferscope.analyses.scaling import Columns, Question, ScalingResult
+from transferscope.analyses.scaling import Columns, ScalingQuestion, ScalingResult
 from transferscope.analyses.scaling.statements import statements
 from transferscope.errors import SettingsError
-from transferscope.scaling import Costs, Formula
 
 STEEP = 3.0 * SIZES**-0.4 + 0.05
 RISING = np.array([0.2, 0.3, 0.35, 0.4, 0.45])
 
 
-def result_of(n: np.ndarray, error: np.ndarray, question: Question | None = None, **columns: object) -> ScalingResult:
+def result_of(
+    n: np.ndarray, error: np.ndarray, question: ScalingQuestion | None = None, **columns: object
+) -> ScalingResult:
     frame = pd.DataFrame({"n": n, "error": error, **columns})
     by = tuple(name for name in columns if name != "stderr")
     return scaling(frame, question, columns=Columns(by=by, stderr="stderr" if "stderr" in columns else None))
@@ -48,7 +49,7 @@ def kinds(result: ScalingResult) -> list[str]:
 def test_the_answer_comes_first(
     n: np.ndarray, errors: np.ndarray, target: float | None, first: str, others: set[str]
 ) -> None:
-    result = result_of(n, errors, Question(target_error=target))
+    result = result_of(n, errors, ScalingQuestion(target_score=target))
     found = kinds(result)
     assert found[0] == first
     assert set(found[1:]) == others
@@ -91,7 +92,9 @@ def test_what_pre_training_is_worth_has_an_interval_that_holds_it() -> None:
     errors = 0.05 + 3 * (s + 20 * n**0.6) ** -0.4
     errors *= np.exp(0.01 * np.random.default_rng(0).standard_normal(len(n)))
     frame = pd.DataFrame({"n": n, "s": s, "error": errors})
-    result = scaling(frame, Question(costs=Costs(0.01, 1.0), budget=2e5), columns=Columns(finetune_size="s"))
+    result = scaling(
+        frame, ScalingQuestion(cost_pretrain=0.01, cost_label=1.0, budget=2e5), columns=Columns(finetune_size="s")
+    )
     found = {one.kind: one.facts for one in statements(result.analysis)}
     assert next(iter(found)) == "split"
     low, high = found["worth"]["interval"]
@@ -105,7 +108,7 @@ BESIROGLU = (0.3478, 0.3658, 482.01, 2085.43, 1.8172)
 def test_a_budget_of_compute_is_answered_in_parameters_and_tokens(loss: str) -> None:
     frame = language_models()
     frame.loc[[4, 17], "loss"] *= [1.3, 0.8] if loss == "huber" else [1.0, 1.0]
-    result = scaling(frame, Question(budget=1e23, loss=loss, at=((7e9, 1.4e12),)))  # type: ignore[arg-type]
+    result = scaling(frame, ScalingQuestion(budget=1e23, loss=loss, at=((7e9, 1.4e12),)))  # type: ignore[arg-type]
     found = {one.kind: one.facts for one in statements(result.analysis)}
     a, b, A, B, E = BESIROGLU
     best = (a * A / (b * B)) ** (1 / (a + b)) * (1e23 / 6) ** (b / (a + b))
@@ -125,7 +128,7 @@ def test_a_budget_of_compute_is_answered_in_parameters_and_tokens(loss: str) -> 
 
 
 def test_the_sizes_that_are_asked_for_are_answered_of_every_curve() -> None:
-    n, question = np.tile(SIZES, 2), Question(at=((3000.0,), (4 * SIZES.max(),)))
+    n, question = np.tile(SIZES, 2), ScalingQuestion(at=((3000.0,), (4 * SIZES.max(),)))
     result = result_of(n, np.concatenate([STEEP, STEEP + 0.1]), question, data=np.repeat(["a", "b"], len(SIZES)))
     asked = [one.facts for one in statements(result.analysis) if one.kind == "forecast at"]
     for facts, size, beyond in zip(asked, (3000.0, 4 * SIZES.max()), (False, True), strict=True):
@@ -139,7 +142,9 @@ def test_the_sizes_that_are_asked_for_are_answered_of_every_curve() -> None:
 def test_sizes_over_both_are_not_answered_by_curves_and_a_note_says_so(names: tuple[str, str]) -> None:
     n, s, errors = [1, 2, 4] * 2, [10] * 3 + [20] * 3, [0.5, 0.4, 0.35, 0.4, 0.3, 0.25]
     frame = pd.DataFrame({names[0]: n, names[1]: s, "error": errors})
-    result = scaling(frame, Question(at=((8, 20),)), columns=Columns(pretrain_size=names[0], finetune_size=names[1]))
+    result = scaling(
+        frame, ScalingQuestion(at=((8, 20),)), columns=Columns(pretrain_size=names[0], finetune_size=names[1])
+    )
     assert len(result.shown_tables()[0].columns) == 5
     assert not any(one.kind == "forecast at" for one in statements(result.analysis))
     assert any("takes laws over both sizes" in note for note in result.analysis.notes)
@@ -149,7 +154,7 @@ def test_accuracies_over_parameters_and_tokens_are_answered_as_accuracies() -> N
     """A quality of 1 - loss / 8 has the optimum of the loss, and falls nowhere."""
     frame = language_models()
     quality = frame.assign(accuracy=1 - frame["loss"] / 8).drop(columns="loss")
-    question = Question(budget=1e22, at=((1e9, 1e10),))
+    question = ScalingQuestion(budget=1e22, at=((1e9, 1e10),))
     scored, lost = scaling(quality, question), scaling(frame, question)
     found, same = ({one.kind: one.facts for one in statements(one.analysis)} for one in (scored, lost))
     assert 8 * found["forecast at"]["error"] == pytest.approx(same["forecast at"]["error"], rel=0.01)
@@ -185,15 +190,17 @@ def test_parameters_and_tokens_in_millions_and_billions_are_pointed_out(
 @pytest.mark.parametrize(
     ("question", "frame", "sentence"),
     [
-        (Question(at=((1e3,),)), "compute", "--at 1000 has 1 sizes and the table 2"),
-        (Question(at=((SIZES.min() / 10,),)), "curve", "is below the smallest measured one"),
-        (Question(at=((1e3, 1e4),)), "curve", "--at 1000,10000 has 2 sizes and the table 1"),
-        (Question(costs=Formula()), "curve", "is one of parameters and tokens"),
-        (Question(budget=10.0), "curve", "was given without costs"),
-        (Question(costs=Costs(1.0)), "compute", "one costs nothing"),
+        (ScalingQuestion(at=((1e3,),)), "compute", "--at 1000 has 1 sizes and the table 2"),
+        (ScalingQuestion(at=((SIZES.min() / 10,),)), "curve", "is below the smallest measured one"),
+        (ScalingQuestion(at=((1e3, 1e4),)), "curve", "--at 1000,10000 has 2 sizes and the table 1"),
+        (ScalingQuestion(cost="6*N*D"), "curve", "is one of parameters and tokens"),
+        (ScalingQuestion(budget=10.0), "curve", "was given without costs"),
+        (ScalingQuestion(cost_pretrain=1.0), "compute", "one costs nothing"),
     ],
 )
-def test_questions_that_do_not_fit_the_sizes_are_a_sentence(question: Question, frame: str, sentence: str) -> None:
+def test_questions_that_do_not_fit_the_sizes_are_a_sentence(
+    question: ScalingQuestion, frame: str, sentence: str
+) -> None:
     table = language_models() if frame == "compute" else pd.DataFrame({"n": SIZES, "error": STEEP})
     with pytest.raises(SettingsError, match=re.escape(sentence)):
         scaling(table, question)
@@ -201,7 +208,10 @@ def test_questions_that_do_not_fit_the_sizes_are_a_sentence(question: Question, 
 
 def test_accuracies_are_answered_as_accuracies() -> None:
     frame = pd.DataFrame({"n": SIZES, "accuracy": 1 - STEEP})
-    result, errors = scaling(frame, Question(target_error=0.93)), result_of(SIZES, STEEP, Question(target_error=0.07))
+    result, errors = (
+        scaling(frame, ScalingQuestion(target_score=0.93)),
+        result_of(SIZES, STEEP, ScalingQuestion(target_score=0.07)),
+    )
     assert "93.0 %" in str(result.verdict)
     assert "error" not in str(result.verdict)
     shifted = [frame.assign(data=name, accuracy=frame["accuracy"] - by) for name, by in (("a", 0.1), ("b", 0.0))]

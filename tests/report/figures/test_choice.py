@@ -1,6 +1,6 @@
 import pytest
 
-from transferscope.report.figures.choice import beside_axis, evenly_chosen, short, shown_of, tick_name
+from transferscope.report.figures.choice import beside_axis, evenly_chosen, short, shown_of
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,3 @@ def test_names_beside_an_axis_stay_apart_however_long_they_are() -> None:
         assert all(name.count("\n") == 1 for name in shown)
     assert beside_axis("Mine (a name that goes on and on)", width=18) == "Mine (a name that\ngoes on and on)"
     assert beside_axis("") == ""
-
-
-def test_methods_on_an_axis() -> None:
-    assert [tick_name(name) for name in ("scratch", "fine-tune", "mine")] == ["From scratch", "Fine-tuning", "Mine"]

@@ -13,6 +13,7 @@ from transferscope import open_result
 from transferscope.analyses.compare.summary import summarise_frames
 from transferscope.cli.main import app
 from transferscope.errors import TransferscopeError
+from transferscope.methods import METHODS
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.commands.plan import plan_commands
@@ -21,7 +22,7 @@ from transferscope.study.decisions import decisions, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.measure import Measure
 from transferscope.study.run import Limits, plan_into, work_on
-from transferscope.wording import ALL_LABELS, capitalised, method_words, short_method_words
+from transferscope.wording import ALL_LABELS, capitalised
 
 
 def call(*arguments: object) -> tuple[int, str]:
@@ -277,5 +278,5 @@ def test_arms_of_others_go_by_their_own_names_whatever_ours_are_called(folder: P
     shown = call("compare", file)[1] + (folder / "page.html").read_text()
     for name in ("fine-tune", "scratch", "raw", "l2-sp"):
         assert name.capitalize() in shown
-        words = {method_words(name), short_method_words(name)} - {name, f"from {name}"}  # a gain is one from an arm
+        words = {*METHODS[name].called} - {name, f"from {name}"}  # a gain is one from an arm
         assert not [one for one in words if one in shown or capitalised(one) in shown]

@@ -129,7 +129,7 @@ def _errors(frames: StudyFrames, by_seed: dict[int, np.ndarray], target: Found |
     counts = np.stack([(wrong == label).sum(axis=0) for label in range(len(classes))])
     often = counts.max(axis=0)
     order = [int(i) for i in np.argsort(-often, kind="stable")[:_MOST_ERRORS] if 2 * often[i] > len(by_seed)]
-    words = words_of(frames.metric, frames.methods_of_others)
+    words = words_of(frames)
     if not order:
         return [Text(words.say(state("no errors")))]
     taken = [classes[int(counts[:, i].argmax())] for i in order]

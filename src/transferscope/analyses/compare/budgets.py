@@ -38,7 +38,7 @@ def budgets_section(store: Store, summary: Summary) -> Section | None:
     )
     if len(by_budget) < 2 or not sizes:
         return None
-    words = words_of(frames.metric, frames.methods_of_others)
+    words = words_of(frames)
     columns = (
         Column(capitalised(own[1]), numeric=False),
         *(Column(sizes_in_words([n]), numeric=False) for n in sizes),

@@ -98,7 +98,7 @@ def checkpoints_section(summary: Summary) -> Section | None:
     curves = checkpoint_series(summary)
     if not curves:
         return None
-    words = words_of(summary.frames.metric, summary.frames.methods_of_others)
+    words = words_of(summary.frames)
     sentences = words.all_of(_stated(series, alone=len(summary.frames.sizes) == 1) for series in curves)
     return Section("How long to pre-train", "checkpoints", (Points(sentences), draw_checkpoints(summary, curves)))
 
@@ -143,7 +143,8 @@ def draw_checkpoints(summary: Summary, curves: Sequence[CheckpointSeries]) -> Fi
         canvas.supxlabel("Steps of pre-training", fontsize="medium", color=INK)
         canvas.supylabel(frames.metric.title, fontsize="medium", color=INK)
         methods = {series.method for series in curves} | {str(frames.baseline)}
-        add_legend(canvas, styles, [m for m in frames.methods if m in methods], baseline=frames.baseline)
+        names = {m: frames.tick_name(m) for m in frames.methods if m in methods}
+        add_legend(canvas, styles, names, baseline=frames.baseline)
         return canvas
 
     with drawing():

@@ -9,10 +9,10 @@ from matplotlib.figure import Figure as Canvas
 
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.choice import beside_axis, evenly_chosen, tick_name
+from transferscope.report.figures.choice import beside_axis, evenly_chosen
 from transferscope.report.figures.panels import multiples
 from transferscope.report.figures.style import INK, NARROW, QUIET, RECOMMENDED, WITH_SOURCE, WITHOUT, drawing, tip
-from transferscope.study.measure import Measure
+from transferscope.study.frames import StudyFrames
 from transferscope.wording import sizes_in_words
 
 _MOST_ARMS = 8
@@ -121,8 +121,8 @@ def draw_curves(summary: Summary) -> Figure | None:
             ]
             _thin_lines(axes, [_of_arm(own, other) for other in shown], metric.scale)
             if frames.baseline is not None:
-                _curve(axes, _of_arm(own, ("", frames.baseline)), WITHOUT, "--", metric)
-            _curve(axes, _of_arm(own, arm), WITH_SOURCE if arm in with_source else WITHOUT, "-", metric)
+                _curve(axes, _of_arm(own, ("", frames.baseline)), WITHOUT, "--", frames)
+            _curve(axes, _of_arm(own, arm), WITH_SOURCE if arm in with_source else WITHOUT, "-", frames)
             after = own[own["step"] >= climb] if (own["step"] >= climb).any() else own
             low, high = metric.scale * after["mean"].min(), metric.scale * after["mean"].max()
             room = 0.08 * (high - low) or 1.0
@@ -151,14 +151,15 @@ def draw_curves(summary: Summary) -> Figure | None:
     )
 
 
-def _curve(axes: Axes, rows: pd.DataFrame, colour: str, dashes: str, metric: Measure) -> None:
+def _curve(axes: Axes, rows: pd.DataFrame, colour: str, dashes: str, frames: StudyFrames) -> None:
     if rows.empty:
         return
+    metric = frames.metric.along
     (line,) = axes.plot(rows["step"], rows["mean"] * metric.scale, dashes, color=colour, linewidth=1.4)
     low, high = rows["min"] * metric.scale, rows["max"] * metric.scale
     axes.fill_between(rows["step"], low, high, color=colour, alpha=0.08 if dashes == "--" else 0.2, linewidth=0)
     last = rows.iloc[-1]
-    tip(line, f"{tick_name(str(last['method']))}: {metric.shown(last['mean'])} after {last['step']:,.0f} steps")
+    tip(line, f"{frames.tick_name(str(last['method']))}: {metric.shown(last['mean'])} after {last['step']:,.0f} steps")
 
 
 def _over_seeds(curves: pd.DataFrame) -> pd.DataFrame:

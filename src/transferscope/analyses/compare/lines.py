@@ -9,10 +9,8 @@ from transferscope.study.decisions import arms_of
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import (
     NO_BREAK,
-    capitalised,
     duration,
     number_words,
-    short_method_words,
     sizes_in_words,
     unit_kept,
 )
@@ -71,8 +69,8 @@ def _rows(
     levels = {n: {arm.name: arm.mean for arm in decided[n].arms} for n in shown}
     names = {}
     for arm in chosen:
-        method, source = short_method_words(pairs[arm.name].method, frames.methods_of_others), pairs[arm.name].source
-        names[arm.name] = capitalised(f"{method} from {source}" if source else method)
+        method, source = frames.tick_name(pairs[arm.name].method), pairs[arm.name].source
+        names[arm.name] = f"{method} from {source}" if source else method
     measured = frames.final("mae") if len(shown) == 1 else frames.final("mae").iloc[:0]
     errors = measured[measured["n_target"] == sizes[0]].groupby(["method", "source"])["value"].mean()
     tails = {}

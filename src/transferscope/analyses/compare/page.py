@@ -23,7 +23,7 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     frames, decided, words = (
         summary.frames,
         summary.decided,
-        words_of(summary.frames.metric, summary.frames.methods_of_others),
+        words_of(summary.frames),
     )
     of_which = (
         settings_section(frames),
@@ -53,9 +53,7 @@ def next_step(summary: Summary) -> tuple[str, str]:
         return "", ""
     file = f"{summary.frames.study.name}.toml"
     edit = state("more seeds", seeds=len(summary.frames.seeds) + settled_by[0].facts["more"], file=file)
-    return " ".join(
-        words_of(summary.frames.metric, summary.frames.methods_of_others).all_of([settled_by[0], edit])
-    ), f"transferscope run {file}"
+    return " ".join(words_of(summary.frames).all_of([settled_by[0], edit])), f"transferscope run {file}"
 
 
 def _drawn(title: str, slug: str, figure: Figure | None) -> Section | None:

@@ -97,7 +97,7 @@ class ResultsComparison(ComparisonResult):
 
     def sections(self) -> list[Section]:
         """The page: the answer and a picture, the questions that the runs answer, and how they were read."""
-        summary, words = self.summary, words_of(self.summary.frames.metric, self.summary.frames.methods_of_others)
+        summary, words = self.summary, words_of(self.summary.frames)
         parts = study_parts(summary)
         shown = [
             Section(

@@ -90,7 +90,7 @@ def data_section(frames: StudyFrames, loaded: Mapping[str, Found]) -> Section | 
     target = _table(facts.get("target"))
     if target:
         shown = {f"Target: {target.get('name', 'the target')}": ("", target), **shown}
-    words = words_of(frames.metric, frames.methods_of_others)
+    words = words_of(frames)
     cards = []
     for title, (name, entry) in shown.items():
         data = loaded.get(name)

@@ -12,7 +12,7 @@ from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Cell, Column, Points, Section, Table
 from transferscope.statements import Statement, state
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import candidate_words, capitalised, duration
+from transferscope.wording import capitalised, duration
 
 _NAMED = 6  # arms in a sentence
 
@@ -164,7 +164,7 @@ def settings_section(frames: StudyFrames) -> Section | None:
             times = f"{arm.seconds / arm.own_seconds:.1f} × the run" if arm.own_seconds > 0 else ""
             rows.append(
                 (
-                    Cell("" if place else capitalised(candidate_words(arm.method, arm.source))),
+                    Cell("" if place else capitalised(frames.in_prose(arm.method, arm.source or ""))),
                     Cell("" if place else f"{arm.n_target:,}"),
                     Cell(name),
                     Cell(", ".join(map(_value, values))),
@@ -173,7 +173,7 @@ def settings_section(frames: StudyFrames) -> Section | None:
                     Cell("" if place else duration(arm.seconds), "" if place else times),
                 )
             )
-    sentences = words_of(frames.metric, frames.methods_of_others).all_of(searches(frames))
+    sentences = words_of(frames).all_of(searches(frames))
     return Section(
         "Settings chosen", "settings", (Points(sentences), Table(columns, tuple(rows))), {"settings": _trials(frames)}
     )

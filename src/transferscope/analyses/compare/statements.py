@@ -251,7 +251,7 @@ def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statem
 
 def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]:
     """Where a running study stands, a line for each number of labels: what is best so far, and how sure that is."""
-    words = words_of(frames.metric, frames.methods_of_others)
+    words = words_of(frames)
     for n_target, decision in decided.items():
         if decision.recommended is None:
             continue

@@ -63,7 +63,7 @@ def study_sections(summary: Summary, budgets: Section | None = None) -> list[Sec
     """
     data = data_of(summary.frames)
     parts = [part for part in (*study_parts(summary, data.get("")), *_parts_of_others(summary)) if part is not None]
-    words = words_of(summary.frames.metric, summary.frames.methods_of_others)
+    words = words_of(summary.frames)
     answers, questions, to_ask = [], [], list[str]()
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
@@ -122,7 +122,7 @@ def answer_section(summary: Summary, answers: Sequence[Answer], step: str, comma
         next_step=step,
         command=command,
     )
-    words = words_of(summary.frames.metric, summary.frames.methods_of_others)
+    words = words_of(summary.frames)
     blocks: list[Block] = [Text(sentence, "warning") for sentence in words.all_of(completeness(summary.frames))]
     if summary.cautions:
         blocks.append(Points(words.all_of(summary.cautions)))

@@ -50,7 +50,7 @@ class Summary:
     def in_short(self) -> str:
         """What was studied, in one line."""
         frames, target = self.frames, self.frames.study.facts.get("target", {})
-        return words_of(frames.metric, frames.methods_of_others).say(
+        return words_of(frames).say(
             state(
                 "study",
                 target=target.get("name", "the target") if isinstance(target, Mapping) else "the target",
@@ -92,7 +92,7 @@ def summarise_frames(frames: StudyFrames) -> Summary:
     if not comparisons:
         raise StoreError(_why_empty(frames))
     beware = _cautions(frames)
-    words, answer = words_of(frames.metric, frames.methods_of_others), answers(frames, decided)
+    words, answer = words_of(frames), answers(frames, decided)
     next_steps = settling(frames, decided)
     sentences = words.all_of(
         [

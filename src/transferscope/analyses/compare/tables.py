@@ -12,12 +12,11 @@ from transferscope.analyses.compare.statements import notes
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Points, Section, Table, Text, Tone
-from transferscope.report.figures.choice import evenly_chosen, shown_of, tick_name
+from transferscope.report.figures.choice import evenly_chosen, shown_of
 from transferscope.statements import Statement, state
 from transferscope.study.frames import LABELS, StudyFrames
 from transferscope.study.measure import Measure
 from transferscope.wording import (
-    candidate_words,
     capitalised,
     counted,
     duration,
@@ -40,7 +39,7 @@ def methods_section(summary: Summary) -> Section:
         by_size.setdefault(comparison.n_target, []).append(comparison)
     sizes = evenly_chosen(sorted(by_size), _MOST_TABLES)
     tables = [_methods_table(summary, size, by_size[size]) for size in sizes]
-    words = words_of(summary.frames.metric, summary.frames.methods_of_others)
+    words = words_of(summary.frames)
     more_said = () if chosen_settings(summary.frames) else searches(summary.frames)
     sentences = words.all_of([*notes(summary.frames, summary.decided), *_test_set(summary), *more_said])
     left_out = shown_of("numbers of labels", [f"{size:,}" for size in sizes], list(by_size))
@@ -82,7 +81,7 @@ def paper_table(summary: Summary) -> Table:
         signs=[(sign, meaning) for sign, meaning in _SIGNS.items() if sign in signs],
     )
     columns = (Column("Method", numeric=False), *(Column(sizes_in_words([size])) for size in sizes))
-    return Table(columns, tuple(rows), words_of(metric).say(caption))
+    return Table(columns, tuple(rows), words_of(summary.frames).say(caption))
 
 
 _SIGNS = {"*": "better", "†": "worse", "‡": "unfinished"}
@@ -137,7 +136,7 @@ def _columns(
     metric = frames.metric
 
     def arm(c: Comparison) -> Cell:
-        return Cell(tick_name(c.method, frames.methods_of_others), f"from {c.source}" if c.source else "")
+        return Cell(frames.tick_name(c.method), f"from {c.source}" if c.source else "")
 
     def best(c: Comparison) -> Tone:
         return "best" if c.facts.name == recommended else ""
@@ -288,7 +287,8 @@ def _failure(row: pd.Series, frames: StudyFrames, *, others: int) -> list[Block]
 
 
 def _what(row: pd.Series, frames: StudyFrames) -> str:
-    network = candidate_words(row["method"] or row["role"], row["source"] or None, frames.methods_of_others)
+    method = "pre-training" if row["role"] == "pretrain" else row["method"] or row["role"]
+    network = frames.in_prose(method, row["source"])
     return capitalised(f"{row['diagnostic']} of {network}" if row["diagnostic"] else network)
 
 
@@ -305,7 +305,7 @@ def origins_section(summary: Summary) -> Section:
         trained=list(_trained(study.spec)),
         versions=[f"{name} {version}" for name, version in facts.get("versions", {}).items()],
     )
-    blocks: list[Block] = [Text(words_of(summary.frames.metric, summary.frames.methods_of_others).say(origin))]
+    blocks: list[Block] = [Text(words_of(summary.frames).say(origin))]
     if "precision" in facts:
         blocks.append(Text(f"Precision: {precision_in_words(facts['precision'])}."))
     blocks.extend(_columns_of_tables(facts))

@@ -1,26 +1,32 @@
 """The sentences of a comparison, with numbers as its measure has them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
-from transferscope.statements import Words, listed_arms
+from transferscope.statements import Words
+from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
-from transferscope.wording import candidate_words, method_words, sizes_in_words
+from transferscope.wording import candidate_words, listed, sizes_in_words
+
+
+def words_of(frames: StudyFrames) -> Words:
+    """The sentences of words.j2 on a study; numbers are in points, a `fit` is as it was measured."""
+    return _words(frames.metric, tuple(frames.called.items()))
 
 
 @cache
-def words_of(metric: Measure, of_others: frozenset[str] = frozenset()) -> Words:
-    """The sentences of words.j2; numbers are in points, a `fit` is as it was measured.
-
-    Args:
-        of_others: Methods that go by the names that others gave them, whichever of ours is called so.
-    """
+def _words(metric: Measure, called: tuple[tuple[str, Sequence[str]], ...]) -> Words:
+    names = dict(called)
 
     def arm(one: tuple[str, str]) -> str:
-        return candidate_words(one[0], one[1] or None, of_others)
+        return candidate_words(*one, names)
+
+    def arms(several: Iterable[tuple[str, str]], most: int = 6) -> str:
+        shown = [arm(one) for one in several]
+        return listed(shown if len(shown) <= most + 1 else [*shown[:most], f"{len(shown) - most} others"])
 
     @pass_context
     def with_labels(context: Context, sizes: Sequence[int]) -> str:
@@ -32,14 +38,13 @@ def words_of(metric: Measure, of_others: frozenset[str] = frozenset()) -> Words:
 
     filters: Mapping[str, Callable[..., str]] = {
         "arm": arm,
-        "arms": partial(listed_arms, arm=arm),
+        "arms": arms,
         "between": between,
         "difference": metric.shown_difference,
         "fit": lambda fit: metric.shown(fit) if metric.higher_is_better else f"R² {fit:.2f}",
         "gain": metric.gain,
         "in_brackets": lambda sizes: f" ({sizes_in_words(sizes)})" if sizes else "",
         "level": metric.level,
-        "method": partial(method_words, of_others=of_others),
         "points": metric.points,
         "reached": lambda level, sizes: metric.level(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else ""),
         "within": metric.within,

@@ -26,13 +26,13 @@ def diagnose(
     source: str | DataSettings | None = None,
     diagnostics: Sequence[str] = (),
     changes: Changes | None = None,
-    labels: int | None = None,
-    seed: int = 0,
-    examples: int = 600,
-    part: Literal["target_train", "target_test"] = "target_train",
-    scaling: str | None = None,
-    head: str = "head",
-    device: str = "auto",
+    labels: int | None = FileQuestion.labels,
+    seed: int = FileQuestion.seed,
+    examples: int = FileQuestion.examples,
+    part: Literal["target_train", "target_test"] = FileQuestion.part,
+    scaling: str | None = FileQuestion.scaling,
+    head: str = FileQuestion.head,
+    device: str = FileQuestion.device,
 ) -> DiagnosisResult:
     """Say what a trained network looks like, beside where it started, and what that implies for the transfer.
 
@@ -43,7 +43,7 @@ def diagnose(
             those of many passes through a network of others.
         changes: Settings to change, as in {"curvature": {"k": 5}}.
 
-    The others are those of `FileQuestion`.
+    The others are those of `settings.questions.DiagnoseQuestion` and `FileQuestion`.
 
     Returns:
         What was measured. Of diagnostics that nobody named, those that cannot be measured are left out and named.

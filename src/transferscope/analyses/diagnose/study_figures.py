@@ -14,7 +14,7 @@ from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, sho
 from transferscope.report.figures.panels import add_legend
 from transferscope.report.figures.style import NARROW, MarkStyle, drawing, mark_styles, new_figure, tip
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import candidate_words, capitalised, number_words
+from transferscope.wording import capitalised, number_words
 
 _LOG_SPAN = 20.0  # largest over smallest value from which an axis is logarithmic
 _COLUMNS = 3
@@ -26,14 +26,13 @@ def draw_diagnoses(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_target
     seen = {(reading.source, reading.method) for diagnosis in diagnoses for reading in diagnosis.readings}
     order = [arm for arm in reversed(frames.arms) if arm in seen]
     places = {arm: row for row, arm in enumerate(order)}
-    styles = mark_styles(frames.methods, frames.baseline)
 
     def drawn(n_columns: int, width: float) -> Canvas:
         n_rows = -(-len(diagnoses) // n_columns)
         canvas = new_figure(width, n_rows * (0.9 + 0.2 * len(order)))
         axes = canvas.subplots(n_rows, min(n_columns, len(diagnoses)), sharey=True, squeeze=False)
         for panel, diagnosis in zip(axes.flat, diagnoses, strict=False):
-            _draw(panel, diagnosis, places, styles)
+            _draw(panel, diagnosis, places, frames)
             panel.set_title(_two_lines(capitalised(diagnosis.title)), fontsize=8)
         for spare in axes.flat[len(diagnoses) :]:
             spare.set_visible(False)
@@ -79,7 +78,7 @@ def draw_along_training(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_t
             panel.set_title(f"from {source}" if source else "")
         for panel in axes[-1]:
             panel.set_xlabel("Training step")
-        drawn = [method for method in frames.methods if (data["method"] == method).any()]
+        drawn = {method: frames.tick_name(method) for method in frames.methods if (data["method"] == method).any()}
         add_legend(canvas, mark_styles(frames.methods, frames.baseline), drawn, baseline=frames.baseline)
     return Figure(
         name="diagnostics-training",
@@ -93,7 +92,8 @@ def draw_along_training(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_t
     )
 
 
-def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int], styles: dict[str, MarkStyle]) -> None:
+def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int], frames: StudyFrames) -> None:
+    styles = mark_styles(frames.methods, frames.baseline)
     for reading in diagnosis.readings:
         style, row = styles[reading.method], places[reading.source, reading.method]
         (points,) = panel.plot(
@@ -104,10 +104,7 @@ def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int],
         if interval is not None:
             panel.plot([interval.low, interval.high], [row, row], color=style.colour, linewidth=1.6)
         (mark,) = panel.plot(reading.over_seeds.value, row, style.mark, color=style.colour, markersize=5)
-        tip(
-            mark,
-            f"{capitalised(candidate_words(reading.method, reading.source))}: {number_words(reading.over_seeds.value)}",
-        )
+        tip(mark, f"{frames.name_of(reading.source, reading.method)}: {number_words(reading.over_seeds.value)}")
     seen = pd.concat([reading.by_seed for reading in diagnosis.readings])
     if _scale(panel, "x", seen):
         panel.set_xlim(0.8 * seen.min(), 1.25 * seen.max())  # an interval may reach below zero

@@ -13,7 +13,7 @@ from transferscope.diagnostics import Diagnostic, Examples, Findings, Interpolat
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.grid import Progress
 from transferscope.diagnostics.network_state import evaluation_mode
-from transferscope.errors import DataError, NetworkError, SettingsError
+from transferscope.errors import DataError, NetworkError
 from transferscope.models import (
     Network,
     NetworkSettings,
@@ -26,8 +26,9 @@ from transferscope.models import (
 )
 from transferscope.models.pretrained import check_code
 from transferscope.models.weights import read_notes
-from transferscope.records import Record
+from transferscope.records import Record, check_settings
 from transferscope.settings.data import DataSettings
+from transferscope.settings.questions import DiagnoseQuestion
 from transferscope.study.facts import examples_as_read
 from transferscope.study.fitting import spread_examples
 from transferscope.study.read_alike import in_columns_of, in_features_of, load_for
@@ -40,8 +41,8 @@ Lack = Literal["start", "source", "head", "passes"]
 through a network of others, which nobody asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileQuestion:
+@dataclass(frozen=True)
+class FileQuestion(DiagnoseQuestion):
     """Which files to look at, and how.
 
     Attributes:
@@ -49,15 +50,6 @@ class FileQuestion:
         network: The architecture that the weights belong to.
         against: Weights that the training started from; None for none. A file with another head gives its backbone.
         source: Source data, for what compares two tasks; None for none.
-        labels: Training examples that the network was trained on, at least 1: the subset that a study draws by
-            `seed`; None for all.
-        seed: Seed of that subset, as in a study; at least 0.
-        examples: Examples to measure on, at least 1, at even distances.
-        head: Name of the submodule whose input is "the features".
-        device: "auto", "cpu", "cuda" or "mps".
-        scaling: How inputs are scaled before the network reads them: "own" by the mean and standard deviation of the
-            training examples, "none" as they are (bytes as 0..1), or "MEAN/STD" in that unit, as for
-            `PixelScale.from_text`; None for what the file says, else the network's input, and "own" where neither says.
 
     Raises:
         SettingsError: A number is out of range, or the scaling cannot be read.
@@ -68,22 +60,11 @@ class FileQuestion:
     network: NetworkSettings = field(default_factory=NetworkSettings)
     against: Path | None = None
     source: DataSettings | None = None
-    labels: int | None = None
-    seed: int = 0
-    examples: int = 600
-    part: Literal["target_train", "target_test"] = "target_train"
-    head: str = "head"
-    device: str = "auto"
-    scaling: str | None = None
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if self.scaling not in (None, "own"):
             PixelScale.from_text(str(self.scaling))
-        if self.examples < 1 or (self.labels is not None and self.labels < 1) or self.seed < 0:
-            raise SettingsError(
-                f"examples = {self.examples}, labels = {self.labels} and seed = {self.seed}; expected at least 1 "
-                "example and label, and a seed of at least 0"
-            )
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import pandas as pd
 from transferscope.analyses.history.proposals import predict
 from transferscope.analyses.history.records import groups_of, known_rows, shipped_rows
 from transferscope.analyses.history.result import Proposal, ProposalResult
-from transferscope.analyses.plan.measurements import LabelColumns
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.records import HEADLINES
-from transferscope.wording import candidate_words, few, listed, method_words
+from transferscope.settings.questions import LabelColumns
+from transferscope.wording import candidate_words, few, listed
 
 LEAST_GAINS = 5
 """Finished comparisons of two methods from which something is said of them."""
@@ -25,7 +25,8 @@ def gains_over(method: str, other: str, *, source: str | None = None) -> tuple[i
     They are of the same task with the same source and labels.
 
     Args:
-        other: Name of the other, which transfers from the same source unless it needs none.
+        method: What it is called, as `methods.Method.called` begins.
+        other: The same of the other, which transfers from the same source unless it needs none.
         source: Only what transfers from this one; None for any.
 
     Returns:
@@ -34,9 +35,8 @@ def gains_over(method: str, other: str, *, source: str | None = None) -> tuple[i
     """
     rows = shipped_rows()
     rows = rows[(rows["better"] == "higher") & rows["measure"].isin(HEADLINES)]
-    words, alone = method_words(method), rows[rows["arm"] == method_words(other)]
-    of_method = rows[rows["arm"].str.startswith(f"{words} from ")]
-    sources = of_method["arm"].str.removeprefix(f"{words} from ")
+    alone, of_method = rows[rows["arm"] == other], rows[rows["arm"].str.startswith(f"{method} from ")]
+    sources = of_method["arm"].str.removeprefix(f"{method} from ")
     of_method = of_method.assign(source=sources, arm=[candidate_words(other, name) for name in sources])
     if source is not None:
         of_method = of_method[of_method["source"] == source]

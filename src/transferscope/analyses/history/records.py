@@ -9,14 +9,15 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from transferscope.analyses.columns import better_of, words_in
-from transferscope.analyses.plan.measurements import LabelColumns, read_scores
+from transferscope.analyses.plan.measurements import read_scores
 from transferscope.analyses.scaling.measurements import ACCURACIES, measured_rows
 from transferscope.data.frame import read_frame
 from transferscope.errors import DataError
+from transferscope.settings.questions import LabelColumns
 from transferscope.store import Store
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import is_study, open_existing
-from transferscope.wording import candidate_words, few
+from transferscope.wording import few
 
 COLUMNS = ("task", "arm", "labels", "score", "measure", "better", "origin")
 """Columns of finished runs: what was learnt, with what, from how many labels (NaN where that is not known), the mean
@@ -96,8 +97,7 @@ def study_rows(frames: StudyFrames) -> pd.DataFrame:
     if runs.empty:
         raise DataError(f"the study {frames.study.name} has no finished run; finish it with `transferscope run`")
     target = frames.study.facts.get("target", {})
-    others = frames.methods_of_others
-    arms = [candidate_words(m, s or None, others) for m, s in zip(runs["method"], runs["source"], strict=True)]
+    arms = [frames.in_prose(method, source) for method, source in zip(runs["method"], runs["source"], strict=True)]
     mean = runs.assign(arm=arms).groupby(["arm", "n_target"], sort=False)["value"].mean().reset_index()
     return pd.DataFrame(
         {

@@ -1,8 +1,8 @@
 """How many labels it takes, with transfer and without: `question.plan`."""
 
-from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion
-from transferscope.analyses.plan.measurements import LabelColumns
+from transferscope.analyses.plan.facts import LabelPlan
 from transferscope.analyses.plan.question import plan
 from transferscope.analyses.plan.result import PlanResult
+from transferscope.settings.questions import LabelColumns, PlanQuestion
 
 __all__ = ["LabelColumns", "LabelPlan", "PlanQuestion", "PlanResult", "plan"]

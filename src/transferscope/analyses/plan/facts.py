@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from transferscope.analyses.plan.measurements import Measured
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Costs, NextRun
 from transferscope.scaling.advice.label_plan import (
@@ -29,6 +28,7 @@ from transferscope.scaling.advice.label_plan import (
     seed_correlation,
 )
 from transferscope.scaling.observations import Observations
+from transferscope.settings.questions import PlanQuestion
 from transferscope.study.measure import Measure
 
 LEAST_MORE = 100
@@ -39,48 +39,6 @@ MOST_ARMS = 24
 
 LEAST = 3
 """Numbers of labels from which on a law is drawn through the errors of an arm."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlanQuestion:
-    """What is asked.
-
-    Attributes:
-        target_score: The score that is wanted, in the unit of the table; None without one.
-        cost_label: What a label costs, at least 0; None when unknown.
-        cost_run: What a run of training costs, at least 0; None when unknown.
-        margin: How much better transfer must be to count as ahead, in the unit in which differences are shown: points
-            of accuracy, or the unit of the score.
-        classes: How many classes a classifier guesses among, from a table; None when unknown. A study knows.
-    """
-
-    target_score: float | None = None
-    cost_label: float | None = None
-    cost_run: float | None = None
-    margin: float = 0.0
-    classes: int | None = None
-
-    def __post_init__(self) -> None:
-        """Check the ranges; what needs the table is checked where it is read.
-
-        Raises:
-            SettingsError: A cost or the margin is negative or not finite, or the score is not finite.
-        """
-        for name, value in (("cost of a label", self.cost_label), ("cost of a run", self.cost_run)):
-            if value is not None and not (math.isfinite(value) and value >= 0):
-                raise SettingsError(f"the {name} is {value:g}; expected a number of at least 0, such as 0.5")
-        if not (math.isfinite(self.margin) and self.margin >= 0):
-            raise SettingsError(f"the margin is {self.margin:g}; expected a number of at least 0, such as 1")
-        if self.classes is not None and self.classes < 2:
-            raise SettingsError(f"the number of classes is {self.classes}; expected at least 2")
-        if self.target_score is not None and not math.isfinite(self.target_score):
-            raise SettingsError(f"the target score is {self.target_score}; expected a number, such as 0.9")
-
-    @property
-    def costs(self) -> Costs | None:
-        """What labels and runs cost; None when neither is known or both are 0."""
-        label, run = self.cost_label or 0.0, self.cost_run or 0.0
-        return Costs(0.0, label, run) if label or run else None
 
 
 @dataclass(frozen=True)
@@ -162,13 +120,19 @@ class LabelPlan:
         return self.others[0] if self.others else self.arms[0]
 
     @property
+    def costs(self) -> Costs | None:
+        """What labels and runs cost; None when neither is known or both are 0."""
+        label, run = self.question.cost_label or 0.0, self.question.cost_run or 0.0
+        return Costs(0.0, label, run) if label or run else None
+
+    @property
     def more(self) -> int:
         """Further labels whose use is told."""
         return _more(self.sizes)
 
     def cost_of(self, count: LabelCount) -> float | None:
         """What a number of labels costs with a run; None without costs, or where it is no number."""
-        costs = self.question.costs
+        costs = self.costs
         return costs.of(0, count.value) if costs is not None and 0 < count.value < math.inf and not count.open else None
 
     @property
@@ -284,7 +248,7 @@ def _with_next_sizes(plan: LabelPlan, margin: float) -> LabelPlan:
         return replace(plan, next_sizes=tuple(wanted), turns_on="law")
     else:
         return plan
-    costs = plan.question.costs
+    costs = plan.costs
     sizes = next_sizes(
         predicted,
         np.log(np.clip(decision, plan.sizes[0] / 2, 2 * plan.sizes[-1])),

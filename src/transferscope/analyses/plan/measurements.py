@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,6 @@ from transferscope.analyses.columns import (
     RISING,
     SEED_NAMES,
     TASK_NAMES,
-    Better,
     Role,
     columns_by_role,
     long_form,
@@ -22,14 +21,15 @@ from transferscope.analyses.columns import (
     words_in,
 )
 from transferscope.analyses.scaling.checks import UNBOUNDED, check_units, columns_apart
-from transferscope.analyses.scaling.measurements import R_SQUARED, Columns, as_errors, curves
+from transferscope.analyses.scaling.measurements import R_SQUARED, as_errors, curves
 from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.scaling.observations import Observations
+from transferscope.settings.questions import Columns, LabelColumns
 from transferscope.study.decisions import best_without
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
-from transferscope.wording import candidate_words, counted, few, measure_words
+from transferscope.wording import counted, few, measure_words
 
 ROLES = {
     "labels": Role(
@@ -61,35 +61,6 @@ THIS_ARM = "this arm"
 
 MEASURE_COLUMNS = frozenset(("metric", "measure", "metric_name", "measure_name"))
 """Columns that say what a row measures; a plan is about one."""
-
-
-@dataclass(frozen=True)
-class LabelColumns:
-    """Which column of a table holds what; None to find it by common names.
-
-    Attributes:
-        labels: The number of labels.
-        arm: What was trained: from scratch, or a way of transfer; several columns with + between them are one name.
-        score: The score, or what is measured where a table has a column of scores for each arm or number of labels.
-        seed: The repetition, as an arm of several columns too; runs of two arms with the same seed share their labels.
-        scratch: The value of `arm` that means training from scratch.
-        better: Which scores are better; None to tell by name and trend.
-        task: What was learnt; a plan is of one.
-        where: The rows to keep: a value by column.
-        wide: Whether columns of numbers without another meaning are the scores of an arm each; they are where one of
-            them has a name of training from scratch.
-    """
-
-    labels: str | None = None
-    arm: str | None = None
-    score: str | None = None
-    seed: str | None = None
-    stderr: str | None = None
-    scratch: str | None = None
-    better: Better | None = None
-    task: str | None = None
-    where: Mapping[str, str] = field(default_factory=dict)
-    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -177,9 +148,8 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
             "method such as [methods.scratch] to its file and run it again"
         )
     runs = final[(final["role"] == "method") & ((final["source"] != "") | (final["method"] == best.method))]
-    others = frames.methods_of_others
-    arms = [candidate_words(m, s or None, others) for m, s in zip(runs["method"], runs["source"], strict=True)]
-    scratch = candidate_words(best.method, None, others)
+    arms = [frames.in_prose(method, source) for method, source in zip(runs["method"], runs["source"], strict=True)]
+    scratch = frames.in_prose(best.method, "")
     frame = pd.DataFrame({"arm": arms, "n": runs["n_target"], "seed": runs["seed"], "error": 1 - runs["value"]})
     target = None
     if target_score is not None:

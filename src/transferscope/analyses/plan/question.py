@@ -5,16 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from transferscope.analyses.plan.facts import PlanQuestion, make_plan
-from transferscope.analyses.plan.measurements import (
-    LabelColumns,
-    error_of_guessing,
-    table_measurements,
-)
+from transferscope.analyses.plan.facts import make_plan
+from transferscope.analyses.plan.measurements import error_of_guessing, table_measurements
 from transferscope.analyses.plan.result import PlanResult
 from transferscope.analyses.plan.study import plan_of_study
 from transferscope.analyses.scaling.measurements import measured_rows
 from transferscope.errors import refuse_unused
+from transferscope.settings.questions import LabelColumns, PlanQuestion
 from transferscope.store import without_password
 from transferscope.study.frames import read_study
 from transferscope.study.places import is_study, one_study, open_existing

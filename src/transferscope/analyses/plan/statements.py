@@ -133,7 +133,7 @@ def _wanted(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
 def _more(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
     if arm.more is None:
         return
-    costs, bought = plan.question.costs, plan.measure.scale * arm.more.value
+    costs, bought = plan.costs, plan.measure.scale * arm.more.value
     spent = None if costs is None else costs.of(0, plan.more)
     yield state(
         "more",

@@ -1,6 +1,6 @@
 """The plan of a study, and its part of the study's page."""
 
-from transferscope.analyses.plan.facts import LabelPlan, PlanQuestion, make_plan
+from transferscope.analyses.plan.facts import LabelPlan, make_plan
 from transferscope.analyses.plan.measurements import study_measurements
 from transferscope.analyses.plan.result import evidence
 from transferscope.analyses.plan.statements import sentences
@@ -8,10 +8,10 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.report.blocks import Points, Section
 from transferscope.report.figures.style import mark_styles
 from transferscope.report.page import Part
+from transferscope.settings.questions import PlanQuestion
 from transferscope.study.decisions import Arm, best_without
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import candidate_words
 
 
 def plan_of_study(frames: StudyFrames, question: PlanQuestion) -> LabelPlan:
@@ -36,8 +36,8 @@ def study_part(frames: StudyFrames) -> Part | None:
         return None
     if plan.lead.curve is None:
         return None
-    styles, of_others = mark_styles(frames.methods, frames.baseline), frames.methods_of_others
-    known = {candidate_words(method, source or None, of_others): styles[method] for source, method in frames.arms}
+    styles = mark_styles(frames.methods, frames.baseline)
+    known = {frames.in_prose(method, source): styles[method] for source, method in frames.arms}
     headline, *rest = sentences(plan)
     return Part(
         "how much", headline, (Section("A plan of labels", "plan", (Points(tuple(rest)), *evidence(plan, known))),)

@@ -27,7 +27,7 @@ def plan_rows(plan: LabelPlan) -> pd.DataFrame:
         are at or below the smallest measured number, infinite above `limit`, NaN where they were not asked for or
         cannot be said. Accuracies and their gains are in percent.
     """
-    costs, measure = plan.question.costs, plan.measure
+    costs, measure = plan.costs, plan.measure
     rows = []
     for arm in plan.arms:
         reached, more = arm.reached, arm.more
@@ -63,7 +63,7 @@ def arms_table(plan: LabelPlan) -> Table:
         columns.append(Column("Scratch catches up", "Number of labels from which on training from scratch is as good"))
     if target is not None:
         columns.append(Column(f"Labels for {measure.shown_score(target)}"))
-        columns += [Column("Cost", "Of these labels and a run")] if plan.question.costs is not None else []
+        columns += [Column("Cost", "Of these labels and a run")] if plan.costs is not None else []
     columns.append(
         Column(f"Next {plan.more:,} labels", "What they add to the score beyond the largest measured number")
     )
@@ -87,7 +87,7 @@ def arms_table(plan: LabelPlan) -> Table:
             row.append(count_cell(arm.catch_up))
         if target is not None:
             row.append(count_cell(arm.labels))
-            if plan.question.costs is not None:
+            if plan.costs is not None:
                 cost = None if arm.labels is None else plan.cost_of(arm.labels)
                 row.append(Cell("–" if cost is None else number_words(cost)))
         more = arm.more

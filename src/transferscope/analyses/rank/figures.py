@@ -12,7 +12,7 @@ from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, evenly_chosen, short
 from transferscope.report.figures.style import BASELINE_COLOUR, INK, NARROW, drawing, new_figure
-from transferscope.wording import capitalised, measure_words, method_words
+from transferscope.wording import capitalised, measure_words
 
 _PANELS_IN_A_ROW = 4
 _MOST_CANDIDATES = 12
@@ -67,7 +67,7 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
 def _caption(ranking: Ranking, hindsight: Hindsight | None, n_shown: int) -> str:
     measured = ""
     if hindsight is not None and _measured(ranking, hindsight):
-        measured = f" The first panel is what {method_words(hindsight.method)} gave."
+        measured = f" The first panel is what {hindsight.method} gave."
     left = f" Shown are {n_shown} of {len(ranking.candidates)} candidates." if n_shown < len(ranking.candidates) else ""
     return (
         f"Behind the best with {ranking.n_target:,} labels: each candidate minus the best by that score (at the line), "
@@ -82,7 +82,7 @@ def _measured(ranking: Ranking, hindsight: Hindsight | None) -> list[_Panel]:
     behind = {one.candidate: one.behind for one in hindsight.transferred if one.n_target == ranking.n_target}
     what = measure_words(hindsight.measure)
     return (
-        [_Panel(short(capitalised(method_words(hindsight.method))), behind, 100.0, _MEASURED_COLOUR, f"{what}, points")]
+        [_Panel(short(capitalised(hindsight.method)), behind, 100.0, _MEASURED_COLOUR, f"{what}, points")]
         if behind
         else []
     )

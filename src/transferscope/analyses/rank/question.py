@@ -28,13 +28,16 @@ from transferscope.models.build import is_network_name
 from transferscope.models.pretrained import as_file_says
 from transferscope.records import FinishedRuns
 from transferscope.settings.data import DataSettings
+from transferscope.settings.questions import RankQuestion
 from transferscope.store import Store, StoredCell, without_password
 from transferscope.study.cell import code_as_planned, code_of
 from transferscope.study.context import no_progress
 from transferscope.study.facts import shape_as_read
+from transferscope.study.frames import called_in
 from transferscope.study.places import keep_for_report, one_study, open_existing
 from transferscope.study.read_alike import load_for
 from transferscope.training import choose_device, stream_seed
+from transferscope.wording import method_words
 
 
 @reads_code
@@ -43,12 +46,12 @@ def rank(
     target: str | DataSettings | None = None,
     *,
     network: str | NetworkSettings = "lenet",
-    labels: int | None = 100,
-    seeds: int = 3,
-    scores: Sequence[str] = (),
-    against: str | None = None,
+    labels: int | None = RankQuestion.labels,
+    seeds: int = RankQuestion.seeds,
+    scores: Sequence[str] = RankQuestion.scores,
+    method: str | None = RankQuestion.method,
     study: str | None = None,
-    device: str = "auto",
+    device: str = RankQuestion.device,
     trust_code: bool = False,
     on_progress: Callable[[int, int], None] = no_progress,
 ) -> RankingResult:
@@ -66,15 +69,11 @@ def rank(
         target: The target by name, such as "usps" or "npz:PATH", or with its transformations as a `DataSettings`. Only
             its training part is read.
         network: Architecture of the files; of those that a study wrote, they say it.
-        labels: Labelled training examples to compute scores on, with files: at least 2 for each class; None for all.
-        seeds: Draws of so many labels, with files; at least 1. They are those that a study draws by seeds 0, 1, ...
-        scores: By name; empty for all.
-        against: With a study: the method whose results count; None for the first of fine-tune, l2-sp, merlin and
-            linear-probe that has results for all networks.
         study: Which study, when a store holds several.
-        device: "auto", "cpu", "cuda" or "mps".
         trust_code: With a study: whether code that the store names is run, beside what a study file of yours names.
         on_progress: Called with (values of scores done, values in all).
+
+    The others are those of `settings.questions.RankQuestion`; labels and seeds are of networks without a study.
 
     Raises:
         TransferscopeError: Files, data, names or settings that cannot be used, or a study that is not finished.
@@ -83,8 +82,9 @@ def rank(
         >>> result = rank(["mnist.safetensors", "fashion.safetensors"], "digits", labels=100)  # doctest: +SKIP
         >>> print(result.verdict)  # doctest: +SKIP
     """
+    question = RankQuestion(labels=labels, seeds=seeds, scores=tuple(scores), method=method, device=device)
     if target is not None:
-        refuse_unused({"against": against is not None, "study": study is not None}, "a target was given to rank on")
+        refuse_unused({"method": method is not None, "study": study is not None}, "a target was given to rank on")
         data = target if isinstance(target, DataSettings) else DataSettings(target)
         settings = network if isinstance(network, NetworkSettings) else NetworkSettings(network)
         given = [networks] if isinstance(networks, str | Path | Pretrained) else networks
@@ -96,10 +96,7 @@ def rank(
         ranked = _rank_files(
             [one if isinstance(one, Pretrained) else _named(one, settings) for one in given],
             data,
-            labels=labels,
-            seeds=seeds,
-            scores=scores,
-            device=device,
+            question,
             on_progress=on_progress,
         )
         return RankingResult(StudyRanking((ranked.ranking,), None, FinishedRuns.of(())), data.data)
@@ -110,8 +107,8 @@ def rank(
     refuse_unused(
         {
             "network": network not in ("lenet", NetworkSettings("lenet")),
-            "labels": labels not in (None, 100),
-            "seeds": seeds != 3,
+            "labels": labels not in (None, RankQuestion.labels),
+            "seeds": seeds != RankQuestion.seeds,
         },
         f"{without_password(str(networks))} says which networks, labels and seeds to use",
     )
@@ -120,9 +117,7 @@ def rank(
         name = one_study(store, address, study)
         cells = finished_cells(store, name, before="its sources are ranked")
         with code_as_planned(code_of((stored.cell for stored in cells), "network")):
-            rankings = _rank_study(
-                store, name, cells, scores=scores, against=against, device=device, on_progress=on_progress
-            )
+            rankings = _rank_study(store, name, cells, question, on_progress=on_progress)
         kept = keep_for_report(
             store, address, lambda: store.put_study_document(name, RANKING, KEPT.to_document(rankings))
         )
@@ -139,11 +134,8 @@ def _named(network: str | Path, settings: NetworkSettings) -> Pretrained:
 def _rank_files(
     networks: Sequence[Pretrained],
     data: DataSettings,
+    question: RankQuestion,
     *,
-    labels: int | None,
-    seeds: int,
-    scores: Sequence[str],
-    device: str,
     on_progress: Callable[[int, int], None],
 ) -> Ranked:
     """Networks from files, on subsets of the target's training examples; none of the test part is read."""
@@ -153,12 +145,10 @@ def _rank_files(
         raise SettingsError(f"{twice[0]} is given twice; give each file once")
     if not files:
         raise SettingsError("no pretrained network was given; give at least one to rank")
-    if seeds < 1 or (labels is not None and labels < 1):
-        raise SettingsError(f"labels = {labels} and seeds = {seeds}; expected at least 1 of each")
     dataset = load_for(data, networks)
     train = dataset.train
-    chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)
-    n_target, least = labels or len(train), least_labels(train)
+    chosen, place = choose_scores(question.scores, kind=train.kind), choose_device(question.device)
+    n_target, least = question.labels or len(train), least_labels(train)
     if n_target > len(train):
         raise DataError(
             f"{n_target} labels were asked for and {data.data} has {len(train)} training examples; ask for "
@@ -179,7 +169,7 @@ def _rank_files(
         for name, one in zip(names, networks, strict=True)
     )
     settings = networks[0].network
-    sizes = {n_target: range(1 if n_target == len(train) else seeds)}
+    sizes = {n_target: range(1 if n_target == len(train) else question.seeds)}
     (ranked,) = _rank_sizes(
         names, lambda _: opened, sizes, dataset, settings, chosen, place, networks_vary=False, on_progress=on_progress
     )
@@ -190,10 +180,8 @@ def _rank_study(
     store: Store,
     study: str,
     cells: Sequence[StoredCell],
+    question: RankQuestion,
     *,
-    scores: Sequence[str],
-    against: str | None,
-    device: str,
     on_progress: Callable[[int, int], None],
 ) -> StudyRanking:
     """The networks of a study on the few-shot subsets that its cells trained on; nothing is trained."""
@@ -203,12 +191,13 @@ def _rank_study(
         none=f"{study} has no pretrained networks that a finished method starts from; give it a source, and a method "
         "that starts from a pretrained network, such as [methods.fine-tune], and run it again",
     )
-    results = results_of(cells, store.records(study), pretrained, against=against)
+    results = results_of(cells, store.records(study), pretrained, against=question.method)
     dataset, names = target_data(pretrained.recipe), tuple(pretrained.names.values())
     train = dataset.train
-    chosen, place = choose_scores(scores, kind=train.kind), choose_device(device)
+    chosen, place = choose_scores(question.scores, kind=train.kind), choose_device(question.device)
     settings = pretrained.recipe.network
-    facts = store.study(study).facts.get("sources", {})
+    planned = store.study(study).facts
+    facts = planned.get("sources", {})
 
     def opened(seed: int) -> tuple[CandidateNetwork, ...]:
         return tuple(
@@ -228,7 +217,7 @@ def _rank_study(
     hindsight = None
     if results is not None and len(names) > 1:
         cases = [_cases(one, results.values, list(pretrained.names)) for one in ranked]
-        hindsight = hindsight_of(results.method, results.measure, names, cases)
+        hindsight = hindsight_of(method_words(results.method, called_in(planned)), results.measure, names, cases)
     runs = FinishedRuns.of(one.cell.key for one in cells if one.cell.role == "method")
     return StudyRanking(tuple(one.ranking for one in ranked), hindsight, runs)
 

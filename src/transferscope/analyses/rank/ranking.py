@@ -165,6 +165,7 @@ class Hindsight:
     """What transfer really gave, and how the scores would have chosen.
 
     Attributes:
+        method: What prose calls it.
         measure: "accuracy", "average_precision" or "r2".
         choices: One for each score, and last picking at random.
     """
@@ -190,5 +191,5 @@ class StudyRanking:
     runs: FinishedRuns
 
 
-KEPT = KeptDocument(TypeAdapter(StudyRanking), 1, "the rankings of the study", "transferscope rank")
+KEPT = KeptDocument(TypeAdapter(StudyRanking), 2, "the rankings of the study", "transferscope rank")
 """How rankings are kept with a study."""

@@ -16,7 +16,7 @@ from transferscope.analyses.rank.ranking import (
 )
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Cell, Column, Table
-from transferscope.wording import capitalised, counted, measure_words, method_words, probability_words
+from transferscope.wording import capitalised, counted, measure_words, probability_words
 
 
 def network_rows(rankings: Sequence[Ranking]) -> pd.DataFrame:
@@ -128,7 +128,7 @@ def networks_table(ranking: Ranking, hindsight: Hindsight | None) -> Table:
     ]
     if hindsight is not None and gave:
         what = "R² times 100" if hindsight.measure == "r2" else f"{measure_words(hindsight.measure)} in %"
-        columns.append(Column(capitalised(method_words(hindsight.method)), f"Measured {what}, mean over seeds"))
+        columns.append(Column(capitalised(hindsight.method), f"Measured {what}, mean over seeds"))
     rows = tuple(
         (*_standing(one), *([_performance(gave.get(one.candidate))] if gave else [])) for one in in_order(ranking)
     )

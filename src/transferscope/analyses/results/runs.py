@@ -17,7 +17,6 @@ from transferscope.analyses.columns import (
     REPEATS,
     RISING,
     SEED_NAMES,
-    Better,
     Role,
     better_of,
     columns_by_role,
@@ -31,6 +30,7 @@ from transferscope.data.arrays import check_spellings
 from transferscope.data.cells import without_summaries
 from transferscope.data.frame import Frame
 from transferscope.errors import DataError, SettingsError, unknown_name
+from transferscope.settings.questions import Better
 from transferscope.study.decisions import Arm
 from transferscope.study.measure import Measure
 from transferscope.wording import ALL_LABELS, counted, listed

@@ -8,7 +8,6 @@ import pandas as pd
 from transferscope.analyses.kept_document import SCALING
 from transferscope.analyses.scaling.analysis import analyse
 from transferscope.analyses.scaling.measurements import (
-    Columns,
     as_errors,
     check_one_curve,
     curves,
@@ -16,20 +15,22 @@ from transferscope.analyses.scaling.measurements import (
     measured_rows,
     of_compute,
 )
-from transferscope.analyses.scaling.question import Question, check_sizes, count_hints, target_hints
+from transferscope.analyses.scaling.question import check_sizes, costs_of, count_hints, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
-from transferscope.analyses.scaling.study import KEPT, study_errors
+from transferscope.analyses.scaling.study import KEPT, StudyQuestion, analyse_study
 from transferscope.errors import refuse_unused
 from transferscope.scaling.advice import Formula
+from transferscope.settings.questions import Columns, ScalingQuestion
 from transferscope.store import without_password
+from transferscope.study.frames import read_study
 from transferscope.study.places import is_study, keep_for_report, one_study, open_existing
 
-__all__ = ["Columns", "Question", "ScalingResult", "scaling"]
+__all__ = ["Columns", "ScalingQuestion", "ScalingResult", "scaling"]
 
 
 def scaling(
     table: str | Path | pd.DataFrame,
-    question: Question | None = None,
+    question: ScalingQuestion | None = None,
     *,
     columns: Columns | None = None,
     study: str | None = None,
@@ -50,14 +51,14 @@ def scaling(
     Example:
         >>> import pandas as pd
         >>> measured = pd.DataFrame({"n": [1000, 2000, 4000, 8000], "error": [0.30, 0.25, 0.21, 0.18]})
-        >>> scaling(measured, Question(target_error=0.15)).table()["curve"].unique().tolist()
+        >>> scaling(measured, ScalingQuestion(target_score=0.15)).table()["curve"].unique().tolist()
         ['all rows']
     """
-    asked, columns = question or Question(), columns or Columns()
+    asked, columns = question or ScalingQuestion(), columns or Columns()
     if not isinstance(table, pd.DataFrame) and is_study(str(table)):
         others = {field.name: getattr(columns, field.name) != field.default for field in fields(columns)}
         refuse_unused({**others, "by": False}, f"{without_password(str(table))} is a study, whose columns are known")
-        refuse_unused({"cost": isinstance(asked.costs, Formula)}, "a study has no numbers of parameters and tokens")
+        refuse_unused({"cost": isinstance(costs_of(asked), Formula)}, "a study has no numbers of parameters and tokens")
         return _of_study(str(table), study, asked, columns.by)
     refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
     name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
@@ -68,18 +69,18 @@ def scaling(
     names = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
     check_sizes(asked, tuple(names), compute=compute)
     averaged = check_one_curve(frame, columns)
-    frame, target, measure = as_errors(frame, columns, asked.target_error)
-    groups, asked = curves(frame, columns), replace(asked, target_error=target)
+    frame, target, measure = as_errors(frame, columns, asked.target_score)
+    groups, asked = curves(frame, columns), replace(asked, target_score=target)
     notes = (*read.notes, *by_name, *averaged, *(count_hints(groups) if compute else ()))
     notes = (*notes, *(target_hints(groups, asked) if not measure.higher_is_better else ()))
     analysis = analyse(groups, asked, measure=measure, compute=compute)
     return ScalingResult(replace(analysis, notes=(*notes, *analysis.notes)), name)
 
 
-def _of_study(place: str, study: str | None, question: Question, by: tuple[str, ...]) -> ScalingResult:
+def _of_study(place: str, study: str | None, question: ScalingQuestion, by: tuple[str, ...]) -> ScalingResult:
     with open_existing(place) as store:
         name = one_study(store, place, study)
-        errors = study_errors(store, name, question, by)
-        analysis = errors.analyse()
-        kept = keep_for_report(store, place, lambda: store.put_study_document(name, SCALING, KEPT.to_document(errors)))
+        asked = StudyQuestion(question, by)
+        analysis = analyse_study(read_study(store, name), asked)
+        kept = keep_for_report(store, place, lambda: store.put_study_document(name, SCALING, KEPT.to_document(asked)))
     return ScalingResult(analysis, name, kept)

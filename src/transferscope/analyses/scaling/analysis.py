@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from transferscope.analyses.scaling.measurements import by_finetune_size
-from transferscope.analyses.scaling.question import Question, affordable, check_free, hints
+from transferscope.analyses.scaling.question import affordable, check_free, costs_of, hints, prices_of
 from transferscope.errors import DataError, SettingsError
 from transferscope.scaling.advice import (
     Advice,
@@ -30,6 +30,7 @@ from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.groups import HierarchicalFit, fit_hierarchical
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.surface import Surface, fit_surface, varies_freely
+from transferscope.settings.questions import ScalingQuestion
 from transferscope.study.measure import ERROR, Measure
 
 BUDGETS = (1.0, 10.0, 100.0)
@@ -96,7 +97,7 @@ class Analysis:
         cautions: Sentences on what else than pre-training may be behind the errors; none where nothing is known of it.
     """
 
-    question: Question
+    question: ScalingQuestion
     measure: Measure
     curves: tuple[CurveAnalysis, ...]
     lead: str
@@ -108,7 +109,7 @@ class Analysis:
 
 
 def analyse(
-    groups: Mapping[str, Observations], question: Question, *, measure: Measure = ERROR, compute: bool = False
+    groups: Mapping[str, Observations], question: ScalingQuestion, *, measure: Measure = ERROR, compute: bool = False
 ) -> Analysis:
     """Analyse groups over (n, s) by laws in both sizes, and by curves over n where there is one size or few points.
 
@@ -126,8 +127,8 @@ def analyse(
     free = over_both and (compute or all(varies_freely(data.sizes) for data in groups.values()))
     if free:
         check_free(question, compute=compute)
-    if compute and question.costs is None:
-        question = replace(question, costs=Formula())
+    if compute and costs_of(question) is None:
+        question = replace(question, cost=Formula().text)
     surfaces, notes = _surfaces(groups, question, compute=compute, free=free) if over_both else ((), ())
     if over_both and question.at and not surfaces:
         question = replace(question, at=())
@@ -162,7 +163,7 @@ def _not_falling(together: HierarchicalFit | None, curves: Mapping[str, Observat
     ]
 
 
-def _check_largest(groups: Mapping[str, Observations], question: Question) -> None:
+def _check_largest(groups: Mapping[str, Observations], question: ScalingQuestion) -> None:
     limit = question.largest_size
     measured = max(float(data.sizes[:, 0].max()) for data in groups.values())
     if limit is not None and limit < measured:
@@ -185,15 +186,15 @@ def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ..
     return notes
 
 
-def _curve(name: str, data: Observations, together: HierarchicalFit | None, question: Question) -> CurveAnalysis:
+def _curve(name: str, data: Observations, together: HierarchicalFit | None, question: ScalingQuestion) -> CurveAnalysis:
     fit = fit_law(data.sizes, data.errors, stderr=data.stderr, loss=question.loss)
     pooled = dict(zip(together.names, together.posteriors, strict=True)) if together is not None else {}
     try:
         advice = advise(
             data.sizes[:, 0],
             data.errors,
-            target_error=question.target_error,
-            costs=question.prices,
+            target_error=question.target_score,
+            costs=prices_of(question),
             largest_size=question.largest_size,
             stderr=data.stderr,
             posterior=pooled.get(name),
@@ -247,7 +248,7 @@ def _gains(together: HierarchicalFit | None, baselines: Mapping[str, str]) -> tu
 
 
 def _surfaces(
-    groups: Mapping[str, Observations], question: Question, *, compute: bool, free: bool
+    groups: Mapping[str, Observations], question: ScalingQuestion, *, compute: bool, free: bool
 ) -> tuple[tuple[SurfaceAnalysis, ...], tuple[str, ...]]:
     analysed, notes = [], []
     for name, data in groups.items():
@@ -268,16 +269,16 @@ def _surfaces(
     return tuple(analysed), tuple(notes)
 
 
-def _surface(name: str, surface: Surface, question: Question, *, compute: bool) -> SurfaceAnalysis:
-    costs: Cost | None = question.costs
+def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute: bool) -> SurfaceAnalysis:
+    costs: Cost | None = costs_of(question)
     n, s = surface.largest
     pairs = np.array([[2 * n, s], [n, 2 * s]])
     draws = surface_draws(surface, per_law=100)
     more_n, more_s = draws.predict(pairs).T
     split = cheapest = None
     optima: tuple[Optimum, ...] = ()
-    limit, target, budget = question.largest_size, question.target_error, question.budget
-    both = compute or (question.costs is not None and question.costs.of_both)
+    limit, target, budget = question.largest_size, question.target_score, question.budget
+    both = compute or (costs is not None and costs.of_both)
     dearest = float("nan") if costs is None else float(np.max(costs.of(*surface.observations.sizes.T)))
     if costs is not None and both:
         split = None if budget is None or compute else best_split(surface, costs, budget, largest_size=limit)
@@ -303,11 +304,11 @@ def _surface(name: str, surface: Surface, question: Question, *, compute: bool) 
     )
 
 
-def _next(surface: Surface, question: Question) -> SurfaceRun | None:
+def _next(surface: Surface, question: ScalingQuestion) -> SurfaceRun | None:
     return next_surface_run(
         surface,
-        target_error=question.target_error,
-        costs=question.prices,
+        target_error=question.target_score,
+        costs=prices_of(question),
         budget=question.budget,
         largest_size=question.largest_size,
     )

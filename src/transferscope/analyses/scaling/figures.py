@@ -15,6 +15,7 @@ from transferscope.analyses.scaling.axes import (
     series_styles,
     short_size,
 )
+from transferscope.analyses.scaling.question import costs_of
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import INK, MarkStyle, ordered_colours
 from transferscope.scaling.advice.budget import splits
@@ -35,7 +36,7 @@ def draw_curves(analysis: Analysis) -> Figure | None:
     shown = [curve for curve in analysis.curves if curve.advice is not None][:MOST_CURVES]
     if not shown:
         return None
-    measure, target = analysis.measure, analysis.question.target_error
+    measure, target = analysis.measure, analysis.question.target_score
     styles = series_styles([curve.name for curve in shown])
 
     def draw(canvas: Canvas, panels: list[Axes]) -> pd.DataFrame:
@@ -85,7 +86,7 @@ NEAR = 0.25
 
 def draw_isoflop(analysis: Analysis) -> Figure:
     """Parameters at equal compute, of the first group: measured budgets, and those that are answered."""
-    one, costs, measure = analysis.surfaces[0], analysis.question.costs, analysis.measure
+    one, costs, measure = analysis.surfaces[0], costs_of(analysis.question), analysis.measure
     assert costs is not None
     surface = one.surface
     data = surface.observations

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from transferscope.analyses.columns import (
     REPEATS,
     RISING,
     TASK_NAMES,
-    Better,
     Role,
     columns_by_role,
     long_form,
@@ -32,6 +30,7 @@ from transferscope.data.cells import typed, without_summaries
 from transferscope.data.frame import Frame, read_frame
 from transferscope.errors import DataError, MissingDataError, SettingsError, each_once, unknown_name
 from transferscope.scaling.observations import Observations, observe
+from transferscope.settings.questions import Columns
 from transferscope.study.measure import Measure
 
 EVERYTHING = "all rows"
@@ -41,53 +40,6 @@ MOST_GROUPS = 200
 
 CLEAR_TREND = 0.5
 """Least rank correlation with the sizes that counts as a rise, or below its negative as a fall."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Which column holds what.
-
-    Attributes:
-        error: The target error or loss.
-        pretrain_size: Pre-training size n.
-        finetune_size: Fine-tuning size s; None when there is only one.
-        by: Columns that tell curves apart (task, model, rendering).
-        stderr: Standard errors of `error`; None when unknown.
-        repeats: Rows at the same sizes are repeats: their mean and its standard error are used.
-        better: Which values of `error` are better; None to tell from its name and its trend.
-
-    Raises:
-        SettingsError: Both standard errors and repeats were asked for.
-        UnknownNameError: There is no such direction.
-    """
-
-    error: str = "error"
-    pretrain_size: str = "n"
-    finetune_size: str | None = None
-    by: tuple[str, ...] = ()
-    stderr: str | None = None
-    repeats: bool = False
-    better: Better | None = None
-
-    def __post_init__(self) -> None:
-        if self.better not in (None, *get_args(Better)):
-            raise unknown_name("direction of --better", str(self.better), get_args(Better))
-        twice = [name for name in self.numeric if self.numeric.count(name) > 1]
-        if twice:
-            raise SettingsError(
-                f"the column {twice[0]!r} was given twice, as error, size or standard error; give each its own"
-            )
-        if self.stderr is not None and self.repeats:
-            raise SettingsError(
-                f"both a column of standard errors ({self.stderr}) and repeats were given; choose one of them"
-            )
-
-    @property
-    def numeric(self) -> tuple[str, ...]:
-        """The columns that hold numbers."""
-        return tuple(
-            name for name in (self.error, self.pretrain_size, self.finetune_size, self.stderr) if name is not None
-        )
 
 
 def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()) -> Frame:

@@ -1,68 +1,41 @@
 """What is asked of a table of errors, and whether it fits the table."""
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import get_args
+from dataclasses import replace
 
 import numpy as np
 
-from transferscope.errors import SettingsError, refuse_unused, unknown_name
+from transferscope.errors import SettingsError, refuse_unused
 from transferscope.scaling.advice import Costs, Formula
-from transferscope.scaling.observations import LEAST, MOST, Observations
-from transferscope.scaling.solve import Loss
+from transferscope.scaling.observations import Observations
+from transferscope.settings.questions import ScalingQuestion
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of a table.
+def costs_of(question: ScalingQuestion) -> Costs | Formula | None:
+    """What data cost, or of parameters N and tokens D a formula; None when unknown.
 
-    Attributes:
-        target_error: The error that is wanted; None for forecasts only.
-        costs: What data cost, or of parameters N and tokens D a formula; None when unknown, and 6 N D operations.
-        budget: What may be spent, in the currency of `costs`; None for no plan.
-        largest_size: Largest feasible pre-training size; None for 100 times the largest measured.
-        loss: The residual of the fits whose parameters are printed.
-        at: Sizes at which the error is asked for, each as (n,), (n, s) or (N, D).
+    Raises:
+        SettingsError: The formula is none, or does not rise with N and D.
     """
-
-    target_error: float | None = None
-    costs: Costs | Formula | None = None
-    budget: float | None = None
-    largest_size: float | None = None
-    loss: Loss = "log"
-    at: tuple[tuple[float, ...], ...] = ()
-
-    def __post_init__(self) -> None:
-        """Check the ranges; what needs the table is checked where it is used.
-
-        Raises:
-            SettingsError: A value is outside LEAST to MOST, or the budget is no number above 0.
-        """
-        if self.loss not in get_args(Loss):
-            raise unknown_name("loss", self.loss, get_args(Loss))
-        sizes = [("size to predict at", size) for sizes in self.at for size in sizes]
-        for name, value in (("target error", self.target_error), ("largest size", self.largest_size), *sizes):
-            if value is not None and not LEAST <= value <= MOST:
-                raise SettingsError(
-                    f"the {name} {value:g} is out of range; expected a number of {LEAST:g} to {MOST:g}, in the unit of "
-                    "the table"
-                )
-        if self.budget is not None and not (math.isfinite(self.budget) and self.budget > 0):
-            raise SettingsError(f"budget = {self.budget} is out of range; expected a number above 0, such as 10000")
-
-    @property
-    def prices(self) -> Costs | None:
-        """What one of each costs; None where that is unknown, or a formula of both."""
-        return self.costs if isinstance(self.costs, Costs) else None
+    if question.cost is not None:
+        return Formula(question.cost)
+    prices = (question.cost_pretrain, question.cost_label, question.cost_run)
+    return Costs(*prices) if any(prices) else None
 
 
-def check_sizes(question: Question, names: tuple[str, ...], *, compute: bool) -> None:
+def prices_of(question: ScalingQuestion) -> Costs | None:
+    """What one of each costs; None where that is unknown, or a formula of both."""
+    costs = costs_of(question)
+    return costs if isinstance(costs, Costs) else None
+
+
+def check_sizes(question: ScalingQuestion, names: tuple[str, ...], *, compute: bool) -> None:
     """Refuse sizes to predict at that are too many or too few, and costs that the table has no use for.
 
     Raises:
         SettingsError: They do not fit the sizes of the table, or a budget was given and nothing says what data cost.
     """
+    costs = costs_of(question)
     for at in question.at:
         if len(at) != len(names):
             given = ",".join(f"{size:g}" for size in at)
@@ -70,28 +43,28 @@ def check_sizes(question: Question, names: tuple[str, ...], *, compute: bool) ->
                 f"--at {given} has {len(at)} sizes and the table {len(names)} ({', '.join(names)}); give one for each, "
                 f"as in --at {','.join(['64000', '1000'][: len(names)])}"
             )
-    if isinstance(question.costs, Formula) and not compute:
+    if isinstance(costs, Formula) and not compute:
         raise SettingsError(
-            f"the cost {question.costs.text} is one of parameters and tokens, and the sizes of the table are "
+            f"the cost {costs.text} is one of parameters and tokens, and the sizes of the table are "
             f"{' and '.join(names)}; name its columns with --columns pretrain=params labels=tokens if that is "
             "what they hold, or give --cost-pretrain and --cost-label"
         )
-    if question.budget is not None and question.costs is None and not compute:
+    if question.budget is not None and costs is None and not compute:
         raise SettingsError(
             f"a budget of {question.budget:g} was given without costs; add what a pre-training example, a label or a "
             "run costs (--cost-pretrain, --cost-label, --cost-run)"
         )
-    if compute and isinstance(question.costs, Costs) and not question.costs.of_both:
+    if compute and isinstance(costs, Costs) and not costs.of_both:
         raise SettingsError(
             "of parameters and tokens one costs nothing; give --cost with a formula such as 6*N*D, or a cost above 0 "
             "of each"
         )
 
 
-def target_hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
+def target_hints(groups: Mapping[str, Observations], question: ScalingQuestion) -> list[str]:
     """Hints where a target that was given as an error does not seem to be in the unit of the table."""
     notes = []
-    wanted = question.target_error
+    wanted = question.target_score
     if wanted is not None and wanted <= 1 and min(float(data.errors.min()) for data in groups.values()) > 1:
         notes.append(
             f"every error is above 1 and the target error is {wanted:g}; if the errors are in percent, give the target "
@@ -121,23 +94,23 @@ def count_hints(groups: Mapping[str, Observations]) -> list[str]:
     ]
 
 
-def hints(groups: Mapping[str, Observations], question: Question) -> list[str]:
+def hints(groups: Mapping[str, Observations], question: ScalingQuestion) -> list[str]:
     """A hint where a budget cannot be split."""
-    costs, over_both = question.costs, next(iter(groups.values())).sizes.shape[1] == 2
+    costs, over_both = costs_of(question), next(iter(groups.values())).sizes.shape[1] == 2
     if over_both and question.budget is not None and costs is not None and not costs.of_both:
         return ["the budget was not split, which takes a cost above 0 per pre-training example and per label"]
     return []
 
 
-def check_free(question: Question, *, compute: bool) -> None:
+def check_free(question: ScalingQuestion, *, compute: bool) -> None:
     """Refuse a question of a table whose two sizes vary freely that only costs can answer.
 
     Raises:
         SettingsError: A target, a budget or a largest size was given without what both sizes cost.
     """
-    asked = {"target error": question.target_error, "budget": question.budget, "largest size": question.largest_size}
-    costs = question.costs
-    if question.target_error is None and question.budget is None:
+    asked = {"target error": question.target_score, "budget": question.budget, "largest size": question.largest_size}
+    costs = costs_of(question)
+    if question.target_score is None and question.budget is None:
         refuse_unused(
             {"a cost": costs is not None and not compute, "a largest size": question.largest_size is not None},
             "both sizes of the table vary freely, and neither a target error nor a budget says what is wanted",
@@ -152,13 +125,13 @@ def check_free(question: Question, *, compute: bool) -> None:
             )
 
 
-def affordable(question: Question, groups: Mapping[str, Observations]) -> Question:
+def affordable(question: ScalingQuestion, groups: Mapping[str, Observations]) -> ScalingQuestion:
     """Over n alone, a budget limits the size that is feasible.
 
     Raises:
         SettingsError: The budget does not pay for a run on more than was measured.
     """
-    costs, budget = question.prices, question.budget
+    costs, budget = prices_of(question), question.budget
     of_labels = costs is not None and costs.per_label > 0
     refuse_unused({"the cost of a label": of_labels}, "the table has no column of labelled target examples (size s)")
     if budget is None or costs is None:

@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 
 from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
+from transferscope.analyses.scaling.question import costs_of
 from transferscope.estimate import Estimate, Interval
 from transferscope.scaling.advice import Decision, Formula, NextRun, Split
 from transferscope.scaling.advice.budget import LARGEST_FACTOR
@@ -246,13 +247,13 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
     yield from _rising_over_both(one.surface.observations)
     if one.split is not None:
         yield _plan("split", one.split, named, budget=question.budget)
-        if question.target_error is not None:
+        if question.target_score is not None:
             low, high = _pair(one.split.interval)
-            reached = "reaches" if high <= question.target_error else "misses"
-            open_ = low <= question.target_error < high
-            yield state("budget is open" if open_ else f"budget {reached}", target=question.target_error)
-    elif question.target_error is not None and one.surface.least_error <= question.target_error:
-        yield state("reached", curve=named, target=question.target_error)
+            reached = "reaches" if high <= question.target_score else "misses"
+            open_ = low <= question.target_score < high
+            yield state("budget is open" if open_ else f"budget {reached}", target=question.target_score)
+    elif question.target_score is not None and one.surface.least_error <= question.target_score:
+        yield state("reached", curve=named, target=question.target_score)
     run, doubled = one.next_run, [_doubled(one, named)]
     if run is not None and run.reached is not None:
         chance = run.reached
@@ -268,7 +269,7 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
         doubled = [reach, *doubled] if chance >= CLEAR else [*doubled, reach]
     yield from doubled
     if one.cheapest is not None:
-        yield _plan("cheapest", one.cheapest, named, target=question.target_error)
+        yield _plan("cheapest", one.cheapest, named, target=question.target_score)
     if run is not None:
         yield _next_run(run.run, {}, ("n", "s"))
     yield from (_plan("forecast at", point, named) for point in one.forecasts)
@@ -318,14 +319,14 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
     named = one.name if len(analysis.surfaces) > 1 else ""
     largest = one.largest_cost
     yield from _rising_over_both(one.surface.observations)
-    if question.target_error is not None:
-        if one.surface.least_error <= question.target_error:
-            yield state("reached", curve=named, target=question.target_error)
+    if question.target_score is not None:
+        if one.surface.least_error <= question.target_score:
+            yield state("reached", curve=named, target=question.target_score)
         elif one.cheapest is None:
-            yield state("compute misses", group=named, target=question.target_error, times=LARGEST_FACTOR)
+            yield state("compute misses", group=named, target=question.target_score, times=LARGEST_FACTOR)
         else:
             ratio = one.cheapest.finetune_size / one.cheapest.pretrain_size
-            yield _plan("compute for target", one.cheapest, named, target=question.target_error, ratio=ratio)
+            yield _plan("compute for target", one.cheapest, named, target=question.target_score, ratio=ratio)
     asked = [best for best in one.optima if question.budget is None or best.budget == question.budget]
     best = asked[0] if question.budget is not None else one.optima[1]
     yield _plan(
@@ -333,7 +334,7 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
         best.plan,
         named,
         budget=best.budget,
-        operations=isinstance(question.costs, Formula),
+        operations=isinstance(costs_of(question), Formula),
         ratio=best.plan.finetune_size / best.plan.pretrain_size,
         asked=question.budget is not None,
         times=best.budget / largest,

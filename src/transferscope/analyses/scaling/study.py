@@ -1,4 +1,4 @@
-"""Errors of a finished study, what was asked of them as the store keeps it, and its part of a study's page."""
+"""The scaling law of a study, what was asked of it as the store keeps it, and its part of a study's page."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -6,90 +6,82 @@ from dataclasses import dataclass, replace
 import pandas as pd
 from pydantic import TypeAdapter
 
-from transferscope.analyses.kept_document import SCALING, KeptDocument, change_in_words
+from transferscope.analyses.kept_document import SCALING, KeptDocument
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.checks import check_error_target
-from transferscope.analyses.scaling.measurements import Columns, check_one_curve, curves
-from transferscope.analyses.scaling.question import Question, check_sizes, target_hints
+from transferscope.analyses.scaling.measurements import check_one_curve, curves
+from transferscope.analyses.scaling.question import check_sizes, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.errors import DataError, StoreError, TransferscopeError
-from transferscope.records import FinishedRuns
 from transferscope.report.blocks import Block, Points, Section, Text
 from transferscope.report.page import Part, unreadable_part
+from transferscope.settings.questions import Columns, ScalingQuestion
 from transferscope.statements import Words, state
-from transferscope.store import Store
 from transferscope.study.finished import run_ends, run_trainings
-from transferscope.study.frames import StudyFrames, read_study
+from transferscope.study.frames import StudyFrames
 
 
 @dataclass(frozen=True, slots=True)
-class StudyErrors:
-    """What was asked of a study, and the errors that it was asked of.
+class StudyQuestion:
+    """What was asked of a study, as its report asks it again of the runs there are.
 
     Attributes:
         by: What tells curves apart: "source", "method" or both.
-        rows: Final target errors as (source, method, n, s, error); n is 0 for training from scratch.
-        cautions: Sentences on networks that may not have been trained to the end.
     """
 
-    question: Question
+    question: ScalingQuestion
     by: tuple[str, ...]
-    rows: tuple[tuple[str | None, str, int, int, float], ...]
-    runs: FinishedRuns
-    cautions: tuple[str, ...] = ()
-
-    def analyse(self) -> Analysis:
-        """Fits, forecasts and advice.
-
-        Raises:
-            TransferscopeError: The question does not fit the errors.
-        """
-        frame = _from_nothing_for_all(pd.DataFrame(self.rows, columns=["source", "method", "n", "s", "error"]))
-        finetune = "s" if frame["s"].nunique() > 1 else None
-        columns = replace(Columns(), finetune_size=finetune, by=self.by or ("source", "method"), repeats=True)
-        check_sizes(self.question, ("n", "s") if finetune else ("n",), compute=False)
-        averaged = check_one_curve(frame, columns)
-        groups = curves(frame, columns)
-        analysis = analyse(groups, self.question)
-        notes = (*averaged, *target_hints(groups, self.question), *analysis.notes)
-        return replace(analysis, notes=notes, cautions=self.cautions)
 
 
-KEPT = KeptDocument(TypeAdapter(StudyErrors), 1, "the errors that a scaling law was asked of", "transferscope scaling")
-"""How they are kept with a study."""
+KEPT = KeptDocument(TypeAdapter(StudyQuestion), 2, "the settings of the scaling law", "transferscope scaling")
+"""How it is kept with a study."""
 
 
-def study_errors(store: Store, name: str, question: Question, by: tuple[str, ...] = ()) -> StudyErrors:
-    """Final target errors of a study, by what it is judged by: of training from scratch, and of every way of transfer.
+def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
+    """Fits, forecasts and advice on the final target errors of a study, by what it is judged by.
 
-    Controls are left out, since those that read no source are no training without pre-training. So are networks taken
-    at earlier steps of the pre-training: they are no repeats of the last one.
+    They are of training from scratch and of every way of transfer. Controls are left out, since those that read no
+    source are no training without pre-training. So are networks taken at earlier steps of the pre-training: they are no
+    repeats of the last one.
 
     Raises:
         DataError: The study has fewer than two pre-training sizes.
         SettingsError: The target error only makes sense in percent, or as a quality.
+        TransferscopeError: The question does not fit the errors.
     """
-    frames = read_study(store, name)
-    final = frames.final(frames.metric.record)
+    final, record = frames.final(frames.metric.record), frames.metric.record
     trained = final[(final["role"] == "method") & ~final["method"].isin(frames.controls)]
-    # those of the store, because frames name sources with their sizes
-    labels = {stored.cell.key: stored.cell.labels for stored in store.cells(name)}
-    rows: list[tuple[str | None, str, int, int, float]] = []
-    for key, value in zip(trained["key"], trained["value"], strict=True):
-        source, method, n, s = (labels[key].get(label) for label in ("source", "method", "n_source", "n_target"))
-        if isinstance(n, int) and isinstance(s, int) and (n > 0 or method == frames.baseline):
-            error = value if frames.metric.record == "mse" else 1 - value
-            rows.append((None if source is None else str(source), str(method), n, s, error))
-    n_sizes = len({n for _, _, n, _, _ in rows if n > 0})
+    errors = pd.DataFrame(
+        {
+            "source": frames.cells.set_index("key")["origin"].reindex(trained["key"]).to_numpy(),
+            "method": trained["method"].to_numpy(),
+            "n": trained["n_source"].to_numpy(),
+            "s": trained["n_target"].to_numpy(),
+            "error": (trained["value"] if record == "mse" else 1 - trained["value"]).to_numpy(),
+        }
+    )
+    errors = errors[(errors["n"] > 0) | (errors["method"] == frames.baseline)]
+    n_sizes = errors.loc[errors["n"] > 0, "n"].nunique()
     if n_sizes < 2:
         raise DataError(
-            f"the study {name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
+            f"the study {frames.study.name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
             "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
-    if question.target_error is not None and frames.metric.record != "mse":
-        errors = pd.Series([error for *_, error in rows], name="error")
-        check_error_target(errors, question.target_error, option="--target-score")
-    return StudyErrors(question, by, tuple(rows), frames.finished_runs, may_be_cut_off_in_words(frames))
+    if asked.question.target_score is not None and record != "mse":
+        check_error_target(errors["error"], asked.question.target_score, option="--target-score")
+    return replace(analyse_errors(errors, asked), cautions=may_be_cut_off_in_words(frames))
+
+
+def analyse_errors(errors: pd.DataFrame, asked: StudyQuestion) -> Analysis:
+    """Fits, forecasts and advice on errors in columns source, method, n (0 from scratch), s and error; may raise so."""
+    frame = _from_nothing_for_all(errors)
+    finetune = "s" if frame["s"].nunique() > 1 else None
+    columns = Columns(finetune_size=finetune, by=asked.by or ("source", "method"), repeats=True)
+    check_sizes(asked.question, ("n", "s") if finetune else ("n",), compute=False)
+    averaged = check_one_curve(frame, columns)
+    groups = curves(frame, columns)
+    analysis = analyse(groups, asked.question)
+    return replace(analysis, notes=(*averaged, *target_hints(groups, asked.question), *analysis.notes))
 
 
 def study_part(frames: StudyFrames) -> Part | None:
@@ -99,14 +91,12 @@ def study_part(frames: StudyFrames) -> Part | None:
         return None
     title, slug = "How the error falls with pre-training", "scaling"
     try:
-        errors = KEPT.from_document(document)
-        analysis = errors.analyse()
+        analysis = analyse_study(frames, KEPT.from_document(document))
     except TransferscopeError as error:  # of another version of the package, or damaged
         again = "" if isinstance(error, StoreError) else "; run `transferscope scaling` again"
         return unreadable_part("how much", title, slug, "The scaling law that was kept", StoreError(f"{error}{again}"))
-    changed = change_in_words(frames, errors.runs, since="a scaling law was fitted", again="scaling")
     result = ScalingResult(analysis, "")
-    blocks: list[Block] = [Text(warning, "warning") for warning in (changed, *analysis.cautions) if warning]
+    blocks: list[Block] = [Text(warning, "warning") for warning in analysis.cautions]
     blocks += [*result.evidence(), Points(result.verdict.sentences)]
     return Part("how much", result.verdict.headline, (Section(title, slug, tuple(blocks)),))
 

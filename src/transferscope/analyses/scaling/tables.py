@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from transferscope.analyses.scaling.analysis import Analysis, CurveAnalysis, SurfaceAnalysis
+from transferscope.analyses.scaling.question import costs_of
 from transferscope.analyses.scaling.statements import number
 from transferscope.report.blocks import Cell, Column, Table
 from transferscope.scaling.advice import Split
@@ -29,7 +30,7 @@ def answer_table(analysis: Analysis) -> Table:
 
 
 def _curves(analysis: Analysis) -> Table:
-    shown, wanted = analysis.measure.shown_score, analysis.question.target_error
+    shown, wanted = analysis.measure.shown_score, analysis.question.target_score
     columns = [
         Column("Curve", numeric=False),
         Column("Sizes", "Different pre-training sizes above 0"),
@@ -79,7 +80,7 @@ def _plans(analysis: Analysis) -> Table:
         plans += [("cheapest for the target", one.cheapest)] if one.cheapest is not None else []
         plans += [("asked", point) for point in one.forecasts]
         rows += [_plan_row(analysis, one, what, plan) for what, plan in plans]
-    priced = analysis.question.costs is not None
+    priced = costs_of(analysis.question) is not None
     columns = (
         Column("Run", numeric=False),
         Column("n", "Pre-training size"),

@@ -1,25 +1,30 @@
 """What `transferscope diagnose` takes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any
 
 import typer
 
 from transferscope.cli.as_json import AsJson
 from transferscope.cli.complete import among
 from transferscope.cli.options import (
+    MACHINE,
     NETWORK,
-    DeviceOption,
     HeadOption,
     InputOption,
     NetworkOption,
     OutOption,
     QuietOption,
     StudyName,
+    Takes,
     TransformsOption,
     WidthsOption,
+    of,
 )
+from transferscope.settings.engine import EngineSettings
+from transferscope.settings.questions import DiagnoseQuestion
 
 EXAMPLES = """transferscope diagnose net.safetensors --data usps --against start.safetensors
 transferscope diagnose net.pt --data usps --from mnist --diagnostics curvature
@@ -66,15 +71,14 @@ class Options:
     head: HeadOption = None
     scaling: Annotated[
         str | None,
-        typer.Option(metavar="own|none|MEAN/STD", help="How inputs are scaled. [as the file says, else own]"),
+        of(DiagnoseQuestion, "scaling", default="as the file says, else own", metavar="own|none|MEAN/STD"),
     ] = None
-    examples: Annotated[int, typer.Option(min=1, help="Examples to measure on.")] = 600
-    part: Annotated[Literal["target_train", "target_test"], typer.Option(help="Which examples.")] = "target_train"
-    labels: Annotated[int | None, typer.Option(min=1, help="Labels it was trained on. [all]")] = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed of that subset, and of maps.")] = 0
+    asked: Annotated[
+        Mapping[str, Any], Takes(DiagnoseQuestion, "examples part labels seed", defaults={"labels": "all"})
+    ]
     weight_map: Annotated[bool, typer.Option("--map", help="A t-SNE map of the networks of a study.")] = False
     study: StudyName = None
-    device: DeviceOption = None
+    engine: Annotated[Mapping[str, Any], Takes(EngineSettings, "device", MACHINE)]
     out: OutOption = None
     quiet: QuietOption = False
     as_json: AsJson = False

@@ -1,19 +1,14 @@
 """What `transferscope plan` takes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.options import (
-    BetterOption,
-    CostLabelOption,
-    CostRunOption,
-    OutOption,
-    StudyName,
-    TargetScoreOption,
-)
+from transferscope.cli.options import OutOption, StudyName, Takes, of
+from transferscope.settings.questions import Better, LabelColumns, PlanQuestion
 
 EXAMPLES = """transferscope plan usps.toml --target-score 95
 transferscope plan scores.csv --columns labels=n arm=model --cost-label 0.1"""
@@ -35,19 +30,11 @@ class Options:
             help="Which column of a table holds what: score, labels, arm, seed, stderr. [by name]",
         ),
     ] = None
-    better: BetterOption = None
-    without: Annotated[
-        str | None, typer.Option(metavar="ARM", help="The arm of a table that needs no source: from scratch.")
-    ] = None
-    classes: Annotated[
-        int | None, typer.Option(help="How many classes a table tells apart, so that curves start at chance.")
-    ] = None
-    where: Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE ...", help="The rows to keep.")] = None
+    better: Annotated[Better | None, of(LabelColumns, "better", default="by name and trend")] = None
+    without: Annotated[str | None, of(LabelColumns, "scratch", metavar="ARM")] = None
+    where: Annotated[list[str] | None, of(LabelColumns, "where", metavar="COLUMN=VALUE ...")] = None
     wide: Annotated[Literal["arms", "labels"] | None, typer.Option(help="What columns of scores are of.")] = None
-    target_score: TargetScoreOption = None
-    cost_label: CostLabelOption = None
-    cost_run: CostRunOption = None
-    margin: Annotated[float, typer.Option(help="Differences of no interest, in points.")] = 0.0
+    asked: Annotated[Mapping[str, Any], Takes(PlanQuestion, "classes target_score cost_label cost_run margin")]
     study: StudyName = None
     out: OutOption = None
     as_json: AsJson = False

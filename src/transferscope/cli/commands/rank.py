@@ -1,22 +1,27 @@
 """What `transferscope rank` takes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from transferscope.cli.as_json import AsJson
 from transferscope.cli.complete import among
 from transferscope.cli.options import (
-    DeviceOption,
+    MACHINE,
     HeadOption,
     InputOption,
     NetworkOption,
     OutOption,
     StudyName,
+    Takes,
     TransformsOption,
     WidthsOption,
+    of,
 )
+from transferscope.settings.engine import EngineSettings
+from transferscope.settings.questions import RankQuestion
 
 EXAMPLES = """transferscope rank usps --from a.safetensors b.safetensors --labels 100
 transferscope rank folder:photos --from timm:resnet18.a1_in1k hf:models/vit
@@ -43,9 +48,8 @@ class Options:
             "--from", metavar="NETWORK ...", help="Files of weights, and networks such as hf:FOLDER or timm:NAME."
         ),
     ] = None
-    labels: Annotated[int | None, typer.Option(min=1, help="Labelled examples to compute scores on. [100]")] = None
-    seeds: Annotated[int, typer.Option(min=1, help="Repetitions: draws of so many labels.")] = 3
-    scores: Annotated[list[str] | None, typer.Option(autocompletion=among("scores"), help="Scores by name. [all]")] = (
+    asked: Annotated[Mapping[str, Any], Takes(RankQuestion, "labels seeds")]
+    scores: Annotated[list[str] | None, of(RankQuestion, "scores", default="all", autocompletion=among("scores"))] = (
         None
     )
     transforms: TransformsOption = None
@@ -53,10 +57,8 @@ class Options:
     widths: WidthsOption = None
     input: InputOption = None
     head: HeadOption = None
-    method: Annotated[
-        str | None, typer.Option(help="Of a study: the method that scores are held against. [fine-tune, if any]")
-    ] = None
+    method: Annotated[str | None, of(RankQuestion, "method", default="fine-tune, if any")] = None
     study: StudyName = None
-    device: DeviceOption = None
+    engine: Annotated[Mapping[str, Any], Takes(EngineSettings, "device", MACHINE)]
     out: OutOption = None
     as_json: AsJson = False

@@ -2,10 +2,10 @@
 
 import re
 import textwrap
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import TypeVar
 
-from transferscope.wording import NO_BREAK, capitalised, listed, short_method_words
+from transferscope.wording import NO_BREAK, listed
 
 Item = TypeVar("Item")
 
@@ -45,8 +45,3 @@ def beside_axis(name: str, *, width: int = 18) -> str:
     first, *others = textwrap.wrap(kept, width) or [name]
     second = " ".join(others)
     return f"{first}\n{second if len(second) <= width else f'…{second[1 - width :]}'}" if second else first
-
-
-def tick_name(method: str, of_others: Container[str] = ()) -> str:
-    """The method as an axis, a legend or a table names it, a reader's own by its name."""
-    return capitalised(short_method_words(method, of_others))

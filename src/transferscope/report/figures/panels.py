@@ -1,12 +1,11 @@
 """Small panels of one kind, and the legend of what they share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from transferscope.report.figures.choice import tick_name
 from transferscope.report.figures.style import MarkStyle, new_figure
 
 
@@ -31,9 +30,9 @@ def multiples(
 
 
 def add_legend(
-    canvas: Figure, styles: Mapping[str, MarkStyle], methods: Sequence[str], *, baseline: str | None
+    canvas: Figure, styles: Mapping[str, MarkStyle], names: Mapping[str, str], *, baseline: str | None
 ) -> None:
-    """Name the colours of methods above the panels; the line of the baseline is dashed."""
+    """Name the colours of methods above the panels, as `names` has them; the line of the baseline is dashed."""
     handles = [
         Line2D(
             [],
@@ -41,8 +40,8 @@ def add_legend(
             color=styles[method].colour,
             linestyle="--" if method == baseline else "-",
             linewidth=1.6,
-            label=tick_name(method),
+            label=name,
         )
-        for method in methods
+        for method, name in names.items()
     ]
     canvas.legend(handles=handles, loc="outside upper left", ncols=min(len(handles), 5))

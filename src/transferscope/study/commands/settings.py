@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from transferscope import consent
 from transferscope.errors import SettingsError
+from transferscope.methods import called_of
 from transferscope.records import Count, check_settings
 from transferscope.settings.data import check_distinct
 from transferscope.settings.engine import EngineSettings, RaceSettings, TrackSettings
@@ -21,7 +22,7 @@ from transferscope.study.places import default_store, read_toml
 from transferscope.study.spec import LONGEST_NAME, StudySpec, check_names, places_seen_from, read_header, read_spec
 from transferscope.study.spec import TABLES as ALL_METHOD_TABLES
 from transferscope.study.tables import Mistakes, read_table
-from transferscope.wording import candidate_words, method_words
+from transferscope.wording import candidate_words
 
 OWN_TABLES = ("run", "arms")
 SHARED_TABLES = ("engine", "race", "track")
@@ -220,9 +221,10 @@ def parse_commands(
         if head is not None and len(mistakes.sentences) == before:
             _check_named(name, arms, several_seeds=len(head.all_seeds) > 1, run=run, beside=beside, mistakes=mistakes)
     _check_distinct(arms, mistakes)
+    called = {} if beside is None else called_of(beside.methods)
     for arm in arms:
         for name in [] if beside is None else beside.methods:
-            if arm.method in (name, method_words(name)):
+            if arm.method in (name, *called.get(name, ())):
                 mistakes.add(f"[arms.{arm.table}] is called as [methods.{name}]; give one another name")
     mistakes.raise_any()
     assert head is not None
@@ -383,6 +385,6 @@ def _check_distinct(arms: list[CommandArm], mistakes: Mistakes) -> None:
             of = f"[arms.{twin.table}]" if twin.table == arm.table else f"[arms.{twin.table}] and [arms.{arm.table}]"
             mistakes.add(f"{of} would run one and the same command twice; let its values differ, or drop one")
             continue
-        name = candidate_words(arm.method, arm.source, {arm.method})
+        name = candidate_words(arm.method, arm.source)
         if names.setdefault(name, arm) is not arm:
             mistakes.add(f'[arms.{arm.table}] would be called "{name}", as another arm; give one another name')

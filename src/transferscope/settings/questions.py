@@ -1,0 +1,201 @@
+"""What `rank`, `diagnose`, `plan` and `scaling` are asked: in Python and on a command line, with the same defaults."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
+
+from transferscope.errors import SettingsError
+from transferscope.records import Count, NotNegative, Positive, Says, check_settings
+
+LEAST, MOST = 1e-30, 1e30
+"""Range of sizes and errors above 0."""
+
+Size = Annotated[float, Ge(LEAST), Le(MOST)]
+Finite = Annotated[float, Ge(-MOST), Le(MOST)]
+
+Loss = Literal["log", "linear", "huber"]
+"""The residual of a fit: log y - log f ("log", and "huber" with linear tails far off) or y - f ("linear")."""
+
+Better = Literal["lower", "higher"]
+"""Which scores are better."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankQuestion:
+    """How networks are rated on a target."""
+
+    labels: Annotated[
+        Count | None,
+        Says("Labelled training examples to compute scores on", "At least 2 for each class; None for all."),
+    ] = 100
+    seeds: Annotated[Count, Says("Repetitions: draws of so many labels", "As a study draws them by 0, 1, ...")] = 3
+    scores: Annotated[tuple[str, ...], Says("Scores by name", "Empty for all.")] = ()
+    method: Annotated[
+        str | None,
+        Says(
+            "Of a study: the method that scores are held against",
+            "None for the first of fine-tune, l2-sp, merlin and linear-probe that has results for all networks.",
+        ),
+    ] = None
+    device: Annotated[str, Says('"auto", "cpu", "cuda" or "mps"')] = "auto"
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnoseQuestion:
+    """How a trained network is looked at."""
+
+    labels: Annotated[
+        Count | None,
+        Says("Labels it was trained on", "The training examples that a study draws by `seed`; None for all."),
+    ] = None
+    seed: Annotated[int, Ge(0), Says("Seed of that subset, as in a study, and of maps")] = 0
+    examples: Annotated[Count, Says("Examples to measure on", "At even distances.")] = 600
+    part: Annotated[Literal["target_train", "target_test"], Says("Which examples")] = "target_train"
+    scaling: Annotated[
+        str | None,
+        Says(
+            "How inputs are scaled",
+            'Before the network reads them: "own" by the mean and standard deviation of the training examples, "none" '
+            'as they are (bytes as 0..1), or "MEAN/STD" in that unit, as for `PixelScale.from_text`; None for what the '
+            'file says, else the network\'s input, and "own" where neither says.',
+        ),
+    ] = None
+    head: Annotated[str, Says('Name of the submodule whose input is "the features"')] = "head"
+    device: Annotated[str, Says('"auto", "cpu", "cuda" or "mps"')] = "auto"
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanQuestion:
+    """What is asked of learning curves over numbers of labels."""
+
+    target_score: Annotated[Finite | None, Says("The score that is wanted, in its unit", "None without one.")] = None
+    cost_label: Annotated[NotNegative | None, Says("Cost of a labelled target example", "None when unknown.")] = None
+    cost_run: Annotated[NotNegative | None, Says("Cost of a run of training", "None when unknown.")] = None
+    margin: Annotated[
+        NotNegative,
+        Says("Differences of no interest, in points", "Points of accuracy, or the unit of the score."),
+    ] = 0.0
+    classes: Annotated[
+        Annotated[int, Ge(2)] | None,
+        Says("How many classes a table tells apart, so that curves start at chance", "A study knows."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalingQuestion:
+    """What is asked of errors at sizes of pre-training."""
+
+    target_score: Annotated[
+        Size | None,
+        Says(
+            "The score that is wanted, in its unit",
+            "None for forecasts only. Of a score of which more is better an analysis holds the error.",
+        ),
+    ] = None
+    largest_size: Annotated[
+        Size | None, Says("Largest feasible pre-training size", "None for 100 times the largest measured.")
+    ] = None
+    budget: Annotated[Positive | None, Says("What may be spent", "None for no plan.")] = None
+    cost_pretrain: Annotated[NotNegative, Says("Cost of a pre-training example")] = 0.0
+    cost_label: Annotated[NotNegative, Says("Cost of a labelled target example")] = 0.0
+    cost_run: Annotated[NotNegative, Says("Cost of a run of training")] = 0.0
+    cost: Annotated[
+        str | None,
+        Says("Cost of training N parameters on D tokens", "A formula; None for 6*N*D operations."),
+    ] = None
+    at: Annotated[tuple[tuple[Size, ...], ...], Says("Sizes to predict at", "Each as (n,), (n, s) or (N, D).")] = ()
+    loss: Annotated[Loss, Says("Residual of the fits", "A few bad rows do not move huber.")] = "log"
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if self.cost is not None and (self.cost_pretrain or self.cost_label or self.cost_run):
+            raise SettingsError("both the formula cost and a price of data or runs were given; choose one of them")
+
+
+@dataclass(frozen=True)
+class LabelColumns:
+    """Which column of a table of scores at numbers of labels holds what; None to find it by common names."""
+
+    labels: Annotated[str | None, Says("The number of labels")] = None
+    arm: Annotated[
+        str | None,
+        Says(
+            "What was trained",
+            "From scratch, or a way of transfer; several columns with + between them are one name.",
+        ),
+    ] = None
+    score: Annotated[
+        str | None,
+        Says(
+            "The score",
+            "Or what is measured, where a table has a column of scores for each arm or number of labels.",
+        ),
+    ] = None
+    seed: Annotated[
+        str | None,
+        Says(
+            "The repetition",
+            "As an arm of several columns too; runs of two arms with the same seed share their labels.",
+        ),
+    ] = None
+    stderr: Annotated[str | None, Says("Standard errors of scores")] = None
+    scratch: Annotated[str | None, Says("The arm of a table that needs no source: from scratch")] = None
+    better: Annotated[Better | None, Says("Which scores are better", "None to tell by name and trend.")] = None
+    task: Annotated[str | None, Says("What was learnt", "A plan is of one.")] = None
+    where: Annotated[Mapping[str, str], Says("The rows to keep", "A value by column.")] = field(default_factory=dict)
+    wide: Annotated[
+        bool,
+        Says(
+            "Columns of scores are an arm each",
+            "Those of numbers without another meaning; they are where one has a name of training from scratch.",
+        ),
+    ] = False
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which column of a table of errors at sizes holds what.
+
+    Raises:
+        SettingsError: A column was given twice, or both standard errors and repeats were asked for.
+    """
+
+    error: Annotated[str, Says("The target error or loss")] = "error"
+    pretrain_size: Annotated[str, Says("Pre-training size n")] = "n"
+    finetune_size: Annotated[str | None, Says("Fine-tuning size s", "None when there is only one.")] = None
+    by: Annotated[tuple[str, ...], Says("Columns that tell curves apart", "As task, model or rendering.")] = ()
+    stderr: Annotated[str | None, Says("Standard errors of `error`", "None when unknown.")] = None
+    repeats: Annotated[
+        bool, Says("Rows at the same sizes are repeats", "Their mean and its standard error are used.")
+    ] = False
+    better: Annotated[Better | None, Says("Which scores are better", "None to tell by name and trend.")] = None
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        twice = [name for name in self.numeric if self.numeric.count(name) > 1]
+        if twice:
+            raise SettingsError(
+                f"the column {twice[0]!r} was given twice, as error, size or standard error; give each its own"
+            )
+        if self.stderr is not None and self.repeats:
+            raise SettingsError(
+                f"both a column of standard errors ({self.stderr}) and repeats were given; choose one of them"
+            )
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The columns that hold numbers."""
+        return tuple(
+            name for name in (self.error, self.pretrain_size, self.finetune_size, self.stderr) if name is not None
+        )
