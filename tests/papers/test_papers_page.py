@@ -24,6 +24,7 @@ def test_every_figure_of_the_catalogue_has_a_row_and_no_row_another() -> None:
 
 
 def test_every_row_has_a_verdict_a_reason_where_it_falls_short_a_page_and_its_runs() -> None:
+    assert not TABLE.duplicated().any()
     for row in TABLE.itertuples():
         assert row.verdict in VERDICTS
         assert row.why or row.verdict == "reproduced"
