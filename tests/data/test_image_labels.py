@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from transferscope.data.load import load, seen_from
+from transferscope.data.load import load
 from transferscope.errors import DataError, SettingsError, UnknownNameError
 
 TAGS = ["sky|sea", "sea", "", "sky", "sky|dog", "dog|sea"]
@@ -72,13 +72,6 @@ def test_numbers_come_in_units_and_a_class_may_be_called_none(tmp_path: Path) ->
         offset + unit * data.test.labels[:, 0].astype(float), 170 + 20 * np.linspace(0.5, 2.0, 24)[order], rtol=1e-6
     )
     assert load(f"{name}&label=grade").train.classes == ("Mild", "None")
-
-
-def test_paths_of_a_study_are_seen_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TRANSFERSCOPE_DATA", raising=False)  # its folder may have one of these names
-    assert seen_from("folder:photos?labels=own.csv", tmp_path) == (
-        f"folder:{tmp_path / 'photos'}?labels={tmp_path / 'own.csv'}"
-    )
 
 
 def test_tables_that_do_not_fit_the_folder_are_refused(tmp_path: Path) -> None:
