@@ -18,15 +18,6 @@ from transferscope.study.spec import parse_spec
 from transferscope.study.work import work
 
 SOURCE = Path(transferscope.__file__).parent
-WITHOUT = {
-    "scratch",
-    "small-scratch",
-    "raw",
-    "boosting",
-    "boosting-ridge",
-    "random-features",
-    "merlin-target-only",
-}
 ASKED: set[str] = set()
 """Names that `Least` was asked for and has not."""
 
@@ -77,12 +68,6 @@ def test_no_method_is_told_by_its_class() -> None:
         if isinstance(name, ast.Name) and name.id in classes
     }
     assert told <= {("analyses/compare/question.py", "Scratch")}  # whose steps are doubled until it is finished
-
-
-@pytest.mark.parametrize("name", METHODS.own)
-def test_the_kind_of_every_method(name: str) -> None:
-    """With a source: it reads the source's data or the pretrained network."""
-    assert METHODS[name]().needs_source == (name not in WITHOUT)
 
 
 @pytest.mark.parametrize(("source_term", "initial", "needs"), [(False, "random", False), (True, "random", True)])
