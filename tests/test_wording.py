@@ -3,11 +3,6 @@ import math
 import pytest
 
 from transferscope.wording import (
-    candidate_words,
-    capitalised,
-    cell_words,
-    counted,
-    data_in_words,
     duration,
     large_count,
     listed,
@@ -24,20 +19,6 @@ from transferscope.wording import (
 )
 def test_items_are_listed_as_in_a_sentence(items: list[str], text: str) -> None:
     assert listed(items) == text
-
-
-def test_methods_have_their_names_of_prose_and_variants_their_own() -> None:
-    assert candidate_words("merlin", "fashion-mnist") == "MeRLin from fashion-mnist"
-    assert candidate_words("scratch", None) == "training from scratch"
-    assert candidate_words("merlin-rho-4", "mnist") == "merlin-rho-4 from mnist"
-
-
-def test_a_capital_leaves_the_rest_of_the_text_alone() -> None:
-    assert capitalised("fine-tuning from USPS") == "Fine-tuning from USPS"
-
-
-def test_counts_carry_their_noun() -> None:
-    assert [counted(1, "seed"), counted(1200, "label")] == ["1 seed", "1,200 labels"]
 
 
 def test_a_minus_is_a_minus() -> None:
@@ -76,21 +57,3 @@ def test_memory_and_large_counts() -> None:
 )
 def test_durations_ahead_are_rounded_to_what_a_person_wants_to_know(seconds: float, words: str) -> None:
     assert rough_duration(seconds) == words
-
-
-def test_a_cell_is_named_by_what_sets_it_apart() -> None:
-    labels = {"source": "fashion", "method": "fine-tune", "n_target": 600, "n_source": 60000, "seed": 2}
-    assert cell_words("method", labels) == "fine-tune from fashion, 600 labels, seed 2"
-    labels = {"source": None, "method": "scratch", "n_target": 600, "n_source": 0, "seed": 2}
-    assert cell_words("method", labels) == "scratch, 600 labels, seed 2"
-
-
-def test_data_are_told_with_what_their_transforms_leave() -> None:
-    entry = {"kind": "classification", "n_train": 7454, "n_test": 1502, "n_outputs": 5}
-    origin = {"understood": "classification, 10 classes: 0, ...", "transforms": "classes:5-10"}
-    assert data_in_words(entry | {"provenance": origin}) == (
-        "classification, 10 classes: 0, ...; after classes:5-10: 7,454 training and 1,502 test examples of 5 classes"
-    )
-    assert data_in_words(entry | {"provenance": origin | {"transforms": ""}}) == "classification, 10 classes: 0, ..."
-    assert data_in_words(entry | {"kind": "regression", "provenance": origin}).endswith("and 1,502 test examples")
-    assert data_in_words({"provenance": {"transforms": "grey"}}) == data_in_words({}) == ""
