@@ -71,10 +71,6 @@ def test_a_limit_takes_the_few_shot_subset_after_the_transforms(folder: Path) ->
     assert part.provenance["transforms"] == "upside-down"
 
 
-def test_the_seed_decides_the_split(folder: Path) -> None:
-    assert load("folder:own", seed=0).fingerprint != load("folder:own", seed=1).fingerprint
-
-
 def test_a_task_from_two_names_leaks_nothing(folder: Path) -> None:
     task = TransferTask(load("digits"), load("npz:own.npz", transforms=["resize:8"]))
     assert check_leakage(task).in_any == 0

@@ -144,17 +144,6 @@ def test_several_labels_that_cannot_be_read_are_one_sentence(
     assert message in str(caught.value)
 
 
-def test_numbers_to_predict_are_said(tmp_path: Path) -> None:
-    path = tsv(tmp_path, ["x\t3.5", "y\t4.0", "z\t1"], header="a\tlabel")
-    for settings in (SINGLE, replace(SINGLE, kind="regression")):  # as in a table
-        train = load_texts(path, settings, Words(), test_file=path, seed=0).parts.train
-        assert train.labels.tolist() == [[3.5], [4.0], [1.0]]
-        assert train.classes is None
-    stars = tsv(tmp_path, [f"x\t{i % 3}.0" for i in range(9)], "stars.tsv", "a\tlabel")
-    with pytest.raises(DataError, match=r"could be classes or a number to predict; say kind="):
-        load_texts(stars, SINGLE, Words(), test_file=stars, seed=0)
-
-
 @pytest.mark.parametrize(
     ("rows", "settings", "message"),
     [
