@@ -123,3 +123,19 @@ def test_settings_are_read_from_text() -> None:
         "seeds": 60,
     }
     assert FIGURES["tahir2024-fig3"].configured(quick=False, changes={}).settings["d"] == 500
+
+
+@pytest.mark.parametrize(
+    ("name", "series"),
+    [
+        ("tahir2024-fig2", "n = 30"),
+        ("shachaf2021-fig3", "frozen"),
+        ("shachaf2021-fig2a", "2 layers"),
+    ],
+)
+def test_simulation_agrees_with_theory_on_a_sample_of_points(name: str, series: str) -> None:
+    figure = FIGURES[name].configured(quick=True, changes={"seeds": "30"})
+    points = [point for point in figure.points() if point.series == series][1:4]
+    found = figure.agreement([Simulated(point, figure.simulate(point)) for point in points])
+    assert len(found.z) == 3
+    assert found.largest < 4
