@@ -357,3 +357,34 @@ def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_fil
     assert [method.name for method in study.methods.values()] == ["raw", "my-bss"]  # no scratch unasked
     assert study.network.name == SMALL_NET
     assert study.target.data == MOONS
+
+
+def test_what_has_no_file_has_no_identity() -> None:
+    scope: dict[str, Any] = {"__name__": "nowhere", "Scratch": Scratch}
+    exec("class Mine(Scratch): ...", scope)  # as in a notebook
+    with pytest.raises(
+        SettingsError, match=r"^the method Mine has no source file, so a change of it could not be seen"
+    ):
+        METHODS.identity(scope["Mine"])
+
+
+def test_a_changed_module_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "nets_of_module.py").write_text(NETS, encoding="utf-8")
+    settings = NetworkSettings("nets_of_module:net")
+    assert settings.code.keys() == {"network nets_of_module:net"}
+    (tmp_path / "nets_of_module.py").write_text(NETS.replace("Tanh", "ReLU"), encoding="utf-8")
+    with pytest.raises(SettingsError, match=r"nets_of_module\.py has changed since .*; start Python anew$"):
+        _ = settings.identity
+
+
+def test_an_identity_is_that_of_the_code_in_memory(tmp_path: Path) -> None:
+    place = written(tmp_path, EXAMPLE.read_text(encoding="utf-8"))
+    name = f"{place}:BatchSpectralShrinkage"
+    earlier = METHODS[name]
+    before = METHODS.identity(earlier)
+    written(tmp_path, EXAMPLE.read_text(encoding="utf-8") + "\n# edited\n")
+    assert METHODS.identity(earlier) == before
+    assert METHODS[name] is not earlier
+    assert METHODS.identity(METHODS[name]) != before == METHODS.identity(earlier)
+    assert METHODS.reference(earlier) == METHODS.reference(METHODS[name]) == name

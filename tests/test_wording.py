@@ -3,6 +3,7 @@ import math
 import pytest
 
 from transferscope.wording import (
+    data_in_words,
     duration,
     large_count,
     listed,
@@ -57,3 +58,14 @@ def test_memory_and_large_counts() -> None:
 )
 def test_durations_ahead_are_rounded_to_what_a_person_wants_to_know(seconds: float, words: str) -> None:
     assert rough_duration(seconds) == words
+
+
+def test_data_are_told_with_what_their_transforms_leave() -> None:
+    entry = {"kind": "classification", "n_train": 7454, "n_test": 1502, "n_outputs": 5}
+    origin = {"understood": "classification, 10 classes: 0, ...", "transforms": "classes:5-10"}
+    assert data_in_words(entry | {"provenance": origin}) == (
+        "classification, 10 classes: 0, ...; after classes:5-10: 7,454 training and 1,502 test examples of 5 classes"
+    )
+    assert data_in_words(entry | {"provenance": origin | {"transforms": ""}}) == "classification, 10 classes: 0, ..."
+    assert data_in_words(entry | {"kind": "regression", "provenance": origin}).endswith("and 1,502 test examples")
+    assert data_in_words({"provenance": {"transforms": "grey"}}) == data_in_words({}) == ""

@@ -136,6 +136,7 @@ SPLIT = "train/cat/0.png train/dog/0.png test/cat/0.png"
     [
         ("", None, "has no sub-folders"),
         ("cat/0.png dog/", None, "dog holds no images"),
+        ("file", None, "file is no folder"),
         ("cat/0.png dog/0.png stray.png", None, "stray.png lies beside the folders of the classes"),
         ("cat/0.png cat/black/0.png dog/0.png", None, "cat is the folder of a class and holds the folder 'black'"),
         ("cat/0.png cat/1.png dog/0.png dog/1.png dog/IMG_1.HEIC", None, "IMG_1.HEIC cannot be read as an image"),
@@ -153,5 +154,5 @@ def test_folders_that_fit_nothing_are_refused(tmp_path: Path, files: str, test_s
         else:
             (tmp_path / name).write_bytes(b"a photograph")
     with pytest.raises(DataError) as refused:
-        load(tmp_path, test_share=test_share)
+        load(tmp_path / "file" if files == "file" else tmp_path, test_share=test_share)
     assert said in str(refused.value)

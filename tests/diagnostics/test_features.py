@@ -67,6 +67,7 @@ class _Unused(nn.Module):
     ("said", "attempt"),
     [
         ("called head on 0 of 40 examples", lambda: features_of(_Unused().double(), vectors())),
+        ("did you mean 'head'", lambda: features_of(mlp_subject().network, vectors(), head="haed")),
         ("labels are numbers", lambda: class_labels(Examples(torch.zeros(4, 1), torch.zeros(4, 2)), "x")),
         ("NaN or infinity", lambda: replace(vectors(), inputs=torch.full((40, 5), torch.nan))),
         ("3 inputs and 2 labels", lambda: Examples(torch.zeros(3, 1), torch.zeros(2, dtype=torch.int64))),

@@ -10,7 +10,7 @@ import pytest
 import transferscope
 from study.test_work import tables
 from transferscope.data import TransferTask
-from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin, Method, Start
+from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin, MerlinFt, Method, Start
 from transferscope.models import Network
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import plan_study
@@ -74,3 +74,5 @@ def test_no_method_is_told_by_its_class() -> None:
 def test_the_kind_goes_by_settings(source_term: bool, initial: Literal["random", "pretrained"], needs: bool) -> None:
     assert Merlin(source_term=source_term, initial=initial).needs_source == needs
     assert Merlin(source_term=source_term, initial="pretrained").needs_source
+    assert MerlinFt(adapters="lora").keeps_network
+    assert not MerlinFt(adapters="head").keeps_network

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from transferscope_papers.catalogue import FIGURES
+from transferscope_papers.figure import Simulated
 from transferscope_papers.problems import teachers_at_angle
 from transferscope_papers.simulate.linear_transfer import draw, from_scratch
 from transferscope_papers.simulate.seeds import generator
@@ -17,3 +19,12 @@ def test_accelerated_training_next_to_the_peak_ends_at_least_squares_of_least_no
         sample = problem.sample(n, generator(seed))
         exact = np.linalg.pinv(sample.inputs) @ sample.targets
         assert risk == pytest.approx(float(problem.target.risk(exact)), rel=3e-3)
+
+
+def test_trained_networks_have_the_exact_mean_on_both_sides_of_the_peak() -> None:
+    figure = FIGURES["tahir2024-double-descent"].configured(quick=True, changes={"d": "20", "seeds": "30"})
+    points = [point for point in figure.points() if (point.panel, point.series) == ("equal", "from scratch")]
+    group = [point for point in points if point.x in (0.6, 1.3)]
+    found = figure.agreement([Simulated(*pair) for pair in zip(group, figure.simulate_group(group), strict=True)])
+    assert len(found.z) == 2
+    assert found.largest < 4

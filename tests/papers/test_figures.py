@@ -12,7 +12,9 @@ from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import Point, Simulated, TheoryFigure
 from transferscope_papers.make import numbers_of
+from transferscope_papers.tahir2024.fine_tuning import DecidingFigure
 from transferscope_papers.tahir2024.relu import ReluFigure
+from transferscope_papers.theory.fine_tuning import printed_transferability
 
 NAMES = sorted(FIGURES)
 
@@ -128,14 +130,28 @@ def test_settings_are_read_from_text() -> None:
 @pytest.mark.parametrize(
     ("name", "series"),
     [
+        ("tahir2024-fig1", "θ = π/4"),
         ("tahir2024-fig2", "n = 30"),
         ("shachaf2021-fig3", "frozen"),
         ("shachaf2021-fig2a", "2 layers"),
     ],
 )
 def test_simulation_agrees_with_theory_on_a_sample_of_points(name: str, series: str) -> None:
-    figure = FIGURES[name].configured(quick=True, changes={"seeds": "30"})
+    changes = {"seeds": "30"} | ({"d": "20"} if name == "tahir2024-fig1" else {})
+    figure = FIGURES[name].configured(quick=True, changes=changes)
     points = [point for point in figure.points() if point.series == series][1:4]
     found = figure.agreement([Simulated(point, figure.simulate(point)) for point in points])
     assert len(found.z) == 3
     assert found.largest < 4
+
+
+@pytest.mark.long
+def test_gradient_descent_decides_between_the_printed_and_the_corrected_sign() -> None:
+    figure = DecidingFigure(d=40, seeds=60)
+    point = next(point for point in figure.points() if point.x == 54)
+    estimate = figure.simulate(point)
+    assert estimate.stderr is not None
+    assert abs(estimate.value - point.expected) < 4 * estimate.stderr
+    printed = float(printed_transferability(math.radians(54), 0.5))
+    assert printed > 0
+    assert estimate.value + 2 * estimate.stderr < 0

@@ -13,6 +13,7 @@ from transferscope_papers.problems import (
     power_law_covariance,
     power_law_transfer,
     relu_teacher,
+    teachers_apart,
     teachers_at_angle,
 )
 from transferscope_papers.problems.relu import relu_overlap
@@ -88,3 +89,10 @@ def test_the_risk_of_a_power_law_target_is_its_mean_squared_error() -> None:
     errors = (sample.inputs @ pair.source.weights - sample.targets) ** 2
     assert abs(z_score(errors, float(pair.target.risk(pair.source.weights)))) < 4
     assert float(pair.target.risk(pair.source.weights)) == pytest.approx(1.0)
+
+
+def test_teachers_apart_differ_by_the_vector_that_was_given() -> None:
+    difference = np.array([1.0, -2.0, 0.0])
+    pair = teachers_apart(difference, source=np.ones(3), covariance=isotropic(3))
+    np.testing.assert_allclose(pair.target.weights - pair.source.weights, difference)
+    assert float(pair.target.risk(pair.source.weights)) == pytest.approx(5.0)
