@@ -87,7 +87,7 @@ def test_a_reference_that_leads_nowhere_is_refused_in_one_sentence(reference: st
 @pytest.mark.parametrize("text", ["import sys; sys.exit(3)", "1 / 0", "def broken(:", "x = 1"])
 def test_a_file_that_raises_is_refused(tmp_path: Path, text: str) -> None:
     place = written(tmp_path, text)
-    with pytest.raises(SettingsError, match="cannot be loaded|defines no 'Mine'"):
+    with pytest.raises(SettingsError, match=r"cannot be loaded|defines no 'Mine'"):
         METHODS[f"{place}:Mine"]
 
 

@@ -138,7 +138,10 @@ def test_every_claim_can_fail(name: str) -> None:
         assert False in [verdict if verdict is None else bool(verdict) for verdict in verdicts], claim.sentence
 
 
-@pytest.mark.parametrize("name", sorted(FIGURES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long) if name in SLOW_TO_DRAW else name for name in sorted(FIGURES)],
+)
 def test_claims_on_missing_points_are_not_said_to_hold(name: str) -> None:
     figure = quick(name)
     drawn = figure.drawn([])

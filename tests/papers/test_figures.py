@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from papers.test_claims import SLOW_TO_DRAW
 from transferscope.estimate import Estimate
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
@@ -16,7 +17,7 @@ from transferscope_papers.tahir2024.fine_tuning import DecidingFigure
 from transferscope_papers.tahir2024.relu import ReluFigure
 from transferscope_papers.theory.fine_tuning import printed_transferability
 
-NAMES = sorted(FIGURES)
+NAMES = [pytest.param(name, marks=pytest.mark.long) if name in SLOW_TO_DRAW else name for name in sorted(FIGURES)]
 
 
 @pytest.fixture(params=NAMES)
@@ -63,6 +64,7 @@ def test_points_are_expected_on_their_lines(figure: TheoryFigure) -> None:
         assert point.expected == pytest.approx(on_line, abs=0.02)
 
 
+@pytest.mark.long
 def test_a_figure_can_be_drawn_with_whatever_its_points_came_to(figure: TheoryFigure) -> None:
     ends = (Estimate(0.3, 0.1, 5, "converged"), Estimate(math.nan, None, 0, "non_finite"), Estimate(0.2, None, 1))
     simulated = [Simulated(point, ends[i % len(ends)]) for i, point in enumerate(figure.points())]
