@@ -1,6 +1,6 @@
 import pytest
 
-from transferscope.errors import DataError, MissingDataError, TransferscopeError, missing_extra, unknown_name
+from transferscope.errors import DataError, MissingDataError, TransferscopeError, unknown_name
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
@@ -10,11 +10,6 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
 
 def test_a_name_like_no_other_gets_no_guess() -> None:
     assert str(unknown_name("method", "zzz", ["b", "a"])) == "unknown method 'zzz': known are a, b"
-
-
-def test_a_missing_package_is_answered_with_its_install_line() -> None:
-    error = missing_extra("pyarrow", "parquet", "reading parquet files")
-    assert str(error) == ("reading parquet files needs the package pyarrow: pip install 'transferscope[parquet]'")
 
 
 @pytest.mark.parametrize("builtin", [ValueError, FileNotFoundError, DataError, TransferscopeError])

@@ -1,24 +1,16 @@
 """What docs/results/real.md says, held to the runs behind it."""
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
 
-ROOT = Path(__file__).parents[1]
-RESULTS = ROOT / "docs" / "results"
+from papers.pages import RESULTS, module_of
 
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("real_runs", ROOT / "studies" / "real_runs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of("studies/real_runs.py")
 
 
 def test_the_tables_of_the_page_are_those_of_the_runs(script: ModuleType) -> None:

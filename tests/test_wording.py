@@ -4,9 +4,6 @@ import pytest
 
 from transferscope.wording import (
     candidate_words,
-    capitalised,
-    cell_words,
-    counted,
     data_in_words,
     duration,
     large_count,
@@ -33,14 +30,6 @@ def test_methods_have_their_names_of_prose_and_variants_their_own() -> None:
     assert candidate_words("scratch", None, called) == "training from scratch"
     assert candidate_words("merlin-rho-4", "mnist", called) == "merlin-rho-4 from mnist"
     assert [short_method_words(name, called) for name in ("scratch", "merlin", "x")] == ["from scratch", "MeRLin", "x"]
-
-
-def test_a_capital_leaves_the_rest_of_the_text_alone() -> None:
-    assert capitalised("fine-tuning from USPS") == "Fine-tuning from USPS"
-
-
-def test_counts_carry_their_noun() -> None:
-    assert [counted(1, "seed"), counted(1200, "label")] == ["1 seed", "1,200 labels"]
 
 
 def test_a_minus_is_a_minus() -> None:
@@ -79,13 +68,6 @@ def test_memory_and_large_counts() -> None:
 )
 def test_durations_ahead_are_rounded_to_what_a_person_wants_to_know(seconds: float, words: str) -> None:
     assert rough_duration(seconds) == words
-
-
-def test_a_cell_is_named_by_what_sets_it_apart() -> None:
-    labels = {"source": "fashion", "method": "fine-tune", "n_target": 600, "n_source": 60000, "seed": 2}
-    assert cell_words("method", labels) == "fine-tune from fashion, 600 labels, seed 2"
-    labels = {"source": None, "method": "scratch", "n_target": 600, "n_source": 0, "seed": 2}
-    assert cell_words("method", labels) == "scratch, 600 labels, seed 2"
 
 
 def test_data_are_told_with_what_their_transforms_leave() -> None:

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from transferscope.data.half_images import Parts, channel_means, half_images, signature
+from transferscope.data.half_images import Parts, half_images, signature
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError, SettingsError
 
 
 def part(n: int, seed: int, height: int = 8, n_classes: int = 10) -> LabelledSet:
@@ -94,32 +93,3 @@ def test_the_middle_row_belongs_to_the_lower_half() -> None:
     upper = halves("A", dataset).train.inputs
     np.testing.assert_array_equal(upper[:, :, :3], dataset.train.inputs[:, :, :3])
     assert (upper[:, :, 3:] == upper[:1, :, 3:]).all()
-
-
-def test_means_are_those_of_numpy() -> None:
-    images = part(50, 0).inputs
-    np.testing.assert_allclose(channel_means(images), (images / 255).mean(axis=(0, 2, 3)))
-
-
-def test_too_many_classes_are_refused() -> None:
-    with pytest.raises(DataError) as caught:
-        halves("AB", make(n_classes=11))
-    assert str(caught.value) == "set has 11 classes; half images hold at most 10, as class c has mean c / 10 below 1"
-
-
-def test_vectors_and_numbers_are_refused() -> None:
-    vectors = LabelledSet(np.zeros((4, 5)), np.zeros(4, np.int64), ("a",))
-    with pytest.raises(DataError) as caught:
-        halves("A", Dataset("set", vectors, vectors))
-    assert str(caught.value) == "set has inputs of shape (5,); half images need images of at least 2 rows"
-    numbers = LabelledSet(np.zeros((4, 1, 4, 4)), np.zeros((4, 1)))
-    with pytest.raises(DataError) as caught:
-        halves("A", Dataset("set", numbers, numbers))
-    assert str(caught.value) == "set has numbers for labels; half images need classes"
-
-
-def test_a_negative_seed_is_refused_whatever_the_parts() -> None:
-    for parts in ("A", "B", "AB"):
-        with pytest.raises(SettingsError) as caught:
-            halves(parts, seed=-1)
-        assert str(caught.value) == "seed = -1 is negative; seeds are 0, 1, 2, ..."

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from transferscope.data.load import load, seen_from
+from transferscope.data.load import load
 from transferscope.data.unlabelled import input_form, read_unlabelled
 from transferscope.errors import CorruptDataError, DataError, MissingExtraError, SettingsError, UnknownNameError
 
@@ -91,25 +91,6 @@ def test_a_single_data_set_is_split_by_seed_and_mixed_sizes_are_brought_to_one(t
     assert read_unlabelled(str(photos), form).inputs.shape == (1, 3, 32, 32)
 
 
-def test_numbers_to_predict_are_counted_in_units_of_the_training_part(tmp_path: Path) -> None:
-    features = {**IMAGES, "label": {"dtype": "float64", "_type": "Value"}}
-    ages = np.random.default_rng(0).normal(400, 150, 20)
-    data = load(f"hf-dataset:{save(tmp_path / 'pets', features, images(20, ages.tolist(), kind=pa.float64()))}")
-    ((offset, unit),) = json.loads(data.provenance["label_units"])
-    assert (offset, unit) == (300.0, 100.0)
-    assert abs(data.train.labels.mean()) <= 0.5
-    assert "labels are counted in units of 100 from 300, and so are squared errors" in data.provenance["understood"]
-    assert (len(data.train), len(data.test)) == (16, 4)
-    drawn = {png_pixels(i).tobytes(): age for i, age in enumerate(ages.tolist())}
-    for part in (data.train, data.test):
-        for pixels, label in zip(part.inputs, part.labels, strict=True):
-            assert offset + unit * float(label[0]) == pytest.approx(drawn[pixels.tobytes()], rel=1e-6)
-
-
-def png_pixels(seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, 256, (6, 6, 3)).astype(np.uint8).transpose(2, 0, 1)
-
-
 def test_lists_of_class_labels_are_several_labels(tmp_path: Path) -> None:
     features = {**IMAGES, "label": {"feature": LABEL, "_type": "List"}}
     table = images(20, [[0], [1], [0, 1], []] * 5, kind=pa.list_(pa.int64()))
@@ -136,10 +117,6 @@ def test_texts_are_read_by_the_tokenizer_of_the_model(tmp_path: Path) -> None:
     assert data.train.classes == ("cat", "dog")
     assert data.train.inputs[:2, 0].tolist() == [[1, 3, -1, -1], [2, 3, -1, -1]]
     assert data.train.labels[:2].tolist() == [1, 0]
-
-
-def test_a_relative_path_is_seen_from_the_folder_of_a_study(tmp_path: Path) -> None:
-    assert seen_from("hf-dataset:pets?size=8", tmp_path) == f"hf-dataset:{tmp_path / 'pets'}?size=8"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Images whose labels lie in a csv file."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from transferscope.data.load import load, seen_from
+from transferscope.data.load import load
 from transferscope.errors import DataError, SettingsError, UnknownNameError
 
 TAGS = ["sky|sea", "sea", "", "sky", "sky|dog", "dog|sea"]
@@ -57,28 +56,6 @@ def test_images_without_a_row_are_counted_and_broken_ones_skipped_when_that_is_s
     data = load(f"{name}&label=height&broken=skip")
     assert "1 of 21 files were left out, as they cannot be read" in data.provenance["understood"]
     assert len(data.train) + len(data.test) == 20
-
-
-def test_numbers_come_in_units_and_a_class_may_be_called_none(tmp_path: Path) -> None:
-    table = photos(tmp_path / "photos")
-    table["height"] = 170 + 20 * table["height"]
-    table["grade"] = np.array(["None", "Mild"])[np.arange(24) % 2]
-    name = saved(tmp_path, table)
-    data = load(f"{name}&label=height&split=part")
-    ((offset, unit),) = json.loads(data.provenance["label_units"])
-    assert "labels are counted in units of 10 from " in data.provenance["understood"]
-    order = data.test.inputs[:, 0, 0, 0].astype(int) // 10
-    np.testing.assert_allclose(
-        offset + unit * data.test.labels[:, 0].astype(float), 170 + 20 * np.linspace(0.5, 2.0, 24)[order], rtol=1e-6
-    )
-    assert load(f"{name}&label=grade").train.classes == ("Mild", "None")
-
-
-def test_paths_of_a_study_are_seen_from_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TRANSFERSCOPE_DATA", raising=False)  # its folder may have one of these names
-    assert seen_from("folder:photos?labels=own.csv", tmp_path) == (
-        f"folder:{tmp_path / 'photos'}?labels={tmp_path / 'own.csv'}"
-    )
 
 
 def test_tables_that_do_not_fit_the_folder_are_refused(tmp_path: Path) -> None:

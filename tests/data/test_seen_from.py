@@ -22,6 +22,8 @@ from transferscope.data.load import files_of, load, seen_from
         ("folder:photos?resize=32", "folder:/f/photos?resize=32"),
         ("csv:a.csv?label=y%26z&test=b%26.csv", "csv:/f/a.csv?label=y%26z&test=/f/b%26.csv"),
         ("parquet:a.parquet?label=test", "parquet:/f/a.parquet?label=test"),
+        ("folder:photos?labels=own.csv", "folder:/f/photos?labels=/f/own.csv"),
+        ("hf-dataset:pets?size=8", "hf-dataset:/f/pets?size=8"),
         ("half-images:npz:a.npz?parts=AB", "half-images:npz:/f/a.npz?parts=AB"),
         ("half-images:folder:photos?resize=32?parts=A", "half-images:folder:/f/photos?resize=32?parts=A"),
         ("half-images:cifar10?parts=A", "half-images:cifar10?parts=A"),

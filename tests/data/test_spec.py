@@ -68,11 +68,8 @@ def test_a_wrong_value_is_refused() -> None:
 
 
 def test_an_unknown_option_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownNameError) as caught:
+    with pytest.raises(UnknownNameError, match=r"unknown option of folder 'rezise': did you mean 'resize'\? known are"):
         parse_spec("folder:photos?rezise=32").allow(("resize", "test_share"))
-    assert str(caught.value) == (
-        "unknown option of folder 'rezise': did you mean 'resize'? known are resize, test_share"
-    )
 
 
 def test_a_kind_without_options_says_so() -> None:

@@ -55,25 +55,6 @@ def test_text_labels_are_classes(tmp_path: Path, form: Format) -> None:
     assert np.array_equal(both[np.argsort(both[:, 0])], expected)
 
 
-def test_whole_numbers_are_classes_unless_regression_is_asked_for(tmp_path: Path) -> None:
-    file = write(tmp_path, frame())
-    classes = load(file, TableSettings(("rooms",), drop=("kind",))).train
-    assert classes.classes == ("1", "2", "3", "4")
-    numbers = load(file, TableSettings(("rooms",), drop=("kind",), kind="regression")).train
-    assert (numbers.kind, numbers.labels.dtype.name) == ("regression", "float32")
-
-
-def test_floating_point_labels_are_regression(tmp_path: Path) -> None:
-    parts = load(write(tmp_path, frame()), TableSettings(("price",), drop=("kind",), test_share=0.5))
-    assert (parts.train.kind, len(parts.train), parts.train.input_shape) == ("regression", 10, (3,))
-
-
-def test_several_labels_are_regression(tmp_path: Path) -> None:
-    train = load(write(tmp_path, frame()), TableSettings(("rooms", "price"), drop=("kind",))).train
-    assert train.n_outputs == 2
-    assert train.input_shape == (2,)
-
-
 def test_a_test_file_is_matched_by_column_name(tmp_path: Path) -> None:
     other = tmp_path / "test.csv"
     frame(6)[["kind", "price", "garden", "rooms", "area"]].to_csv(other, index=False)
@@ -95,66 +76,33 @@ def with_value(column: str, value: str | float | None, row: int = 2) -> pd.DataF
 
 
 BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
-    (
-        with_value("area", "inf"),
-        TableSettings(("kind",)),
-        "FILE: column 'area' holds 'inf' in row 3; expected a finite number or nothing",
-    ),
+    (with_value("area", "inf"), TableSettings(("kind",)), "column 'area' holds 'inf' in row 3"),
     (
         with_value("price", float("nan"), row=0),
         TableSettings(("price",), drop=("kind",)),
-        "FILE: label column 'price' is empty, NA or infinite in 1 of 20 rows (first: row 1); remove those rows",
+        "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: row 1)",
     ),
-    (
-        frame(),
-        TableSettings(("kind", "price")),
-        "FILE: label column 'kind' holds 'flat'; expected numbers for regression",
-    ),
+    (frame(), TableSettings(("kind", "price")), "label column 'kind' holds 'flat'"),
     (
         frame(),
         TableSettings(("rooms", "garden"), drop=("kind",), kind="classification"),
-        "FILE: classes need one label column; rooms, garden were given (say kind=multi-label for several labels of "
-        "each "
-        "input)",
+        "classes need one label column",
     ),
-    (
-        frame().assign(part="val"),
-        TableSettings(("kind",), split="part"),
-        "FILE: column 'part' holds val; expected 'train' or 'test' in every row (or others of train, training, val, "
-        "valid, validation, dev, eval, test, testing), and both to occur",
-    ),
-    (
-        frame()[["kind", "area"]],
-        TableSettings(("kind",), drop=("area",)),
-        "FILE has no feature columns beside kind, area; add some",
-    ),
-    (
-        with_value("area", "wide"),
-        TableSettings(("kind",)),
-        "FILE: column 'area' holds 'wide' among numbers; leave gaps empty, or say category=area if they stand for "
-        "names",
-    ),
+    (frame().assign(part="val"), TableSettings(("kind",), split="part"), "column 'part' holds val"),
+    (frame()[["kind", "area"]], TableSettings(("kind",), drop=("area",)), "has no feature columns beside kind, area"),
+    (with_value("area", "wide"), TableSettings(("kind",)), "column 'area' holds 'wide' among numbers"),
     (
         with_value("price", "dear"),
         TableSettings(("price",), drop=("kind",), kind="regression"),
-        "FILE: label column 'price' holds 'dear'; expected numbers for regression",
+        "label column 'price' holds 'dear'",
     ),
     (
         with_value("price", 1e39),
         TableSettings(("price",), drop=("kind",), kind="regression"),
-        "FILE: labels run from 1.5 to 1e+39, beyond what 32 bits hold (3.4e38); give them in another unit",
+        "labels run from 1.5 to 1e+39, beyond what 32 bits hold (3.4e38)",
     ),
-    (
-        frame()[:0],
-        TableSettings(("kind",)),
-        "FILE has no rows; expected at least one below the column names",
-    ),
-    (
-        with_value("kind", "hut"),
-        TableSettings(("kind",)),
-        "class 'hut' has one example; a split into training and test needs two of each class: "
-        "add examples or drop the class",
-    ),
+    (frame()[:0], TableSettings(("kind",)), "has no rows; expected at least one below the column names"),
+    (with_value("kind", "hut"), TableSettings(("kind",)), "class 'hut' has one example"),
 ]
 
 
@@ -165,27 +113,16 @@ def test_tables_that_cannot_be_used_are_refused(
     file = write(tmp_path, table)
     with pytest.raises(DataError) as caught:
         load(file, settings)
-    assert str(caught.value) == message.replace("FILE", str(file))
+    assert message in str(caught.value)
 
 
 ROWS = "".join(f"{i},{i % 7},{'ab'[i % 2]}\n" for i in range(20))
 MISREAD: list[tuple[str, str]] = [
-    ("x,kind,kind\n" + ROWS, "FILE names several columns 'kind'; give each its own name"),
-    (
-        ",x,kind\n" + ROWS,
-        "FILE: column 1 has no name, as row numbers have none; name it, or leave it out with drop=Unnamed: 0",
-    ),
-    (
-        "x,kind\n" + ROWS,
-        "FILE has 3 values in line 2, more than the 2 names in its first line; name every column, put quotation marks "
-        "around values with a separator in them, and end no row with one",
-    ),
-    (
-        "kind,x,y\n" + ROWS.replace("\n", ",\n"),
-        "FILE has 4 values in line 2, more than the 3 names in its first line; name every column, put quotation marks "
-        "around values with a separator in them, and end no row with one",
-    ),
-    ("kind\na\nb\n", "FILE has the one column 'kind'; expected several with commas between them"),
+    ("x,kind,kind\n" + ROWS, "names several columns 'kind'"),
+    (",x,kind\n" + ROWS, "column 1 has no name, as row numbers have none"),
+    ("x,kind\n" + ROWS, "has 3 values in line 2, more than the 2 names in its first line"),
+    ("kind,x,y\n" + ROWS.replace("\n", ",\n"), "has 4 values in line 2, more than the 3 names in its first line"),
+    ("kind\na\nb\n", "has the one column 'kind'"),
 ]
 
 
@@ -195,7 +132,7 @@ def test_a_csv_file_that_pandas_would_misread_is_refused(tmp_path: Path, text: s
     file.write_text(text)
     with pytest.raises(DataError) as caught:
         load(file, TableSettings(("kind",)))
-    assert str(caught.value) == message.replace("FILE", str(file))
+    assert message in str(caught.value)
 
 
 def test_row_numbers_without_a_name_can_be_left_out(tmp_path: Path) -> None:
@@ -238,12 +175,6 @@ def test_labels_that_differ_as_text_are_never_made_one_class(
         )
 
 
-def test_text_labels_that_look_like_numbers_stay_as_they_are_beside_others(tmp_path: Path) -> None:
-    file = tmp_path / "own.csv"
-    file.write_text("x,agent\n" + "".join(f"{i},{label}\n" for i, label in enumerate(["007", "7", "M"] * 10)))
-    assert load(file, TableSettings(("agent",))).train.classes == ("007", "7", "M")
-
-
 def flags(**columns: list[Any]) -> pd.DataFrame:
     return pd.DataFrame({"x": np.linspace(0, 1, 20), **{name: values * 10 for name, values in columns.items()}})
 
@@ -263,42 +194,18 @@ def test_label_columns_that_could_be_several_classes_are_refused_until_it_is_sai
     tmp_path: Path, table: pd.DataFrame, form: Format
 ) -> None:
     file = write(tmp_path, table, form)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=": label columns 'wet' and 'cold' could be numbers to predict or"):
         load(file, TableSettings(("wet", "cold")), form)
-    assert str(caught.value).startswith(
-        f"{file}: label columns 'wet' and 'cold' could be numbers to predict or several labels of each input ("
-    )
-    assert str(caught.value).endswith("; say kind=regression for numbers, or kind=multi-label")
     said = load(file, TableSettings(("wet", "cold"), kind="regression"), form).train
     assert (said.kind, said.n_outputs) == ("regression", 2)
-
-
-def test_one_column_of_floating_zeros_and_ones_is_refused_until_it_is_said(tmp_path: Path) -> None:
-    file = write(tmp_path, flags(wet=[0.0, 1.0]))
-    with pytest.raises(DataError) as caught:
-        load(file, TableSettings(("wet",)))
-    assert str(caught.value) == (
-        f"{file}: label column 'wet' is written in floating point and holds 0 and 1 alone, which could be classes "
-        "or a number to predict; say kind=regression or kind=classification, as in ?label=wet&kind=regression"
-    )
-    assert load(file, TableSettings(("wet",), kind="regression")).train.kind == "regression"
-    assert load(file, TableSettings(("wet",), kind="classification")).train.classes == ("0.0", "1.0")
 
 
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        (
-            [[1, 2], [3]],
-            "label column 'y' holds ndarrays of values, as in '[1 2]'; expected one text or number in each row"
-            ", or say kind=multi-label for several labels of each input",
-        ),
-        (
-            [{"a": 1}, {"a": 2}],
-            "label column 'y' holds dicts of values, as in \"{'a': 1}\"; expected one text or number in each row"
-            ", or say kind=multi-label for several labels of each input",
-        ),
-        ([b"\xff\xfe", b"a"], "label column 'y' holds bytes that are no text in UTF-8; save it as text"),
+        ([[1, 2], [3]], "label column 'y' holds ndarrays of values, as in '[1 2]'"),
+        ([{"a": 1}, {"a": 2}], "label column 'y' holds dicts of values, as in \"{'a': 1}\""),
+        ([b"\xff\xfe", b"a"], "label column 'y' holds bytes that are no text in UTF-8"),
     ],
 )
 def test_parquet_labels_that_are_no_single_text_or_number_are_refused(
@@ -307,7 +214,7 @@ def test_parquet_labels_that_are_no_single_text_or_number_are_refused(
     file = write(tmp_path, flags(y=labels), "parquet")
     with pytest.raises(DataError) as caught:
         load(file, TableSettings(("y",)), "parquet")
-    assert str(caught.value) == f"{file}: {message}"
+    assert message in str(caught.value)
 
 
 def test_bytes_in_utf_8_are_text(tmp_path: Path) -> None:
@@ -342,21 +249,17 @@ def test_a_parquet_file_of_one_value_many_times_is_refused_before_it_is_unpacked
 def test_an_unknown_column_is_answered_with_the_nearest(tmp_path: Path) -> None:
     file = write(tmp_path, frame())
     for settings in (TableSettings(("prize",)), TableSettings(("kind",), drop=("prize",))):
-        with pytest.raises(UnknownNameError) as caught:
+        with pytest.raises(
+            UnknownNameError, match=r"unknown column of own\.csv 'prize': did you mean 'price'\? known are"
+        ):
             load(file, settings)
-        assert str(caught.value) == (
-            "unknown column of own.csv 'prize': did you mean 'price'? known are area, garden, kind, price, rooms"
-        )
 
 
 def test_a_test_file_without_a_column_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "test.csv"
     frame()[["kind", "area"]].to_csv(other, index=False)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match="lacks the columns rooms, garden, price of the training table"):
         load(write(tmp_path, frame()), TableSettings(("kind",), test_file=other))
-    assert str(caught.value) == (
-        f"{other} lacks the columns rooms, garden, price of the training table; give both the same"
-    )
 
 
 def test_settings_that_contradict_each_other_are_refused() -> None:
@@ -365,9 +268,8 @@ def test_settings_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(SettingsError, match=r"^a table takes one of test, split and test_share; several were given$"):
         TableSettings(("a",), split="b", test_share=0.1)
     for labels, drop in ((("a", "a"), ()), (("a",), ("a",))):
-        with pytest.raises(SettingsError) as caught:
+        with pytest.raises(SettingsError, match="column 'a' is given twice as a label, or as a label and in drop"):
             TableSettings(labels, drop=drop)
-        assert str(caught.value) == "column 'a' is given twice as a label, or as a label and in drop; keep one"
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -384,11 +286,8 @@ def test_parquet_without_pyarrow_says_how_to_install_it(tmp_path: Path, monkeypa
     file = write(tmp_path, frame(), "parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(MissingExtraError) as caught:
+    with pytest.raises(MissingExtraError, match="reading parquet files needs the package pyarrow: pip install"):
         load(file, TableSettings(("kind",)), "parquet")
-    assert str(caught.value) == (
-        "reading parquet files needs the package pyarrow: pip install 'transferscope[parquet]'"
-    )
 
 
 @pytest.mark.parametrize("column", ["a", "y"])
@@ -420,18 +319,6 @@ def houses(n: int = 40) -> pd.DataFrame:
     )
 
 
-def test_a_mixed_table_is_encoded_by_its_training_rows_alone(tmp_path: Path) -> None:
-    file = write(tmp_path, houses())
-    found = load_table(file, TableSettings(("price",)), form="csv", seed=0)
-    features = found.encoding.features
-    assert features[:3] == ("area", "area is missing", "heating = gas")
-    area = found.encoding.columns[0]
-    known = found.train.inputs[found.train.inputs[:, 1] == 0, 0]
-    assert area.middle == pytest.approx(float(np.median(known)))
-    filled = np.concatenate([part.inputs[part.inputs[:, 1] == 1, 0] for part in (found.train, found.test)])
-    np.testing.assert_allclose(filled, area.middle, rtol=1e-6)
-
-
 def test_a_source_takes_the_features_of_the_target_and_other_columns_are_refused(tmp_path: Path) -> None:
     target = load_table(write(tmp_path, houses()), TableSettings(("price",)), form="csv", seed=0)
     shared = SharedEncoding(target.encoding, tmp_path / "own.csv")
@@ -446,12 +333,8 @@ def test_a_source_takes_the_features_of_the_target_and_other_columns_are_refused
         "column 'heating': 20 rows with a value that no training row has, for which there is no feature",
     )
     source.drop(columns="sold").assign(age=1).to_csv(other, index=False)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match="lacks sold and has also age, and shares the features of"):
         load_table(other, TableSettings(("price",)), form="csv", seed=0, shared=shared)
-    assert str(caught.value) == (
-        f"{other} lacks sold and has also age, and shares the features of {tmp_path / 'own.csv'}; give both the same "
-        "columns, or leave columns out with drop="
-    )
 
 
 def tagged(n: int = 40) -> pd.DataFrame:
@@ -489,29 +372,19 @@ def test_lists_of_names_in_parquet_are_labels(tmp_path: Path) -> None:
         (
             tagged().assign(wet=[0, 2] * 20, dry=1),
             TableSettings(("wet,dry",), drop=("tags",), kind="multi-label"),
-            "FILE: label column 'wet' holds '2' in 20 of 40 rows; expected 0 or 1 in every row of a column of several "
-            "labels, or their names in one column with separator=|",
+            "label column 'wet' holds '2' in 20 of 40 rows",
         ),
         (
             tagged().assign(wet=[0, 1] * 20, dry=0),
             TableSettings(("wet", "dry"), drop=("tags",), kind="multi-label"),
-            "FILE: no training example has the label 'dry', so that nothing can be learnt of it; leave it out",
+            "no training example has the label 'dry', so that nothing can be learnt of it",
         ),
-        (
-            tagged(),
-            TableSettings(("tags",), separator=";"),
-            "no test example would have the label 'dog | cat'",
-        ),
-        (
-            tagged(),
-            TableSettings(("tags",), kind="multi-label"),
-            "FILE: label column 'tags' holds 'dog|outdoor'; expected lists of labels, or say what stands between their "
-            "names, as in separator=|",
-        ),
+        (tagged(), TableSettings(("tags",), separator=";"), "no test example would have the label 'dog | cat'"),
+        (tagged(), TableSettings(("tags",), kind="multi-label"), "label column 'tags' holds 'dog|outdoor'"),
         (
             tagged().assign(part=(["train"] * 3 + ["test"]) * 10, tags=["a|b", "b", "", "c"] * 10),
             TableSettings(("tags",), separator="|", split="part"),
-            "FILE: the test rows have the label 'c', which no training row has; the training labels are a, b",
+            "the test rows have the label 'c', which no training row has",
         ),
     ],
 )
@@ -524,39 +397,7 @@ def test_labels_that_cannot_be_several_are_refused(
         return
     with pytest.raises(DataError) as caught:
         load(file, settings)
-    assert message.replace("FILE", str(file)) == str(caught.value)
-
-
-def test_what_test_rows_have_that_no_training_row_had_is_said_of_plain_numbers_too(tmp_path: Path) -> None:
-    parts = ["train"] * 15 + ["test"] * 5
-    table = pd.DataFrame({"area": np.linspace(30, 90, 20), "label": ["a", "b"] * 10, "part": parts})
-    table.loc[[16, 18], "area"] = np.nan
-    said = load_by_name(f"csv:{write(tmp_path, table)}?label=label&split=part").provenance["understood"]
-    remark = "column 'area': 2 gaps, where no training row has one; the median of these stands there"
-    assert f"of test rows, {remark}" in said
-
-
-def test_whole_numbers_that_could_be_prices_are_no_classes_without_a_word(tmp_path: Path) -> None:
-    table = pd.DataFrame({"area": np.linspace(30, 90, 60), "price": np.arange(60) // 2 * 100})
-    file = write(tmp_path, table)
-    with pytest.raises(DataError) as caught:
-        load_by_name(f"csv:{file}?label=price")
-    assert "holds 30 different whole numbers in 60 rows, which could be numbers to predict or" in str(caught.value)
-    assert load_by_name(f"csv:{file}?label=price&kind=regression").train.kind == "regression"
-    assert load_by_name(f"csv:{file}?label=price&kind=classification").train.kind == "classification"
-
-
-def test_a_table_in_seconds_since_1970_is_the_same_as_one_counted_from_its_mean(tmp_path: Path) -> None:
-    for file, far in (("near", 0.0), ("far", 1.7e9)):
-        at = np.random.default_rng(1).normal(0, 50, 200)
-        pd.DataFrame({"at": far + at.round(6), "x": at > 0, "kind": np.where(at > 0, "late", "early")}).to_csv(
-            tmp_path / f"{file}.csv", index=False
-        )
-    near, far_off = (load_by_name(f"csv:{tmp_path / name}.csv?label=kind") for name in ("near", "far"))
-    differences = far_off.train.inputs[:, 0].astype(np.float64) - near.train.inputs[:, 0]
-    assert np.ptp(differences) < 1e-3  # of a standard deviation of 50
-    assert "never change" not in far_off.provenance["understood"]
-    assert "counted from 17" in far_off.provenance["columns"]
+    assert message in str(caught.value)
 
 
 def test_a_source_that_lies_elsewhere_than_the_target_says_that_its_digits_are_lost(tmp_path: Path) -> None:
@@ -677,12 +518,29 @@ def test_classes_of_a_test_file_are_the_text_that_stands_there(tmp_path: Path) -
     assert load(file, TableSettings(("agent",), test_file=other)).test.class_counts().tolist() == [4, 4, 0]
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_classes_that_differ_by_spaces_alone_are_refused(tmp_path: Path, form: Format) -> None:
-    file = write(tmp_path, flags(y=["yes", "yes "]).assign(y=["yes", "no", "yes ", "no"] * 5), form)
-    with pytest.raises(DataError) as caught:
-        load(file, TableSettings(("y",)), form)
-    assert str(caught.value) == (
-        f"{file}: the labels hold 'yes' and 'yes ', which differ by spaces alone and would be two classes; write them "
-        "in one way"
-    )
+@pytest.mark.parametrize(
+    ("labels", "kind", "expected"),
+    [
+        (("rooms",), None, "classification"),
+        (("rooms",), "regression", "regression"),
+        (("price",), None, "regression"),
+        (("rooms", "price"), None, "regression"),
+    ],
+)
+def test_the_kind_follows_the_numbers_of_the_labels_unless_it_is_said(
+    tmp_path: Path, labels: tuple[str, ...], kind: Kind | None, expected: str
+) -> None:
+    train = load(write(tmp_path, frame()), TableSettings(labels, drop=("kind",), kind=kind)).train
+    assert (train.kind, train.n_outputs) == (expected, 4 if expected == "classification" else len(labels))
+    assert train.input_shape == (4 - len(labels),)
+
+
+@pytest.mark.parametrize("price", [[0.0, 1.0] * 30, [float(100 * (i // 2)) for i in range(60)]])
+def test_numbers_that_could_be_classes_are_refused_until_it_is_said(tmp_path: Path, price: list[float]) -> None:
+    whole = max(price) > 1  # as prices in steps of 100
+    table = pd.DataFrame({"area": np.linspace(30, 90, 60), "price": np.array(price, np.int64 if whole else None)})
+    file = write(tmp_path, table)
+    with pytest.raises(DataError, match="could be"):
+        load(file, TableSettings(("price",)))
+    assert load(file, TableSettings(("price",), kind="regression")).train.kind == "regression"
+    assert load(file, TableSettings(("price",), kind="classification")).train.kind == "classification"

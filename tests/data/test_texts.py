@@ -16,9 +16,8 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.data.texts import Encoded, TextSettings, load_texts, tokenizer_of
 from transferscope.data.transforms import apply_transforms
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, TransferscopeError
-from transferscope.methods import METHODS, FitOptions
-from transferscope.models import NetworkInput, build_network
-from transferscope.training import TrainingSettings, pixel_scale, to_tensors
+from transferscope.models import NetworkInput
+from transferscope.training import pixel_scale, to_tensors
 from transferscope.training.tensors import check_kind
 
 
@@ -145,32 +144,6 @@ def test_several_labels_that_cannot_be_read_are_one_sentence(
     assert message in str(caught.value)
 
 
-def test_numbers_to_predict_are_said(tmp_path: Path) -> None:
-    path = tsv(tmp_path, ["x\t3.5", "y\t4.0", "z\t1"], header="a\tlabel")
-    for settings in (SINGLE, replace(SINGLE, kind="regression")):  # as in a table
-        train = load_texts(path, settings, Words(), test_file=path, seed=0).parts.train
-        assert train.labels.tolist() == [[3.5], [4.0], [1.0]]
-        assert train.classes is None
-    stars = tsv(tmp_path, [f"x\t{i % 3}.0" for i in range(9)], "stars.tsv", "a\tlabel")
-    with pytest.raises(DataError, match=r"could be classes or a number to predict; say kind="):
-        load_texts(stars, SINGLE, Words(), test_file=stars, seed=0)
-
-
-def test_numbers_to_predict_of_another_size_are_counted_in_units(tmp_path: Path) -> None:
-    path = tsv(tmp_path, [f"x\t{100 + 10 * i}" for i in range(10)], header="a\tlabel")
-    parts = load_texts(path, replace(SINGLE, kind="regression"), Words(), test_share=0.2, seed=0).parts
-    ((offset, unit),) = parts.label_units
-    assert (offset % unit, unit) == (0.0, 10.0)
-    found = np.concatenate([parts.train.labels, parts.test.labels])[:, 0] * unit + offset
-    assert sorted(found.tolist()) == [100 + 10 * i for i in range(10)]
-
-
-def test_classes_that_differ_by_spaces_alone_are_refused(tmp_path: Path) -> None:
-    path = tsv(tmp_path, ["x\tyes", "y\tno", "z\tyes "], header="a\tlabel")
-    with pytest.raises(DataError, match=r"the labels hold 'yes' and 'yes ', which differ by spaces alone"):
-        load_texts(path, SINGLE, Words(), test_file=path, seed=0)
-
-
 @pytest.mark.parametrize(
     ("rows", "settings", "message"),
     [
@@ -229,30 +202,6 @@ def test_a_batch_is_cut_to_its_longest_text_and_never_scaled(tmp_path: Path) -> 
     batch = tensors.batch(torch.tensor([3, 5, 1]))
     assert (batch.inputs.dtype, batch.inputs.shape) == (torch.int32, (3, 2, 4))
     assert torch.equal(batch.inputs, torch.from_numpy(train.inputs[[3, 5, 1], :, :4]))
-
-
-def test_a_ridge_on_weights_of_tokens_is_the_control(tmp_path: Path) -> None:
-    from sklearn.feature_extraction.text import TfidfTransformer
-    from sklearn.linear_model import RidgeCV
-
-    texts = task(tmp_path)
-    options = FitOptions(TrainingSettings(steps=1), seed=0, device="cpu")
-    network = build_network("linear", texts.target.train.input_shape, 2, seed=0)
-    fitted = METHODS["raw"]().fit(texts, network, options)
-    ids = texts.target.train.inputs[:, 0]
-    counts = np.array([[np.sum(row == one) for one in np.unique(ids[ids >= 0])] for row in ids])
-    weights = TfidfTransformer(sublinear_tf=True).fit_transform(counts).toarray()
-    outputs = fitted.outputs(texts.target.test).numpy()
-    targets = np.eye(2)[texts.target.train.labels] - 0.5
-    spread = float(np.square(weights - weights.mean(axis=0)).sum(axis=1).mean())
-    found = min(
-        np.abs(RidgeCV(alphas=[a * spread]).fit(weights, targets).predict(weights) - outputs).max()
-        for a in np.logspace(-6, 3, 200)
-    )
-    assert np.ptp(outputs[:, 0]) > 0.5
-    check_kind(texts.target.test, fitted.network.input)
-    assert found < 0.02  # a ridge regression on those weights, of some penalty
-    assert (outputs.argmax(axis=1) == texts.target.test.labels).mean() > 0.85  # three in seven are long
 
 
 def test_texts_and_numbers_do_not_meet(tmp_path: Path) -> None:

@@ -50,9 +50,8 @@ def test_a_bare_file_is_read_as_the_data_of_the_study_were(
 def test_a_table_that_lacks_columns_names_them(table: tuple[pd.DataFrame, InputForm], tmp_path: Path) -> None:
     rows, form = table
     rows[["id", "twice"]].to_csv(tmp_path / "short.csv", index=False)
-    with pytest.raises(UnknownNameError) as caught:
+    with pytest.raises(UnknownNameError, match=r"short\.csv lacks 'area', 'town', which the network reads"):
         read_unlabelled(f"csv:{tmp_path}/short.csv", form)
-    assert str(caught.value) == ("short.csv lacks 'area', 'town', which the network reads; its columns are id, twice")
 
 
 def test_a_column_whose_name_has_a_comma_is_one(tmp_path: Path) -> None:
@@ -113,11 +112,7 @@ def test_raw_columns_are_refused_where_the_network_reads_them_from_an_offset(tmp
     found = read_unlabelled(f"csv:{tmp_path}/study.csv", form).inputs
     np.testing.assert_allclose(found[:, 1], at - offset, atol=1e-3)
     np.savez(tmp_path / "raw.npz", x=rows[["x", "at"]].to_numpy())
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"/raw\.npz: feature 1 \(the first is 0\) is"):
         read_unlabelled(f"npz:{tmp_path}/raw.npz", form)
-    assert str(caught.value) == (
-        f"npz:{tmp_path}/raw.npz: feature 1 (the first is 0) is {np.float32(at[0]):.15g} in the first row; the network "
-        f"reads 'at - {offset:.15g}': subtract {offset:.15g} in 64 bits, or give the table"
-    )
     np.savez(tmp_path / "raw.npz", x=rows[["x", "at"]].to_numpy() - [0.0, offset])
     assert np.array_equal(read_unlabelled(f"npz:{tmp_path}/raw.npz", form).inputs, found)

@@ -6,7 +6,6 @@ import torch
 
 from diagnostics.subjects import cnn_subject, mlp_subject
 from transferscope.diagnostics.interpolation import Interpolation
-from transferscope.errors import NetworkError
 
 
 def test_losses_are_those_of_interpolated_networks() -> None:
@@ -29,8 +28,3 @@ def test_no_barrier_between_a_network_and_itself() -> None:
     subject = mlp_subject()
     barrier = Interpolation().measure(replace(subject, other=subject.network))["loss_barrier"]
     assert barrier.value == pytest.approx(0.0, abs=1e-12)
-
-
-def test_two_networks_are_needed() -> None:
-    with pytest.raises(NetworkError):
-        Interpolation().measure(replace(mlp_subject(), other=None, start=None))

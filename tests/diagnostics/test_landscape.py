@@ -111,12 +111,6 @@ def test_directions_have_the_norm_of_each_filter_and_are_orthogonal(biases: str)
     assert bool(parts["norm.weight"].any()) == (biases == "scale")
 
 
-def test_directions_are_seeded() -> None:
-    surface = loss_surface(cnn_subject())
-    first, second = (random_directions(surface, 1, generator=torch.Generator().manual_seed(3)) for _ in range(2))
-    torch.testing.assert_close(first, second, rtol=0, atol=0)
-
-
 def test_more_directions_than_parameters_are_refused() -> None:
     surface = loss_surface(Subject(nn.Linear(1, 1, bias=False).double(), vectors(n_inputs=1, n_classes=1)))
     message = "2 directions were asked for and there are 1 parameters; ask for fewer"

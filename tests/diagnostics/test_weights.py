@@ -8,7 +8,7 @@ from torch import nn
 from diagnostics.subjects import cnn_subject, mlp, mlp_subject
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.weights import Weights, weight_deviation
-from transferscope.errors import NetworkError, UnknownNameError
+from transferscope.errors import NetworkError
 
 
 def test_deviation_by_hand() -> None:
@@ -30,20 +30,6 @@ def test_layers_are_matrices_and_kernels_in_the_networks_order() -> None:
     subject = cnn_subject()
     assert subject.start is not None
     assert list(weight_deviation(subject.network, subject.start)) == ["conv", "second", "head"]
-
-
-def test_a_network_without_the_named_head_is_refused() -> None:
-    message = (
-        "unknown submodule of the network 'haed': did you mean 'head'? known are features, features.0, features.1, head"
-    )
-    with pytest.raises(UnknownNameError, match=f"^{re.escape(message)}$"):
-        Weights().measure(replace(mlp_subject(), head="haed"))
-
-
-def test_a_missing_start_is_said() -> None:
-    message = "weights compares a network with where it started; give the subject a start"
-    with pytest.raises(NetworkError, match=f"^{re.escape(message)}$"):
-        Weights().measure(replace(mlp_subject(), start=None))
 
 
 def test_networks_of_two_architectures_are_refused() -> None:

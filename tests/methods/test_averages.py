@@ -11,30 +11,20 @@ import torch
 from sklearn.utils.class_weight import compute_class_weight
 from torch import Tensor
 
-from cases_of_methods import BUDGET, blobs, classification_task, network_for
-from transferscope.data.task import Dataset, TransferTask
-from transferscope.errors import SettingsError
+from cases_of_methods import BUDGET, classification_task, network_for
+from methods.by_hand import convolutions, images
 from transferscope.methods import AllLayersProbe, FineTune, FitOptions, LinearProbe, Method, Snapshots, Soup, WiseFt
 from transferscope.methods.held_out import harm, held_out_part
 from transferscope.methods.soup import greedy
-from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.testing.methods import same, weights_of
 from transferscope.training import stream_seed
 
 OPTIONS = FitOptions(replace(BUDGET, steps=20), seed=7, device="cpu")
 
 
-def images() -> tuple[TransferTask, Network]:
-    pixels = np.random.default_rng(0).random((12, 3, 16, 16)).astype(np.float32)
-    train = replace(blobs(12, 3, seed=0), inputs=pixels)
-    return TransferTask(Dataset("images", train, train)), build_network(
-        NetworkSettings("resnet20", (2, 2, 3)), (3, 16, 16), 4, seed=0
-    )
-
-
 @pytest.mark.long
 def test_no_share_is_the_probe_and_all_of_it_is_fine_tuning_bit_for_bit() -> None:
-    task, network = images()  # with batch normalisation
+    task, network = images(), convolutions()  # with batch normalisation
     options = replace(OPTIONS, training=replace(BUDGET, steps=3))
     none, every, half = (WiseFt(share=share).fit(task, network, options).network for share in (0.0, 1.0, 0.5))
     assert same(weights_of(none), weights_of(LinearProbe().fit(task, network, options).network))
@@ -202,16 +192,3 @@ def test_a_soup_of_one_is_fine_tuning_and_one_of_two_orders_their_mean() -> None
     for name, value in weights_of(both.network).items():
         mean = (weights_of(tuned.network)[name].double() + weights_of(other.network)[name].double()) / 2
         assert value.numpy() == pytest.approx(mean.numpy(), abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("kind", "setting", "said"),
-    [
-        (WiseFt, {"share": 1.5}, "^share = 1.5 is out of range; expected at least 0 and at most 1 or 'auto'$"),
-        (Soup, {"rates": 4}, "^rates = 4 is out of range; expected at least 1 and at most 3$"),
-        (Soup, {"orders": 0}, "^orders = 0 is out of range; expected at least 1$"),
-    ],
-)
-def test_settings_out_of_range_are_refused(kind: type[Method], setting: dict[str, float], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
-        kind(**setting)

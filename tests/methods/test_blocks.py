@@ -12,27 +12,18 @@ from sklearn.linear_model import RidgeCV
 from torch import nn
 from torch.nn import functional as F
 
-from cases_of_methods import BUDGET, blobs, classification_task, network_for, regression_task
+from cases_of_methods import BUDGET, classification_task, network_for, regression_task
+from methods.by_hand import ONE_STEP, OPTIONS, convolutions, images
 from transferscope.data.splits import folds
-from transferscope.data.task import Dataset, TransferTask
+from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods import AllLayersProbe, BitFit, FineTune, FitOptions, LinearProbe, Surgical
+from transferscope.methods import AllLayersProbe, BitFit, FineTune, LinearProbe, Surgical
 from transferscope.methods.all_layers_probe import FRACTIONS
-from transferscope.models import Network, NetworkSettings, build_network
+from transferscope.models import Network
 from transferscope.models.network import seeded
 from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.testing.methods import same, weights_of
 from transferscope.training import pixel_scale, stream_seed, to_tensors
-
-ONE_STEP = replace(BUDGET, steps=1, batch_size=64, momentum=0.0, weight_decay=0.0, schedule="constant")
-OPTIONS = FitOptions(ONE_STEP, seed=3, device="cpu", curve_examples=0)
-
-
-def images() -> tuple[TransferTask, Network]:
-    pixels = np.random.default_rng(0).random((24, 3, 16, 16)).astype(np.float32)
-    train = replace(blobs(24, 3, seed=0), inputs=pixels)
-    network = build_network(NetworkSettings("resnet20", (2, 2, 3)), (3, 16, 16), 4, seed=0)
-    return TransferTask(Dataset("images", train, train)), network
 
 
 @pytest.mark.long
@@ -60,7 +51,7 @@ def block_weights(network: Network, name: str) -> dict[str, torch.Tensor]:
 
 
 def test_the_chosen_block_has_the_largest_relative_gradient_and_the_others_keep_their_statistics() -> None:
-    task, network = images()
+    task, network = images(24), convolutions()
     probe = LinearProbe().fit(task, network, OPTIONS).network
     tensors = to_tensors(task.target.train, pixel_scale(task.target.train))
     batch = tensors.batch(torch.arange(24))
@@ -79,7 +70,7 @@ def test_the_chosen_block_has_the_largest_relative_gradient_and_the_others_keep_
 
 
 def test_a_block_that_is_none_is_refused() -> None:
-    task, network = images()
+    task, network = images(24), convolutions()
     with pytest.raises(SettingsError, match=r"^block = '9' is no block of the backbone: .*its blocks are "):
         Surgical(block="9").fit(task, network, OPTIONS)
     with pytest.raises(SettingsError, match=r"^frozen_blocks = 1 of surgical, which freezes all blocks but one"):
@@ -199,7 +190,10 @@ def test_the_head_is_the_ridge_on_the_numbers_with_the_largest_weights(kind: str
 
 
 def test_none_of_the_numbers_is_the_linear_probe_bit_for_bit() -> None:
-    for task, network in (images(), (regression_task(), network_for(regression_task(), LinearProbe()))):
+    for task, network in (
+        (images(24), convolutions()),
+        (regression_task(), network_for(regression_task(), LinearProbe())),
+    ):
         one, other = (
             method.fit(task, network, OPTIONS) for method in (AllLayersProbe(fraction=0.0), LinearProbe("ridge"))
         )
@@ -249,15 +243,9 @@ def test_what_only_a_lower_layer_knows_is_found() -> None:
 
 
 def test_maps_are_pooled_over_parts() -> None:
-    task, network = images()
+    task, network = images(24), convolutions()
     fitted = AllLayersProbe(fraction=1.0, pool=1).fit(task, network, OPTIONS)
     finer = AllLayersProbe(fraction=1.0, pool=2).fit(task, network, OPTIONS)
     blocks = len(network.blocks())
     assert blocks > 2
     assert finer.notes["features"] - network.n_features == 4 * (fitted.notes["features"] - network.n_features)
-
-
-@pytest.mark.parametrize("setting", [{"fraction": 1.5}, {"fraction": -0.1}, {"pool": 0}])
-def test_settings_out_of_range_are_refused(setting: dict[str, float]) -> None:
-    with pytest.raises(SettingsError, match="is out of range; expected at least"):
-        AllLayersProbe(**setting)  # type: ignore[arg-type]

@@ -79,20 +79,6 @@ def test_it_learns_what_is_easy_to_learn_in_16_bits_too(case: str) -> None:
     assert accuracy > 0.8 or case in WITHOUT_LABELS  # chance is 1/3
 
 
-@every_method
-def test_one_class_present(case: str) -> None:
-    task = classification_task()
-    only = np.flatnonzero(task.target.train.labels == 0)
-    lonely = task.with_target_train(task.target.train.take(only))
-    if case == "linear-probe, logistic":
-        with pytest.raises(
-            ValueError, match=r"^logistic regression was asked of 1 class; it takes examples of at least"
-        ):
-            fit(case, lonely)
-        return
-    assert fit(case, lonely).predict(task.target.test).shape == (30,)
-
-
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 @pytest.mark.parametrize(
     "name", ["linear", "mlp", *(pytest.param(name, marks=pytest.mark.slow) for name in ("lenet", "conv4", "resnet20"))]
@@ -135,19 +121,6 @@ SMALL_WIDTHS: dict[str, tuple[int, ...] | None] = {
     "conv4": (2, 2, 2, 2),
     "resnet20": (2, 2, 3),
 }
-
-
-def methods_that_read_sources() -> list[str]:
-    return [case for case, method in CASES.items() if method.uses_source]
-
-
-@pytest.mark.parametrize("case", methods_that_read_sources())
-def test_source_data_that_are_missing_are_asked_for(case: str) -> None:
-    task, method = classification_task(), CASES[case]
-    with pytest.raises(
-        ValueError, match="trains on source data and the task has none; give source data or leave it out"
-    ):
-        method.fit(replace(task, source=None), network_for(task, method), OPTIONS)
 
 
 def test_a_network_for_other_inputs_is_refused() -> None:

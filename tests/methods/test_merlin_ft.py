@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from cases_of_methods import BUDGET, classification_task, network_for, regression_task
+from cases_of_methods import BUDGET, classification_task, network_for
 from transferscope.data.task import TransferTask
-from transferscope.errors import SettingsError
 from transferscope.methods import FitOptions, MerlinFt
 from transferscope.methods.merlin_ft import Bottleneck
 from transferscope.models import Network
@@ -123,23 +122,3 @@ def test_cached_features_give_what_computing_them_in_every_step_gives(monkeypatc
     assert len(calls) - few >= few + 5
     for name, tensor in cached.network.head.state_dict().items():
         assert tensor.numpy() == pytest.approx(computed.network.head.state_dict()[name].numpy(), abs=1e-5)
-
-
-def test_with_numbers_and_what_is_kept() -> None:
-    task = regression_task(n_target=20)
-    for adapters in ("lora", "head"):
-        method = MerlinFt(adapters=adapters, lr_scale=1.0)
-        assert method.fit(task, network_for(task, method), ONE).predict(task.target.test).shape == (30, 2)
-        assert method.keeps_network == (adapters == "lora")
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"rank": 0}, "rank = 0 is out of range; expected at least 1"),
-        ({"adapters": "head", "frozen_blocks": 1}, "with which all blocks stay as they are; give one of the two"),
-    ],
-)
-def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(SettingsError, match=message):
-        MerlinFt(**settings)

@@ -10,7 +10,7 @@ import pytest
 import transferscope
 from studies import tables
 from transferscope.data import TransferTask
-from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin, Method, Start
+from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, Merlin, MerlinFt, Method, Start
 from transferscope.models import Network
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import plan_study
@@ -18,15 +18,6 @@ from transferscope.study.spec import parse_spec
 from transferscope.study.work import work
 
 SOURCE = Path(transferscope.__file__).parent
-WITHOUT = {
-    "scratch",
-    "small-scratch",
-    "raw",
-    "boosting",
-    "boosting-ridge",
-    "random-features",
-    "merlin-target-only",
-}
 ASKED: set[str] = set()
 """Names that `Least` was asked for and has not."""
 
@@ -79,13 +70,9 @@ def test_no_method_is_told_by_its_class() -> None:
     assert told <= {("analyses/compare/question.py", "Scratch")}  # whose steps are doubled until it is finished
 
 
-@pytest.mark.parametrize("name", METHODS.own)
-def test_the_kind_of_every_method(name: str) -> None:
-    """With a source: it reads the source's data or the pretrained network."""
-    assert METHODS[name]().needs_source == (name not in WITHOUT)
-
-
 @pytest.mark.parametrize(("source_term", "initial", "needs"), [(False, "random", False), (True, "random", True)])
 def test_the_kind_goes_by_settings(source_term: bool, initial: Literal["random", "pretrained"], needs: bool) -> None:
     assert Merlin(source_term=source_term, initial=initial).needs_source == needs
     assert Merlin(source_term=source_term, initial="pretrained").needs_source
+    assert MerlinFt(adapters="lora").keeps_network
+    assert not MerlinFt(adapters="head").keeps_network

@@ -12,33 +12,21 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
+from methods.by_hand import ONE_STEP, OPTIONS, target_head, whole
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError, SettingsError
-from transferscope.methods import Bss, CoTuning, Delta, Distill, FineTune, FitOptions, L2Sp, Method, check_task
+from transferscope.errors import DataError
+from transferscope.methods import Bss, CoTuning, Delta, Distill, FineTune, L2Sp, Method, check_task
 from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
 from transferscope.methods.co_tuning import class_relationship
 from transferscope.methods.common import domain
 from transferscope.methods.delta import block_variances, channel_weights, map_distance
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.methods.target_training import Beginning
-from transferscope.models import Network, NetworkSettings, build_network, new_head
+from transferscope.models import NetworkSettings, build_network
 from transferscope.models.adapt import adapt
 from transferscope.models.initialise import reinitialise
 from transferscope.testing.methods import same, weights_of
-from transferscope.training import frozen_features, pixel_scale, stream_seed, to_tensors
-
-ONE_STEP = replace(BUDGET, steps=1, batch_size=64, momentum=0.0, weight_decay=0.0, schedule="constant")
-OPTIONS = FitOptions(ONE_STEP, seed=3, device="cpu", curve_examples=0)
-
-
-def whole(data: Dataset) -> tuple[Tensor, Tensor]:
-    tensors = to_tensors(data.train, pixel_scale(data.train))
-    batch = tensors.batch(torch.arange(len(tensors)))
-    return batch.inputs, batch.labels
-
-
-def target_head(network: Network) -> nn.Linear:
-    return new_head(network.n_features, 3, seed=stream_seed(3, "target head"))
+from transferscope.training import frozen_features, stream_seed
 
 
 def assert_moved(fitted: nn.Module, before: Sequence[Tensor], gradients: Any, rate: float) -> None:
@@ -164,37 +152,6 @@ def test_a_block_that_gives_the_same_for_all_is_held_in_units_of_its_square() ->
         second.bias.fill_(-1.0)  # behind a ReLU: nothing
     found = list(block_variances(Beginning(domain(task.target, OPTIONS, network), network, network.head)).values())
     assert [float(one) for one in found] == pytest.approx([6 * 9.0, 1.0], rel=1e-4)
-
-
-def test_channels_are_weighed_by_the_loss_without_them() -> None:
-    task = classification_task(n_target=24)
-    network = network_for(task, Delta())
-    found = channel_weights(Beginning(domain(task.target, OPTIONS, network), network.copy(), network.head))
-    inputs, labels = (tensor.double().numpy() for tensor in whole(task.target))
-    w = [p.detach().double().numpy() for p in network.features.parameters()]
-    from sklearn.linear_model import RidgeCV
-
-    from transferscope.numerics.leave_one_out import RIDGE_GRID
-
-    one = np.maximum(inputs @ w[0].T + w[1], 0)
-    two = np.maximum(one @ w[2].T + w[3], 0)
-    scale = np.square(two - two.mean(axis=0)).sum(axis=1).mean()
-    probe = RidgeCV(alphas=RIDGE_GRID * scale).fit(two, np.eye(3)[labels.astype(int)] - 1 / 3)
-
-    def loss(maps: np.ndarray) -> float:
-        logits = probe.predict(maps)
-        chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-        return float(-np.log(chances[np.arange(len(maps)), labels.astype(int)]).mean())
-
-    grown: list[list[float]] = [[], []]
-    for channel in range(6):
-        less = one * (np.arange(6) != channel)
-        grown[0].append(loss(np.maximum(less @ w[2].T + w[3], 0)) - loss(two))
-    for channel in range(7):
-        grown[1].append(loss(two * (np.arange(7) != channel)) - loss(two))
-    for values, weights in zip(grown, found.values(), strict=True):
-        scaled = np.exp(np.array(values) / np.std(values))
-        assert weights.numpy() == pytest.approx(len(values) * scaled / scaled.sum(), rel=1e-3)
 
 
 class Counted(nn.Linear):
@@ -384,14 +341,16 @@ def test_a_class_without_an_example_is_related_as_all_are() -> None:
 
 def test_co_tuning_refuses_what_has_no_classes() -> None:
     numbers, task = regression_task(), classification_task()
-    assert task.source is not None
-    assert numbers.source is not None
-    with pytest.raises(DataError, match=r"^co-tuning relates classes, and target is regression; leave co-tuning out$"):
-        check_task(CoTuning(), numbers.target, task.source)
-    with pytest.raises(DataError, match=r"^co-tuning relates classes, and source is regression"):
-        check_task(CoTuning(), task.target, numbers.source)
-    with pytest.raises(DataError, match="of a source that is a network the backbone alone is taken"):
-        check_task(CoTuning(), task.target, None)
+    several = LabelledSet(np.ones((3, 5), np.float32), np.eye(3, dtype=np.bool_), ("a", "b", "c"))
+    tagged = Dataset("tagged", several, several)
+    for target, source, said in (
+        (numbers.target, task.source, "target is regression"),
+        (task.target, numbers.source, "source is regression"),
+        (task.target, None, "of a source that is a network the backbone alone is taken"),
+        (tagged, tagged, "tagged is multi-label"),
+    ):
+        with pytest.raises(DataError, match=said):
+            check_task(CoTuning(), target, source)
     with pytest.raises(DataError, match="target is regression"):
         CoTuning().fit(numbers, network_for(numbers, CoTuning()), OPTIONS)
 
@@ -411,26 +370,3 @@ def test_distillation_pulls_features_to_those_of_the_teacher(initial: Any) -> No
     fitted = method.fit(task, network, OPTIONS)
     assert_moved(fitted.network.features, before, torch.autograd.grad(loss, before), ONE_STEP.lr)
     assert (fitted.source_head is None) == (initial == "random")
-
-
-@pytest.mark.parametrize(
-    ("kind", "setting", "said"),
-    [
-        (Bss, {"k": 0}, "k = 0 is out of range; expected at least 1"),
-        (Delta, {"beta": -1.0}, "beta = -1.0 is out of range; expected at least 0"),
-        (CoTuning, {"trade_off": -1.0}, "^trade_off = -1.0 is out of range; expected at least 0$"),
-        (Distill, {"beta": -1.0}, "^beta = -1.0 is out of range"),
-        (Distill, {"initial": "random", "frozen_blocks": 1}, "would keep what belongs to other weights; give head"),
-    ],
-)
-def test_settings_out_of_range_are_refused(kind: type[Method], setting: dict[str, Any], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
-        kind(**setting)
-
-
-def test_several_labels_are_no_classes_to_relate() -> None:
-    task = classification_task()
-    part = LabelledSet(task.target.train.inputs, np.eye(3, dtype=np.bool_)[task.target.train.labels], ("a", "b", "c"))
-    tagged = Dataset("tagged", part, part)
-    with pytest.raises(DataError, match=r"^co-tuning relates classes, and tagged is multi-label; leave"):
-        check_task(CoTuning(), tagged, tagged)

@@ -13,7 +13,6 @@ from transferscope.errors import DataError
 from transferscope.methods import FitOptions, pretrain
 from transferscope.methods.inner_head import unrolled_head
 from transferscope.methods.probe_head import logistic_probe
-from transferscope.methods.tuning import search_grid, tune
 from transferscope.models import build_network
 from transferscope.training import measure, task_loss
 
@@ -79,17 +78,6 @@ def test_an_unrolled_head_takes_steps_of_the_binary_cross_entropy() -> None:
         theta = (theta - 0.7 * slope).detach().requires_grad_()
     found = unrolled_head(features, labels, labels.float(), ridge=0.3, steps=2, lr=0.7)
     torch.testing.assert_close(found, theta.detach())
-
-
-def test_a_search_takes_the_settings_with_the_highest_average_precision() -> None:
-    both, method = labelled_task(), CASES["fine-tune"]
-    options = FitOptions(BUDGET, seed=0, device="cpu", curve_examples=0)
-    network = build_network("mlp", (6,), 3, seed=0)
-    found = tune(method, both, network, options, grid=search_grid(method, BUDGET), trials=4, n_folds=3)
-    risks = [trial.risk.value for trial in found.trials]
-    assert len(risks) == 4
-    assert risks == sorted(risks)
-    assert all(0 <= risk <= 1 for risk in risks)
 
 
 def test_subsets_and_folds_have_every_label_and_near_its_share() -> None:

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from sklearn.metrics import balanced_accuracy_score
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
@@ -30,10 +29,6 @@ def test_a_small_grid_is_tried_whole_and_a_large_one_without_repetition() -> Non
     assert some == candidates(everything, 4, seed=0)
 
 
-def test_an_empty_grid_has_the_settings_as_they_are() -> None:
-    assert combinations({}, Scratch(), BUDGET) == [{}]
-
-
 def test_combinations_that_a_method_refuses_are_left_out() -> None:
     grid: dict[str, list[Value]] = {"head": ["random", "probe"], "hidden_units": [0, 8], "lr": [0.1]}
     assert combinations(grid, FineTune(), BUDGET) == [
@@ -47,18 +42,6 @@ def test_combinations_that_a_method_refuses_are_left_out() -> None:
     never: dict[str, list[Value]] = {"head": ["probe"], "hidden_units": [8]}
     with pytest.raises(SettingsError, match="no combination of the values to try for fine-tune"):
         tune(FineTune(), task, network_for(task, FineTune()), OPTIONS, grid=never, trials=9, n_folds=2)
-
-
-def test_the_settings_that_learn_win_over_those_that_do_not() -> None:
-    task = classification_task(n_target=30)
-    network = network_for(task, Scratch())
-    grid: dict[str, list[Value]] = {"lr": [1e-6, 0.1], "steps": [80]}
-    tuned = tune(Scratch(), task, network, OPTIONS, grid=grid, trials=2, n_folds=3)
-    assert tuned.options.training.lr == 0.1
-    assert tuned.options.training.steps == 80
-    assert [trial.settings["lr"] for trial in tuned.trials] == [0.1, 1e-6]
-    assert tuned.trials[0].risk.value < tuned.trials[1].risk.value
-    assert tuned.cost.steps == 2 * 3 * 80
 
 
 def test_the_risk_is_that_of_folds_fitted_one_by_one() -> None:
@@ -248,15 +231,6 @@ def test_progress_is_that_of_search_and_run_together() -> None:
     assert told[-1] == 1.0
 
 
-def test_settings_of_the_method_are_told_from_those_of_the_training() -> None:
-    task = classification_task()
-    grid: dict[str, list[Value]] = {"lr_scale": [0.5], "weight_decay": [0.1]}
-    tuned = tune(FineTune(), task, network_for(task, FineTune()), OPTIONS, grid=grid, trials=1, n_folds=2)
-    assert isinstance(tuned.method, FineTune)
-    assert tuned.method.lr_scale == 0.5
-    assert tuned.options.training.weight_decay == 0.1
-
-
 def test_a_trial_that_diverges_comes_last() -> None:
     task = regression_task()
     grid: dict[str, list[Value]] = {"lr": [1e12, 0.01], "steps": [100]}
@@ -275,11 +249,3 @@ def test_test_examples_are_never_read() -> None:
         for which in (task, blind)
     )
     assert one.trials == other.trials
-
-
-def test_the_callers_network_is_left_alone() -> None:
-    task = classification_task()
-    network = network_for(task, FineTune())
-    before = [parameter.clone() for parameter in network.parameters()]
-    tune(FineTune(), task, network, OPTIONS, grid={"lr_scale": [0.5, 1.0]}, trials=2, n_folds=2)
-    assert all(torch.equal(old, new) for old, new in zip(before, network.parameters(), strict=True))

@@ -8,6 +8,11 @@ from transferscope.errors import NetworkError
 from transferscope.models import adapt, build_network
 
 
+class Two(nn.Module):
+    def forward(self, inputs: Tensor) -> list[Tensor]:
+        return [inputs, inputs]
+
+
 class Wrapped(nn.Module):
     """Features, a head and whatever `finish` does."""
 
@@ -20,11 +25,6 @@ class Wrapped(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         outputs: Tensor = self.finish(self.classifier(self.body(inputs)))
         return outputs
-
-
-class Two(nn.Module):
-    def forward(self, inputs: Tensor) -> list[Tensor]:
-        return [inputs, inputs]
 
 
 def test_the_network_computes_what_the_module_does() -> None:
@@ -91,43 +91,17 @@ def test_blocks_are_in_the_order_in_which_they_run() -> None:
     assert not any(part._forward_pre_hooks for part in network.modules())
 
 
-def test_an_absent_head_is_answered_with_the_nearest_names() -> None:
-    module = nn.Sequential()
-    module.add_module("conv", nn.Linear(4, 3))
-    module.add_module("classifier", nn.Linear(3, 2))
-    with pytest.raises(NetworkError) as caught:
-        adapt(module, "clasifier", input_shape=(4,))
-    assert str(caught.value) == (
-        "the network has no submodule 'clasifier': did you mean 'classifier'? its last ones are conv, classifier"
-    )
-
-
-def test_a_softmax_after_the_head_is_noticed() -> None:
-    with pytest.raises(NetworkError) as caught:
-        adapt(Wrapped(nn.LogSoftmax(dim=1)), "classifier", input_shape=(1, 8, 8))
-    assert str(caught.value) == (
-        "the head's outputs are not those of the network, so the network does more than feed its features to the "
-        "head (a softmax at the end?); wrap it in a module that ends in its head"
-    )
-
-
-def test_outputs_that_are_no_tensor_are_refused() -> None:
-    with pytest.raises(NetworkError) as caught:
-        adapt(Wrapped(Two()), "classifier", input_shape=(1, 8, 8))
-    assert str(caught.value) == (
-        "the network returns list; expected one tensor (N, width): wrap it in a module that picks it"
-    )
-
-
-def test_outputs_per_pixel_are_refused() -> None:
-    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.Conv2d(2, 4, 1))
-    with pytest.raises(NetworkError) as caught:
-        adapt(module, "1", input_shape=(1, 8, 8))
-    assert str(caught.value) == (
-        "the network returns shape (3, 4, 6, 6); expected (N, width): flatten or pool it first"
-    )
-
-
-def test_inputs_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(NetworkError, match=r"^the network fails on inputs of shape \(3, 5\): mat1"):
-        adapt(nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), "1", input_shape=(5,))
+@pytest.mark.parametrize(
+    ("module", "head", "said"),
+    [
+        (Wrapped(nn.Identity()), "clasifier", "no submodule 'clasifier': did you mean 'classifier'"),
+        (Wrapped(nn.LogSoftmax(dim=1)), "classifier", "the head's outputs are not those of the network"),
+        (Wrapped(Two()), "classifier", "the network returns list"),
+        (nn.Sequential(nn.Conv2d(1, 2, 3), nn.Conv2d(2, 4, 1)), "1", "the network returns shape (3, 4, 6, 6)"),
+        (nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)), "1", "the network fails on inputs of shape (3, 1, 8, 8)"),
+    ],
+)
+def test_modules_that_are_no_features_and_a_head_are_refused(module: nn.Module, head: str, said: str) -> None:
+    with pytest.raises(NetworkError) as refused:
+        adapt(module, head, input_shape=(1, 8, 8))
+    assert said in str(refused.value)

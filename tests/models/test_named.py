@@ -180,16 +180,11 @@ def test_parameters_outside_of_all_blocks_belong_to_the_first() -> None:
     assert frozen == {"token", "a.weight", "a.bias"}
 
 
-@pytest.mark.parametrize("wrapper", [None, "model", "state_dict", "model_state_dict", "ema"])
-@pytest.mark.parametrize("prefix", ["", "module."])
-def test_weights_of_the_usual_wrappers_give_the_outputs_of_the_module(
-    code: Path, tmp_path: Path, wrapper: str | None, prefix: str
-) -> None:
+def test_weights_of_a_file_give_the_outputs_of_the_module(code: Path, tmp_path: Path) -> None:
     settings = named(code, "Small", input=SCALED)
     assert settings.module is not None
     module = settings.module.random(3)
-    weights = {f"{prefix}{name}": tensor for name, tensor in module.state_dict().items()}
-    torch.save(weights if wrapper is None else {wrapper: weights, "epoch": 3}, tmp_path / "net.pt")
+    torch.save(module.state_dict(), tmp_path / "net.pt")
     opened = open_pretrained(Pretrained(settings, tmp_path / "net.pt"), SHAPE, head="either")
     inputs = torch.randn(4, *SHAPE)
     torch.testing.assert_close(opened.network.eval()(inputs), module.eval()(inputs), rtol=0, atol=0)

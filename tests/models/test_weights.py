@@ -52,16 +52,12 @@ def test_weights_come_back_as_they_were(key: str, tmp_path: Path) -> None:
     assert agree(saved, opened.network)
 
 
-@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod."])
+@pytest.mark.parametrize("prefix", ["module.", "_orig_mod.", "module._orig_mod.", "averaged"])
 def test_what_wrappers_put_before_every_name_is_left_out(prefix: str, tmp_path: Path) -> None:
     saved = network(0)
-    torch.save({f"{prefix}{name}": tensor for name, tensor in saved.state_dict().items()}, tmp_path / "w.pt")
-    assert agree(saved, open_network(network(1), tmp_path / "w.pt").network)
-
-
-def test_an_averaged_model_is_read(tmp_path: Path) -> None:
-    saved = network(0)
-    torch.save(torch.optim.swa_utils.AveragedModel(saved).state_dict(), tmp_path / "w.pt")
+    averaged = torch.optim.swa_utils.AveragedModel(saved).state_dict()
+    named = {f"{prefix}{name}": tensor for name, tensor in saved.state_dict().items()}
+    torch.save(averaged if prefix == "averaged" else named, tmp_path / "w.pt")
     assert agree(saved, open_network(network(1), tmp_path / "w.pt").network)
 
 
@@ -158,11 +154,8 @@ def test_the_frame_keeps_its_head_where_the_file_has_none_to_take(tmp_path: Path
         assert opened.report.n_outputs == 0
         assert torch.equal(opened.network.head.get_parameter("weight"), frame.head.get_parameter("weight"))
         assert all(torch.equal(opened.network.state_dict()[name], tensor) for name, tensor in headless.items())
-    with pytest.raises(NetworkError) as refused:
+    with pytest.raises(NetworkError, match=r"has no linear head \(a matrix head\.weight\)"):
         open_network(frame, tmp_path / "without.safetensors")
-    assert str(refused.value).startswith(
-        f"{tmp_path / 'without.safetensors'} has no linear head (a matrix head.weight)"
-    )
 
 
 def test_buffers_are_saved_too(tmp_path: Path) -> None:
@@ -187,14 +180,9 @@ def test_only_counters_of_batches_may_be_absent(tmp_path: Path) -> None:
     assert len(others[::7]) > 10  # convolutions, normalisations and their running means, of all stages
     for left_out in others[::7]:
         save_file({name: tensor for name, tensor in weights.items() if name != left_out}, path)
-        there = numbers(frame) - weights[left_out].numel()
         for head in ("file", "frame", "either"):
-            with pytest.raises(NetworkError) as refused:
+            with pytest.raises(NetworkError, match=f"the backbone and lacks {left_out}; all are needed"):
                 open_network(frame, path, head=head)
-            assert str(refused.value) == (
-                f"{path} is not of this architecture: it gives {there:,} of the {numbers(frame):,} numbers of the "
-                f"backbone and lacks {left_out}; all are needed"
-            )
 
 
 def test_the_first_layers_of_a_deeper_network_are_another_network(tmp_path: Path) -> None:
@@ -208,13 +196,8 @@ def test_one_tensor_of_many_is_refused_with_its_share_and_what_it_was_read_as(tm
     path = tmp_path / "w.safetensors"
     settings = NetworkSettings("mlp", widths=(5,))
     save_file({"features.hidden1.0.weight": network(0).state_dict()["features.hidden1.0.weight"]}, path)
-    with pytest.raises(NetworkError) as refused:
+    with pytest.raises(NetworkError, match="is not of this architecture: it gives 20 of the 25 numbers of the"):
         open_network(network(0), path, head="frame", read_as=settings.read_as((4,)))
-    assert str(refused.value) == (
-        f"{path} is not of this architecture: it gives 20 of the 25 numbers of the backbone and lacks "
-        "features.hidden1.0.bias; all are needed. It was read as mlp of widths (5,) for inputs of shape (4,); choose "
-        "these as in its training"
-    )
 
 
 Spoil = Callable[[torch.Tensor], torch.Tensor]
@@ -267,12 +250,8 @@ def test_a_backbone_of_zeros_is_refused(factor: float, tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
     weights = {name: tensor.double() for name, tensor in network(0).state_dict().items()}
     save_file({name: tensor * factor if tensor.ndim > 1 else tensor for name, tensor in weights.items()}, path)
-    with pytest.raises(NetworkError) as refused:
+    with pytest.raises(NetworkError, match="holds nothing but zeros in the matrices of the backbone, so that the"):
         open_network(network(1), path)
-    assert str(refused.value) == (
-        f"{path} holds nothing but zeros in the matrices of the backbone, so that the features say nothing of the "
-        "input; give the file of a trained network"
-    )
 
 
 def test_a_network_without_backbone_has_nothing_to_take_but_a_head(tmp_path: Path) -> None:
@@ -280,12 +259,8 @@ def test_a_network_without_backbone_has_nothing_to_take_but_a_head(tmp_path: Pat
     linear = build_network("linear", (4,), 3, seed=0)
     save_weights(linear, path)
     assert agree(open_network(build_network("linear", (4,), 2, seed=1), path).network, linear)
-    with pytest.raises(NetworkError) as refused:
+    with pytest.raises(NetworkError, match="has nothing to give: the network has no weights before its head, and"):
         open_network(linear, path, head="frame")
-    assert str(refused.value) == (
-        f"{path} has nothing to give: the network has no weights before its head, and a head belongs to the labels of "
-        "its own task; choose a network with a backbone"
-    )
 
 
 def test_saving_again_replaces_the_file_and_leaves_nothing_else(tmp_path: Path) -> None:
@@ -343,30 +318,23 @@ def test_tensors_of_any_type_and_shape_have_a_checksum(dtype: torch.dtype, tmp_p
 def test_weights_of_other_shapes_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
     save_weights(network(0, width=6), path)
-    with pytest.raises(NetworkError) as caught:
+    with pytest.raises(
+        NetworkError, match=r"does not fit the network: features\.hidden1\.0\.weight \(6, 4\) instead of"
+    ):
         open_network(network(1), path, head="frame")
-    assert str(caught.value) == (
-        f"{path} does not fit the network: features.hidden1.0.weight (6, 4) instead of (5, 4), "
-        "features.hidden1.0.bias (6,) instead of (5,); build the network with the file's widths"
-    )
 
 
 def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "w.pt"
     torch.save({"layer1.weight": torch.ones(2), "layer1.bias": torch.ones(2)}, path)
-    with pytest.raises(NetworkError) as caught:
+    with pytest.raises(NetworkError, match=r"shares no name with the network's backbone: it has layer1\.weight,"):
         open_network(network(0), path, head="frame")
-    assert str(caught.value) == (
-        f"{path} shares no name with the network's backbone: it has layer1.weight, layer1.bias, and the network "
-        "features.hidden1.0.weight, features.hidden1.0.bias"
-    )
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "w.safetensors"
-    with pytest.raises(MissingDataError) as caught:
+    with pytest.raises(MissingDataError, match="there is no file of weights"):
         open_network(network(0), path)
-    assert str(caught.value) == (f"there is no file of weights {path}; expected a safetensors file or a state dict")
 
 
 class Harmful:
@@ -379,12 +347,8 @@ class Harmful:
 def test_a_file_of_something_else_is_refused(name: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(CorruptDataError) as caught:
+    with pytest.raises(CorruptDataError, match="cannot be read as weights"):
         open_network(network(0), path)
-    assert str(caught.value) == (
-        f"{path} cannot be read as weights; expected a safetensors file, or a state dict (tensors by name) written "
-        "by torch.save"
-    )
 
 
 def test_code_in_a_file_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -393,14 +357,6 @@ def test_code_in_a_file_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(CorruptDataError):
         open_network(network(0), tmp_path / "w.pt")
     assert not (tmp_path / "harm").exists()
-
-
-def test_a_whole_checkpoint_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "w.pt"
-    torch.save({"epoch": 3, "weights": network(0).state_dict()}, path)
-    with pytest.raises(CorruptDataError) as caught:
-        open_network(network(0), path)
-    assert str(caught.value) == f"{path} holds something else than tensors by name; save network.state_dict() alone"
 
 
 @pytest.mark.parametrize(
@@ -412,6 +368,7 @@ def test_a_whole_checkpoint_is_refused(tmp_path: Path) -> None:
         {"state_dict": {0: torch.ones(2)}},
         {"state_dict": [torch.ones(2)]},
         {"features.hidden1.0.weight": 3.0},
+        {"epoch": 3, "weights": {"features.hidden1.0.weight": torch.ones(5, 4)}},  # a whole checkpoint
         [torch.ones(2)],
         torch.ones(2),
         None,
@@ -422,9 +379,8 @@ def test_a_whole_checkpoint_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_state_dict_is_refused(content: object, tmp_path: Path) -> None:
     path = tmp_path / "w.pt"
     torch.save(content, path)
-    with pytest.raises(CorruptDataError) as caught:
+    with pytest.raises(CorruptDataError, match="holds something else than tensors by name"):
         open_network(network(0), path)
-    assert str(caught.value) == f"{path} holds something else than tensors by name; save network.state_dict() alone"
 
 
 def test_a_whole_or_a_scripted_module_is_refused(tmp_path: Path) -> None:

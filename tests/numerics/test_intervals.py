@@ -51,27 +51,23 @@ def test_an_interval_is_cut_to_the_range_of_its_quantity() -> None:
 
 
 def test_no_sample_is_refused() -> None:
-    with pytest.raises(DataError) as error:
+    with pytest.raises(DataError, match="no samples were given"):
         t_interval(np.array([]))
-    assert str(error.value) == "no samples were given; a mean takes at least one"
 
 
 def test_a_sample_that_is_not_finite_is_refused() -> None:
-    with pytest.raises(DataError) as error:
+    with pytest.raises(DataError, match="2 of 3 samples are NaN or infinite"):
         t_interval(np.array([0.1, np.nan, np.inf]))
-    assert str(error.value) == "2 of 3 samples are NaN or infinite; leave them out and say so"
 
 
 def test_a_level_that_is_no_coverage_is_refused() -> None:
-    with pytest.raises(SettingsError) as error:
+    with pytest.raises(SettingsError, match="level = 95 was given"):
         t_interval(np.array([0.1, 0.2]), level=95)
-    assert str(error.value) == "level = 95 was given; a coverage lies between 0 and 1, as in level = 0.95"
 
 
 def test_impossible_counts_are_refused() -> None:
-    with pytest.raises(DataError) as error:
+    with pytest.raises(DataError, match="8 successes in 7 trials were given"):
         wilson_interval(8, 7)
-    assert str(error.value) == "8 successes in 7 trials were given; expected 0 <= successes <= n and n >= 1"
 
 
 def _interval(values: np.ndarray) -> Interval:

@@ -1,7 +1,9 @@
 """The tables of a page of docs/results, to hold them to the runs behind them."""
 
+import importlib.util
 import re
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -35,3 +37,14 @@ def over_seeds(first: pd.Series, second: pd.Series) -> tuple[float, float, float
     found = t_interval(100 * (first - second).dropna().to_numpy(np.float64))
     assert found.interval is not None
     return found.value, found.interval.low, found.interval.high
+
+
+def module_of(path: str) -> ModuleType:
+    """A script of this repository, as a module."""
+    file = RESULTS.parents[1] / path
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

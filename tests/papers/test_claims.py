@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.figure import CheckedClaim, Drawn, Point, Simulated, TheoryFigure
@@ -69,9 +68,8 @@ def test_what_is_computed_bears_the_claims_out(name: str) -> None:
         assert found.holds is not bool(found.claim.exception), found.sentence
 
 
-@pytest.mark.parametrize("sigma", [0.2, 0.5, 0.8])
-def test_a_point_on_the_border_of_a_region_is_of_no_region(sigma: float) -> None:
-    figure = FIGURES["tahir2024-fig1"].configured(quick=True, changes={"sigma": str(sigma)})
+def test_a_point_on_the_border_of_a_region_is_of_no_region() -> None:
+    figure = FIGURES["tahir2024-fig1"].configured(quick=True, changes={"sigma": "0.5"})
     for found in check(figure, as_expected(figure)):
         assert found.holds, found.sentence
 
@@ -140,11 +138,15 @@ def test_every_claim_can_fail(name: str) -> None:
         assert False in [verdict if verdict is None else bool(verdict) for verdict in verdicts], claim.sentence
 
 
-@pytest.mark.parametrize("name", sorted(FIGURES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long) if name in SLOW_TO_DRAW else name for name in sorted(FIGURES)],
+)
 def test_claims_on_missing_points_are_not_said_to_hold(name: str) -> None:
     figure = quick(name)
-    n_lines = len(figure.theory().curves) + len(figure.theory().diagrams)
-    found = check(figure, [])
+    drawn = figure.drawn([])
+    n_lines = len(drawn.theory.curves) + len(drawn.theory.diagrams)
+    found = figure.check(drawn)
     assert any(one.holds is None for one in found) or n_lines
     assert all("cannot be checked" in one.sentence for one in found if one.holds is None and one.claim.told)
 
@@ -185,12 +187,6 @@ def test_table_1_shows_the_digits_and_the_errors_that_its_verdicts_rest_on() -> 
     assert "an exponent of at least β = 0.40 (within 2 standard errors)" in precise.sentence
 
 
-def test_the_legend_of_table_1_says_what_the_cases_are() -> None:
-    for name, case in cases_of(2.0).items():
-        assert ("small steps" in name) == (case.zeta > 0.25)
-        assert ("r1 > r0" in name) == (case.r1 > case.r0)
-
-
 def test_the_scale_of_the_target_hurts_more_with_half_as_many_examples_as_inputs_and_not_with_a_tenth() -> None:
     tenth, half = (found.holds for found in check(quick("shachaf2021-fig2b"), as_expected(quick("shachaf2021-fig2b"))))
     assert (tenth, half) == (False, True)
@@ -221,35 +217,6 @@ def test_every_setting_has_a_range_that_both_profiles_keep(name: str) -> None:
     for settings in (figure.settings, quick(name).settings):
         for setting, value in settings.items():
             assert figure.ranges[setting].low <= value <= figure.ranges[setting].high, setting
-
-
-@pytest.mark.parametrize(
-    ("name", "setting"), [(name, setting) for name in sorted(FIGURES) for setting in FIGURES[name].settings]
-)
-def test_settings_beyond_their_range_are_refused_in_a_sentence(name: str, setting: str) -> None:
-    figure = FIGURES[name]
-    range_, whole = figure.ranges[setting], isinstance(getattr(figure, setting), int)
-    ends = f"{range_.low:,.6g} to {range_.high:,.6g}"
-    wrong = [f"{range_.low - 1:.0f}", f"{range_.high + 1:.0f}", "9" * 25]
-    for text in wrong if whole else [*wrong, "nan", "inf", "-inf", "1e300"]:
-        with pytest.raises(SettingsError) as error:
-            figure.configured(quick=True, changes={setting: text})
-        kind = "a whole number" if whole else "a number"
-        assert str(error.value) == f"{setting} = {text} is out of range; expected {kind} from {ends}"
-
-
-def test_a_setting_for_which_training_does_not_end_is_refused() -> None:
-    with pytest.raises(SettingsError) as error:
-        FIGURES["tahir2024-fine-tuning-sign"].configured(quick=True, changes={"gamma": "1.2"})
-    assert str(error.value) == "gamma = 1.2 is out of range; expected a number from 0.05 to 0.8"
-    with pytest.raises(SettingsError, match=r"^d = '9{30}\.\.\.' cannot be read; expected a whole number, as in d=2$"):
-        FIGURES["tahir2024-fine-tuning-sign"].configured(quick=True, changes={"d": "9" * 5000})
-    with pytest.raises(SettingsError) as large:
-        FIGURES["tahir2024-fine-tuning-sign"].configured(quick=False, changes={"d": "5000", "seeds": "10000"})
-    assert str(large.value) == (
-        "tahir2024-fine-tuning-sign with d = 5,000 and seeds = 10,000 needs 2000 GB for each point; expected at most "
-        "4 GB: make d or seeds smaller"
-    )
 
 
 SMALL = {

@@ -152,6 +152,13 @@ def test_a_figure_from_the_authors_rows_prints_published_numbers_beside_ours(tmp
             SettingsError,
             "mikami2021 fig5 is drawn from the authors' rows and has no settings; leave --set out",
         ),
+        (("merlin2020", "fig4b"), SettingsError, "merlin2020 fig4b is drawn from a finished study; give its file"),
+        (
+            ("merlin2020", "fig4b", "--study", "a.toml", "--set", "d=3"),
+            SettingsError,
+            "merlin2020 fig4b is drawn from a finished study and has no settings",
+        ),
+        (("tahir2024", "fig2", "--study", "a.toml"), SettingsError, "tahir2024 fig2 is computed and simulated"),
         (("mikami2021", "fig5", "--table", "absent.csv"), MissingDataError, "absent.csv is not a file; give the table"),
     ],
 )

@@ -28,12 +28,3 @@ def test_trained_networks_have_the_exact_mean_on_both_sides_of_the_peak() -> Non
     found = figure.agreement([Simulated(*pair) for pair in zip(group, figure.simulate_group(group), strict=True)])
     assert len(found.z) == 2
     assert found.largest < 4
-
-
-def test_every_point_of_the_peak_is_in_one_group_and_figure_1_has_its_sides() -> None:
-    figure = FIGURES["tahir2024-double-descent"].configured(quick=True, changes={})
-    grouped = [repr(point) for group in figure.groups() for point in group]
-    assert sorted(grouped) == sorted(map(repr, figure.points()))
-    diagram = FIGURES["tahir2024-fig1"].configured(quick=True, changes={})
-    near = {round(60 * point.x) for point in diagram.points() if 0.8 < point.x < 1.3}
-    assert near == {51, 54, 66, 72}

@@ -1,13 +1,12 @@
 """What docs/results/glyph-law.md says, held to the runs behind it."""
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import pandas as pd
 import pytest
 
-from papers.pages import numbers, rows_of
+from papers.pages import module_of, numbers, rows_of
 
 ROOT = Path(__file__).parents[2]
 FALLING = ("plain", "several", "light", "background", "texture", "all")
@@ -15,12 +14,7 @@ FALLING = ("plain", "several", "light", "background", "texture", "all")
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("syn2real", ROOT / "examples" / "syn2real.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_of("examples/syn2real.py")
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,3 @@ def test_a_point_does_not_see_those_that_are_trained_with_it() -> None:
         alone = figure.simulate(point)
         assert (alone.status, alone.n) == (mean.status, 4)
         assert mean.value == pytest.approx(alone.value, rel=1e-9)
-
-
-def test_every_point_is_in_one_group_and_large_figures_keep_theirs_alone() -> None:
-    for name in ("tahir2024-fig1", "tahir2024-fig7"):
-        small, large = FIGURES[name].configured(quick=True, changes={}), FIGURES[name]
-        grouped = [point for group in small.groups() for point in group]
-        assert sorted(map(repr, grouped)) == sorted(map(repr, small.points()))
-        assert len(small.groups()) <= 4
-        assert {len(group) for group in large.groups()} == {1}

@@ -18,7 +18,6 @@ from transferscope_papers.draw import draw
 from transferscope_papers.figure import Simulated
 from transferscope_papers.liu2019.landscapes import _draw, _from_cross, _Map, named
 from transferscope_papers.looks import arrange, letters
-from transferscope_papers.mikami2021.figures import write_paper_figure
 
 
 def drawn_computed(name: str) -> Figure:
@@ -84,6 +83,7 @@ def test_panels_have_letters_and_bars_are_explained() -> None:
     assert letters(28)[25:] == ("(z) ", "(aa) ", "(ab) ")
 
 
+@pytest.mark.long
 @pytest.mark.drawn
 @pytest.mark.parametrize("name", ["tahir2024-fig3", "tahir2024-fig4", "shachaf2021-fig1", "liu2019-theorem3"])
 def test_titles_end_with_their_panel_and_leave_no_word_alone(name: str) -> None:
@@ -95,6 +95,7 @@ def test_titles_end_with_their_panel_and_leave_no_word_alone(name: str) -> None:
     assert not any(title.split("\n")[0].endswith(("=", "black:")) for title in titles(canvas))
 
 
+@pytest.mark.long
 @pytest.mark.drawn
 @pytest.mark.parametrize("name", ["tahir2024-fine-tuning-sign", "tahir2024-fig5", "merlin2020-random-starts"])
 def test_what_bars_are_stands_beside_no_other_text(name: str) -> None:
@@ -104,16 +105,6 @@ def test_what_bars_are_stands_beside_no_other_text(name: str) -> None:
     labels = [axes.xaxis.label.get_window_extent() for axes in canvas.axes]
     legends = [legend.get_window_extent() for legend in canvas.legends]
     assert not any(note.overlaps(other) for other in (*labels, *legends))
-
-
-@pytest.mark.long
-@pytest.mark.drawn
-@pytest.mark.parametrize(("figure", "n_panels"), [("fig10", 3), ("fig8", 2), ("fig14", 6)])
-def test_figures_from_rows_have_letters(figure: str, n_panels: int, tmp_path: Path) -> None:
-    made = write_paper_figure(rows(tmp_path / "rows.csv"), figure, tmp_path)
-    document = made.written[0].read_text(encoding="utf-8")
-    assert all(f"({letter})" in document for letter in "abcdef"[:n_panels])
-    assert f"({'abcdefg'[n_panels]})" not in document
 
 
 def test_blocks_that_follow_one_another_are_named_by_their_ends() -> None:
@@ -151,6 +142,7 @@ def test_a_landscape_without_a_finite_loss_is_left_empty() -> None:
         assert [label.get_text() for label in canvas.axes[-1].get_xticklabels()] == scale
 
 
+@pytest.mark.long
 @pytest.mark.drawn
 @pytest.mark.parametrize("n_layers", [1, 6])
 def test_landscapes_of_many_layers_and_of_one_have_titles_that_are_whole(n_layers: int) -> None:

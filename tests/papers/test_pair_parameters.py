@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from papers.truths import FAMILIES, Truth, drawn_truth
-from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope_papers.parameters import Numbers
 from transferscope_papers.problems import teachers_at_angle
@@ -20,7 +19,7 @@ from transferscope_papers.tahir2024.pair_parameters import (
     unexplainable,
     unexplained,
 )
-from transferscope_papers.theory.effective_dimension import DimensionBand, dimension_band, given_dimension
+from transferscope_papers.theory.effective_dimension import DimensionBand, dimension_band
 from transferscope_papers.theory.placement import Pair, modelled_transferability, risk_draws
 
 D, THETA, SIGMA, N_LABELS = 12, math.pi / 4, 0.5, 6
@@ -78,12 +77,6 @@ def test_intervals_of_90_percent_hold_85_to_97_percent_of_300_known_gains() -> N
     assert np.mean([signed(truth) == (truth.gain > 0) for truth in sure]) >= 0.9
 
 
-@pytest.mark.slow
-def test_intervals_of_90_percent_hold_most_known_gains() -> None:
-    truths = [drawn_truth(seed) for seed in range(40)]
-    assert covered_of(truths, 0.9) >= 31  # of 40 at .85 to .97: fewer has a probability below 7 %
-
-
 def surely_signed(truth: Truth) -> bool:
     """Whether the 95 % interval of the model leaves 0 out."""
     draws = risk_draws(truth.estimate.draws, truth.n).transferability
@@ -120,12 +113,16 @@ def test_a_share_that_still_falls_widens_its_interval_downwards_only() -> None:
     assert 0.3 - 0.1 * (1 + math.sqrt(2)) <= draws.min() < draws.max() <= 0.3
 
 
+def dimension(known: float) -> DimensionBand:
+    return DimensionBand(Estimate(known, 0.0, 0), known)
+
+
 def test_networks_that_differ_widen_the_interval() -> None:
     alike = [Unexplained(Estimate(0.4, 0.01, 100), 0.0)] * 3
     apart = [Unexplained(Estimate(value, 0.01, 100), 0.0) for value in (0.3, 0.4, 0.5)]
     noise, size = Unexplained(Estimate(0.1, 0.01, 100), 0.0), DimensionBand(Estimate(3.0, 0.1, 100), 4.0)
     one, other = (
-        estimate_pair(missed, noise, [size] * 3, given_dimension(10.0), n_examples=100) for missed in (alike, apart)
+        estimate_pair(missed, noise, [size] * 3, dimension(10.0), n_examples=100) for missed in (alike, apart)
     )
     assert abs(float(one.best.outside) - float(other.best.outside)) < 1e-12
     assert np.std(other.draws.outside) > 3 * np.std(one.draws.outside)
@@ -133,7 +130,7 @@ def test_networks_that_differ_widen_the_interval() -> None:
 
 def test_features_that_explain_most_leave_nothing_outside() -> None:
     missed, noise = Unexplained(Estimate(0.1, 0.01, 100), 0.0), Unexplained(Estimate(0.3, 0.01, 100), 0.0)
-    found = estimate_pair([missed], noise, [given_dimension(2.0)], given_dimension(5.0), n_examples=100)
+    found = estimate_pair([missed], noise, [dimension(2.0)], dimension(5.0), n_examples=100)
     assert (found.best.outside, found.best.noise) == (0.0, 0.1)
 
 
@@ -141,12 +138,3 @@ def test_infinite_and_missing_values_have_a_status() -> None:
     infinite = ranged(math.inf, np.full(N_DRAWS, math.inf), n=5)
     assert (infinite.status, infinite.stderr) == ("unbounded", None)
     assert ranged(math.nan, np.zeros(N_DRAWS), n=5).status == "undefined"
-
-
-def test_too_few_examples_are_refused() -> None:
-    with pytest.raises(DataError) as refused:
-        unexplained(np.ones((6, 2)), np.arange(6.0)[:, None], what="the features pretrained on a")
-    assert str(refused.value) == (
-        "how much the features pretrained on a explain cannot be said from 6 target examples; expected at least 8 with "
-        "labels that vary and features that are finite"
-    )

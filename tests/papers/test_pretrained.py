@@ -23,14 +23,6 @@ def test_features_keep_their_start_beside_the_source(depth: int) -> None:
     assert 0.6 * largest < found.value < 1.1 * largest
 
 
-def test_points_of_one_depth_are_pre_trained_together_and_each_start_once() -> None:
-    groups = {group[0].group: group for group in FIGURE.groups()}
-    together = groups["3 layers"]
-    assert {point.panel for point in together} == {"scale", "risk"}
-    assert len({point.parameters["scale"] for point in together}) == 5
-    assert len(groups) == 3 + 3 * 4 + 1
-
-
 def test_the_line_of_a_finite_source_has_a_gap_at_the_peak() -> None:
     points = [Simulated(point, Estimate(0.5, 0.1, 2)) for point in FIGURE.points()]
     rows = numbers_of(FIGURE, FIGURE.drawn(points))

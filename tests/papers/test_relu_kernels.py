@@ -7,21 +7,9 @@ from matplotlib.figure import Figure
 from transferscope.estimate import Estimate
 from transferscope_papers.draw import draw
 from transferscope_papers.figure import Point, Simulated
-from transferscope_papers.problems.relu import relu_overlap
 from transferscope_papers.tahir2024.relu_kernels import KernelFigure
 
 SMALL = KernelFigure(d=6, n_teacher=4, width=40, n=5, seeds=2)
-
-
-def test_the_mean_kernel_of_the_source_is_that_of_its_neurons() -> None:
-    many = KernelFigure(d=3, n_teacher=6, width=10, n=60, seeds=2, mu=0.5)
-    neurons = many._pair.source.neurons
-    assert neurons.shape == (3, 3)
-    matrix = many.theory().diagrams[0].values
-    assert np.mean(np.diag(matrix)) == np.float64(np.mean(np.diag(many._kernel(neurons))))
-    expected = np.trace(relu_overlap(neurons, neurons)) / 3  # E k(x, x) = 1/2 for neurons of length 1
-    assert abs(expected - 0.5) < 1e-12
-    assert abs(float(np.mean(np.diag(matrix))) - expected) < 0.3
 
 
 def test_students_come_closer_and_their_matrices_are_drawn() -> None:

@@ -5,17 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from transferscope.errors import SettingsError
-from transferscope_papers.problems import power_law_covariance, teachers_at_angle
+from transferscope_papers.problems import teachers_at_angle
 from transferscope_papers.tahir2024.sampled_distance import reduced, sampled_bracket
 from transferscope_papers.theory.distances import wasserstein_1
-
-
-def test_impossible_settings_are_answered_in_a_sentence() -> None:
-    pair = teachers_at_angle(3, theta=1.0, covariance=power_law_covariance(3, exponent=1))
-    with pytest.raises(SettingsError) as caught:
-        reduced(pair)
-    assert str(caught.value) == "the reduction to the plane of the teachers holds for inputs N(0, I) only"
 
 
 @pytest.mark.long

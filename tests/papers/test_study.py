@@ -25,17 +25,6 @@ def test_points_come_back_from_the_store_as_they_were_simulated(tmp_path: Path) 
         assert expected == {point.expected for point in figure.points()}
 
 
-def test_points_that_are_done_are_not_done_again(tmp_path: Path) -> None:
-    figure = RidgeFigure(d=10, n=8, seeds=3)
-    with Store.open(tmp_path / "store.sqlite") as store:
-        run_plan(plan_figure(figure), store, engine=HERE, work=WORK)
-        other = RidgeFigure(d=10, n=9, seeds=3)
-        store.plan(plan_figure(other).study, plan_figure(other).cells)
-        assert store.counts("papers-tahir2024-fig2").done == 0
-        store.plan(plan_figure(figure).study, plan_figure(figure).cells)
-        assert store.counts("papers-tahir2024-fig2").planned == 0
-
-
 def test_panels_that_look_at_the_same_networks_simulate_them_once(tmp_path: Path) -> None:
     figure = QuadraticFigure(d=6, steps=20, seeds=2)
     plan = plan_figure(figure)

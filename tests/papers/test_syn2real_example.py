@@ -1,25 +1,12 @@
 """The script behind docs/results/syn2real.md, on errors that obey a known law."""
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pandas as pd
 import pytest
 
+from papers.pages import module_of
 
-def script() -> ModuleType:
-    """The example as a module."""
-    spec = spec_from_file_location("syn2real_example", Path(__file__).parents[2] / "examples" / "syn2real.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-syn2real = script()
+syn2real = module_of("examples/syn2real.py")
 
 SIZES = (250, 500, 1000, 2000, 4000, 8000, 16_000)
 LAWS = {"plain": (0.5, 6.0, 0.30), "several": (0.4, 3.0, 0.20), "all": (0.6, 10.0, 0.10)}

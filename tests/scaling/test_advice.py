@@ -51,11 +51,8 @@ def test_a_budget_goes_where_it_helps() -> None:
     plan = best_split(surface, costs, 200_000.0)
     assert plan.finetune_size > 2 * plan.pretrain_size
     assert plan.cost == pytest.approx(200_000.0)
-    with pytest.raises(SettingsError) as poor:
+    with pytest.raises(SettingsError, match="the budget 10 does not pay for the smallest measured run, which costs"):
         best_split(surface, costs, 10.0)
-    assert str(poor.value) == (
-        "the budget 10 does not pay for the smallest measured run, which costs 3000; give a larger one"
-    )
 
 
 @pytest.mark.parametrize("target", [0.06, 0.02, 0.0123456])
@@ -105,21 +102,5 @@ def test_an_error_of_zero_reaches_any_target() -> None:
     assert advice.decision is not None
     assert advice.decision.scenario == "reached"
     assert advice.forecast.sizes[0] == 2 * SIZES[3]
-    with pytest.raises(DataError) as nothing:
+    with pytest.raises(DataError, match="every measured error is 0, so there is nothing left to predict"):
         advise(SIZES[:3], [0.0, 0.0, 0.0], target_error=0.1)
-    assert str(nothing.value) == "every measured error is 0, so there is nothing left to predict"
-
-
-def test_wrong_questions_are_sentences() -> None:
-    with pytest.raises(DataError) as few:
-        advise([1000], [0.5])
-    assert str(few.value) == (
-        "advice was asked with 1 different pre-training size(s) above 0; measure at least 2, better 5, such as 1000, "
-        "2000, 4000, 8000 and 16000"
-    )
-    with pytest.raises(SettingsError) as target:
-        advise(SIZES, OBJDET, target_error=-1.0)
-    assert str(target.value) == "target_error = -1.0 is out of range; expected a number above 0, such as 0.1"
-    with pytest.raises(SettingsError) as costs:
-        Costs(-1.0)
-    assert str(costs.value) == "the costs are (-1.0, 0.0, 0.0); expected numbers of at least 0, not all 0"

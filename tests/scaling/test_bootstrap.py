@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from scaling.examples import EXACT, OBJDET, SIZES
-from transferscope.errors import SettingsError
+from scaling.examples import OBJDET, SIZES
 from transferscope.scaling import bootstrap, fit_law
 from transferscope.scaling.laws import FREE_LAWS
 
@@ -29,22 +28,6 @@ def test_the_spread_is_the_standard_error() -> None:
     stderr = fit.estimates["alpha"].stderr
     assert stderr is not None
     assert alpha.std() == pytest.approx(stderr, rel=0.25)
-
-
-@pytest.mark.long
-def test_same_seed_same_draws() -> None:
-    fit = fit_law(SIZES, OBJDET)
-    first, second = bootstrap(fit, draws=5, seed=3), bootstrap(fit, draws=5, seed=3)
-    np.testing.assert_array_equal(first.theta, second.theta)
-
-
-def test_without_a_fit_there_is_nothing_to_resample() -> None:
-    with pytest.raises(SettingsError) as caught:
-        bootstrap(fit_law(SIZES[:3], EXACT[:3]), draws=10)
-    assert str(caught.value) == (
-        "a bootstrap of 10 draws was asked of a fit with status too_few; it takes at least one draw and more "
-        "sizes than free parameters"
-    )
 
 
 def test_draws_of_a_steep_law_are_numbers() -> None:

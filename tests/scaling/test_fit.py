@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from scaling.examples import EXACT, OBJDET, SIZES
-from transferscope.errors import DataError, SettingsError, UnknownNameError
 from transferscope.scaling import fit_law
 
 
@@ -89,19 +88,3 @@ def test_standard_errors_weigh() -> None:
     stderr[3] = 10.0
     fit = fit_law(SIZES, y, stderr=stderr)
     assert fit.theta == pytest.approx([0.45, 0.48, 0.93], rel=1e-3)
-
-
-def test_wrong_settings_are_sentences() -> None:
-    with pytest.raises(DataError) as text:
-        fit_law(["many", "few"], [0.1, 0.2])
-    assert str(text.value) == (
-        "sizes are not all numbers (could not convert string to float: 'many'); give plain numbers such as 64000"
-    )
-    with pytest.raises(UnknownNameError) as parameter:
-        fit_law(SIZES, EXACT, fixed={"d": 0.48})
-    assert str(parameter.value) == "unknown parameter of the law power+floor 'd': known are C, D, alpha"
-    with pytest.raises(SettingsError) as columns:
-        fit_law(SIZES, EXACT, law="full")
-    assert str(columns.value) == (
-        "the law full is a function of 2 size(s) and the table gives 1; choose another law or other columns"
-    )

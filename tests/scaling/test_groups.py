@@ -57,9 +57,8 @@ def test_two_groups_are_not_pooled_and_short_ones_are_left_out() -> None:
     found = fit_hierarchical({"a": observe(SIZES, EXACT), "b": observe(SIZES, OBJDET), "c": observe([1000], [0.5])})
     assert not found.pooled
     assert found.left_out == ("c",)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match="no group has two different sizes above 0"):
         fit_hierarchical({"c": observe([1000], [0.5])})
-    assert str(caught.value) == "no group has two different sizes above 0; a law needs more points"
 
 
 def test_a_curve_that_rises_takes_no_part_in_what_the_others_share() -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from transferscope.errors import DataError
 from transferscope.scaling.advice.label_plan import (
     REACH,
     candidate_sizes,
@@ -99,12 +98,6 @@ def test_a_level_curve_keeps_its_uncertainty() -> None:
     curve = draw_curve(rising, label_grid([rising]))
     assert np.isfinite(curve.errors).all()
     assert curve.errors[:, 0].std() > 0.001
-
-
-def test_one_size_is_no_curve() -> None:
-    data = observe([20, 20], [0.3, 0.31])
-    with pytest.raises(DataError, match="takes at least 2 numbers of labels, and there are 1"):
-        draw_curve(data, label_grid([data]))
 
 
 def test_seeds_that_move_together_are_correlated() -> None:

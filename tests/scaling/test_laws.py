@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from transferscope.errors import UnknownNameError
 from transferscope.scaling.laws import LAWS, Law, law_named
 
 ONE_SIZE = np.geomspace(1.0, 50.0, 6)[:, None]
@@ -76,11 +75,3 @@ def test_the_sigmoid_solves_its_implicit_equation() -> None:
     alpha, x_c, a, height, C = theta = np.array([0.7, 9.0, 2.5, 0.6, 0.2])
     z = (law.value(x, theta[None])[0] - C) / height
     np.testing.assert_allclose(z / (1 - z) ** a, (x[:, 0] / x_c) ** -alpha, rtol=1e-9)
-
-
-def test_an_unknown_law_names_the_nearest() -> None:
-    with pytest.raises(UnknownNameError) as caught:
-        law_named("powerfloor")
-    assert str(caught.value) == (
-        "unknown law 'powerfloor': did you mean 'power+floor' or 'power'? known are " + ", ".join(sorted(LAWS))
-    )

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from scaling.examples import GRID, language_models
-from transferscope.errors import DataError
 from transferscope.scaling import Surface, next_surface_run, observe
 from transferscope.scaling.laws import FREE_LAWS, SURFACE_LAWS, law_named
 from transferscope.scaling.surface import fit_surface, held_out_score, outliers, varies_freely
@@ -49,15 +48,6 @@ def test_a_table_too_small_to_hold_any_out_is_judged_by_its_fit() -> None:
     without = [name for name, score in scores.items() if not np.isfinite(score.leave_s_out)]
     assert without
     assert surface.interpolating not in without or len(without) == len(scores)
-
-
-def test_too_small_a_table_is_a_sentence() -> None:
-    with pytest.raises(DataError) as caught:
-        fit_surface([1000, 2000, 4000], [100, 100, 100], [0.5, 0.4, 0.3])
-    assert str(caught.value) == (
-        "a surface over (n, s) was asked of 3 points with 3 values of n and 1 of s; it takes at least 7 points and 2 "
-        "values of each"
-    )
 
 
 def test_sizes_on_a_grid_do_not_vary_freely() -> None:

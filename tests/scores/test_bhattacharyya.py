@@ -7,9 +7,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 from sklearn.decomposition import PCA
 
-from scores.views import classes_view
 from transferscope.scores import Bhattacharyya, TargetView
 from transferscope.scores.bhattacharyya import coefficients
+from transferscope.testing.scores import classes_view
 
 
 def dense(view: TargetView, covariance: str, components: int) -> float:

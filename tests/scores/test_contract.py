@@ -1,16 +1,15 @@
 """What every score promises, tried on all of them."""
 
-from dataclasses import FrozenInstanceError, fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
-from scores.views import classes_view, probabilities, regression_view
 from transferscope.errors import DataError
 from transferscope.scores import SCORES, Score, TargetView
-from transferscope.testing.scores import SCORE_PROMISES
+from transferscope.testing.scores import SCORE_PROMISES, classes_view, probabilities, regression_view
 
 every_score = pytest.mark.parametrize("score", SCORES.values(), ids=SCORES)
 of_features = pytest.mark.parametrize(
@@ -37,15 +36,6 @@ def _same(score: Score, first: TargetView, second: TargetView) -> None:
 @pytest.mark.parametrize("promise", SCORE_PROMISES)
 def test_it_keeps_what_every_score_promises(score: Score, promise: str) -> None:
     SCORE_PROMISES[promise](score)
-
-
-@every_score
-def test_it_is_listed_under_its_name_and_frozen(score: Score) -> None:
-    assert SCORES[score.name] is score
-    assert isinstance(score, Score)
-    for setting in fields(score):  # type: ignore[arg-type]
-        with pytest.raises(FrozenInstanceError):
-            setattr(score, setting.name, 1)
 
 
 @of_features
@@ -124,19 +114,14 @@ def test_labels_that_features_explain_beat_shuffled_ones(score: Score) -> None:
 def test_labels_of_another_kind(score: Score) -> None:
     if "regression" in score.kinds:
         return
-    with pytest.raises(DataError) as refused:
+    with pytest.raises(DataError, match="rates classification and the labels are of regression"):
         score.value(replace(regression_view(), source_probabilities=np.ones((60, 1))))
-    assert str(refused.value) == f"{score.name} rates classification and the labels are of regression; leave it out"
 
 
 @pytest.mark.parametrize("name", ["leep", "nce"])
 def test_no_source_probabilities(name: str) -> None:
-    with pytest.raises(DataError) as refused:
+    with pytest.raises(DataError, match="reads what the source head says and no source_probabilities were given"):
         SCORES[name].value(replace(classes_view(), source_probabilities=None))
-    assert str(refused.value) == (
-        f"{name} reads what the source head says and no source_probabilities were given; give the softmax of a head of "
-        "classes or leave it out"
-    )
 
 
 @every_score

@@ -8,9 +8,9 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 
-from scores.views import classes_view
 from transferscope.scores import SCORES, TargetView
 from transferscope.scores.ridge_probe import RELATIVE_LAMBDAS
+from transferscope.testing.scores import classes_view
 
 Definition = Callable[[np.ndarray, np.ndarray], float]
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from sklearn.covariance import LedoitWolf, ledoit_wolf_shrinkage
 
-from scores.views import classes_view
 from transferscope.scores import HScore, TargetView
 from transferscope.scores.h_score import ledoit_wolf
 from transferscope.scores.spectrum import centred, spectrum
+from transferscope.testing.scores import classes_view
 
 
 def written_plainly(view: TargetView, covariance: np.ndarray, factor: float) -> float:

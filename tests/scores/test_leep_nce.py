@@ -6,8 +6,8 @@ import pytest
 from scipy.stats import entropy
 from sklearn.metrics import mutual_info_score
 
-from scores.views import classes_view, probabilities
 from transferscope.scores import Leep, Nce, TargetView
+from transferscope.testing.scores import classes_view, probabilities
 
 
 def leep_in_loops(view: TargetView) -> float:

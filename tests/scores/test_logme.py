@@ -6,9 +6,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.stats import multivariate_normal
 
-from scores.views import classes_view, regression_view
 from transferscope.scores import LogME, TargetView
 from transferscope.scores.logme import log_evidence
+from transferscope.testing.scores import classes_view, regression_view
 
 RNG = np.random.default_rng(0)
 SHAPES = {

@@ -3,9 +3,9 @@ import pytest
 from sklearn.metrics import r2_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
-from scores.views import classes_view, regression_view
 from transferscope.scores import Neighbours
 from transferscope.scores.neighbours import accuracy, neighbour_means
+from transferscope.testing.scores import classes_view, regression_view
 
 
 @pytest.mark.parametrize("k", [1, 5, 6])

@@ -3,9 +3,9 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.preprocessing import StandardScaler
 
-from scores.views import classes_view
 from transferscope.scores import Parc, TargetView
 from transferscope.scores.parc import correlation_with_groups
+from transferscope.testing.scores import classes_view
 
 
 def written_plainly(view: TargetView, n_classes: int) -> float:

@@ -3,9 +3,9 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 
-from scores.views import classes_view, regression_view
 from transferscope.scores import RidgeProbe
 from transferscope.scores.ridge_probe import RELATIVE_LAMBDAS
+from transferscope.testing.scores import classes_view, regression_view
 
 
 def refitted(features: np.ndarray, codes: np.ndarray, penalty: float) -> np.ndarray:

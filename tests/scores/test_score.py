@@ -4,45 +4,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scores.views import classes_view
 from transferscope.errors import DataError
 from transferscope.numerics.jackknife import jackknife
 from transferscope.scores import SCORES, TargetView, grouped_error, leave_groups_out, with_error
 from transferscope.scores.score import Contributing
+from transferscope.testing.scores import classes_view
 
 FEATURES, LABELS = np.ones((3, 2)), np.array([0, 1, 0])
 THIRDS = np.full((3, 3), 1 / 3)
 NOT_FINITE = np.array([[1.0, np.nan], [1, 1], [1, 1]])
-BAD: dict[str, tuple[tuple[Any, ...], str]] = {
-    "no examples": (
-        (FEATURES[:0], LABELS[:0]),
-        "features of shape (0, 2) were given; expected (n, d) with n >= 1",
-    ),
-    "features that are not finite": (
-        (NOT_FINITE, LABELS),
-        "features hold a value that is not finite; remove these examples or train the network anew",
-    ),
-    "labels that are not finite": (
-        (FEATURES, np.array([[1.0], [np.inf], [0.0]])),
-        "labels hold a value that is not finite; remove these examples or train the network anew",
-    ),
-    "logits": (
-        (FEATURES, LABELS, np.eye(3) * 4),
-        "source_probabilities must be rows of at least 0 that sum to 1; apply a softmax to logits",
-    ),
-    "negative probabilities": (
-        (FEATURES, LABELS, np.array([[2.0, -1], [1, 0], [1, 0]])),
-        "source_probabilities must be rows of at least 0 that sum to 1; apply a softmax to logits",
-    ),
-}
+BAD: list[tuple[tuple[Any, ...], str]] = [
+    ((FEATURES[:0], LABELS[:0]), "features of shape (0, 2)"),
+    ((NOT_FINITE, LABELS), "features hold a value that is not finite"),
+    ((FEATURES, np.array([[1.0], [np.inf], [0.0]])), "labels hold a value that is not finite"),
+    ((FEATURES, LABELS, np.eye(3) * 4), "apply a softmax to logits"),
+    ((FEATURES, LABELS, np.array([[2.0, -1], [1, 0], [1, 0]])), "rows of at least 0 that sum to 1"),
+]
 
 
-@pytest.mark.parametrize("case", BAD)
-def test_what_does_not_fit_is_refused(case: str) -> None:
-    arguments, message = BAD[case]
+@pytest.mark.parametrize(("arguments", "said"), BAD)
+def test_what_does_not_fit_is_refused(arguments: tuple[Any, ...], said: str) -> None:
     with pytest.raises(DataError) as refused:
         TargetView(*arguments)
-    assert str(refused.value) == message
+    assert said in str(refused.value)
 
 
 def unchecked(features: Any, labels: Any, source_probabilities: Any = None) -> TargetView:
@@ -87,9 +71,8 @@ def test_numbers_of_less_precision_are_not_computed_with(name: str) -> None:
 @pytest.mark.parametrize("name", ["labels", "source_probabilities"])
 def test_rows_that_do_not_match_are_refused(name: str) -> None:
     arrays = {"features": FEATURES, "labels": LABELS, "source_probabilities": THIRDS}
-    with pytest.raises(DataError) as refused:
+    with pytest.raises(DataError, match="3 rows of features and 2 of"):
         unchecked(**arrays | {name: arrays[name][:2]})
-    assert str(refused.value) == f"3 rows of features and 2 of {name} were given; give one for each example"
 
 
 def test_taking_examples_takes_all_that_belongs_to_them() -> None:
@@ -101,11 +84,6 @@ def test_taking_examples_takes_all_that_belongs_to_them() -> None:
     np.testing.assert_array_equal(some.features, view.features[[5, 2]])
     np.testing.assert_array_equal(some.labels, view.labels[[5, 2]])
     np.testing.assert_array_equal(some.source_probabilities, view.source_probabilities[[5, 2]])
-
-
-def test_kind_of_labels() -> None:
-    assert TargetView(FEATURES, LABELS).is_classification
-    assert not TargetView(FEATURES, LABELS[:, None].astype(float)).is_classification
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -121,12 +99,6 @@ def test_it_is_the_jackknife_of_the_score() -> None:
     view, score = classes_view(90, signal=0.5), SCORES["logme"]
     expected = jackknife(lambda index: score.value(view.take(index)).value, 90)
     assert with_error(score, view).stderr == pytest.approx(expected.stderr)
-
-
-def test_same_seed_same_error() -> None:
-    view, score = classes_view(90, signal=0.5), SCORES["logme"]
-    assert with_error(score, view, seed=1) == with_error(score, view, seed=1)
-    assert with_error(score, view, seed=1) != with_error(score, view, seed=2)
 
 
 def _claimed_over_actual(name: str, *, n_claimed: int) -> float:

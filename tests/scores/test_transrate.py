@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from scores.views import classes_view
 from transferscope.scores import TargetView, TransRate
+from transferscope.testing.scores import classes_view
 
 
 def listing(z: np.ndarray, y: np.ndarray, eps: float) -> float:

@@ -165,13 +165,6 @@ def test_a_whole_checkpoint_of_something_else_changes_nothing(tmp_path: Path) ->
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_the_global_random_state_is_left_alone() -> None:
-    torch.manual_seed(9)
-    before = torch.get_rng_state()
-    train(learner_of(module()), SETTINGS, RunOptions(seed=4), n_steps=5)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
 def test_the_curve_has_its_points_and_leaves_training_as_it_was() -> None:
     network, plain = module(), module()
     run = train(learner_of(network), SETTINGS, RunOptions(seed=4), n_steps=30, curve=curve_of(network))

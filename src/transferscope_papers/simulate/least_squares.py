@@ -11,8 +11,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transferscope.errors import DataError
-
 
 @dataclass(frozen=True)
 class LeastSquares:
@@ -39,34 +37,6 @@ class LeastSquares:
     def rotate_back(self, vectors: Float[Tensor, "B d *k"]) -> Float[Tensor, "B d *k"]:
         """The inverse of `rotate`."""
         return torch.einsum("bij,bj...->bi...", self.basis, vectors)
-
-    def minimum_norm(self) -> Float[Tensor, "B d"]:
-        """The minimiser of least norm, X^+ y, in the original coordinates."""
-        safe = torch.where(self.spectrum > 0, self.spectrum, torch.inf)
-        return self.rotate_back(self.cross / safe)
-
-
-def from_samples(
-    inputs: Float[Tensor, "B n d"], labels: Float[Tensor, "B n"], counts: Int[Tensor, " B"] | None = None
-) -> LeastSquares:
-    """The training losses (1/2n) norm(X beta - y)^2 of B data sets.
-
-    Args:
-        inputs: Samples in rows; data sets smaller than n have zero rows below their own.
-        labels: Labels, zero in the rows that are padding.
-        counts: Samples of each data set, at least 1; None when there is no padding.
-
-    Raises:
-        DataError: A count below 1 or above n.
-    """
-    n_rows = inputs.shape[1]
-    sizes = torch.full((len(inputs),), n_rows) if counts is None else counts
-    if len(sizes) and (int(sizes.min()) < 1 or int(sizes.max()) > n_rows):
-        raise DataError(f"counts run from {int(sizes.min())} to {int(sizes.max())}; expected 1 to {n_rows} samples")
-    per_sample = 1 / sizes.to(inputs.dtype)
-    gram = torch.einsum("bni,bnj->bij", inputs, inputs) * per_sample[:, None, None]
-    cross = torch.einsum("bni,bn->bi", inputs, labels) * per_sample[:, None]
-    return from_moments(gram, cross, rank=sizes)
 
 
 def from_moments(

@@ -47,11 +47,6 @@ def dimension_band(vectors: Float64[np.ndarray, "N D"]) -> DimensionBand:
     return DimensionBand(low, max(float(np.searchsorted(held, _MOST_VARIANCE) + 1), low.value))
 
 
-def given_dimension(value: float) -> DimensionBand:
-    """A dimension that is known."""
-    return DimensionBand(Estimate(value, 0.0, 0), value)
-
-
 def effective_dimension(vectors: Float64[np.ndarray, "N D"]) -> Estimate:
     """The participation ratio (tr S)^2 / tr S^2 of the covariance S of finite vectors, shape (N, D).
 

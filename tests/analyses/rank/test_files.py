@@ -210,7 +210,7 @@ def test_one_network_alone_is_held_against_random_features(question: Question) -
         ({"files": "twice"}, SettingsError, r"blind\.safetensors is given twice; give each file once$"),
         ({"files": "absent"}, MissingDataError, r"^there is no file of weights .*absent\.safetensors; expected"),
         ({"files": "diverged"}, NetworkError, r"diverged\.safetensors holds NaN or infinity in head\.weight; "),
-        ({"labels": 0}, SettingsError, "^labels = 0 and seeds = 2; expected at least 1 of each$"),
+        ({"labels": 0}, SettingsError, "^labels = 0 is out of range; expected at least 1$"),
         ({"labels": 5}, DataError, r"^5 labels are too few to rank with; give at least 6 \(2 for each class\)$"),
         ({"labels": 999}, DataError, "^999 labels were asked for and npz:.* has 240 training examples; ask for 240"),
         ({"scores": ("logmee",)}, UnknownNameError, r"^unknown score 'logmee': did you mean 'logme' or 'leep'\?"),

@@ -73,17 +73,6 @@ def test_an_npz_file_comes_first(entry: CatalogueEntry, originals: dict[str, Pat
     }
 
 
-@pytest.mark.parametrize("place", ["fashion-mnist", "fashion_mnist", "."])
-def test_original_files_are_found_in_the_named_folder(
-    entry: CatalogueEntry, originals: dict[str, Path], folder: Path, place: str
-) -> None:
-    put(originals, folder / place)
-    location = locate(entry)
-    assert location.form == "original"
-    assert all(path.parent == (folder / place) for path in location.files.values())
-    assert len(read_entry(entry, seed=0).train) == 20
-
-
 def test_original_files_are_found_in_the_cache(entry: CatalogueEntry, originals: dict[str, Path]) -> None:
     put(originals, cache_folder() / "fashion-mnist")
     dataset = read_entry(entry, seed=0)
@@ -108,12 +97,8 @@ def test_a_wrong_file_under_the_own_name_is_corrupt(
     put(originals, folder / "fashion-mnist")
     wrong = folder / "fashion-mnist" / "train-images-idx3-ubyte.gz"
     wrong.write_bytes(b"half a file")
-    with pytest.raises(CorruptDataError) as caught:
+    with pytest.raises(CorruptDataError, match="has another MD5 checksum than the published"):
         locate(entry)
-    assert str(caught.value) == (
-        f"{wrong} has another MD5 checksum than the published {entry.files[0].md5}; replace it, or remove it to have "
-        "it downloaded"
-    )
     assert wrong.exists()
 
 
@@ -160,12 +145,8 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
 def test_an_npz_file_with_other_classes_is_refused(entry: CatalogueEntry, folder: Path) -> None:
     save_npz(folder / "fashion-mnist.npz", n_classes=3)
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match=r"/fashion-mnist\.npz has the labels 0, 1, 2"):
         read_entry(entry, seed=0)
-    assert str(caught.value) == (
-        f"{folder}/fashion-mnist.npz has the labels 0, 1, 2; expected 0 to 9 for {', '.join(entry.classes)} "
-        "(name another file of your own as 'npz:PATH')"
-    )
 
 
 def test_every_entry_is_complete() -> None:

@@ -1,4 +1,3 @@
-import time
 from dataclasses import replace
 from itertools import product
 
@@ -10,7 +9,6 @@ from transferscope.data.scenes import SceneSettings, load_scenes, scenes
 from transferscope.data.scenes.layout import draw_objects, draw_view
 from transferscope.data.scenes.render import FLOOR, Scenes, render
 from transferscope.data.scenes.solids import SOLIDS
-from transferscope.errors import SettingsError, UnknownNameError
 
 PLAIN = SceneSettings(size=64)  # 16 images are rendered at once
 EVERYTHING = replace(PLAIN, appearance="several", light="random", background="random", texture="with")
@@ -163,39 +161,3 @@ def test_sets_of_a_name_and_of_settings_are_the_same() -> None:
     assert named.train.input_shape == (1, 64, 64)
     assert named.train.classes == ("1", "2", "3")
     assert not np.array_equal(own.train.inputs[:4], own.test.inputs)
-
-
-@pytest.mark.long
-def test_ten_thousand_images_of_up_to_six_solids_take_about_a_minute_of_one_core() -> None:
-    settings = replace(EVERYTHING, size=32)
-    seconds = []
-    for first in range(3):
-        start = time.process_time()
-        render(64, settings, seed=0, start=64 * first)
-        seconds.append(time.process_time() - start)
-    assert min(seconds) / 64 * 10_000 < 600  # 35 s alone on a core; shapes are checked and the machine is shared
-
-
-REFUSED = [
-    ({"kinds": ("sphere",)}, "kinds = 'sphere' must name at least two, and each only once"),
-    ({"size": 7}, "size = 7 is too small to show a solid; expected at least 8 pixels"),
-    ({"size": 513}, "size = 513 is too large; expected at most 512 pixels"),
-    ({"objects": 11}, "objects = 11 is out of range; expected 2 to 10"),
-    ({"task": "count"}, "task = 'count' needs scenes of several solids; set appearance = 'several'"),
-]
-
-
-@pytest.mark.parametrize(("settings", "message"), REFUSED)
-def test_settings_out_of_range_are_refused(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(SettingsError) as error:
-        SceneSettings(**settings)  # type: ignore[arg-type]
-    assert str(error.value) == message
-
-
-def test_names_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match="unknown kind of solid 'conee': did you mean 'cone'"):
-        load("scenes?kinds=conee,box")
-    with pytest.raises(SettingsError, match="'scenes:x' has a path; scenes have options only"):
-        load("scenes:x")
-    with pytest.raises(SettingsError, match="0 scenes from index 0"):
-        scenes(0, seed=0)

@@ -5,8 +5,8 @@ from PIL import Image
 
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms
-from transferscope.data.transforms.pixels import KERNELS, resampling_matrix, resized, side_of_images
-from transferscope.errors import DataError, SettingsError, UnknownNameError
+from transferscope.data.transforms.pixels import KERNELS, resampling_matrix, resized
+from transferscope.errors import DataError, UnknownNameError
 
 
 def make(channels: int, side: int = 6, dtype: type = np.uint8) -> Dataset:
@@ -70,30 +70,12 @@ def test_permuted_moves_all_images_and_channels_alike() -> None:
     assert (moved.test.inputs == order).all()
 
 
-def test_the_seed_decides_the_permutation() -> None:
-    dataset = make(1)
-    np.testing.assert_array_equal(train(dataset, "permuted", seed=1), train(dataset, "permuted", seed=1))
-    assert not np.array_equal(train(dataset, "permuted", seed=1), train(dataset, "permuted", seed=2))
-
-
 def test_padding_surrounds_with_black() -> None:
     dataset = make(1)
     padded = train(dataset, "pad:9")
     assert padded.shape == (30, 1, 9, 9)
     np.testing.assert_array_equal(padded[:, :, 1:7, 1:7], dataset.train.inputs)
     assert padded.sum(dtype=int) == dataset.train.inputs.sum(dtype=int)
-
-
-def test_larger_images_are_not_padded() -> None:
-    with pytest.raises(DataError) as caught:
-        train(make(1), "pad:4")
-    assert str(caught.value) == "images of 6 x 6 pixels cannot be padded to 4; use resize:4"
-
-
-def test_two_channels_are_neither_grey_nor_colour() -> None:
-    with pytest.raises(DataError) as caught:
-        train(make(2), "grey")
-    assert str(caught.value) == "images have 2 channels; grey and colour need 1 or 3"
 
 
 SIZES = [(16, 28), (28, 16), (32, 28), (31, 7), (9, 40), (1, 5)]
@@ -152,18 +134,3 @@ def test_weights_sum_to_one() -> None:
 def test_images_of_the_right_size_are_not_touched() -> None:
     images = np.zeros((2, 1, 8, 8), np.uint8)
     assert resized(images, 8) is images
-
-
-@pytest.mark.parametrize("text", ["0", "-3", "2.5", "big", "²"])
-def test_an_argument_that_is_no_number_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        side_of_images(text, "resize:28")
-    assert str(caught.value) == (
-        f"a transform was given the argument {text!r}; expected a whole number >= 1, as in 'resize:28'"
-    )
-
-
-def test_a_mistyped_size_does_not_take_all_memory() -> None:
-    with pytest.raises(SettingsError) as caught:
-        side_of_images("280028", "resize:28")
-    assert str(caught.value) == "resize:280028 asks for images of 280028 pixels on a side; expected 1 to 4096"

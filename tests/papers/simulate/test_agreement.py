@@ -36,13 +36,6 @@ def test_honest_means_agree_and_shifted_ones_do_not() -> None:
     assert shifted.p_value < 1e-6
 
 
-def test_the_sentence_says_it_all() -> None:
-    result = agreement([Estimate(0.0, 1.0, 3), Estimate(0.0, 1.0, 3)], [0.0, math.inf])
-    assert result.sentence == (
-        "1 points: largest |z| 0.00, 0.0 % beyond 2 (4.6 % expected), KS p = 1.000; 1 points left out"
-    )
-
-
 def test_points_within_the_known_error_are_counted_and_not_tested() -> None:
     estimates = [Estimate(0.0005, 1e-6, 20), Estimate(0.02, 0.01, 400), Estimate(-0.005, 0.01, 400)]
     found = agreement(estimates, [0.0] * 3, known_error=0.001)

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from transferscope.errors import SettingsError
 from transferscope_papers.problems import power_law_transfer
 from transferscope_papers.simulate.averaged_sgd import BLOCK, OnlineSettings, averaged_sgd
 from transferscope_papers.simulate.seeds import SAMPLE, generator
@@ -52,12 +51,3 @@ def test_too_large_a_step_is_a_status() -> None:
         run = averaged_sgd([pair.target], pair.source.weights[None], settings)
     assert run.outcomes.status.tolist() == ["non_finite"]
     assert np.isnan(run.outcomes.risk[0])
-
-
-def test_settings_say_what_is_wrong() -> None:
-    with pytest.raises(
-        SettingsError,
-        match=r"^the smallest n_examples, ridge and rate are 0, 1 and 1; "
-        r"they must be at least 1, at least 0 and above 0$",
-    ):
-        OnlineSettings(np.array([0]), np.array([1.0]), np.array([1.0]), (0,))

@@ -1,13 +1,7 @@
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from transferscope.errors import DataError
-from transferscope_papers.problems import Covariance
 from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, Task, Tasks, bound_table, draw_pairs
-from transferscope_papers.theory.fine_tuning_bounds import deviation_bound, fine_tuning_bound
 
 QUICK = TableSettings(n_pairs=4, n_samples=3, n_repeats=2, sizes=(5, 8), pretraining_steps=50)
 
@@ -54,14 +48,6 @@ def test_the_table_has_every_bound_and_size() -> None:
     assert again.r_squared == table.r_squared
 
 
-def test_the_bound_is_the_formula_of_theorem_4_2() -> None:
-    # Golden value of section D: lambda = (2, 1, 1), D = (1, 2, 3), n = 4, m = 1.
-    covariance = Covariance(np.array([2.0, 1, 1]))
-    g = deviation_bound(covariance.eigenvalues, 4)
-    bound = fine_tuning_bound(np.array([1.0, 2, 3]), covariance, deviation=g)
-    assert bound.values[0] == pytest.approx(38.1837661841)
-
-
 def test_images_are_standardised_with_two_numbers() -> None:
     data, scaled = blobs(50, 3), blobs(50, 3).standardised(blobs(50, 3))
     assert scaled.images.mean() == pytest.approx(0, abs=1e-12)
@@ -83,24 +69,3 @@ def test_a_mirrored_task_has_the_covariance_of_its_own_images() -> None:
             own.from_eigenbasis(own.eigenvalues * own.to_eigenbasis(np.eye(12)[0])),
             images.T @ images[:, 0] / len(images),
         )
-
-
-def test_there_are_only_so_many_pairs() -> None:
-    with pytest.raises(DataError, match=r"^5 pairs of tasks were asked for; 2 classes give 4$"):
-        draw_pairs([3, 8], 5, seed=0)
-
-
-def test_both_classes_must_be_there() -> None:
-    with pytest.raises(DataError, match=r"^classes 0 and 9 were asked for; one of them has no images$"):
-        blobs(40, 1).task(0, 9)
-
-
-@pytest.mark.real_data
-def test_fine_tuning_on_thirty_real_digits_beats_ten() -> None:
-    with np.load(Path(os.environ["TRANSFERSCOPE_DATA"]) / "mnist.npz") as arrays:
-        train, test = (
-            Digits(arrays[f"x_{part}"][:n].reshape(n, -1) / 255, arrays[f"y_{part}"][:n].astype(np.int64))
-            for part, n in (("train", 3000), ("test", 1000))
-        )
-    table = bound_table(Tasks(train, test), TableSettings(n_pairs=2, n_samples=3, n_repeats=2, sizes=(10, 30)))
-    assert table.test_error[1] < table.test_error[0]

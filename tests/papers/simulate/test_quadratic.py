@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from transferscope.errors import DataError, SettingsError
+from transferscope.errors import DataError
 from transferscope_papers.problems import QuadraticProblem
 from transferscope_papers.simulate.descent import Weights
 from transferscope_papers.simulate.quadratic import (
@@ -132,14 +132,6 @@ def test_the_best_restart_is_chosen_by_the_training_objective() -> None:
         run.best_restarts(3)
 
 
-def test_an_element_does_not_depend_on_its_companions() -> None:
-    quick = QuadraticSettings(steps=20)
-    both, alone = targets(8), draw_targets(QuadraticProblem(D, 1), 8, [1], n_signal=6)
-    together = merlin(both, noisy_start([0, 1], D, width=5, noise=0.1), quick)
-    single = merlin(alone, noisy_start([1], D, width=5, noise=0.1), quick)
-    np.testing.assert_allclose(single.objective[0], together.objective[1], rtol=1e-10)
-
-
 @pytest.mark.parametrize("way", [merlin, joint_training])
 def test_samples_of_different_sizes_and_sources_are_trained_together_as_if_alone(
     way: Callable[[TargetSamples, Weights, QuadraticSettings], QuadraticRun],
@@ -154,10 +146,3 @@ def test_samples_of_different_sizes_and_sources_are_trained_together_as_if_alone
         np.testing.assert_allclose(alone.source_loss[0], together.source_loss[i], rtol=1e-9)
     with pytest.raises(DataError, match=r"^there are 2 seeds, 3 sizes and 2 sources; give one of each per element$"):
         draw_targets(problem, [5, 6, 7], [0, 1], n_signal=[2, 2])
-
-
-def test_settings_say_what_is_wrong() -> None:
-    with pytest.raises(SettingsError, match=r"^inner_ridge = 0 is out of range; see QuadraticSettings for its range$"):
-        QuadraticSettings(inner_ridge=0)
-    with pytest.raises(DataError, match=r"^n_target = 1 target examples were asked for; half-splits need at least 2$"):
-        targets(1)

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from transferscope.errors import DataError
-from transferscope_papers.problems import ReluNetwork, Sample, ablate, relu_teacher
+from transferscope_papers.problems import ReluNetwork, ablate, relu_teacher
 from transferscope_papers.simulate import relu_student
 from transferscope_papers.simulate.descent import DescentSettings, Weights
 from transferscope_papers.simulate.relu_student import (
@@ -66,14 +65,6 @@ def test_a_step_on_a_sample_goes_down_its_loss() -> None:
     check_one_step(trained, start, loss)
 
 
-def test_pretraining_learns_the_source() -> None:
-    pair = ablate(relu_teacher(4, 4, generator(3)), 0.5, generator(4))
-    settings = DescentSettings(tolerance=0.2, max_steps=1500, stability=1.0, movement=0.05)
-    students = pretrain([pair.source], random_students([0], 4, width=12), settings)
-    assert students.status.tolist() == ["converged"]
-    assert risks(students, [pair.source]).risk[0] <= 0.2**2 * pair.source.squared_norm() * (1 + 1e-9)
-
-
 def test_pretraining_ends_with_the_kernel_of_the_source() -> None:
     teachers = [relu_teacher(10, 10, generator(seed), head_mean=1.0, head_std=0.0) for seed in range(2)]
     start = random_students(range(2), 10, width=100)
@@ -118,11 +109,3 @@ def test_the_descended_head_is_that_of_steps_of_gradient_descent(monkeypatch: py
     early = refit_heads(students, [sample]).networks[0]
     left = features @ early.heads - sample.targets
     assert left @ left / 60 == pytest.approx(losses[150])
-
-
-def test_samples_of_one_batch_have_one_size() -> None:
-    samples = [Sample(np.zeros((n, 4)), np.zeros(n)) for n in (3, 5)]
-    with pytest.raises(
-        DataError, match=r"^samples of sizes \[3, 5\] were given; students of one batch need samples of one size$"
-    ):
-        train_from_scratch(samples, random_students([0, 1], 4, width=3))

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 import torch
 
-from transferscope.errors import SettingsError
 from transferscope.numerics.ntk import kernel_examples, kernel_transfer, relu_gram
 from transferscope_papers.simulate.descent import DescentSettings
 from transferscope_papers.simulate.wide_relu import Labelled, error_curves, paired_start, wide_transfer
@@ -54,18 +53,6 @@ def test_one_neuron_pair_follows_a_plain_loop() -> None:
         w = w - rate * gradient
     assert run.status.tolist() == ["max_steps"]
     assert run.scratch_travel[0] == pytest.approx(np.linalg.norm(w - start), rel=1e-7)  # arccos near 1
-
-
-def test_the_paired_start_has_no_output() -> None:
-    neurons = paired_start([3], 5, width=8)[0]
-    torch.testing.assert_close(neurons[:4], neurons[4:])
-
-
-def test_a_width_must_be_even() -> None:
-    with pytest.raises(
-        SettingsError, match=r"^width = 7 and scale = 1\.0 were given; give an even width and a scale above 0$"
-    ):
-        paired_start([0], 3, width=7)
 
 
 @pytest.mark.parametrize("pretrained", [True, False])

@@ -5,13 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from transferscope.errors import SettingsError
-from transferscope_papers.problems import isotropic, power_law_covariance, teachers_apart, two_level
+from transferscope_papers.problems import isotropic, power_law_covariance, two_level
 from transferscope_papers.problems.linear import Covariance
 from transferscope_papers.theory.fine_tuning_bounds import (
     benign_overfitting_bound,
     deviation_bound,
-    distance_bound,
     fine_tuning_bound,
     observed_deviation,
 )
@@ -59,18 +57,6 @@ def test_a_constant_of_three_covers_the_deviation(covariance: Covariance) -> Non
     assert max(seen) > deviation_bound(covariance.eigenvalues, 40)
 
 
-def test_bottom_alignment_wins_with_many_examples_and_top_alignment_with_few() -> None:
-    covariance, generator = two_level(200, n_top=10), np.random.default_rng(1)
-    bottom_aligned, top_aligned = np.zeros(200), np.zeros(200)
-    bottom_aligned[:10], top_aligned[10:] = 1 / math.sqrt(10), 1 / math.sqrt(190)
-    risks = {}
-    for n in (20, 150):
-        inputs = covariance.sample(n, generator)
-        risks[n] = [fine_tuned_risk(inputs, x, covariance) for x in (bottom_aligned, top_aligned)]
-    assert risks[20][0] > risks[20][1]
-    assert risks[150][0] < risks[150][1]
-
-
 def test_the_bound_adapted_from_benign_overfitting_has_its_golden_values() -> None:
     spectrum = np.array([1.0] + [0.1] * 99)
     difference = np.eye(100)[0]
@@ -85,20 +71,3 @@ def test_without_a_long_tail_noise_is_not_benign() -> None:
     assert bound.k_star is None
     assert bound.value == math.inf
     assert benign_overfitting_bound(np.ones(5), np.ones(5), 20).value == bound.bias
-
-
-def test_the_distance_bound_is_the_distance() -> None:
-    pair = teachers_apart(DIFFERENCE, source=np.ones(3), covariance=isotropic(3))
-    assert distance_bound(pair.target.weights - pair.source.weights) == pytest.approx(14)
-
-
-def test_impossible_settings_are_answered_in_a_sentence() -> None:
-    with pytest.raises(SettingsError) as caught:
-        deviation_bound(GOLDEN_SPECTRUM, 0)
-    assert str(caught.value) == (
-        "n = 0, delta = 1.0, constant = 1.0, largest eigenvalue 2.0: "
-        "Theorem 4.2 needs n >= 1, delta >= 1, a constant > 0 and an eigenvalue > 0"
-    )
-    with pytest.raises(SettingsError) as caught:
-        fine_tuning_bound(DIFFERENCE, isotropic(3), deviation=-1.0)
-    assert str(caught.value) == "deviation = -1.0 is out of range; it bounds a norm and must be at least 0"

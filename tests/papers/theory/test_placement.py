@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from transferscope.errors import SettingsError
-from transferscope_papers.theory.effective_dimension import dimension_band, effective_dimension, given_dimension
+from transferscope_papers.theory.effective_dimension import dimension_band, effective_dimension
 from transferscope_papers.theory.linear_scratch import scratch_risk_ridged
 from transferscope_papers.theory.placement import (
     MODEL_ERROR,
@@ -74,12 +73,6 @@ def test_features_with_no_fewer_directions_than_the_inputs_never_help(k: int) ->
     assert (modelled_transferability(Pair(share * 0.9, 0.1, 20.0, k), n) <= 1e-12).all()
 
 
-def test_what_is_out_of_range_is_refused() -> None:
-    with pytest.raises(SettingsError) as wrong:
-        Pair(1.2, 0.0, 10.0, 1.0)
-    assert str(wrong.value) == "outside = 1.2 is out of range; outside must be between 0 and 1"
-
-
 def test_risks_are_drawn_with_the_error_of_the_model() -> None:
     many = np.full(20_000, 0.2)
     draws = risk_draws(Pair(many, many / 2, many * 200, many * 10), 30)
@@ -104,7 +97,6 @@ def test_the_band_of_dimensions_holds_equal_directions_and_opens_for_unequal_one
     held = np.cumsum(variances) / variances.sum()
     assert abs(decaying.high - (np.searchsorted(held, 0.99) + 1)) <= 1
     assert decaying.low.value < decaying.middle < decaying.high
-    assert given_dimension(7.0).middle == 7.0
     assert dimension_band(np.ones((50, 3))).low.status == "undefined"
 
 

@@ -1,12 +1,9 @@
 """Quadratic networks: golden constants against minimisation of the penalised population loss."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy import optimize
 
-from transferscope.errors import SettingsError
 from transferscope_papers.problems import QuadraticProblem
 from transferscope_papers.theory.quadratic import (
     NONZERO_BELOW,
@@ -73,16 +70,3 @@ def test_joint_training_overfits_with_few_examples_for_its_inputs(d: int, n: int
     assert result.overfits is overfits
     first = np.eye(d)[0]
     assert result.visible == pytest.approx(np.linalg.norm(np.linalg.pinv(inputs) @ inputs @ first))
-
-
-def test_the_threshold_is_where_both_kinds_of_solution_cost_the_same() -> None:
-    shared = SPARSEST_PENALTY + (1 / 2) ** (2 / 3)  # one feature, and a second head on it: theta^2 of mu = 1
-    own = 2 * SPARSEST_PENALTY  # one feature each, if the target's could be had at full visibility
-    assert shared < own
-    assert math.isclose(OVERFITTING_BELOW ** (4 / 3), 2 ** (1 / 3) - 1)
-
-
-def test_a_negative_penalty_is_answered_in_a_sentence() -> None:
-    with pytest.raises(SettingsError) as caught:
-        source_minimum(-1.0)
-    assert str(caught.value) == "penalty = -1 is out of range; penalty must be at least 0"

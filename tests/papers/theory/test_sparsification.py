@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from transferscope.errors import SettingsError
 from transferscope_papers.problems import LinearTeacher, isotropic, teachers_at_angle
 from transferscope_papers.theory.gaussian_regression import regression_on_features
 from transferscope_papers.theory.linear_transfer import linear_transfer_risk
@@ -78,8 +77,3 @@ def test_a_head_on_what_is_left_has_the_risk_of_drawn_examples(ridge: float) -> 
     assert abs(risks.mean() - truth) < 4 * risks.std(ddof=1) / math.sqrt(len(risks)) + 0.05 * truth
     if ridge == 0:  # far from the limit, however small the start
         assert truth > 1.1 * float(linear_transfer_risk(0.9, 25, sigma=0.3))
-
-
-def test_impossible_starts_are_refused() -> None:
-    with pytest.raises(SettingsError, match=r"^depth = 1 is out of range; depth must be at least 2$"):
-        remaining_features(0.1, 10, depth=1, width=10)

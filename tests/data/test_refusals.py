@@ -1,0 +1,130 @@
+"""Settings, transformations and computed data that cannot be: one sentence that names what was asked for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transferscope.data import load
+from transferscope.data.counter_random import uniform_rows
+from transferscope.data.glyphs import GlyphSettings, glyphs
+from transferscope.data.glyphs.atlas import find_fonts
+from transferscope.data.half_images import half_images
+from transferscope.data.scenes import SceneSettings, scenes
+from transferscope.data.task import Dataset, LabelledSet
+from transferscope.data.transforms import TRANSFORMS, apply_transforms, check_transforms
+from transferscope.errors import TransferscopeError
+from transferscope.testing.methods import blobs
+
+ABCD = ("a", "b", "c", "d")
+
+
+def same(inputs: np.ndarray, labels: np.ndarray, classes: tuple[str, ...] | None = ABCD) -> Dataset:
+    part = LabelledSet(inputs, labels, classes)
+    return Dataset("set", part, part)
+
+
+def images(channels: int = 3, n_classes: int = 4) -> Dataset:
+    pixels = np.random.default_rng(0).integers(0, 256, (4 * n_classes, channels, 6, 6)).astype(np.uint8)
+    return same(pixels, np.arange(4 * n_classes) % n_classes, tuple(ABCD + tuple("efghijk"))[:n_classes])
+
+
+NUMBERS = same(np.zeros((4, 1, 2, 2), np.uint8), np.zeros((4, 1), np.float32), None)
+VECTORS = same(np.zeros((4, 5)), np.arange(4) % 4)
+NO_TEST_OF_B = Dataset("set", images().train, images().test.take(np.array([0, 2, 3])))
+TRANSFORMATIONS: list[tuple[Dataset, str, str]] = [
+    *((VECTORS, name, "needs images") for name in ("resize:4", "grey", "relabel:brightness")),
+    *((images(), f"train-rows:{rows}", repr(rows)) for rows in ("5", "3-3", "7-2", "a-b", "-1-4")),
+    *((images(), f"classes:{names}", repr(names)) for names in ("0-1", "2-9", "a", "a+e", "a-c", "4-6")),
+    *((images(), f"label-noise:{share}", repr(share)) for share in ("1.5", "-0.1", "nan", "much")),
+    *((images(), f"resize:{side}", repr(side)) for side in ("0", "-3", "2.5", "big", "²")),
+    (images(), "resize:280028", "280028 pixels"),
+    (images(), "resize", "'resize:28'"),
+    (images(), "grey:3", "'3'"),
+    (images(), "gray", "did you mean 'grey'"),
+    (images(), "relabel:color", "did you mean 'colour'"),
+    (images(1), "relabel:colour", "1 channels"),
+    (images(2), "grey", "2 channels"),
+    (images(1), "pad:4", "images of 6 x 6"),
+    (same(np.zeros((8, 3, 2, 2), np.uint8), np.arange(8) % 4), "relabel:brightness", "4 classes by brightness"),
+    (NUMBERS, "relabel:brightness", "numbers for labels"),
+    (NUMBERS, "label-noise:0.1", "numbers for labels"),
+    (same(np.zeros((4, 5)), np.zeros(4, np.int64), ("a",)), "label-noise:0.1", "one class only"),
+    (Dataset("blobs", blobs(10, 2, seed=0), blobs(4, 2, seed=1)), "train-rows:0-11", "10 examples"),
+    (NO_TEST_OF_B, "classes:a+b", "class 'b' of set has no test example"),
+]
+
+
+@pytest.mark.parametrize(("data", "name", "said"), TRANSFORMATIONS, ids=[name for _, name, _ in TRANSFORMATIONS])
+def test_transformations_are_refused(data: Dataset, name: str, said: str) -> None:
+    with pytest.raises(TransferscopeError) as refused:
+        apply_transforms(data, [name], seed=0)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("name", sorted(set(TRANSFORMS) - {"classes", "label-noise", "train-rows"}))
+def test_most_need_images(name: str) -> None:
+    example = TRANSFORMS[name].example
+    with pytest.raises(TransferscopeError, match="needs images"):
+        apply_transforms(VECTORS, [f"{name}:{example}" if example else name], seed=0)
+
+
+def test_arguments_are_checked_before_anything_is_done() -> None:
+    with pytest.raises(TransferscopeError, match="'resize' needs an argument"):
+        check_transforms(["invert", "resize"])
+
+
+SETTINGS: list[tuple[type, dict[str, Any], str]] = [
+    (GlyphSettings, {"characters": ""}, "characters = ''"),
+    (GlyphSettings, {"characters": "aba"}, "characters = 'aba'"),
+    (GlyphSettings, {"characters": "a b"}, "holds a space"),
+    (GlyphSettings, {"size": 7}, "size = 7"),
+    (GlyphSettings, {"pose": 2.5}, "pose = 2.5"),
+    (GlyphSettings, {"pose": float("nan")}, "pose = nan"),
+    (SceneSettings, {"kinds": ("sphere",)}, "kinds = 'sphere'"),
+    (SceneSettings, {"size": 7}, "size = 7"),
+    (SceneSettings, {"size": 513}, "size = 513"),
+    (SceneSettings, {"objects": 11}, "objects = 11"),
+    (SceneSettings, {"task": "count"}, "task = 'count'"),
+]
+
+
+@pytest.mark.parametrize(("kind", "settings", "said"), SETTINGS)
+def test_settings_out_of_range_are_refused(kind: type, settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(TransferscopeError) as refused:
+        kind(**settings)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "said"),
+    [
+        (lambda: uniform_rows(1, 1, seed=-1, purpose="test"), "seed = -1"),
+        (lambda: glyphs(1, seed=-2), "seed = -2"),
+        (lambda: half_images(images(), parts="A", seed=-1), "seed = -1"),
+        (lambda: glyphs(0, seed=0), "0 glyphs"),
+        (lambda: glyphs(1, seed=0, start=-1), "index -1"),
+        (lambda: scenes(0, seed=0), "0 scenes"),
+        (lambda: load("scenes?kinds=conee,box"), "did you mean 'cone'"),
+        (lambda: load("scenes:x"), "'scenes:x' has a path"),
+        (lambda: half_images(images(n_classes=11), parts="AB", seed=0), "11 classes"),
+        (lambda: half_images(VECTORS, parts="A", seed=0), "shape (5,)"),
+        (lambda: half_images(NUMBERS, parts="A", seed=0), "numbers for labels"),
+        (lambda: find_fonts(None, "0\U0010fffe"), r"'0\U0010fffe'"),
+    ],
+)
+def test_data_that_cannot_be_computed_are_refused(attempt: Callable[[], object], said: str) -> None:
+    with pytest.raises(TransferscopeError) as refused:
+        attempt()
+    assert said in str(refused.value)
+
+
+def test_folders_of_fonts_that_are_none_are_named(tmp_path: Path) -> None:
+    for folder, said in ((tmp_path / "none", "none does not exist"), (tmp_path, "holds no .ttf")):
+        with pytest.raises(TransferscopeError, match=said):
+            find_fonts(str(folder), "0")
+    (tmp_path / "bad.ttf").write_text("no font")
+    with pytest.raises(TransferscopeError, match=r"bad\.ttf cannot be read as a font"):
+        find_fonts(str(tmp_path), "0")

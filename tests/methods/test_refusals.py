@@ -1,0 +1,49 @@
+"""Settings that contradict one another; those outside their ranges are in `test_records.py`."""
+
+from typing import Any
+
+import pytest
+
+from transferscope.errors import SettingsError
+from transferscope.methods import (
+    Distill,
+    FineTune,
+    Merlin,
+    MerlinFt,
+    Method,
+    Surgical,
+)
+from transferscope.training import TrainingSettings
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "named"),
+    [
+        (Surgical, {"frozen_blocks": 1}, "frozen_blocks = 1 "),
+        (Distill, {"initial": "random", "frozen_blocks": 1}, "keep what belongs to other weights"),
+        (FineTune, {"hidden_units": 8, "head": "probe"}, "hidden_units = 8 "),
+        (Merlin, {"frozen_blocks": 1}, "frozen_blocks = 1 "),
+        (MerlinFt, {"adapters": "head", "frozen_blocks": 1}, "frozen_blocks = 1 "),
+        (TrainingSettings, {"steps": 3, "mix_up": -0.1}, "mix_up = -0.1 "),
+        (TrainingSettings, {"steps": 3, "early_stopping": 0}, "early_stopping = 0 "),
+    ],
+)
+def test_they_are_refused_by_name(kind: type[Method], settings: dict[str, Any], named: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        kind(**settings)
+    assert named in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "value"),
+    [
+        (FineTune(), "head", "x"),
+        (FineTune(), "lr_scale", float("nan")),
+        (Merlin(), "ridge", "x"),
+        (TrainingSettings(steps=3), "optimiser", "adam"),
+    ],
+)
+def test_what_no_study_file_takes_is_refused_in_python_too(made: Any, name: str, value: object) -> None:
+    object.__setattr__(made, name, value)  # the check of types at run time would come before ours
+    with pytest.raises(SettingsError, match=f"^{name} = "):
+        made.__post_init__()
