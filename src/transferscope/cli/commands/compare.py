@@ -20,6 +20,7 @@ transferscope compare results.csv --without scratch tfidf
 transferscope compare results.csv --task birds --tried fine-tune=0.71"""
 
 PANELS = {
+    "Decision": "until_settled runs question margin metric diagnostics watch",
     NETWORK: "network weights",
     "Training": "tuning",
     "Your results": "without columns where wide better unit predictions next_runs task tried",
