@@ -11,7 +11,8 @@ from transferscope.analyses.rank.tables import ranking_rows
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, evenly_chosen, short
-from transferscope.report.figures.style import BASELINE_COLOUR, INK, NARROW, drawing, new_figure
+from transferscope.report.figures.panels import side_by_side
+from transferscope.report.figures.style import BASELINE_COLOUR, INK, drawing, new_figure
 from transferscope.wording import capitalised, measure_words, method_words
 
 _PANELS_IN_A_ROW = 4
@@ -58,7 +59,7 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
     return Figure(
         name="ranking",
         canvas=wide,
-        narrow=(lambda: drawn(1, NARROW)) if len(panels) > 1 else None,
+        narrow=(lambda inches: drawn(side_by_side(inches, 2.6), inches)) if len(panels) > 1 else None,
         data=ranking_rows([ranking]),
         caption=_caption(ranking, hindsight, len(candidates)),
     )
