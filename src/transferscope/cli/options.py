@@ -114,6 +114,10 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; f
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for what is written, or the file.")
 ]
+WidthOption = Annotated[
+    Literal["column", "text"] | None,
+    typer.Option("--width", help="Write its figures for a paper, too: SVG, PDF, CSV; 3.25 or 5.5 inches wide."),
+]
 BetterOption = Annotated[
     Literal["lower", "higher"] | None, typer.Option("--better", help="Which scores are better. [by name and trend]")
 ]
