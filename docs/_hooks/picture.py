@@ -1,4 +1,4 @@
-"""The picture of the demo's page and its ten lines: `python docs/_hooks/picture.py demo-out` writes both (`make picture`).
+"""The demo's picture and ten lines: `python docs/_hooks/picture.py demo-out` (`make picture`) writes both.
 
 When the site is built, the lines are filled in, and a demo that has changed since is said.
 """
