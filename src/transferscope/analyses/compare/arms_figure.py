@@ -32,7 +32,7 @@ from transferscope.wording import duration, listed, sizes_in_words
 
 _MOST_ARMS = 14
 _MOST_GROUPS = 3
-_NAME_WIDTH, _LONG_NAME = 26, 38
+_NARROW_NAME, _NAME_WIDTH, _LONG_NAME = 20, 26, 38
 _CALLED = ("better", "worse")
 _HEAD, _TIGHT, _APART = 0.6, 0.2, 0.27  # inches of a panel without its rows, and of a row
 _HIGHEST = 9.0  # inches of a column of a paper
@@ -66,9 +66,11 @@ def draw_arms(summary: Summary) -> Figure | None:
         of_paper = width < NARROW
         rows, _ = _rows(summary, int((_HIGHEST / n_rows - _HEAD) / _TIGHT) - 2 if of_paper else _MOST_ARMS)
         reach = _reach(summary, sizes, rows)
-        room = _LONG_NAME if n_columns > 2 else _NAME_WIDTH
+        room = _NARROW_NAME if width <= NARROW else _LONG_NAME if n_columns > 2 else _NAME_WIDTH
         names = ["" if row.arm is None else beside_axis(row.name, width=room) for row in rows]
-        height = (_TIGHT if n_columns < len(sizes) else _APART) + 0.09 * any("\n" in name for name in names)
+        height = (_APART if width > NARROW and n_columns == len(sizes) else _TIGHT) + 0.09 * any(
+            "\n" in name for name in names
+        )
         canvas = new_figure(width, n_rows * (_HEAD + height * len(rows)))
         axes = canvas.subplots(n_rows, n_columns, sharex=True, squeeze=False)
         for i, (panel, size) in enumerate(zip(axes.flat, sizes, strict=False)):
@@ -174,6 +176,7 @@ def _panel(
             color=colour,
             markerfacecolor=colour if called else PAPER,
             markersize=13 if recommended else 6.5,
+            clip_on=value < reach[0],
         )
         tip(drawn, f"{c.facts.name}: {metric.level(c.facts.mean)}, {metric.gain(value)} ({_call(c)})")
         if value < reach[0]:

@@ -116,6 +116,6 @@ def _draw_panel(axes: Axes, panel: _Panel, candidates: Sequence[str]) -> None:
         axes.plot(value, row, "D" if behind is None else "o", color=colour, markersize=6, clip_on=False)
     axes.set_title(panel.title)
     axes.grid(axis="y", visible=False)
-    axes.locator_params(axis="x", nbins=4)
+    axes.locator_params(axis="x", nbins=3)
     if panel.unit:
         axes.set_xlabel(panel.unit)
