@@ -37,7 +37,7 @@ def arms_figure(n_arms: int, sizes: tuple[int, ...]) -> Figure:
 
 
 def texts(canvas: Canvas) -> list[tuple[str, Bbox]]:
-    renderer = FigureCanvasAgg(canvas).get_renderer()
+    renderer = FigureCanvasAgg(canvas).get_renderer()  # type: ignore[no-untyped-call]
     canvas.draw(renderer)
     shown = [one for one in canvas.findobj(Text) if isinstance(one, Text) and one.get_visible() and one.get_text()]
     return [(one.get_text(), one.get_window_extent(renderer)) for one in shown]

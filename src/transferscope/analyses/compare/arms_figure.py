@@ -184,8 +184,17 @@ def _panel(
             axes.text(0.04, at, beyond, transform=right, va="center", fontsize=8, color=INK, bbox=ON_PAPER)
         time = f"{_SPACE}{duration(c.cost.total)}" if timed and not np.isnan(c.cost.total) else ""
         level = metric.level(c.facts.mean)
-        aside = {"xycoords": right, "textcoords": "offset points", "va": "center", "fontsize": 8, "color": INK}
-        axes.annotate(f"{level}{time}", (1.0, at), (_ASIDE, 0), annotation_clip=False, **aside)
+        axes.annotate(
+            f"{level}{time}",
+            (1.0, at),
+            (_ASIDE, 0),
+            xycoords=right,
+            textcoords="offset points",
+            annotation_clip=False,
+            va="center",
+            fontsize=8,
+            color=INK,
+        )
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
     axes.tick_params(labelbottom=True, left=False)
