@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 OPTIONAL := $(VENV)/.optional
 WORKERS ?= auto
 
-.PHONY: demo test test-long test-all check docs bench clean
+.PHONY: demo picture test test-long test-all check docs bench clean
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,9 @@ $(OPTIONAL): $(READY)
 
 demo: $(READY)  ## rendered glyphs -> real handwritten digits, six arms, 6 seeds, ends in a report
 	$(BIN)/transferscope demo --out demo-out
+
+picture: demo  ## the picture and the ten lines of the demo that README and docs show; needs Chromium for a page
+	$(BIN)/python docs/_hooks/picture.py demo-out
 
 PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # The check of every shape and type at run time doubles the time of a test: `make test SHAPES=checked` makes it in the

@@ -268,15 +268,10 @@ def test_a_help_text_is_shown_whole_and_on_a_screen(words: str) -> None:
     texts = [command.help, *(parameter.help for parameter in command.params if not getattr(parameter, "hidden", False))]
     for text in filter(None, texts):
         assert " ".join(text.split()) in shown
-    if isinstance(command, Command):
-        screen = (
-            CliRunner()
-            .invoke(main.app, [*words.split(), "--help"], env={"COLUMNS": "80"}, prog_name="transferscope")
-            .output
-        )
-        assert len(screen.splitlines()) <= SCREEN
-        names = {name for one in command.params if not getattr(one, "hidden", False) for name in one.opts}
-        assert all(name in screen for name in names if name.startswith("--"))
+    screen = CliRunner().invoke(main.app, [*words.split(), "--help"], env={"COLUMNS": "80"}).output
+    assert len(screen.splitlines()) <= SCREEN
+    names = {name for one in command.params if not getattr(one, "hidden", False) for name in one.opts}
+    assert all(name in screen for name in names if name.startswith("--"))
 
 
 def test_every_example_of_the_help_is_read() -> None:

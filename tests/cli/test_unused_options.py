@@ -64,7 +64,7 @@ USED: dict[str, set[str]] = {
     "run s.toml --slurm 1": JOB | {"--cpus", "--memory", "--partition", "--account", "--sbatch", "--join"},
     "run s.toml --local 1": JOB | {"--join"},
     "report s.toml --table csv": {"--study"},
-    "compare n.csv": {*OF_RESULTS, "--metric", "--margin", "--from", "--task"},
+    "compare n.csv": {*OF_RESULTS, "--width", "--metric", "--margin", "--from", "--task"},
     "compare n.csv --next 2": {*OF_RESULTS, "--metric", "--margin", "--question", "--from", "--task"},
     "compare s.toml": {"--from", "--task"},
     "compare n.csv --task t": {"--tried", "--columns", "--where", "--wide", "--better", "--metric", "--labels"},

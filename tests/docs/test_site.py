@@ -1,6 +1,7 @@
 """The pages of the site as a reader meets them: links lead somewhere, and pages have what the code has."""
 
 import importlib.util
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -43,14 +44,28 @@ def test_links_lead_to_pages_and_headings_that_are_there(page: Path) -> None:
         assert not anchor or anchor in _anchors(place), f"{target}: no such heading"
 
 
-def _filled(hook: str, page: str) -> str:
-    """A page as the build fills it in."""
-    spec = importlib.util.spec_from_file_location("hook", ROOT / f"docs/_hooks/{hook}.py")
+def _hook(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location("hook", ROOT / f"docs/_hooks/{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    filled = module.on_page_markdown((ROOT / "docs" / page).read_text(encoding="utf-8"))
+    return module
+
+
+def _filled(hook: str, page: str) -> str:
+    """A page as the build fills it in."""
+    filled = _hook(hook).on_page_markdown((ROOT / "docs" / page).read_text(encoding="utf-8"))
     assert f"<!-- {hook}" not in filled
     return str(filled)
+
+
+def test_the_picture_and_the_ten_lines_are_those_of_the_demo_of_today() -> None:
+    """Otherwise `make picture`."""
+    hook = _hook("picture")
+    facts = json.loads(hook.FACTS.read_text(encoding="utf-8"))
+    assert facts["demo"] == hook.demo_of_today()
+    assert len(facts["lines"].splitlines()) <= 10
+    assert facts["lines"] in _filled("picture", "index.md")
+    assert hook.PICTURE.name in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_page_of_commands_has_every_command_and_option() -> None:

@@ -1,5 +1,6 @@
 """Races whose right answer is known, run through the real engine and store."""
 
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
 from transferscope.study.passes import Passes
 from transferscope.study.plan import plan_study
+from transferscope.study.race import Race
 from transferscope.study.race_state import RaceState, race_state
-from transferscope.study.run import Event, StudyProgress, run_study
+from transferscope.study.run import Event, StudyProgress, plan_into, run_study
 from transferscope.study.run_times import RunTimes
 from transferscope.study.spec import StudySpec, parse_spec
 
@@ -294,3 +296,20 @@ def test_what_a_pass_takes_beside_others_is_measured() -> None:
 
 def _source(data: Path, name: str) -> dict[str, str]:
     return {"data": f"npz:{data / f'{name}.npz'}"}
+
+
+def test_the_time_left_runs_down_while_a_run_is_under_way(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = race_of(data, tmp_path / "raced.sqlite", race={"minutes": 1})
+    assert spec.race is not None
+    with Store.open(spec.store) as store:
+        race = Race(plan_study(spec), seeds=spec.seeds, settings=spec.race, at_once=1)
+        plan_into(race.begin(store), store)
+        race.more(store)
+    clock = time.monotonic()
+    left = []
+    for seconds in (0, 30, 90):
+        monkeypatch.setattr(time, "monotonic", lambda: clock + seconds)  # noqa: B023
+        left.append(race.seconds_left)
+    assert left == pytest.approx([60, 30, 0], abs=5)

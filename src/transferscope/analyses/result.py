@@ -13,6 +13,7 @@ from transferscope.estimate import as_json
 from transferscope.report.blocks import Block, Points, Section, Table, Text
 from transferscope.report.page import ReportFiles, Verdict, render_blocks, write_page
 from transferscope.report.paper_tables import latex_table, markdown_table
+from transferscope.report.save import PaperWidth
 
 
 class AnalysisResult(ABC):
@@ -49,18 +50,25 @@ class AnalysisResult(ABC):
     def sections(self) -> list[Section]:
         """The parts of the page below the verdict."""
 
-    def report(self, path: str | Path, *, command: str = "") -> ReportFiles:
+    def report(self, path: str | Path, *, command: str = "", width: PaperWidth | None = None) -> ReportFiles:
         """Write one self-contained HTML page: the answer, the first figure and what to know next, then the sections.
 
         Args:
             path: The file; one that exists is replaced.
             command: What writes the page again, for its foot; may be empty.
+            width: Writes the figures for a paper, too; see `report.page.write_page`.
 
         Raises:
             StoreError: The file cannot be written.
         """
         return write_page(
-            self.page(), Path(path), kicker=self.kind, title=self.title, verdict=self.verdict, command=command
+            self.page(),
+            Path(path),
+            kicker=self.kind,
+            title=self.title,
+            verdict=self.verdict,
+            command=command,
+            width=width,
         )
 
     def page(self) -> list[Section]:

@@ -14,8 +14,12 @@ from typer.main import get_command
 from transferscope.cli.commands import COMMANDS
 from transferscope.cli.options import parameters_of, read_options
 
-SCREEN = 45
+SCREEN = 40
 """Lines that the help of a command may have; longer, groups of options are shown by their names alone."""
+
+_WIDEST = 100
+_NAMES = 24
+"""Columns of the widest help, and of the names of options, beside which their meaning stands."""
 
 _TYPE = re.compile(
     r"<(?:str|path|(int|float)(?: range)?|list\[(?:(int|float)|\w+)\])>|TEXT|PATH|(INTEGER|FLOAT)(?: RANGE)?"
@@ -54,6 +58,11 @@ class Command(TyperCommand):
             first.message = "; ".join(one.rstrip(".") for one in wrong)
             raise
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """What the line of usage names: not what is hidden; see `click.Command.collect_usage_pieces`."""
+        shown = [one for one in self.get_params(ctx) if not getattr(one, "hidden", False)]
+        return [self.options_metavar or "", *(piece for one in shown for piece in one.get_usage_pieces(ctx))]
+
     def get_help(self, ctx: Any) -> str:
         """The help, on one screen."""
         waiting = [group for group in self._groups(ctx) if group != _OPTIONS]
@@ -84,7 +93,7 @@ class Command(TyperCommand):
         for group, records in groups.items():
             if group not in self._by_name:
                 with formatter.section(group):
-                    formatter.write_dl(records)
+                    formatter.write_dl(records, col_max=_NAMES)
         if not self._by_name:
             return
         with formatter.section(f"Further options, which {_ALL} explains"):
@@ -119,7 +128,8 @@ def own_command(name: str) -> Any:
     described.__annotations__ = {one.name: one.annotation for one in parameters}
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     sentences = f"{COMMANDS[name]}\n\n{getdoc(module.Options)}"
-    app.command(name, cls=Command, help=sentences, epilog=module.EXAMPLES)(call)
+    width = {"max_content_width": _WIDEST}
+    app.command(name, cls=Command, help=sentences, epilog=module.EXAMPLES, context_settings=width)(call)
     command: Any = get_command(app)
     for group, names in getattr(module, "PANELS", {}).items():
         for one in command.params:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from transferscope.models import Pretrained
 
 _OF_TASKS = {"task", "tried", "columns", "where", "wide", "better", "metric", "labels", "out", "as_json"}
-_OF_RESULTS = {"without", "columns", "where", "wide", "better", "unit", "predictions", "next_runs"}
+_OF_RESULTS = {"without", "columns", "where", "wide", "better", "unit", "predictions", "width", "next_runs"}
 _OF_BOTH = {"metric", "margin", "out"}
 
 
@@ -33,7 +33,7 @@ def compare(options: Options, context: typer.Context) -> None:
         if options.next_runs is None:
             refuse_unused({"--question": is_given(context, "question")}, "no runs are asked for with --next")
         else:
-            refuse_unused({"--json": options.as_json}, "--next prints runs alone")
+            refuse_unused({"--json": options.as_json, "--width": options.width is not None}, "--next prints runs alone")
         show_results(options)
         return
     # with torch, which results that exist do not need

@@ -11,7 +11,7 @@ from transferscope.analyses.diagnose.subject import FileQuestion
 from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.diagnose import Options
-from transferscope.cli.options import refuse_others
+from transferscope.cli.options import file_in, refuse_others
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.models import NetworkInput, NetworkSettings
 from transferscope.settings.data import DataSettings
@@ -51,24 +51,23 @@ def diagnose(options: Options, context: typer.Context) -> None:
         scaling=options.scaling,
         **asked,
     )
-    if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
+    page = None if options.out is None else file_in(options.out, "diagnosis.html")
     try:
         with counted_progress("Measuring", "diagnostics", hidden=options.quiet) as on_progress:
             result = measure_all(
                 question,
                 options.diagnostics or (),
                 read_changes(options.change or ()),
-                folder=options.out,
+                folder=None if page is None else page.parent,
                 on_progress=on_progress,
             )
     except KeyboardInterrupt:
         typer.echo("transferscope: stopped before everything was measured", err=True)
         raise typer.Exit(130) from None
     files = []
-    if options.out is not None:
-        page = result.report(options.out / "diagnosis.html", command=as_typed())
-        files = [page.html, *(options.out / file for file in result.write(options.out))]
+    if page is not None:
+        result.report(page, command=as_typed())
+        files = [page, *(page.parent / file for file in result.write(page.parent))]
     if options.as_json:
         print_analysis("diagnose", result, files)
     else:

@@ -9,13 +9,13 @@ from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
 from transferscope.study.places import find_study
 from transferscope.study.race_state import NotBegun, race_state
-from transferscope.wording import listed, method_words, rough_duration
+from transferscope.wording import counted, listed, method_words, rough_duration
 
 
 def left_out_in_words(study: Path) -> Iterator[str]:
     """Lines on what was not begun, dearest last: what it would take, and what it gained elsewhere.
 
-    Of a study that is no race nothing is said.
+    Arms of which neither is known are counted; of a study that is no race nothing is said.
     """
     address = find_study(study)
     with Store.open(address.store, create=False) as store:
@@ -28,6 +28,7 @@ def left_out_in_words(study: Path) -> Iterator[str]:
     arms: dict[tuple[str, str], list[NotBegun]] = {}
     for arm in state.not_begun:
         arms.setdefault((arm.method, arm.source), []).append(arm)
+    n_silent = 0
     for (method, source), own in sorted(arms.items(), key=lambda entry: max(one.seconds or 0.0 for one in entry[1])):
         seconds = [one.seconds for one in own if one.seconds is not None]
         takes = f" (about {rough_duration(max(seconds))} a run)" if seconds else ""
@@ -35,13 +36,19 @@ def left_out_in_words(study: Path) -> Iterator[str]:
         is_small = ":" not in str(sources.get(source, {}).get("network"))  # as those that come with the package are
         best = {decided[one.n_target].best_with for one in own if one.n_target in decided}
         others = {name.partition(" from ")[0] for name in best if name is not None}
+        gains = None
         for other in others if is_small and len(others) == 1 else ():
             words = method_words(other, frames.called)
             gains = gains_over(method_words(method, frames.called), words)
             if gains is not None:
                 n, least, most = gains
                 line += f"; in {n} recorded comparisons it gained {least:+.0f} to {most:+.0f} points over {words}"
-        yield line
+        if seconds or gains is not None:
+            yield line
+        else:
+            n_silent += 1
+    if n_silent:
+        yield f"not begun: {counted(n_silent, 'arm')} of which no time is known; the page names them"
     names = listed(list(dict.fromkeys(method for method, _ in arms)))
     by_name = "" if state.end == "time" else f", or --methods with {names} by name,"
     yield f"more --minutes{by_name} make these runs, and none again that is done"

@@ -96,15 +96,9 @@ def _options(
         bool | None,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = None,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of a bug. [also TRANSFERSCOPE_DEBUG=1]")
-    ] = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", help="Say what is done, with times, on the standard error stream.")
-    ] = False,
-    trust_code: Annotated[
-        bool, typer.Option(TRUST_CODE, help="Run the code that a file or store names; nothing unasked otherwise.")
-    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of a bug. [TRANSFERSCOPE_DEBUG]")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say what is done, with times.")] = False,
+    trust_code: Annotated[bool, typer.Option(TRUST_CODE, help="Run code that a file or store names.")] = False,
 ) -> None:
     """What holds for every command."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from inspect import Parameter
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 from annotated_types import Ge, Le
@@ -132,6 +132,10 @@ StudyName = Annotated[str | None, typer.Option("--study", help="Which study, whe
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress; failures only.")]
 OutOption = Annotated[
     Path | None, typer.Option("--out", metavar="FOLDER", help="Folder for what is written, or the file.")
+]
+WidthOption = Annotated[
+    Literal["column", "text"] | None,
+    typer.Option("--width", help="Write its figures for a paper, too: SVG, PDF, CSV; 3.25 or 5.5 inches wide."),
 ]
 NetworkOption = Annotated[
     str, typer.Option("--network", help="The architecture of files of weights.", rich_help_panel=NETWORK)

@@ -8,7 +8,7 @@ from transferscope.analyses.rank.question import rank as ask
 from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line, write_files
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.rank import Options
-from transferscope.cli.options import refuse_others
+from transferscope.cli.options import file_in, refuse_others
 from transferscope.errors import SettingsError, refuse_unused
 from transferscope.models import NetworkInput, NetworkSettings
 from transferscope.report.save import file_name
@@ -32,7 +32,7 @@ def rank(options: Options, context: typer.Context) -> None:
             f"behind --from, as in: transferscope rank {options.target} --from a.safetensors b.safetensors"
         )
     if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)  # before the work begins, so that a mistake in it costs nothing
+        file_in(options.out, "ranking.html")  # before the work begins, so that a mistake in it costs nothing
     try:
         with counted_progress("Rating pretrained networks", "values") as on_progress:
             result = ask(
@@ -56,8 +56,9 @@ def rank(options: Options, context: typer.Context) -> None:
         raise typer.Exit(130) from None
     files = []
     if options.out is not None:
-        page = result.report(options.out / f"{file_name(result.target)}-ranking.html", command=as_typed())
-        files = [page.html, *write_files(options.out, result.figures(), result.tables())]
+        page = file_in(options.out, f"{file_name(result.target)}-ranking.html")
+        result.report(page, command=as_typed())
+        files = [page, *write_files(page.parent, result.figures(), result.tables())]
     if options.as_json:
         print_analysis("rank", result, files, kept=result.kept)
         return

@@ -66,7 +66,7 @@ def show_results(options: Options) -> None:
         for word in (name, *(map(str, value) if isinstance(value, list) else [str(value)]))
     ]
     result = replace(result, command=shlex.join(["transferscope", "compare", options.target, *words]))
-    written = result.report(file_in(options.out, f"{file_name(result.title)}.html"))
+    written = result.report(file_in(options.out, f"{file_name(result.title)}.html"), width=options.width)
     if options.as_json:
         print_analysis("compare", result, [written.html, *written.files])
         return
@@ -74,6 +74,8 @@ def show_results(options: Options) -> None:
     for note in result.runs.notes:
         typer.echo(f"note: {note}", err=True)
     typer.echo(f"\nReport: {written.html}")
+    if written.files:
+        typer.echo(f"Figures: {written.files[0].parent}")
 
 
 def show_proposal(options: Options) -> None:

@@ -102,7 +102,7 @@ def _show(store: Store, name: str) -> None:
             _say(f"  source {source}: {weights_in_words(entry)}")
     if "precision" in facts:
         _say(f"  precision: {precision_in_words(facts['precision'])}")
-    race = race_state(store.study_documents(name))
+    race = race_state(store.study_documents(name)) if standing.counts.done else None
     if race is not None and store.study(name).spec.get("race") is not None:
         left = f", {counted(len(race.not_begun), 'arm')} not begun for what they would take" if race.not_begun else ""
         _say(f"  race: {_RACE[race.end]}{left}")

@@ -9,7 +9,7 @@ from typing import Literal
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
 
-from transferscope.report.figures.style import drawing, to_svg
+from transferscope.report.figures.style import NARROW, drawing, to_svg
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,15 @@ class Figure:
 
     Attributes:
         name: Name of its files, such as "labels".
-        narrow: Makes the same drawing for a screen as wide as a telephone, with fewer panels side by side; None where
-            the drawing is narrow enough.
+        narrow: Makes the same drawing for a telephone or a paper, with as many panels side by side as a width in inches
+            has room for; call it within `drawing`. None where the drawing is narrow enough.
     """
 
     name: str
     canvas: Canvas
     data: pd.DataFrame
     caption: str
-    narrow: Callable[[], Canvas] | None = None
+    narrow: Callable[[float], Canvas] | None = None
     kind: Literal["figure"] = "figure"
 
     @cached_property
@@ -96,15 +96,15 @@ class Figure:
 
     @cached_property
     def narrow_canvas(self) -> Canvas | None:
-        """The narrow drawing, made once; None where there is none."""
+        """The drawing for a telephone, made once; None where there is none."""
         if self.narrow is None:
             return None
         with drawing():
-            return self.narrow()
+            return self.narrow(NARROW)
 
     @cached_property
     def narrow_svg(self) -> str:
-        """The narrow drawing as an SVG document, made once; "" where there is none."""
+        """The drawing for a telephone as an SVG document, made once; "" where there is none."""
         return "" if self.narrow_canvas is None else to_svg(self.narrow_canvas)
 
 

@@ -100,10 +100,10 @@ def _fonts_without_layout_tables() -> Iterator[None]:
 
 PaperWidth = Literal["column", "text"]
 
-_INCHES: dict[PaperWidth, float] = {"column": 3.25, "text": 5.5}
+INCHES: dict[PaperWidth, float] = {"column": 3.25, "text": 5.5}
 _TYPE = 8  # points
 _MOST_SHRUNK = 1.45
-"""How many times as wide as the page a drawing may be to keep its layout; another takes that of a telephone."""
+"""How many times as wide as the paper has room a drawing may be to keep its layout; another is drawn again."""
 
 
 def save_for_paper(sections: Sequence[Section], folder: Path, width: PaperWidth) -> list[Path]:
@@ -116,7 +116,7 @@ def save_for_paper(sections: Sequence[Section], folder: Path, width: PaperWidth)
     written = []
     for section in sections:
         for figure in section.figures:
-            canvas = _for_paper(figure, _INCHES[width])
+            canvas = drawn_for_paper(figure, INCHES[width])
             written += save_figure(canvas, to_svg(canvas), folder, figure.name)
             written.append(folder / f"{figure.name}.csv")
             write_table(figure.data, written[-1])
@@ -124,11 +124,12 @@ def save_for_paper(sections: Sequence[Section], folder: Path, width: PaperWidth)
     return written
 
 
-def _for_paper(figure: Figure, inches: float) -> Canvas:
+def drawn_for_paper(figure: Figure, inches: float) -> Canvas:
     """The drawing laid out again for that width; it is no longer that of the page."""
-    wide = figure.canvas.get_figwidth() <= _MOST_SHRUNK * inches or figure.narrow_canvas is None
-    canvas = figure.canvas if wide else figure.narrow_canvas
-    assert canvas is not None
+    canvas = figure.canvas
+    if figure.narrow is not None and canvas.get_figwidth() > _MOST_SHRUNK * inches:
+        with drawing():
+            canvas = figure.narrow(inches)
     canvas.set_layout_engine("constrained")
     canvas.set_size_inches(inches, canvas.get_figheight())
     for axes in canvas.axes:

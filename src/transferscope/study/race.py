@@ -53,7 +53,6 @@ class Race:
 
     Attributes:
         n_cells: How many cells there may be.
-        seconds_left: What the race may still take at most; None where nothing tells.
 
     Raises:
         SettingsError: The study is no race: several pre-training sizes or steps.
@@ -72,7 +71,8 @@ class Race:
         self.n_cells = len(plan.cells)
         self._began = time.monotonic()
         self._before: float | None = None
-        self.seconds_left: float | None = None
+        self._most_left: float | None = None
+        self._looked = self._began
 
     def begin(self, store: Store) -> StudyPlan:
         """The study with the cells that are done, or have failed, or that another runner has in work."""
@@ -93,8 +93,13 @@ class Race:
         chosen, end, left_out = self._choose(looks, states, spent)
         if not is_busy or chosen:
             keep_state(store, self._name, RaceState("" if chosen else end, left_out))
-        self.seconds_left = self._most(looks, spent)
+        self._most_left, self._looked = self._most(looks, spent), time.monotonic()
         return self._with({*states, *chosen}) if chosen else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """What the race may still take at most, by its last look and the clock since then; None where nothing tells."""
+        return None if self._most_left is None else max(self._most_left - (time.monotonic() - self._looked), 0.0)
 
     def _spent(self, of_cells: float) -> float:
         """Seconds that the race has taken: of the clock now, and of the cells as far as they were done before."""

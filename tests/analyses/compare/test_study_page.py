@@ -11,6 +11,7 @@ import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
 from pages import Tags, held_tables
+from transferscope.analyses.compare.arms_figure import draw_arms
 from transferscope.analyses.compare.statements import which
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.compare.summary import Summary, summarise
@@ -97,8 +98,11 @@ def test_tables_are_sorted_by_their_scores_and_figures_of_all_sizes_by_the_mean(
         rows = re.findall(r'<th scope="row" class="">(.*?)<small>', table[: table.index("</table>")])
         ordered = scores[size].sort_values(ascending=False, kind="stable").index
         assert rows == [summary.frames.tick_name(method) for source, method in ordered if source]
-    figure = page[page.index('id="figure-arms"') :]
-    drawn = re.findall(r"<text[^>]*>([^<]*)</text>", figure[: figure.index("</svg>")])
+    figure = draw_arms(summary)
+    axes = figure.canvas.axes[0]
+    ticks = [(at, tick.get_text()) for at, tick in enumerate(axes.get_yticklabels())]
+    headings = [(text.get_position()[1], text.get_text()) for text in axes.texts]
+    drawn = [name for _, name in sorted(ticks + headings)]
     for source in summary.frames.sources:
         below = drawn[drawn.index(f"From {source}") + 1 :]
         own = [summary.frames.tick_name(method) for one, method in by_hand if one == source]

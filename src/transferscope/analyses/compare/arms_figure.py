@@ -8,15 +8,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.transforms import blended_transform_factory
 
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SIZES, beside_axis, evenly_chosen, shown_of
-from transferscope.report.figures.panels import multiples
+from transferscope.report.figures.panels import multiples, side_by_side
 from transferscope.report.figures.style import (
     INK,
     NARROW,
+    ON_PAPER,
     PAPER,
     QUIET,
     RECOMMENDED,
@@ -30,9 +32,12 @@ from transferscope.wording import duration, listed, sizes_in_words
 
 _MOST_ARMS = 14
 _MOST_GROUPS = 3
-_NAME_WIDTH, _LONG_NAME = 26, 38
+_NARROW_NAME, _NAME_WIDTH, _LONG_NAME = 20, 26, 38
 _CALLED = ("better", "worse")
+_HEAD, _TIGHT, _APART = 0.6, 0.2, 0.27  # inches of a panel without its rows, and of a row
+_HIGHEST = 9.0  # inches of a column of a paper
 _SPACE = "\u2002\u2002"  # which SVG does not collapse
+_ASIDE = 8  # points from a panel to the numbers beside it, which arrows and stars at its edge do not reach
 _DEPTH = 5.0  # points below what is named in a picture of costs
 _CHEAPER = 0.5  # of the seconds of the arm to use, below which another is worth a look
 
@@ -54,22 +59,26 @@ def draw_arms(summary: Summary) -> Figure | None:
     if not decided:
         return None
     sizes = evenly_chosen(list(decided), MOST_SIZES)
-    rows, left_out = _rows(summary)
-    reach = _reach(summary, sizes, rows)
+    timed = any(not np.isnan(c.cost.total) for c in summary.comparisons)
 
     def drawn(n_columns: int, width: float) -> Canvas:
-        last = min(n_columns, len(sizes)) - 1  # the panel of each row with the times
         n_rows = -(-len(sizes) // n_columns)
-        room = _LONG_NAME if n_columns > 2 else _NAME_WIDTH
-        names = [row.name if row.arm is None else beside_axis(row.name, width=room) for row in rows]
-        height = 0.36 if any("\n" in name for name in names) else 0.27
-        canvas = new_figure(width, n_rows * (0.8 + height * len(rows)))
+        of_paper = width < NARROW
+        rows, _ = _rows(summary, int((_HIGHEST / n_rows - _HEAD) / _TIGHT) - 2 if of_paper else _MOST_ARMS)
+        reach = _reach(summary, sizes, rows)
+        room = _NARROW_NAME if width <= NARROW else _LONG_NAME if n_columns > 2 else _NAME_WIDTH
+        names = ["" if row.arm is None else beside_axis(row.name, width=room) for row in rows]
+        height = (_APART if width > NARROW and n_columns == len(sizes) else _TIGHT) + 0.09 * any(
+            "\n" in name for name in names
+        )
+        canvas = new_figure(width, n_rows * (_HEAD + height * len(rows)))
         axes = canvas.subplots(n_rows, n_columns, sharex=True, squeeze=False)
         for i, (panel, size) in enumerate(zip(axes.flat, sizes, strict=False)):
-            _panel(panel, summary, size, rows, reach=reach, timed=i % n_columns == last)
+            is_last = (i + 1) % n_columns == 0 or i + 1 == len(sizes)
+            _panel(panel, summary, size, rows, reach=reach, timed=timed and is_last and not of_paper)
             panel.set_yticks(range(len(rows)), [""] * len(rows) if i % n_columns else names)
-            for label, row in zip(panel.get_yticklabels(), rows, strict=True):
-                label.set_fontweight("bold" if row.arm is None else "normal")
+            if not i % n_columns:
+                _headings(panel, rows)
         axes.flat[0].set_xlim(*reach)
         for spare in axes.flat[len(sizes) :]:
             spare.set_visible(False)
@@ -79,11 +88,11 @@ def draw_arms(summary: Summary) -> Figure | None:
 
     with drawing():
         wide = drawn(len(sizes), 3.3 + 1.9 * len(sizes))
-    timed = any(not np.isnan(c.cost.total) for c in summary.comparisons)
+    left_out = _rows(summary, _MOST_ARMS)[1]
     return Figure(
         name="arms",
         canvas=wide,
-        narrow=lambda: drawn(1, NARROW),
+        narrow=lambda inches: drawn(min(len(sizes), side_by_side(inches, 2.6)), inches),
         data=_data(summary),
         caption=(
             "Line: the best without a source, with its score above. Star: the arm to use. Blue: with a source; an "
@@ -95,12 +104,24 @@ def draw_arms(summary: Summary) -> Figure | None:
     )
 
 
-def _rows(summary: Summary) -> tuple[list[_Row], str]:
+def _headings(axes: Axes, rows: Sequence[_Row]) -> None:
+    """Write headings from the left edge of the drawing on, for which names of arms need not make room."""
+    canvas = axes.get_figure()
+    assert canvas is not None
+    place = blended_transform_factory(canvas.transFigure, axes.transData)
+    for at, row in enumerate(rows):
+        if row.arm is None:
+            heading = axes.text(0.01, at, row.name, transform=place, va="center", fontweight="bold", color=INK)
+            heading.set_bbox(ON_PAPER)
+            heading.set_in_layout(False)
+
+
+def _rows(summary: Summary, most: int) -> tuple[list[_Row], str]:
     """Arms under a heading for each source, or one for many sources; those without first; of very many the best."""
     shown = list(summary.frames.arms)
-    if len(shown) > _MOST_ARMS:
+    if len(shown) > most:
         kept = {(c.source or "", c.method) for c in summary.comparisons if c.facts.name in _named(summary)}
-        shown = [arm for i, arm in enumerate(shown) if i < _MOST_ARMS - len(kept) or arm in kept]
+        shown = [arm for i, arm in enumerate(shown) if i < most - len(kept) or arm in kept]
     unnamed, sources = summary.frames.source_unnamed, list(summary.frames.sources)
     groups = {"No source": [arm for arm in shown if not arm[0] and arm[1] not in unnamed]}
     if len(sources) > _MOST_GROUPS:
@@ -155,18 +176,29 @@ def _panel(
             color=colour,
             markerfacecolor=colour if called else PAPER,
             markersize=13 if recommended else 6.5,
+            clip_on=value < reach[0],
         )
         tip(drawn, f"{c.facts.name}: {metric.level(c.facts.mean)}, {metric.gain(value)} ({_call(c)})")
         if value < reach[0]:
             beyond = f"◂ {metric.points(value)}"
-            axes.text(0.04, at, beyond, transform=right, va="center", fontsize=8, color=INK, backgroundcolor=PAPER)
+            axes.text(0.04, at, beyond, transform=right, va="center", fontsize=8, color=INK, bbox=ON_PAPER)
         time = f"{_SPACE}{duration(c.cost.total)}" if timed and not np.isnan(c.cost.total) else ""
         level = metric.level(c.facts.mean)
-        axes.text(1.03, at, f"{level}{time}", transform=right, va="center", fontsize=8, color=INK)
+        axes.annotate(
+            f"{level}{time}",
+            (1.0, at),
+            (_ASIDE, 0),
+            xycoords=right,
+            textcoords="offset points",
+            annotation_clip=False,
+            va="center",
+            fontsize=8,
+            color=INK,
+        )
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="y", visible=False)
     axes.tick_params(labelbottom=True, left=False)
-    axes.spines["left"].set_color(QUIET)
+    axes.spines["left"].set_visible(False)
     axes.set_title(f"{sizes_in_words([size])}: beat {metric.level(_line(summary, size))}")
 
 
@@ -259,7 +291,7 @@ def draw_costs(summary: Summary) -> Figure | None:
     return Figure(
         name="costs",
         canvas=wide,
-        narrow=lambda: drawn(1, NARROW),
+        narrow=lambda inches: drawn(min(len(sizes), side_by_side(inches, 2.6)), inches),
         data=summary.table[["source", "method", "n_target", "mean", "seconds", "pretraining_seconds"]],
         caption=(
             "Star: the arm to use; line: nothing as cheap scores higher. Half its time or less, and not shown to be "

@@ -12,7 +12,7 @@ from transferscope.analyses.compare.words import words_of
 from transferscope.data.task import Dataset
 from transferscope.report.blocks import Block, Cell, Column, Figure, Gallery, Picture, Section, Table, Text
 from transferscope.report.figures.choice import MOST_CLASSES, beside_axis, short
-from transferscope.report.figures.style import INK, NARROW, drawing, new_figure, tip
+from transferscope.report.figures.style import INK, drawing, new_figure, tip
 from transferscope.statements import state
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import counted
@@ -88,7 +88,7 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     return Figure(
         name="confusion",
         canvas=wide,
-        narrow=(lambda: drawn(NARROW)) if len(names) <= _MOST_NARROW else None,
+        narrow=drawn if len(names) <= _MOST_NARROW else None,
         data=data,
         caption=(
             f"In per cent of the test examples of the true class, mean over {counted(len(by_seed), 'seed')}; the "

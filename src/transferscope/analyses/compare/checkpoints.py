@@ -13,8 +13,8 @@ from transferscope.estimate import Estimate
 from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Figure, Points, Section
 from transferscope.report.figures.choice import evenly_chosen, shown_of
-from transferscope.report.figures.panels import add_legend, multiples
-from transferscope.report.figures.style import INK, NARROW, QUIET, drawing, mark_styles
+from transferscope.report.figures.panels import add_legend, multiples, side_by_side
+from transferscope.report.figures.style import INK, QUIET, drawing, mark_styles
 from transferscope.statements import Statement, state
 from transferscope.study.measure import Measure
 
@@ -152,7 +152,7 @@ def draw_checkpoints(summary: Summary, curves: Sequence[CheckpointSeries]) -> Fi
     return Figure(
         name="checkpoints",
         canvas=wide,
-        narrow=lambda: drawn(1, NARROW),
+        narrow=lambda inches: drawn(side_by_side(inches, 2.6), inches),
         data=checkpoint_runs(summary),
         caption=(
             "Mean over seeds with its 95 % interval; large marks: the best step; dashed: training from scratch."

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure as Canvas
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, evenly_chosen
-from transferscope.report.figures.panels import multiples
-from transferscope.report.figures.style import INK, NARROW, QUIET, RECOMMENDED, WITH_SOURCE, WITHOUT, drawing, tip
+from transferscope.report.figures.panels import multiples, side_by_side
+from transferscope.report.figures.style import INK, QUIET, RECOMMENDED, WITH_SOURCE, WITHOUT, drawing, tip
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import sizes_in_words
 
@@ -71,7 +71,7 @@ def draw_labels(summary: Summary) -> Figure | None:
     return Figure(
         name="labels",
         canvas=wide,
-        narrow=lambda: drawn(2, NARROW),
+        narrow=lambda inches: drawn(side_by_side(inches, 1.6), inches),
         data=summary.table[["source", "method", "n_target", "n_seeds", "mean", "low", "high", "interval_over"]],
         caption=(
             "A panel for each arm with a source, best first. Grey: the best without one at each number of labels; an "
@@ -142,7 +142,7 @@ def draw_curves(summary: Summary) -> Figure | None:
     return Figure(
         name="curves",
         canvas=wide,
-        narrow=lambda: drawn(2, NARROW),
+        narrow=lambda inches: drawn(side_by_side(inches, 1.6), inches),
         data=curves,
         caption=(
             f"Test scores along the training with {sizes_in_words(sizes)}, which nothing was chosen by: mean and range "

@@ -14,6 +14,7 @@ from transferscope.analyses.result import AnalysisResult
 from transferscope.estimate import as_json
 from transferscope.report.blocks import Section, Table
 from transferscope.report.page import ReportFiles, Verdict
+from transferscope.report.save import PaperWidth
 from transferscope.store import Store
 
 
@@ -68,7 +69,7 @@ class ComparisonResult(AnalysisResult):
         """The same: the answer is the first of them."""
         return self.sections()
 
-    def report(self, path: str | Path, *, command: str = "") -> ReportFiles:
+    def report(self, path: str | Path, *, command: str = "", width: PaperWidth | None = None) -> ReportFiles:
         """Write the report: one self-contained HTML file, which holds its figures and their numbers."""
         with Store.open(self.store, create=False) as store:
-            return build_report(store, self.title, Path(path), command=command)
+            return build_report(store, self.title, Path(path), command=command, width=width)

@@ -21,6 +21,7 @@ from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
 from transferscope.decision import Question, next_runs
 from transferscope.report.blocks import Answer, Cell, Column, Points, Section, Table
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
+from transferscope.report.save import PaperWidth
 from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, margin_of, scores_of
 from transferscope.wording import ALL_LABELS, capitalised
 
@@ -142,7 +143,7 @@ class ResultsComparison(ComparisonResult):
         """The same: the answer is the first of them."""
         return self.sections()
 
-    def report(self, path: str | Path, *, command: str = "") -> ReportFiles:
+    def report(self, path: str | Path, *, command: str = "", width: PaperWidth | None = None) -> ReportFiles:
         """Write the page: one self-contained HTML file, which holds its figures and tables."""
         return write_page(
             self.sections(),
@@ -152,6 +153,7 @@ class ResultsComparison(ComparisonResult):
             verdict=self.verdict,
             facts=self.summary.in_short,
             command=command or self.command,
+            width=width,
         )
 
 

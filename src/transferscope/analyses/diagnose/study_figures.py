@@ -11,8 +11,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from transferscope.analyses.diagnose.study import Diagnosis, headlines
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
-from transferscope.report.figures.panels import add_legend
-from transferscope.report.figures.style import NARROW, MarkStyle, drawing, mark_styles, new_figure, tip
+from transferscope.report.figures.panels import add_legend, side_by_side
+from transferscope.report.figures.style import MarkStyle, drawing, mark_styles, new_figure, tip
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import capitalised, number_words
 
@@ -46,7 +46,7 @@ def draw_diagnoses(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_target
     return Figure(
         name="diagnostics",
         canvas=wide,
-        narrow=lambda: drawn(1, NARROW),
+        narrow=lambda inches: drawn(side_by_side(inches, 2.6), inches),
         data=_numbers(diagnoses, n_target),
         caption=(
             f"What differs between the networks ({n_target:,} labels), the best arm on top. Small dots are "

@@ -12,7 +12,7 @@ from transferscope.analyses.plan.tables import heading
 from transferscope.analyses.scaling.axes import mark_extrapolated, short_size
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, short
-from transferscope.report.figures.style import NARROW, QUIET, MarkStyle, drawing, mark_styles, new_figure, tip
+from transferscope.report.figures.style import QUIET, MarkStyle, drawing, mark_styles, new_figure, tip
 from transferscope.scaling.advice.label_plan import Pairs
 
 _MOST_DRAWN = 5
@@ -82,7 +82,7 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
     return Figure(
         name="label-plan",
         canvas=wide,
-        narrow=lambda: drawn(2, 1, NARROW),
+        narrow=lambda inches: drawn(2, 1, inches),
         data=pd.concat(list(rows), ignore_index=True),
         caption=(
             f"{first} scores (means over seeds) with the median and 90 % band "

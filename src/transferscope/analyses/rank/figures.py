@@ -11,7 +11,8 @@ from transferscope.analyses.rank.tables import ranking_rows
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, evenly_chosen, short
-from transferscope.report.figures.style import BASELINE_COLOUR, INK, NARROW, drawing, new_figure
+from transferscope.report.figures.panels import side_by_side
+from transferscope.report.figures.style import BASELINE_COLOUR, INK, drawing, new_figure
 from transferscope.wording import capitalised, measure_words
 
 _PANELS_IN_A_ROW = 4
@@ -58,7 +59,7 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
     return Figure(
         name="ranking",
         canvas=wide,
-        narrow=(lambda: drawn(1, NARROW)) if len(panels) > 1 else None,
+        narrow=(lambda inches: drawn(side_by_side(inches, 2.6), inches)) if len(panels) > 1 else None,
         data=ranking_rows([ranking]),
         caption=_caption(ranking, hindsight, len(candidates)),
     )
@@ -115,6 +116,6 @@ def _draw_panel(axes: Axes, panel: _Panel, candidates: Sequence[str]) -> None:
         axes.plot(value, row, "D" if behind is None else "o", color=colour, markersize=6, clip_on=False)
     axes.set_title(panel.title)
     axes.grid(axis="y", visible=False)
-    axes.locator_params(axis="x", nbins=4)
+    axes.locator_params(axis="x", nbins=3)
     if panel.unit:
         axes.set_xlabel(panel.unit)

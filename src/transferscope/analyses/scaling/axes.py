@@ -11,7 +11,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from transferscope.report.figures.style import NARROW, QUIET, MarkStyle, drawing, mark_styles, new_figure
+from transferscope.report.figures.panels import side_by_side
+from transferscope.report.figures.style import QUIET, MarkStyle, drawing, mark_styles, new_figure
 
 T = TypeVar("T")
 
@@ -23,20 +24,21 @@ LEAST_SPAN = 1.6
 
 def in_panels(
     draw: Callable[[Canvas, list[Axes]], T], count: int, *, width: float = 3.1, height: float = 2.6
-) -> tuple[Canvas, Callable[[], Canvas], T]:
+) -> tuple[Canvas, Callable[[float], Canvas], T]:
     """Draw `count` panels, at most three in a row.
 
     Args:
-        draw: Draws on a canvas and its panels; called again if the narrow drawing is wanted.
+        draw: Draws on a canvas and its panels; called again if a narrow drawing is wanted.
         width: Of a panel, in inches; a single one is made wider.
         height: Of a panel, in inches.
 
     Returns:
-        The canvas, a function that draws the panels below each other for a telephone, and what `draw` returned.
+        The canvas, a function that draws them again at a width in inches (`Figure.narrow`), and what `draw` returned.
     """
 
-    def narrow() -> Canvas:
-        canvas, panels = new_panels(count, width=NARROW, height=height, columns=1)
+    def narrow(inches: float) -> Canvas:
+        columns = min(count, side_by_side(inches, 2.6))
+        canvas, panels = new_panels(count, width=inches / columns, height=height, columns=columns)
         draw(canvas, panels)
         return canvas
 

@@ -9,7 +9,7 @@ import typer
 
 from transferscope.cli.as_json import AsJson
 from transferscope.cli.complete import among
-from transferscope.cli.options import MACHINE, NETWORK, HeadOption, InputOption, Takes, of
+from transferscope.cli.options import MACHINE, NETWORK, HeadOption, InputOption, Takes, WidthOption, of
 from transferscope.settings.data import TargetSettings
 from transferscope.settings.engine import EngineSettings, RaceSettings
 from transferscope.settings.training import TrainingSettings
@@ -20,9 +20,10 @@ transferscope compare results.csv --without scratch tfidf
 transferscope compare results.csv --task birds --tried fine-tune=0.71"""
 
 PANELS = {
+    "Decision": "until_settled runs question margin metric diagnostics watch",
     NETWORK: "network weights",
     "Training": "tuning",
-    "Your results": "without columns where wide better unit predictions next_runs task tried",
+    "Your results": "without columns where wide better unit predictions width next_runs task tried",
 }
 
 
@@ -121,6 +122,7 @@ class Options:
     better: Annotated[Literal["lower", "higher"] | None, typer.Option(help="Which scores are better. [by name]")] = None
     unit: Annotated[str | None, typer.Option(help='Unit of scores; "share" for shares of 1. [by size]')] = None
     predictions: Annotated[Path | None, typer.Option(help="Folder of what runs gave for test examples.")] = None
+    width: WidthOption = None
     next_runs: Annotated[int | None, typer.Option("--next", min=1, help="Print so many next runs, as CSV.")] = None
     task: Annotated[str | None, typer.Option(help="Of several tasks: say what to try next on this.")] = None
     tried: Annotated[

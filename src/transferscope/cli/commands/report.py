@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from transferscope.cli.as_json import AsJson
-from transferscope.cli.options import OutOption, StudyName
+from transferscope.cli.options import OutOption, StudyName, WidthOption
 
 EXAMPLES = """transferscope report usps.toml --out results
 transferscope report usps.toml --table latex > table.tex"""
@@ -26,10 +26,7 @@ class Options:
     watch: Annotated[
         bool, typer.Option("--watch", help="Write the page anew as runs end, until the study is complete.")
     ] = False
-    width: Annotated[
-        Literal["column", "text"] | None,
-        typer.Option(help="Write its figures for a paper, too: SVG, PDF, CSV; 3.25 or 5.5 inches wide."),
-    ] = None
+    width: WidthOption = None
     study: StudyName = None
     out: OutOption = None
     as_json: AsJson = False

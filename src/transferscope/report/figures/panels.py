@@ -29,6 +29,11 @@ def multiples(
     return canvas, list(axes.flat[:n])
 
 
+def side_by_side(width: float, each: float) -> int:
+    """How many panels of `each` inches fit beside each other, one at least."""
+    return max(1, int(width / each))
+
+
 def add_legend(
     canvas: Figure, styles: Mapping[str, MarkStyle], names: Mapping[str, str], *, baseline: str | None
 ) -> None:

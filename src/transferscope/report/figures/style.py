@@ -20,6 +20,9 @@ INK = "#1b1f23"
 PAPER = "#ffffff"
 """Colour inside hollow marks; on the page it follows the reader's setting, so that they stay hollow in the dark."""
 
+ON_PAPER = {"facecolor": PAPER, "edgecolor": INK, "linewidth": 0.01, "pad": 1.0}
+"""A box behind text that lines would cross, which follows the reader's setting as hollow marks do."""
+
 _PIXELS_PER_INCH = 107
 _TIP = "tip:"
 

@@ -283,7 +283,7 @@ def _said(output: str, log: Path) -> str:
     lines = [_NOT_TEXT.sub("", line).strip() for line in re.split(r"[\r\n]+", output)]
     last = next((line for line in reversed(lines) if line), "")
     printable = "".join(sign if sign.isprintable() else " " for sign in last)
-    return f"its last line: {printable[:_LONGEST_LINE]} (all of it: {log})" if last else "it printed nothing"
+    return f"its last line: {printable[:_LONGEST_LINE]} (all of it in {log.parent})" if last else "it printed nothing"
 
 
 def _tail(log: Path) -> str:
