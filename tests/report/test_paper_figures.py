@@ -43,6 +43,7 @@ def texts(canvas: Canvas) -> list[tuple[str, Bbox]]:
     return [(one.get_text(), one.get_window_extent(renderer)) for one in shown]
 
 
+@pytest.mark.drawn
 @pytest.mark.long
 @pytest.mark.parametrize("width", ["column", "text"])
 @pytest.mark.parametrize(("n_arms", "sizes"), [(3, (50,)), (8, (50, 200)), (20, (50, 200, 600, 2000))])
