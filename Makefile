@@ -13,9 +13,9 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --upgrade -c constraints.txt -e '.[dev]'
 	touch $@
 
-# Ray, submitit and MLflow, whose tests would be left out: some 40 s and 350 MB.
+# transformers, Ray, submitit and MLflow, whose tests would be left out: some 50 s and 400 MB.
 $(OPTIONAL): $(READY)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,ray,slurm,mlflow]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev,hf,ray,slurm,mlflow]'
 	touch $@
 
 demo: $(READY)  ## rendered glyphs -> real handwritten digits, six arms, 6 seeds, ends in a report
