@@ -218,6 +218,10 @@ class Method(ABC):
             SettingsError: Its settings name parts of a network that this one has not.
         """
 
+    def frozen(self, own: Network) -> Sequence[nn.Module]:
+        """Blocks that keep their weights and stay in evaluation mode while others are trained: none."""
+        return ()
+
     @property
     def rate_shares(self) -> Mapping[str, float]:
         """Its settings that are shares of the learning rate, by name: none."""

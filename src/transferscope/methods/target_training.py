@@ -118,10 +118,6 @@ class TargetTraining(Method):
         """The target head to begin with: drawn from the seed."""
         return target_head(own, target.train.n_outputs, options)
 
-    def frozen(self, own: Network) -> Sequence[nn.Module]:
-        """Blocks that keep their weights and stay in evaluation mode: none."""
-        return ()
-
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """What is trained at which rate: everything, at that of the training settings."""
         return [ParameterGroup(list(own.parameters()))]

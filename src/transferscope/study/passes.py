@@ -10,7 +10,6 @@ from torch import Tensor
 
 from transferscope.methods import Method
 from transferscope.methods.common import n_weights
-from transferscope.methods.target_training import FineTuning
 from transferscope.models.network import Network
 
 EXAMPLES, TIMES = 4, 2
@@ -69,11 +68,7 @@ class Passes:
             for hook in hooks:
                 hook.remove()
             features.zero_grad()
-        frozen = {
-            name: names[: len(method.frozen(network))]
-            for name, method in methods.items()
-            if isinstance(method, FineTuning)
-        }
+        frozen = {name: names[: len(method.frozen(network))] for name, method in methods.items()}
         fixed = {
             name: round(max(reached.get(block, 0.0) for block in held) / reading, 3)
             for name, held in frozen.items()

@@ -23,7 +23,6 @@ from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused
 from transferscope.methods import METHODS, Method, Raw, Scratch, check_task, default_methods
 from transferscope.methods.defaults import VARIANTS
-from transferscope.methods.target_training import FineTuning
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained, open_pretrained
 from transferscope.models.build import seen_from as network_seen_from
@@ -253,7 +252,7 @@ def _untaught(methods: Mapping[str, Method], data: Sequence[Dataset], networks: 
     """
     *sources, target = data
     opened = []
-    for one in networks if any(isinstance(method, FineTuning) for method in methods.values()) else ():
+    for one in networks if any(method.needs_source for method in methods.values()) else ():
         with suppress(TransferscopeError):
             opened.append(open_pretrained(one, shape_as_read(target, one.network)).network)
     left_out = []
