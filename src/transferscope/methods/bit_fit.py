@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 from torch import nn
 
 from transferscope.errors import SettingsError
 from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import Beginning, FineTuning, other_head
-from transferscope.records import Positive
+from transferscope.records import Positive, Says
 from transferscope.training import TrainingSettings
 
 
@@ -21,12 +21,15 @@ class BitFit(FineTuning):
     Ravfogel 2022), with the scales of normalisation layers, which "Training BatchNorm and Only BatchNorm" (Frankle,
     Schwab, Morcos 2021) found to matter most. Statistics of batch normalisation are those of target batches, as in
     fine-tuning.
-
-    Attributes:
-        lr_scale: As in `FineTuning`; few numbers take a larger rate than all weights do.
     """
 
-    lr_scale: Positive = 1.0
+    lr_scale: Annotated[
+        Positive,
+        Says(
+            "Learning rate as a share of the training settings' rate",
+            "Few numbers take a larger rate than all weights do.",
+        ),
+    ] = 1.0
 
     name: ClassVar[str] = "bitfit"
     called: ClassVar[tuple[str, ...]] = ("BitFit",)
