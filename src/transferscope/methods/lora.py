@@ -13,7 +13,7 @@ from torch.nn.utils import parametrize
 from transferscope.errors import SettingsError
 from transferscope.methods.bit_fit import is_normalisation
 from transferscope.methods.method import FitOptions, Value
-from transferscope.methods.target_training import Beginning, FineTuning
+from transferscope.methods.target_training import Beginning, FineTuning, RateShare
 from transferscope.models.network import Network, seeded
 from transferscope.records import Count, Positive, Says
 from transferscope.training import TrainingSettings, stream_seed
@@ -55,16 +55,10 @@ class LoRA(FineTuning):
     pretrained weights, biases and normalisation layers (with the statistics of batch normalisation) stay as they are.
     A convolution is read as the matrix (outputs, inputs * kernel). A weight that a layer of another kind shares, such
     as an embedding, stays as it is. The network that predicts has the changes merged into its weights, and is as large
-    as any other.
+    as any other. Two factors take a larger rate than their product does.
     """
 
-    lr_scale: Annotated[
-        Positive,
-        Says(
-            "Learning rate as a share of the training settings' rate",
-            "Two factors take a larger rate than their product does.",
-        ),
-    ] = 1.0
+    lr_scale: RateShare = 1.0
     rank: Annotated[Count, Says("Rank r of the changes", "In a layer with a side shorter than it, that side.")] = 4
     alpha: Annotated[Positive, Says("Factor on the change, divided by the rank")] = 4.0
 

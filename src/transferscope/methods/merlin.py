@@ -32,7 +32,7 @@ from transferscope.methods.inner_head import (
 )
 from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
-from transferscope.methods.target_training import Beginning, first_blocks
+from transferscope.methods.target_training import Beginning, RateShare, first_blocks
 from transferscope.models.network import Network
 from transferscope.records import Count, Positive, Says
 from transferscope.training import (
@@ -110,7 +110,7 @@ class Merlin(Method):
         ),
     ] = "random"
     source_term: SourceTerm = True
-    lr_scale: Annotated[Positive, Says("Learning rate as a share of the training settings' rate")] = 1.0
+    lr_scale: RateShare = 1.0
     frozen_blocks: FirstBlocks = 0
 
     name: ClassVar[str] = "merlin"

@@ -177,6 +177,7 @@ class TargetTraining(Method):
         return lambda loss, features: loss
 
 
+RateShare = Annotated[Positive, Says("Learning rate as a share of the training settings' rate")]
 BackboneRate = Annotated[
     Positive | Literal["auto"],
     Says(

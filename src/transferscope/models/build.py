@@ -119,6 +119,21 @@ HUBS: dict[str, Callable[[str], NamedModule]] = {"hf": HuggingFace, "timm": Timm
 """Other libraries by the word before the colon of a name."""
 
 Option = bool | int | float | str
+ModuleOptions = Annotated[dict[str, Option], Says("Keyword arguments of a function that makes a whole module")]
+ModuleHead = Annotated[
+    str | None,
+    Says(
+        'Name of the head of a whole module, as in "classifier.1"',
+        '"none" for a module of features; None to find it.',
+    ),
+]
+InputChoice = Annotated[
+    NetworkInput | None,
+    Says(
+        "How inputs are brought to the network: size, mean, std, channels and scale",
+        "None for what is known of it, see `input_of`.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,20 +163,9 @@ class NetworkSettings:
             "32) for conv4 and (16, 32, 64) for the residual networks.",
         ),
     ] = None
-    options: Annotated[dict[str, Option], Says("Keyword arguments of a function that makes a whole module")] = field(
-        default_factory=dict
-    )
-    head: Annotated[
-        str | None,
-        Says(
-            'Name of the head of a whole module, as in "classifier.1"',
-            '"none" for a module of features; None to find it.',
-        ),
-    ] = None
-    input: Annotated[
-        NetworkInput | None,
-        Says("How inputs are brought to the network", "None for what is known of it, see `input_of`."),
-    ] = None
+    options: ModuleOptions = field(default_factory=dict)
+    head: ModuleHead = None
+    input: InputChoice = None
 
     def __post_init__(self) -> None:
         hub, _, rest = self.name.partition(":")

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
 from transferscope.errors import SettingsError
-from transferscope.models import NetworkInput, NetworkSettings, Pretrained
-from transferscope.models.build import Option, is_network_name
+from transferscope.models import NetworkSettings, Pretrained
+from transferscope.models.build import InputChoice, ModuleHead, ModuleOptions, is_network_name
 from transferscope.records import Count, Says, check_settings
 from transferscope.settings.data import DataSettings, Limit, TestLimit, Transforms
 from transferscope.study.tables import Mistakes, member_of, read_table, setting_names, settings_of
@@ -38,23 +38,9 @@ class SourceSettings:
         str | None,
         Says("File of weights for it, or for the study's network", "None for those that its name stands for."),
     ] = None
-    options: Annotated[dict[str, Option], Says("Keyword arguments of a function that makes a named network")] = field(
-        default_factory=dict
-    )
-    head: Annotated[
-        str | None,
-        Says(
-            'Name of the head of a named network, as in "classifier.1"',
-            '"none" for a module of features; None to find it.',
-        ),
-    ] = None
-    input: Annotated[
-        NetworkInput | None,
-        Says(
-            "How inputs are brought to the network: size, mean, std, channels and scale",
-            "None for what is known of it.",
-        ),
-    ] = None
+    options: ModuleOptions = field(default_factory=dict)
+    head: ModuleHead = None
+    input: InputChoice = None
     least_share: Annotated[
         float, Says("Share of the numbers of a named network's backbone that the weights must give")
     ] = 1.0
