@@ -28,7 +28,7 @@ class BatchSpectralShrinkage(FineTune):
     Fu, Long, Wang 2019), equation 4. The settings of fine-tuning (head, rates, frozen blocks) are inherited.
     """
 
-    # A value outside of its range is refused before anything runs; what a setting says is in the schema of study files.
+    # what lies outside of its range is refused before anything runs
     eta: Annotated[NotNegative, Says("Weight of the penalty")] = 0.001
     k: Annotated[Count, Says("How many singular values")] = 1
 
