@@ -10,13 +10,13 @@ or in a study file
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 
 from transferscope.diagnostics import Findings, Meaning, Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Record
+from transferscope.records import Record, Says
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,9 @@ class StableRank:
     """How many directions the weights of a layer use: ||W||_F^2 / ||W||_2^2, as a mean over layers.
 
     Rudelson and Vershynin, "Sampling from large matrices" (2007). Between 1 and the smaller side of W.
-
-    Attributes:
-        skip: Names of weights that are left out.
     """
 
-    skip: tuple[str, ...] = ()
+    skip: Annotated[tuple[str, ...], Says("Names of weights that are left out")] = ()
 
     name: ClassVar[str] = "stable-rank"
     headline: ClassVar[str] = "stable_rank"  # the record that is shown

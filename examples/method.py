@@ -10,14 +10,14 @@ or in a study file
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from torch import Tensor
 
 from transferscope.methods import FineTune, Regulariser
 from transferscope.models import Network
-from transferscope.records import Count, NotNegative
+from transferscope.records import Count, NotNegative, Says
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,11 @@ class BatchSpectralShrinkage(FineTune):
 
     "Catastrophic Forgetting Meets Negative Transfer: Batch Spectral Shrinkage for Safe Transfer Learning" (Chen, Wang,
     Fu, Long, Wang 2019), equation 4. The settings of fine-tuning (head, rates, frozen blocks) are inherited.
-
-    Attributes:
-        eta: Weight of the penalty, at least 0.
-        k: How many singular values, at least 1.
     """
 
-    eta: NotNegative = 0.001  # what lies outside of its range is refused before anything runs
-    k: Count = 1
+    # what lies outside of its range is refused before anything runs
+    eta: Annotated[NotNegative, Says("Weight of the penalty")] = 0.001
+    k: Annotated[Count, Says("How many singular values")] = 1
 
     name: ClassVar[str] = "my-bss"
     called: ClassVar[tuple[str, ...]] = ("spectral shrinkage",)  # in prose, as studies keep it; without it, the name

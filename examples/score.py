@@ -6,23 +6,22 @@ Higher must be better, on the same target examples.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from transferscope.estimate import Estimate
+from transferscope.records import Says
 from transferscope.scores import TargetView, without_value
 
 
 @dataclass(frozen=True)
 class NearestMean:
-    """Share of the examples whose nearest class mean is that of their own class, each left out of its mean.
+    """Share of the examples whose nearest class mean is that of their own class, each left out of its mean."""
 
-    Attributes:
-        shrinkage: How far class means are drawn to the mean of all, from 0 (not at all) to below 1.
-    """
-
-    shrinkage: float = 0.0
+    shrinkage: Annotated[
+        float, Says("How far class means are drawn to the mean of all, from 0 (not at all) to below 1")
+    ] = 0.0
 
     name: ClassVar[str] = "nearest-mean"
     title: ClassVar[str] = "nearest class mean"

@@ -21,7 +21,7 @@ def members(registry: Any) -> str:
 
 
 def _section(name: str, kind: type) -> str:
-    text = inspect.cleandoc(kind.__doc__ or "").partition("\nAttributes:")[0].strip()
+    text = inspect.cleandoc(kind.__doc__ or "")
     text = re.sub(r"([*_|])", r"\\\1", text)
     text = re.sub(r"`[^`]+`", lambda code: code[0].replace("\\", ""), text)
     if meaning := getattr(kind, "meaning", None):

@@ -140,17 +140,17 @@ def test_the_schema_and_the_reader_agree_on_commands(validator: Any, changes: di
 def test_every_setting_has_its_type_and_what_it_means() -> None:
     """Without a validator: each key that the reader takes is in the schema, with a description."""
     schema = study_schema()
-    tables = {
-        **{name: schema["properties"][name] for name in ("target", "network", "training", "engine", "tuning", "run")}
-    }
-    tables |= {name: one for name, one in schema["definitions"].items() if name.startswith(("method:", "diagnostic:"))}
+    families = ("method", "diagnostic")
+    tables = {name: one for name, one in schema["properties"].items() if name not in ("methods", "diagnostics")}
+    tables |= {"sources": tables["sources"]["additionalProperties"], "arms": tables["arms"]["additionalProperties"]}
+    tables |= {name: one for name, one in schema["definitions"].items() if name not in families}
     assert {name.removeprefix("method:") for name in tables if name.startswith("method:")} == set(METHODS)
     assert {name.removeprefix("diagnostic:") for name in tables if name.startswith("diagnostic:")} == set(DIAGNOSTICS)
     unsaid = [
         f"{table}.{key}"
         for table, found in tables.items()
-        for key, one in found["properties"].items()
-        if key not in ("method", "diagnostic") and "description" not in one
+        for key, one in found.get("properties", {}).items()
+        if key not in families and "description" not in one
     ]
     assert unsaid == []
 

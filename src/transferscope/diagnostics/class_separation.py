@@ -1,7 +1,7 @@
 """How well the features separate the classes."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -10,7 +10,7 @@ from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import class_labels, feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Meaning, Record
+from transferscope.records import Meaning, Record, Says
 
 
 def variance_ratio(features: Float[np.ndarray, "N D"], labels: Int[np.ndarray, " N"]) -> float:
@@ -41,11 +41,7 @@ def variance_ratio(features: Float[np.ndarray, "N D"], labels: Int[np.ndarray, "
 
 @dataclass(frozen=True)
 class ClassSeparation:
-    """Intra-class to inter-class variance ratio of the features.
-
-    Attributes:
-        batch_size: Examples per forward pass.
-    """
+    """Intra-class to inter-class variance ratio of the features."""
 
     name: ClassVar[str] = "class-separation"
     headline: ClassVar[str] = "variance_ratio"
@@ -64,7 +60,7 @@ class ClassSeparation:
     looks_at: ClassVar[str] = "features"
     kinds: ClassVar[tuple[str, ...]] = ("classification",)
 
-    batch_size: int = 512
+    batch_size: Annotated[int, Says("Examples per forward pass")] = 512
 
     def measure(self, subject: Subject) -> Findings:
         """Record "variance_ratio", "undefined" with a single class; standard error by the jackknife over examples.

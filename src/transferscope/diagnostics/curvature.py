@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
-from transferscope.records import Count, Meaning, Record, check_settings
+from transferscope.records import Count, Meaning, Record, Says, check_settings
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,6 @@ class Curvature:
 
     Dropout is in evaluation mode, and so is batch normalisation unless `batch_norm` says otherwise, so that H belongs
     to the network that makes predictions.
-
-    Attributes:
-        k: How many eigenvalues, from 1 to the number of parameters.
-        blocks: Submodules whose parameters vary; () for the whole network.
-        tolerance: Largest accepted residual, relative to the eigenvalue.
-        max_products: Budget of Hessian-vector products.
-        batch_size: Examples per batch; the standard error is taken over batches.
-        seed: Seed of the first direction.
-        batch_norm: As in `GradientStability`; batches are those of `batch_size`.
     """
 
     name: ClassVar[str] = "curvature"
@@ -72,12 +63,12 @@ class Curvature:
     quick: ClassVar[Mapping[str, int]] = {"k": 3}
     errors_over: ClassVar[str] = "batches"
 
-    k: Count = 20
-    blocks: tuple[str, ...] = ()
-    tolerance: float = 1e-3
-    max_products: Count = 1000
-    batch_size: Count = 128
-    seed: int = 0
+    k: Annotated[Count, Says("How many eigenvalues, from 1 to the number of parameters")] = 20
+    blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters vary; () for the whole network")] = ()
+    tolerance: Annotated[float, Says("Largest accepted residual, relative to the eigenvalue")] = 1e-3
+    max_products: Annotated[Count, Says("Budget of Hessian-vector products")] = 1000
+    batch_size: Annotated[Count, Says("Examples per batch; the standard error is taken over batches")] = 128
+    seed: Annotated[int, Says("Seed of the first direction")] = 0
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 
@@ -13,7 +13,7 @@ from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.trace import SpectralDensity, rademacher, spectral_density
-from transferscope.records import Count, Meaning, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, Says, check_settings
 
 N_POINTS = 1000
 """Points at which the density is tabulated."""
@@ -21,17 +21,7 @@ N_POINTS = 1000
 
 @dataclass(frozen=True)
 class CurvatureDensity:
-    """Spectral density of the Hessian by stochastic Lanczos quadrature.
-
-    Attributes:
-        blocks: Submodules whose parameters vary; () for the whole network.
-        n_probes: Random start vectors.
-        steps: Hessian-vector products for each; few leave the shares of a smooth spectrum open by about 1 / steps.
-        width: Standard deviation of the Gaussian in place of a point mass, as a share of the range of the spectrum.
-        batch_size: Examples per batch.
-        seed: Seed of the probes.
-        batch_norm: As in `GradientStability`; batches are those of `batch_size`.
-    """
+    """Spectral density of the Hessian by stochastic Lanczos quadrature."""
 
     name: ClassVar[str] = "curvature-density"
     headline: ClassVar[str] = "hessian_flat_share"
@@ -53,12 +43,18 @@ class CurvatureDensity:
     errors_over: ClassVar[str] = "probes"
     version: ClassVar[int] = 3
 
-    blocks: tuple[str, ...] = ()
-    n_probes: Count = 10
-    steps: Count = 80
-    width: Positive = 0.01
-    batch_size: Count = 128
-    seed: int = 0
+    blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters vary; () for the whole network")] = ()
+    n_probes: Annotated[Count, Says("Random start vectors")] = 10
+    steps: Annotated[
+        Count,
+        Says("Hessian-vector products for each; few leave the shares of a smooth spectrum open by about 1 / steps"),
+    ] = 80
+    width: Annotated[
+        Positive,
+        Says("Standard deviation of the Gaussian in place of a point mass, as a share of the range of the spectrum"),
+    ] = 0.01
+    batch_size: Annotated[Count, Says("Examples per batch")] = 128
+    seed: Annotated[int, Says("Seed of the probes")] = 0
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:

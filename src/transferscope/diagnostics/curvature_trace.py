@@ -13,21 +13,12 @@ from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.trace import estimate_trace, rademacher
-from transferscope.records import Count, Meaning, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, Says, check_settings
 
 
 @dataclass(frozen=True)
 class CurvatureTrace:
-    """Trace of the Hessian by Hutchinson's estimator, until its standard error is small enough.
-
-    Attributes:
-        blocks: Submodules whose parameters vary; () for the whole network.
-        tolerance: Stop when the standard error is below this share of the trace.
-        max_probes: Budget of Hessian-vector products, at least 2.
-        batch_size: Examples per batch.
-        seed: Seed of the probes.
-        batch_norm: As in `GradientStability`; batches are those of `batch_size`.
-    """
+    """Trace of the Hessian by Hutchinson's estimator, until its standard error is small enough."""
 
     name: ClassVar[str] = "curvature-trace"
     headline: ClassVar[str] = "hessian_trace"
@@ -46,11 +37,11 @@ class CurvatureTrace:
     quick: ClassVar[Mapping[str, int]] = {"max_probes": 100}
     errors_over: ClassVar[str] = "probes"
 
-    blocks: tuple[str, ...] = ()
-    tolerance: Positive = 0.05
-    max_probes: Annotated[int, Ge(2)] = 500
-    batch_size: Count = 128
-    seed: int = 0
+    blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters vary; () for the whole network")] = ()
+    tolerance: Annotated[Positive, Says("Stop when the standard error is below this share of the trace")] = 0.05
+    max_probes: Annotated[int, Ge(2), Says("Budget of Hessian-vector products")] = 500
+    batch_size: Annotated[Count, Says("Examples per batch")] = 128
+    seed: Annotated[int, Says("Seed of the probes")] = 0
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:

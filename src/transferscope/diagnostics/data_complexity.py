@@ -1,7 +1,7 @@
 """How varied the data look to a network."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -11,7 +11,7 @@ from transferscope.diagnostics.features import features_of
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Meaning, Record
+from transferscope.records import Meaning, Record, Says
 
 
 def negative_entropy(features: Float[np.ndarray, "N D"]) -> float:
@@ -44,9 +44,6 @@ class DataComplexity:
     """Negative entropy of a Gaussian fitted to the features of the start (or of the network, without a start).
 
     One backbone must look at all the data sets that are compared, so the start is preferred.
-
-    Attributes:
-        batch_size: Examples per forward pass.
     """
 
     name: ClassVar[str] = "data-complexity"
@@ -64,7 +61,7 @@ class DataComplexity:
     needs_start: ClassVar[bool] = False
     looks_at: ClassVar[str] = "features"
 
-    batch_size: int = 512
+    batch_size: Annotated[int, Says("Examples per forward pass")] = 512
 
     def measure(self, subject: Subject) -> Findings:
         """Record "negative_entropy", and "source_negative_entropy" if the subject has source examples."""

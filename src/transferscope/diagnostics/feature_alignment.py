@@ -1,7 +1,7 @@
 """How easily the labels are read off the features."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, Says, check_settings
 
 
 def feature_label_alignment(
@@ -47,10 +47,6 @@ class FeatureAlignment:
     """Feature-label alignment on features of mean square norm 1.
 
     The scale: H is divided by the root of the mean squared norm of its rows. Labels are coded e_c - 1/C.
-
-    Attributes:
-        ridge: lambda, above 0, on the sum of squares.
-        batch_size: Examples per forward pass.
     """
 
     name: ClassVar[str] = "feature-alignment"
@@ -69,8 +65,8 @@ class FeatureAlignment:
     needs_start: ClassVar[bool] = False
     looks_at: ClassVar[str] = "features"
 
-    ridge: Positive = 0.1
-    batch_size: Count = 512
+    ridge: Annotated[Positive, Says("lambda on the sum of squares")] = 0.1
+    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -11,7 +11,7 @@ from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Record, check_settings
+from transferscope.records import Count, Meaning, Record, Says, check_settings
 
 RIDGES = tuple(float(ridge) for ridge in np.logspace(-6, 3, 19))
 """Ridges that cross-validation chooses from, relative to the mean squared norm of the features times their number."""
@@ -66,13 +66,7 @@ def _ridge_predictions(features: np.ndarray, codes: np.ndarray, others: np.ndarr
 
 @dataclass(frozen=True)
 class FeatureGap:
-    """Share of the target function outside the feature space (cross-fitted ridge residual).
-
-    Attributes:
-        n_folds: Folds, at least 2.
-        seed: Seed of the folds.
-        batch_size: Examples per forward pass.
-    """
+    """Share of the target function outside the feature space (cross-fitted ridge residual)."""
 
     name: ClassVar[str] = "feature-gap"
     headline: ClassVar[str] = "unexplained_share"
@@ -91,9 +85,9 @@ class FeatureGap:
     needs_start: ClassVar[bool] = False
     looks_at: ClassVar[str] = "features"
 
-    n_folds: Annotated[int, Ge(2)] = 5
-    seed: int = 0
-    batch_size: Count = 512
+    n_folds: Annotated[int, Ge(2), Says("Folds")] = 5
+    seed: Annotated[int, Says("Seed of the folds")] = 0
+    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -1,7 +1,7 @@
 """How many directions the features use."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Meaning, Record
+from transferscope.records import Meaning, Record, Says
 
 
 def effective_rank(features: Float[np.ndarray, "N D"]) -> float:
@@ -56,12 +56,7 @@ def _singular_values(features: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class FeatureRank:
-    """Effective rank and sparsification of the features.
-
-    Attributes:
-        centre: Subtract the mean feature first; leave it out for linear networks without bias, as in the theorem.
-        batch_size: Examples per forward pass.
-    """
+    """Effective rank and sparsification of the features."""
 
     name: ClassVar[str] = "feature-rank"
     headline: ClassVar[str] = "effective_rank"
@@ -78,8 +73,14 @@ class FeatureRank:
     needs_start: ClassVar[bool] = False
     looks_at: ClassVar[str] = "features"
 
-    centre: bool = True
-    batch_size: int = 512
+    centre: Annotated[
+        bool,
+        Says(
+            "Whether the mean feature is subtracted first",
+            "Leave it out for linear networks without bias, as in the theorem.",
+        ),
+    ] = True
+    batch_size: Annotated[int, Says("Examples per forward pass")] = 512
 
     def measure(self, subject: Subject) -> Findings:
         """Records "effective_rank" and "leading_share"; standard errors by the jackknife over examples."""

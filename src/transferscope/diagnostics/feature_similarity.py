@@ -1,7 +1,7 @@
 """How much the features of two networks have in common."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from transferscope.diagnostics.diagnostic import Findings
 from transferscope.diagnostics.features import feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Count, Meaning, Record, check_settings
+from transferscope.records import Count, Meaning, Record, Says, check_settings
 
 
 def linear_cka(features: Float[np.ndarray, "N D"], others: Float[np.ndarray, "N E"]) -> float:
@@ -51,9 +51,6 @@ class FeatureSimilarity:
     """CKA between the features of two networks on the same examples.
 
     The other network is the subject's `other`, or else its `start`.
-
-    Attributes:
-        batch_size: Examples per forward pass.
     """
 
     name: ClassVar[str] = "feature-similarity"
@@ -70,7 +67,7 @@ class FeatureSimilarity:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
 
-    batch_size: Count = 512
+    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
 
     def __post_init__(self) -> None:
         check_settings(self)

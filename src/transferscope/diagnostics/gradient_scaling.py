@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, sqrt
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Record, check_settings
+from transferscope.records import Count, Meaning, Record, Says, check_settings
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,9 @@ def weight_projections(weight: Float[Tensor, "U ..."], directions: Float[Tensor,
 class GradientScaling:
     """Size of back-propagated gradients, their ratio from layer to layer, and how weights treat their main directions.
 
-    Source: "Towards Understanding the Transferability of Deep Representations", section 4 and Fig. 7.
-
-    Attributes:
-        n_examples: Size of the sample: the first so many examples.
-        batch_size: Examples per pass.
-        batch_norm: As in `GradientStability`. With "batch" the gradient of an example's output is that of the batch's
-            mean loss, multiplied by the size of the batch.
+    Source: "Towards Understanding the Transferability of Deep Representations", section 4 and Fig. 7. With
+    `batch_norm = "batch"` the gradient of an example's output is that of the batch's mean loss, multiplied by the size
+    of the batch.
     """
 
     name: ClassVar[str] = "gradient-scaling"
@@ -147,8 +143,8 @@ class GradientScaling:
     needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 
-    n_examples: Count = 1000
-    batch_size: Count = 100
+    n_examples: Annotated[Count, Says("Size of the sample: the first so many examples")] = 1000
+    batch_size: Annotated[Count, Says("Examples per pass")] = 100
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:

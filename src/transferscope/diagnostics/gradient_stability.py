@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from transferscope.diagnostics.loss_surface import batch_shares, loss_surface, m
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, Says, check_settings
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,6 @@ class GradientStability:
     Source: "Towards Understanding the Transferability of Deep Representations", Fig. 6 and 11, section A; two
     protocols, with steps of the gradient's size and with steps of a fixed size. The gradient is taken once, at the
     start of the line.
-
-    Attributes:
-        steps: Number of steps, at least 1.
-        scale: Length of a step: in units of the gradient, or in weight space; above 0. With the default, 100 steps add
-            up to one gradient, or to a distance of 1.
-        blocks: Submodules whose parameters move; () for the whole network.
-        n_examples: Size of the sample: the first so many examples.
-        batch_size: Examples per pass; the standard error is taken over batches.
-        batch_norm: Statistics of batch normalisation: "running", those of the network that makes predictions, or
-            "batch", as training sees the loss; see `loss_mode`.
     """
 
     name: ClassVar[str] = "gradient-stability"
@@ -67,11 +57,17 @@ class GradientStability:
     quick: ClassVar[Mapping[str, int]] = {"steps": 50}
     errors_over: ClassVar[str] = "batches"
 
-    steps: Count = 100
-    scale: Positive = 0.01
-    blocks: tuple[str, ...] = ()
-    n_examples: Count = 1000
-    batch_size: Count = 100
+    steps: Annotated[Count, Says("Number of steps")] = 100
+    scale: Annotated[
+        Positive,
+        Says(
+            "Length of a step: in units of the gradient, or in weight space",
+            "With the default, 100 steps add up to one gradient, or to a distance of 1.",
+        ),
+    ] = 0.01
+    blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters move; () for the whole network")] = ()
+    n_examples: Annotated[Count, Says("Size of the sample: the first so many examples")] = 1000
+    batch_size: Annotated[Count, Says("Examples per pass; the standard error is taken over batches")] = 100
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.records import Count, Meaning, Record, check_settings
+from transferscope.records import Count, Meaning, Record, Says, check_settings
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,6 @@ class Interpolation:
     """Loss along (1 - t) w + t w', from the subject's network to its `other` (or to its `start` without one).
 
     Running statistics of BatchNorm are interpolated like the weights.
-
-    Attributes:
-        resolution: Points from t = 0 to t = 1, both included, at least 3.
-        n_examples: Size of the sample: the first so many examples.
-        batch_size: Examples per forward pass; the standard error is taken over batches.
     """
 
     name: ClassVar[str] = "interpolation"
@@ -46,9 +41,9 @@ class Interpolation:
     quick: ClassVar[Mapping[str, int]] = {"resolution": 11}
     errors_over: ClassVar[str] = "batches"
 
-    resolution: Annotated[int, Ge(3)] = 21
-    n_examples: Count = 1000
-    batch_size: Count = 100
+    resolution: Annotated[int, Ge(3), Says("Points from t = 0 to t = 1, both included")] = 21
+    n_examples: Annotated[Count, Says("Size of the sample: the first so many examples")] = 1000
+    batch_size: Annotated[Count, Says("Examples per forward pass; the standard error is taken over batches")] = 100
 
     def __post_init__(self) -> None:
         check_settings(self)

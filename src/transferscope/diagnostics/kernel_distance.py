@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
-from transferscope.records import Count, Meaning, NotNegative, Record, check_settings
+from transferscope.records import Count, Meaning, NotNegative, Record, Says, check_settings
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,6 @@ class KernelDistance:
     Source: "Towards Understanding the Transferability of Deep Representations", section 6. Inputs are flattened and
     scaled to unit norm; class c of C is coded e_c - 1/C. A source class is the target's of the same name; where no name
     is the same, or names are not known, that of the same index.
-
-    Attributes:
-        classes: "name" as above, or "index" for the same index whatever the names.
-        n_source: Source examples used: the first so many.
-        n_target: Target examples used.
-        ridge: Relative ridge on both Gram matrices.
     """
 
     name: ClassVar[str] = "kernel-distance"
@@ -51,10 +45,17 @@ class KernelDistance:
     looks_at: ClassVar[str] = "data"
     quick: ClassVar[Mapping[str, int]] = {"n_source": 1000}
 
-    classes: Literal["name", "index"] = "name"
-    n_source: Count = 2000
-    n_target: Count = 1000
-    ridge: NotNegative = RIDGE
+    classes: Annotated[
+        Literal["name", "index"],
+        Says(
+            "How classes are paired",
+            '"name": those of the same name, and by their index where no name is the same or names are not known; '
+            '"index": those of the same index whatever the names.',
+        ),
+    ] = "name"
+    n_source: Annotated[Count, Says("Source examples used: the first so many")] = 2000
+    n_target: Annotated[Count, Says("Target examples used")] = 1000
+    ridge: Annotated[NotNegative, Says("Relative ridge on both Gram matrices")] = RIDGE
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -18,7 +18,7 @@ from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, lo
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Count, Meaning, Positive, Record, check_settings
+from transferscope.records import Count, Meaning, Positive, Record, Says, check_settings
 
 Biases = Literal["zero", "scale"]
 """What becomes of biases and normalisation parameters: not moved, or scaled like one filter each."""
@@ -103,20 +103,7 @@ class Landscape:
 
     Sources: Li et al., "Visualizing the Loss Landscape of Neural Nets"; "Towards Understanding the Transferability of
     Deep Representations", Fig. 3 and 5, sections A and B.4 (which plots 200 x 200 points of radius 0.1).
-
-    Attributes:
-        dimensions: 1 for a line, 2 for a plane.
-        resolution: Points per axis, at least 2; odd for one at the centre.
-        radius: Coordinate of the edge, above 0. 1 moves each filter by its own norm.
-        centre: "end" for the trained network, "start" for where it started.
-        directions: "random" (Gaussian, orthogonal, filter-normalised) or "eigenvectors" (of the largest eigenvalues of
-            the Hessian, scaled to the norm of the weights).
-        blocks: Submodules whose parameters move, the others staying fixed; () for the whole network.
-        biases: "zero" leaves biases and normalisation parameters where they are; "scale" moves each by its own norm.
-        n_examples: Size of the fixed sample, drawn by `seed`.
-        batch_size: Examples per forward pass; the standard error is taken over batches.
-        seed: Seed of sample and directions.
-        batch_norm: As in `GradientStability`; eigenvectors are those of the Hessian with the same statistics.
+    Eigenvectors are those of the Hessian with the same statistics of batch normalisation as the loss.
     """
 
     name: ClassVar[str] = "landscape"
@@ -136,16 +123,34 @@ class Landscape:
     quick: ClassVar[Mapping[str, int]] = {"resolution": 15, "n_examples": 300}
     errors_over: ClassVar[str] = "batches"
 
-    dimensions: Literal[1, 2] = 2
-    resolution: Annotated[int, Ge(2)] = 25
-    radius: Positive = 0.5
-    centre: Literal["end", "start"] = "end"
-    directions: Literal["random", "eigenvectors"] = "random"
-    blocks: tuple[str, ...] = ()
-    biases: Biases = "zero"
-    n_examples: Count = 1000
-    batch_size: Count = 100
-    seed: int = 0
+    dimensions: Annotated[Literal[1, 2], Says("1 for a line, 2 for a plane")] = 2
+    resolution: Annotated[int, Ge(2), Says("Points per axis", "Odd for one at the centre.")] = 25
+    radius: Annotated[Positive, Says("Coordinate of the edge", "1 moves each filter by its own norm.")] = 0.5
+    centre: Annotated[
+        Literal["end", "start"],
+        Says("What lies in the middle", '"end" for the trained network, "start" for where it started.'),
+    ] = "end"
+    directions: Annotated[
+        Literal["random", "eigenvectors"],
+        Says(
+            "Which directions",
+            '"random" (Gaussian, orthogonal, filter-normalised) or "eigenvectors" (of the largest eigenvalues of '
+            "the Hessian, scaled to the norm of the weights).",
+        ),
+    ] = "random"
+    blocks: Annotated[
+        tuple[str, ...], Says("Submodules whose parameters move, the others staying fixed; () for the whole network")
+    ] = ()
+    biases: Annotated[
+        Biases,
+        Says(
+            "How biases and normalisation parameters move",
+            '"zero" leaves them where they are; "scale" moves each by its own norm.',
+        ),
+    ] = "zero"
+    n_examples: Annotated[Count, Says("Size of the fixed sample, drawn by `seed`")] = 1000
+    batch_size: Annotated[Count, Says("Examples per forward pass; the standard error is taken over batches")] = 100
+    seed: Annotated[int, Says("Seed of sample and directions")] = 0
     batch_norm: BatchNorm = "running"
 
     def __post_init__(self) -> None:

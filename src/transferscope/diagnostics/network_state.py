@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,9 +13,16 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from transferscope.errors import NetworkError, SettingsError
 from transferscope.models.network import recurrent_backward
+from transferscope.records import Says
 
-BatchNorm = Literal["running", "batch"]
-"""Statistics of batch normalisation while a loss is measured: running means, or those of each batch."""
+BatchNorm = Annotated[
+    Literal["running", "batch"],
+    Says(
+        "Statistics of batch normalisation",
+        '"running", those of the network that makes predictions, or "batch", as training sees the loss, of batches of '
+        "`batch_size`; see `loss_mode`.",
+    ),
+]
 
 
 @contextmanager

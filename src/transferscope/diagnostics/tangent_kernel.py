@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Record, check_settings
+from transferscope.records import Count, Meaning, Record, Says, check_settings
 
 MEMORY = 3 * 2**28
 """Bytes of gradients that are kept at a time, by default."""
@@ -102,14 +102,7 @@ def kernel_alignment(gram: Float[np.ndarray, "N N"], other: Float[np.ndarray, "N
 
 @dataclass(frozen=True)
 class TangentKernel:
-    """Empirical neural tangent kernel: how well it fits the labels, and how far it moved from the start.
-
-    Attributes:
-        n_examples: Examples used: the first so many.
-        blocks: Submodules whose parameters count; () for the whole network.
-        memory: Bytes for the gradients that are kept at a time.
-        batch_size: Examples whose gradients are computed in one call.
-    """
+    """Empirical neural tangent kernel: how well it fits the labels, and how far it moved from the start."""
 
     name: ClassVar[str] = "tangent-kernel"
     headline: ClassVar[str] = "ntk_label_alignment"
@@ -127,10 +120,10 @@ class TangentKernel:
     needs_start: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, int]] = {"n_examples": 100}
 
-    n_examples: Count = 200
-    blocks: tuple[str, ...] = ()
-    memory: Count = MEMORY
-    batch_size: Count = 32
+    n_examples: Annotated[Count, Says("Examples used: the first so many")] = 200
+    blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters count; () for the whole network")] = ()
+    memory: Annotated[Count, Says("Bytes for the gradients that are kept at a time")] = MEMORY
+    batch_size: Annotated[Count, Says("Examples whose gradients are computed in one call")] = 32
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -18,7 +18,7 @@ from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Method, Start
 from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network
-from transferscope.records import Count, Share
+from transferscope.records import Count, Says, Share
 from transferscope.training import (
     TensorSet,
     example_weights,
@@ -107,16 +107,18 @@ class AllLayersProbe(Method):
     2022), with ridge regression in the place of the paper's group lasso: a ridge head is fitted to all numbers,
     standardised, each scored by the norm of its weights over outputs (the paper's relevance score), and the share
     `fraction` with the highest scores gets the final ridge head.
-
-    Attributes:
-        fraction: Share of the numbers to keep, from 0 (the last block alone: the linear probe, exactly) to 1; "auto"
-            chooses among FRACTIONS by the risk over folds of the target's training examples, and takes 0 where there
-            are fewer than four for each class.
-        pool: Maps are averaged over pool x pool parts, at least 1; tokens over all.
     """
 
-    fraction: Share | Literal["auto"] = "auto"
-    pool: Count = 2
+    fraction: Annotated[
+        Share | Literal["auto"],
+        Says(
+            "Share of the numbers to keep",
+            '0 is the last block alone: the linear probe, exactly. "auto" chooses among FRACTIONS by the risk '
+            "over folds of the target's training examples, and takes 0 where there are fewer than four for each "
+            "class.",
+        ),
+    ] = "auto"
+    pool: Annotated[Count, Says("Maps are averaged over pool x pool parts, tokens over all")] = 2
 
     name: ClassVar[str] = "all-layers-probe"
     called: ClassVar[tuple[str, ...]] = ("all-layers probe",)

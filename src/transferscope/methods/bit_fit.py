@@ -8,8 +8,7 @@ from torch import nn
 
 from transferscope.errors import SettingsError
 from transferscope.methods.method import FitOptions, Value
-from transferscope.methods.target_training import Beginning, FineTuning, other_head
-from transferscope.records import Positive
+from transferscope.methods.target_training import Beginning, FineTuning, RateShare, other_head
 from transferscope.training import TrainingSettings
 
 
@@ -20,13 +19,10 @@ class BitFit(FineTuning):
     "BitFit: Simple Parameter-efficient Fine-tuning for Transformer-based Masked Language-models" (Ben-Zaken, Goldberg,
     Ravfogel 2022), with the scales of normalisation layers, which "Training BatchNorm and Only BatchNorm" (Frankle,
     Schwab, Morcos 2021) found to matter most. Statistics of batch normalisation are those of target batches, as in
-    fine-tuning.
-
-    Attributes:
-        lr_scale: As in `FineTuning`; few numbers take a larger rate than all weights do.
+    fine-tuning. Few numbers take a larger rate than all weights do.
     """
 
-    lr_scale: Positive = 1.0
+    lr_scale: RateShare = 1.0
 
     name: ClassVar[str] = "bitfit"
     called: ClassVar[tuple[str, ...]] = ("BitFit",)

@@ -19,7 +19,7 @@ from transferscope.methods.source_labels import Line
 from transferscope.methods.trees import Trees, boosted
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, Scaled
-from transferscope.records import Count
+from transferscope.records import Count, Says
 from transferscope.training import TrainingSettings, example_weights, pixel_scale, stream_seed, to_tensors, weights_in
 
 AS_THEY_ARE = NetworkInput(mean=0.0, std=1.0)
@@ -30,16 +30,11 @@ class Boosting(Control):
     """Gradient boosting on the columns of a table (Friedman 2001), without any network or source.
 
     The settings are those with which scikit-learn's trees did best over small tables; see docs/results/tables.md.
-
-    Attributes:
-        trees: How many for each output, at least 1.
-        rate: What each is multiplied by, above 0 and up to 1.
-        depth: Questions from the root of a tree to a leaf, at least 1.
     """
 
-    trees: Count = 100
-    rate: Annotated[float, Gt(0), Le(1)] = 0.1
-    depth: Count = 3
+    trees: Annotated[Count, Says("How many for each output")] = 100
+    rate: Annotated[float, Gt(0), Le(1), Says("What each is multiplied by")] = 0.1
+    depth: Annotated[Count, Says("Questions from the root of a tree to a leaf")] = 3
 
     name: ClassVar[str] = "boosting"
     version: ClassVar[int] = 1

@@ -1,7 +1,7 @@
 """Batch Spectral Shrinkage: fine-tuning that lets go of what does not transfer."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from torch import Tensor
 from transferscope.methods.method import Value
 from transferscope.methods.target_training import FineTuning, Regulariser
 from transferscope.models.network import Network
-from transferscope.records import Count, NotNegative
+from transferscope.records import Count, NotNegative, Says
 from transferscope.training import TrainingSettings
 
 
@@ -21,14 +21,10 @@ class Bss(FineTuning):
     "Catastrophic Forgetting Meets Negative Transfer: Batch Spectral Shrinkage for Safe Transfer Learning" (Chen, Wang,
     Fu, Long, Wang 2019), equation 4. F is the matrix (batch, features); its singular values are computed in at least
     float32.
-
-    Attributes:
-        eta: Weight of the penalty, at least 0.
-        k: How many singular values, at least 1; all where there are fewer.
     """
 
-    eta: NotNegative = 0.001
-    k: Count = 1
+    eta: Annotated[NotNegative, Says("Weight of the penalty")] = 0.001
+    k: Annotated[Count, Says("How many singular values", "All where there are fewer.")] = 1
 
     name: ClassVar[str] = "bss"
     called: ClassVar[tuple[str, ...]] = ("BSS",)

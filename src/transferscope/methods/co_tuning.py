@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float, Int
@@ -14,7 +14,7 @@ from transferscope.errors import DataError
 from transferscope.methods.method import FitOptions, Fitted, Value
 from transferscope.methods.target_training import Beginning, FineTuning
 from transferscope.models.network import Network
-from transferscope.records import NotNegative
+from transferscope.records import NotNegative, Says
 from transferscope.training import Batch, ParameterGroup, TrainingSettings, batch_loss, outputs_of
 
 
@@ -27,12 +27,9 @@ class CoTuning(FineTuning):
     learned by the paper's direct approach (section 3.1): the mean of q over the target's training examples of a class,
     before training, by the pretrained network in evaluation mode. The paper's calibration and its reverse approach
     need held-out source data, and are left out.
-
-    Attributes:
-        trade_off: Weight of the source head's loss, at least 0.
     """
 
-    trade_off: NotNegative = 1.0
+    trade_off: Annotated[NotNegative, Says("Weight of the source head's loss")] = 1.0
 
     name: ClassVar[str] = "co-tuning"
     called: ClassVar[tuple[str, ...]] = ("Co-Tuning",)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -16,6 +16,7 @@ from transferscope.methods.method import Value
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.methods.target_training import AnchoredFineTuning, Beginning
 from transferscope.models import Network
+from transferscope.records import Says
 from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features, task_loss
 from transferscope.training.loop import preserved_mode
 
@@ -35,21 +36,27 @@ class Delta(AnchoredFineTuning):
     the same batch, in evaluation mode. The penalty (alpha/2) ||head||^2 replaces weight decay. In the paper s_l is 1;
     squared maps differ a hundredfold between blocks and between networks, and a beta that serves one makes the loss of
     another diverge.
-
-    Attributes:
-        beta: Weight of the distances, at least 0.
-        alpha: Weight decay of the new head, at least 0.
-        attention: "removal" weighs a channel by how much the loss on the target's training examples grows without it,
-            under a ridge probe on the pretrained features: softmax over the channels of the block, of the growth as a
-            share of its standard deviation there. "none" gives all channels the same weight, the simplified form of the
-            paper's ablation ("DELTA without attention").
-        units: "variance" takes for s_l the variance of the pretrained block's outputs over examples (of the target's
-            training set) and positions, summed over channels, so that `beta` means the same for every network; "none"
-            takes 1, as the paper does.
     """
 
-    attention: Literal["removal", "none"] = "removal"
-    units: Literal["variance", "none"] = field(default="variance", kw_only=True)
+    attention: Annotated[
+        Literal["removal", "none"],
+        Says(
+            "How channels are weighed",
+            '"removal" weighs a channel by how much the loss on the target\'s training examples grows without it, '
+            "under a ridge probe on the pretrained features: softmax over the channels of the block, of the "
+            'growth as a share of its standard deviation there. "none" gives all channels the same weight, the '
+            'simplified form of the paper\'s ablation ("DELTA without attention").',
+        ),
+    ] = "removal"
+    units: Annotated[
+        Literal["variance", "none"],
+        Says(
+            "What s_l is",
+            "\"variance\" takes the variance of the pretrained block's outputs over examples (of the target's "
+            "training set) and positions, summed over channels, so that `beta` means the same for every network; "
+            '"none" takes 1, as the paper does.',
+        ),
+    ] = field(default="variance", kw_only=True)
 
     name: ClassVar[str] = "delta"
     called: ClassVar[tuple[str, ...]] = ("DELTA",)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -15,7 +15,7 @@ from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import Beginning, FineTuning
 from transferscope.models.initialise import reinitialise
 from transferscope.models.network import Network
-from transferscope.records import NotNegative
+from transferscope.records import NotNegative, Says
 from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features, stream_seed
 
 
@@ -27,15 +27,17 @@ class Distill(FineTuning):
     no regressor, as both networks have the same width. The square is summed over features and averaged over the batch;
     s is the mean of |f(x; w0) - mean f|^2 over the target's training examples, so that beta means the same for every
     network. The teacher reads the same batch in evaluation mode.
-
-    Attributes:
-        beta: Weight of the distance, at least 0.
-        initial: "pretrained" starts the student as the teacher, so that the distance holds it back; "random" starts it
-            from fresh weights, so that the features are all that it gets from the source.
     """
 
-    beta: NotNegative = 0.1
-    initial: Literal["pretrained", "random"] = "pretrained"
+    beta: Annotated[NotNegative, Says("Weight of the distance")] = 0.1
+    initial: Annotated[
+        Literal["pretrained", "random"],
+        Says(
+            "How the student begins",
+            '"pretrained" starts it as the teacher, so that the distance holds it back; "random" from fresh '
+            "weights, so that the features are all that it gets from the source.",
+        ),
+    ] = "pretrained"
 
     name: ClassVar[str] = "distill"
     called: ClassVar[tuple[str, ...]] = ("distillation of features",)

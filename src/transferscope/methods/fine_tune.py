@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Lt
 from torch import nn
@@ -11,34 +11,47 @@ from torch import nn
 from transferscope.errors import SettingsError
 from transferscope.methods.common import Domain, device_of
 from transferscope.methods.method import FitOptions, Value
-from transferscope.methods.target_training import FineTuning, other_head
+from transferscope.methods.target_training import FineTuning, FirstHead, FrozenBlocks, other_head
 from transferscope.models.network import Network, TwoLayerHead, seeded
-from transferscope.records import Share
+from transferscope.records import Says, Share
 from transferscope.training import ParameterGroup, TrainingSettings, stream_seed
 
 
 @dataclass(frozen=True)
 class FineTune(FineTuning):
-    """Start from the pretrained backbone and train it, with a new head, on the target.
+    """Start from the pretrained backbone and train it, with a new head, on the target."""
 
-    Attributes:
-        layer_decay: Factor on the learning rate from one block to the next towards the input, from 0 to 1: the block
-            below the head has `layer_decay * lr_scale`, the one below it `layer_decay ** 2 * lr_scale`, and so on. At 1
-            all blocks have the same rate; at 0 none is trained, and the head alone learns. (Discriminative fine-tuning;
-            Howard and Ruder 2018.)
-        unfreeze: Share of the steps, at least 0 and below 1, over which the blocks begin to be trained one after the
-            other, from the head to the input; the head is trained from the first step. 0 trains all from the first.
-            (Gradual unfreezing; Howard and Ruder 2018.)
-        hidden_units: Units of a hidden layer, with batch normalisation and leaky ReLU, between features and outputs; 0
-            for a linear head. 512 with `layer_decay = 0` and `lr_scale = 1` is the *fixed* setting of Liu et al. (2019,
-            Table 1 and appendix A).
-    """
-
-    head: Literal["random", "probe"] = "random"  # in the identity of every cell, as before all of the family had it
-    frozen_blocks: Annotated[int, Ge(-1)] = 0  # likewise
-    layer_decay: Share = field(default=1.0, kw_only=True)
-    unfreeze: Annotated[float, Ge(0), Lt(1)] = field(default=0.0, kw_only=True)
-    hidden_units: Annotated[int, Ge(0)] = field(default=0, kw_only=True)
+    head: FirstHead = "random"  # in the identity of every cell, as before all of the family had it
+    frozen_blocks: FrozenBlocks = 0  # likewise
+    layer_decay: Annotated[
+        Share,
+        Says(
+            "Factor on the learning rate from one block to the next towards the input",
+            "The block below the head has `layer_decay * lr_scale`, the one below it `layer_decay ** 2 * "
+            "lr_scale`, and so on. At 1 all blocks have the same rate; at 0 none is trained, and the head alone "
+            "learns. (Discriminative fine-tuning; Howard and Ruder 2018.)",
+        ),
+    ] = field(default=1.0, kw_only=True)
+    unfreeze: Annotated[
+        float,
+        Ge(0),
+        Lt(1),
+        Says(
+            "Share of the steps over which the blocks begin to be trained one after the other, from the head to "
+            "the input",
+            "The head is trained from the first step. 0 trains all from the first. (Gradual unfreezing; Howard "
+            "and Ruder 2018.)",
+        ),
+    ] = field(default=0.0, kw_only=True)
+    hidden_units: Annotated[
+        int,
+        Ge(0),
+        Says(
+            "Units of a hidden layer, with batch normalisation and leaky ReLU, between features and outputs",
+            "0 for a linear head. 512 with `layer_decay = 0` and `lr_scale = 1` is the *fixed* setting of Liu et "
+            "al. (2019, Table 1 and appendix A).",
+        ),
+    ] = field(default=0, kw_only=True)
 
     name: ClassVar[str] = "fine-tune"
     called: ClassVar[tuple[str, ...]] = ("fine-tuning",)

@@ -22,6 +22,7 @@ from transferscope.methods.common import (
 )
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value
 from transferscope.models.network import Network
+from transferscope.records import Says
 from transferscope.training import Batch, Draw, Learner, ParameterGroup, TrainingSettings, batch_loss
 
 
@@ -30,12 +31,9 @@ class Joint(Method):
     """Minimise (1 - alpha) L_source + alpha L_target from a fresh network.
 
     Section 6.1.2 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al. 2020).
-
-    Attributes:
-        alpha: Weight of the target loss, in (0, 1).
     """
 
-    alpha: Annotated[float, Gt(0), Lt(1)] = 0.5
+    alpha: Annotated[float, Gt(0), Lt(1), Says("Weight of the target loss")] = 0.5
 
     name: ClassVar[str] = "joint"
     called: ClassVar[tuple[str, ...]] = ("joint training",)

@@ -1,7 +1,7 @@
 """L2-SP: fine-tuning that is held back towards the pretrained weights."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -10,7 +10,7 @@ from torch import Tensor
 from transferscope.methods.method import Value
 from transferscope.methods.target_training import AnchoredFineTuning, Regulariser
 from transferscope.models.network import Network
-from transferscope.records import NotNegative
+from transferscope.records import NotNegative, Says
 from transferscope.training import TrainingSettings
 
 USUAL_PULL = 0.01
@@ -23,14 +23,16 @@ class L2Sp(AnchoredFineTuning):
 
     "Explicit Inductive Bias for Transfer Learning with Convolutional Networks" (Li, Grandvalet, Davoine 2018),
     equation 3; its penalties replace weight decay.
-
-    Attributes:
-        beta: Pull of the backbone towards its pretrained weights w0, at least 0. On images held out from training data
-            0.01 had a better mean than 0.1 for each of three small networks (docs/results/methods.md).
-        alpha: Weight decay of the new head, at least 0.
     """
 
-    beta: NotNegative = USUAL_PULL
+    beta: Annotated[
+        NotNegative,
+        Says(
+            "Pull of the backbone towards its pretrained weights w0",
+            "On images held out from training data 0.01 had a better mean than 0.1 for each of three small "
+            "networks (docs/results/methods.md).",
+        ),
+    ] = USUAL_PULL
 
     name: ClassVar[str] = "l2-sp"
     called: ClassVar[tuple[str, ...]] = ("L2-SP",)

@@ -3,7 +3,7 @@
 import copy
 import time
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 
@@ -13,24 +13,25 @@ from transferscope.methods.common import Domain, domain, n_weights, solved, work
 from transferscope.methods.method import FitOptions, Fitted, Method, Snapshots, Start, Value
 from transferscope.methods.probe_head import ProbeFit, best_probe, logistic_probe, probe_of
 from transferscope.models.network import Network
-from transferscope.records import Count, Positive
+from transferscope.records import Count, Positive, Says
 from transferscope.training import TrainingSettings, frozen_features, stream_seed
 
 
 @dataclass(frozen=True)
 class LinearProbe(Method):
-    """Fit a linear head to the pretrained features, which stay as they are (in evaluation mode).
+    """Fit a linear head to the pretrained features, which stay as they are (in evaluation mode)."""
 
-    Attributes:
-        solver: "ridge" (squared loss in closed form, penalty by leave-one-out error), "logistic" (cross-entropy, run to
-            convergence), or "auto" for the one that makes fewer errors over folds, see `probe_head.best_probe`.
-        penalty: L2 penalty of the logistic solver on standardised features, above 0.
-        max_iterations: Limit of the logistic solver, at least 1.
-    """
-
-    solver: Literal["auto", "ridge", "logistic"] = "auto"
-    penalty: Positive = 1.0
-    max_iterations: Count = 2000
+    solver: Annotated[
+        Literal["auto", "ridge", "logistic"],
+        Says(
+            "How the head is fitted",
+            '"ridge" (squared loss in closed form, penalty by leave-one-out error), "logistic" (cross-entropy, '
+            'run to convergence), or "auto" for the one that makes fewer errors over folds, see '
+            "`probe_head.best_probe`.",
+        ),
+    ] = "auto"
+    penalty: Annotated[Positive, Says("L2 penalty of the logistic solver on standardised features")] = 1.0
+    max_iterations: Annotated[Count, Says("Limit of the logistic solver")] = 2000
 
     name: ClassVar[str] = "linear-probe"
     called: ClassVar[tuple[str, ...]] = ("linear probe",)

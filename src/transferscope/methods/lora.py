@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -13,9 +13,9 @@ from torch.nn.utils import parametrize
 from transferscope.errors import SettingsError
 from transferscope.methods.bit_fit import is_normalisation
 from transferscope.methods.method import FitOptions, Value
-from transferscope.methods.target_training import Beginning, FineTuning
+from transferscope.methods.target_training import Beginning, FineTuning, RateShare
 from transferscope.models.network import Network, seeded
-from transferscope.records import Count, Positive
+from transferscope.records import Count, Positive, Says
 from transferscope.training import TrainingSettings, stream_seed
 
 ADAPTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.MultiheadAttention)
@@ -55,17 +55,12 @@ class LoRA(FineTuning):
     pretrained weights, biases and normalisation layers (with the statistics of batch normalisation) stay as they are.
     A convolution is read as the matrix (outputs, inputs * kernel). A weight that a layer of another kind shares, such
     as an embedding, stays as it is. The network that predicts has the changes merged into its weights, and is as large
-    as any other.
-
-    Attributes:
-        lr_scale: As in `FineTuning`; two factors take a larger rate than their product does.
-        rank: r, at least 1; in a layer with a side shorter than it, that side.
-        alpha: Factor on the change, above 0, divided by the rank.
+    as any other. Two factors take a larger rate than their product does.
     """
 
-    lr_scale: Positive = 1.0
-    rank: Count = 4
-    alpha: Positive = 4.0
+    lr_scale: RateShare = 1.0
+    rank: Annotated[Count, Says("Rank r of the changes", "In a layer with a side shorter than it, that side.")] = 4
+    alpha: Annotated[Positive, Says("Factor on the change, divided by the rank")] = 4.0
 
     name: ClassVar[str] = "lora"
     called: ClassVar[tuple[str, ...]] = ("LoRA",)

@@ -32,9 +32,9 @@ from transferscope.methods.inner_head import (
 )
 from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
-from transferscope.methods.target_training import Beginning, first_blocks
+from transferscope.methods.target_training import Beginning, RateShare, first_blocks
 from transferscope.models.network import Network
-from transferscope.records import Count, Positive
+from transferscope.records import Count, Positive, Says
 from transferscope.training import (
     Batch,
     Draw,
@@ -49,6 +49,41 @@ from transferscope.training import (
 )
 from transferscope.training.loop import preserved_mode
 
+Inner = Annotated[
+    Literal["ridge", "unrolled", "none"],
+    Says(
+        "How the inner head is fitted",
+        '"ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K, and '
+        'several labels of an input as y - 1/2. "unrolled" is Algorithm 1: `inner_steps` gradient steps on the '
+        'task\'s own loss, differentiated through. "none" is the ablation with the same split and no inner fit: '
+        "theta_t starts as the closed form on all examples and is trained beside the backbone, by the squared error of "
+        "the first half alone, as the backbone is by that of the second.",
+    ),
+]
+InnerRidge = Annotated[
+    Positive | Literal["auto"],
+    Says(
+        "lambda of the inner head on the sum of squares",
+        '"auto" chooses it by leave-one-out error in every step, for a head with a bias on centred features, and in '
+        "the same way for the head that predicts. A number above 0 is the paper's constant, without bias and "
+        'centring. "unrolled" has no closed form: "auto" is 1 there.',
+    ),
+]
+InnerSteps = Annotated[Count, Says("Gradient steps of the unrolled head in training")]
+InnerRate = Annotated[
+    Positive | None, Says("Size of the inner gradient steps", "None for the largest at which they cannot diverge.")
+]
+TargetBatch = Annotated[
+    Annotated[int, Ge(4)] | None,
+    Says("Target examples per step, both halves together", "None for the batch size of training."),
+]
+SourceTerm = Annotated[
+    bool, Says("Whether L_source is minimised too", 'False leaves it out ("MeRLin-target-only", section A.5).')
+]
+FirstBlocks = Annotated[
+    int, Ge(0), Says("How many of the pretrained backbone's blocks, from the input up, keep their weights")
+]
+
 
 @dataclass(frozen=True)
 class Merlin(Method):
@@ -58,38 +93,25 @@ class Merlin(Method):
     Each step splits a batch of target training examples at random into two halves; the target head theta_t(phi) is
     fitted on the first and L_val is its loss on the second. The head that predicts is fitted by the same rule on all
     target training examples, and to the end where the inner head takes steps.
-
-    Attributes:
-        rho: Weight of the target term, above 0.
-        inner: "ridge" is Algorithm 2: theta_t in closed form, L_val the squared error with classes as e_c - 1/K, and
-            several labels of an input as y - 1/2.
-            "unrolled" is Algorithm 1: `inner_steps` gradient steps on the task's own loss, differentiated through.
-            "none" is the ablation with the same split and no inner fit: theta_t starts as the closed form on all
-            examples and is trained beside the backbone, by the squared error of the first half alone, as the backbone
-            is by that of the second.
-        ridge: lambda of the inner head on the sum of squares. "auto" chooses it by leave-one-out error in every step,
-            for a head with a bias on centred features, and in the same way for the head that predicts. A number above
-            0 is the paper's constant, without bias and centring. "unrolled" has no closed form: "auto" is 1 there.
-        inner_steps: Gradient steps of the unrolled head in training, at least 1.
-        inner_lr: Their size; None for the largest at which they cannot diverge.
-        target_batch: Target examples per step, both halves together, at least 4; None for the batch size of training.
-        initial: "random" trains a fresh network; "pretrained" starts from the pretrained one ("MeRLin (pre-trained)",
-            section A.5).
-        source_term: False leaves L_source out ("MeRLin-target-only", section A.5).
-        lr_scale: Learning rate as a share of the training settings' rate.
-        frozen_blocks: How many of the pretrained backbone's blocks, from the input up, keep their weights.
     """
 
-    rho: Positive = 2.0
-    inner: Literal["ridge", "unrolled", "none"] = "ridge"
-    ridge: Positive | Literal["auto"] = "auto"
-    inner_steps: Count = 20
-    inner_lr: Positive | None = None
-    target_batch: Annotated[int, Ge(4)] | None = None
-    initial: Literal["random", "pretrained"] = "random"
-    source_term: bool = True
-    lr_scale: Positive = 1.0
-    frozen_blocks: Annotated[int, Ge(0)] = 0
+    rho: Annotated[Positive, Says("Weight of the target term")] = 2.0
+    inner: Inner = "ridge"
+    ridge: InnerRidge = "auto"
+    inner_steps: InnerSteps = 20
+    inner_lr: InnerRate = None
+    target_batch: TargetBatch = None
+    initial: Annotated[
+        Literal["random", "pretrained"],
+        Says(
+            "Where it starts",
+            '"random" trains a fresh network; "pretrained" starts from the pretrained one ("MeRLin '
+            '(pre-trained)", section A.5).',
+        ),
+    ] = "random"
+    source_term: SourceTerm = True
+    lr_scale: RateShare = 1.0
+    frozen_blocks: FirstBlocks = 0
 
     name: ClassVar[str] = "merlin"
     called: ClassVar[tuple[str, ...]] = ("MeRLin",)

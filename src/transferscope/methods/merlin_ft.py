@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, Self
 
 import torch
-from annotated_types import Ge
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -13,11 +12,11 @@ from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.common import training_domain, working_copy
 from transferscope.methods.lora import LoRA, merged
-from transferscope.methods.merlin import Merlin
+from transferscope.methods.merlin import FirstBlocks, Inner, InnerRate, InnerRidge, InnerSteps, Merlin, TargetBatch
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
-from transferscope.methods.target_training import Beginning, first_blocks, share_of
+from transferscope.methods.target_training import BackboneRate, Beginning, first_blocks, share_of
 from transferscope.models.network import Network, seeded
-from transferscope.records import Count, Positive
+from transferscope.records import Count, Says
 from transferscope.training import TensorSet, TrainingSettings, frozen_features, stream_seed
 
 
@@ -39,34 +38,27 @@ class Bottleneck(nn.Module):
 
 @dataclass(frozen=True)
 class MerlinFt(Method):
-    """MeRLin-ft: start from the pretrained network and meta-learn on target data only (section 6.1.3).
+    """MeRLin-ft: start from the pretrained network and meta-learn on target data only (section 6.1.3)."""
 
-    Attributes:
-        inner: As in `Merlin`; "none" is the ablation.
-        ridge: As in `Merlin`.
-        inner_steps: As in `Merlin`.
-        inner_lr: As in `Merlin`.
-        target_batch: As in `Merlin`.
-        lr_scale: As in `FineTuning`.
-        frozen_blocks: As in `Merlin`.
-        adapters: "none" trains the backbone's weights. "lora" trains a low-rank change of each of its weight matrices,
-            as the method `lora` does. "head" trains a small network on the features of the backbone, which stays as it
-            is: its features are computed once, unless augmentation or blends change the inputs. Few weights take a
-            larger rate: lr_scale = 1.
-        rank: Of the low-rank changes, at least 1, with alpha = rank.
-        hidden: Width of the small network's hidden layer, at least 1.
-    """
-
-    inner: Literal["ridge", "unrolled", "none"] = "ridge"
-    ridge: Positive | Literal["auto"] = "auto"
-    inner_steps: Count = 20
-    inner_lr: Positive | None = None
-    target_batch: Annotated[int, Ge(4)] | None = None
-    lr_scale: Positive | Literal["auto"] = "auto"
-    frozen_blocks: Annotated[int, Ge(0)] = 0
-    adapters: Literal["none", "lora", "head"] = "none"
-    rank: Count = 4
-    hidden: Count = 32
+    inner: Inner = "ridge"
+    ridge: InnerRidge = "auto"
+    inner_steps: InnerSteps = 20
+    inner_lr: InnerRate = None
+    target_batch: TargetBatch = None
+    lr_scale: BackboneRate = "auto"
+    frozen_blocks: FirstBlocks = 0
+    adapters: Annotated[
+        Literal["none", "lora", "head"],
+        Says(
+            "What of the backbone is trained",
+            '"none" trains its weights. "lora" trains a low-rank change of each of its weight matrices, as the '
+            'method `lora` does. "head" trains a small network on the features of the backbone, which stays as it '
+            "is: its features are computed once, unless augmentation or blends change the inputs. Few weights "
+            "take a larger rate: lr_scale = 1.",
+        ),
+    ] = "none"
+    rank: Annotated[Count, Says("Rank of the low-rank changes, with alpha = rank")] = 4
+    hidden: Annotated[Count, Says("Width of the small network's hidden layer")] = 32
 
     name: ClassVar[str] = "merlin-ft"
     called: ClassVar[tuple[str, ...]] = ("MeRLin-ft",)

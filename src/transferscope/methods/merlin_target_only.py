@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from transferscope.errors import SettingsError
-from transferscope.methods.merlin import Merlin
+from transferscope.methods.merlin import Merlin, SourceTerm
 from transferscope.methods.method import Control
 
 
@@ -16,7 +16,7 @@ class MerlinTargetOnly(Control, Merlin):
     What `merlin` gains over this control is owed to the source.
     """
 
-    source_term: bool = False
+    source_term: SourceTerm = False
 
     name: ClassVar[str] = "merlin-target-only"
     called: ClassVar[tuple[str, ...]] = ("MeRLin's objective without a source", "MeRLin, no source")

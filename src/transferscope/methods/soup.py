@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from annotated_types import Ge, Le
 
@@ -11,9 +11,9 @@ from transferscope.data.task import TransferTask
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.held_out import blend, forget_runs, harm, held_out_part, one_of_several, total_cost
 from transferscope.methods.method import FitOptions, Fitted, Value
-from transferscope.methods.target_training import GIVEN_SHARE, Beginning
+from transferscope.methods.target_training import GIVEN_SHARE, Beginning, FirstHead
 from transferscope.models.network import Network
-from transferscope.records import Count, Positive
+from transferscope.records import Count, Positive, Says
 from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors, weights_in
 
 FACTORS = (1.0, 5.0, 25.0)
@@ -39,19 +39,19 @@ class Soup(FineTune):
     averaged like weights. With fewer than four examples for each class nothing can be held out: then all members of
     the given rate are averaged ("uniform soup").
 
-    The training curve and the networks on the way are those of the first member.
-
-    Attributes:
-        lr_scale: The least rate of the members, as a share of the training settings' rate.
-        head: As in `FineTuning`; all members begin with the same.
-        rates: How many of FACTORS the members are trained with, from 1 to 3.
-        orders: In how many orders of the examples each of these is trained, at least 1.
+    All members begin with the same head. The training curve and the networks on the way are those of the first member.
     """
 
-    lr_scale: Positive = GIVEN_SHARE
-    head: Literal["random", "probe"] = "probe"
-    rates: Annotated[int, Ge(1), Le(len(FACTORS))] = field(default=3, kw_only=True)
-    orders: Count = field(default=1, kw_only=True)
+    lr_scale: Annotated[Positive, Says("The least rate of the members, as a share of the training settings' rate")] = (
+        GIVEN_SHARE
+    )
+    head: FirstHead = "probe"
+    rates: Annotated[int, Ge(1), Le(len(FACTORS)), Says("How many of FACTORS the members are trained with")] = field(
+        default=3, kw_only=True
+    )
+    orders: Annotated[Count, Says("In how many orders of the examples each of these is trained")] = field(
+        default=1, kw_only=True
+    )
 
     name: ClassVar[str] = "soup"
     called: ClassVar[tuple[str, ...]] = ("model soup",)

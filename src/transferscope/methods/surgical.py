@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import torch
 from torch import nn
@@ -12,8 +12,9 @@ from torch import nn
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.method import FitOptions, Fitted, Value
-from transferscope.methods.target_training import Beginning, FineTuning
+from transferscope.methods.target_training import Beginning, FineTuning, FirstHead
 from transferscope.models.network import Network, recurrent_backward
+from transferscope.records import Says
 from transferscope.training import TrainingSettings, task_loss
 from transferscope.training.loop import preserved_mode
 
@@ -30,16 +31,13 @@ class Surgical(FineTuning):
     blocks for shifts of the inputs, the middle ones for shifts of features, the last for shifts of the labels. "auto"
     takes the block with the largest relative gradient norm (section 5.2), |g| / |w| over all parameters of the block,
     for the loss on the target's training examples before training; the paper's Auto-RGN has a rate for every block
-    instead.
-
-    Attributes:
-        lr_scale: As in `FineTuning`.
-        head: As in `FineTuning`; under a random head gradients say little of the blocks.
-        block: Name of a block, as `transferscope show` lists them; "auto" to choose it.
+    instead. Under a random head gradients say little of the blocks.
     """
 
-    head: Literal["random", "probe"] = "probe"
-    block: str = field(default="auto", kw_only=True)
+    head: FirstHead = "probe"
+    block: Annotated[str, Says('Name of a block, as `transferscope show` lists them; "auto" to choose it')] = field(
+        default="auto", kw_only=True
+    )
 
     name: ClassVar[str] = "surgical"
     called: ClassVar[tuple[str, ...]] = ("surgical fine-tuning",)

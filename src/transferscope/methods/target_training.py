@@ -27,7 +27,7 @@ from transferscope.methods.common import (
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.probe_head import probe_of
 from transferscope.models.network import Network
-from transferscope.records import NotNegative, Positive
+from transferscope.records import NotNegative, Positive, Says
 from transferscope.training import (
     Batch,
     Draw,
@@ -173,25 +173,43 @@ class TargetTraining(Method):
         return lambda loss, features: loss
 
 
+RateShare = Annotated[Positive, Says("Learning rate as a share of the training settings' rate")]
+BackboneRate = Annotated[
+    Positive | Literal["auto"],
+    Says(
+        "Learning rate of the backbone as a share of the training settings' rate",
+        '"auto" is 0.5 (`OWN_SHARE`) in a study that pre-trains all of its networks itself, and 0.1 elsewhere, in a '
+        'call of `fit` too: the "standard practice" of section 6.1.2 of Liu et al. (2020, MeRLin).',
+    ),
+]
+FirstHead = Annotated[
+    Literal["random", "probe"],
+    Says(
+        "How the new head begins",
+        '"random" draws it from the seed; "probe" starts from the ridge probe on the pretrained features (LP-FT; Kumar '
+        "et al. 2022).",
+    ),
+]
+FrozenBlocks = Annotated[
+    int,
+    Ge(-1),
+    Says(
+        "How many of the backbone's blocks, from the input up, keep their pretrained weights",
+        "-1 for all before the last one of several layers, which may be followed by a normalisation, say.",
+    ),
+]
+
+
 @dataclass(frozen=True)
 class FineTuning(TargetTraining):
-    """Training that starts from the pretrained backbone, under a new head, with a rate for each of the two.
+    """Training that starts from the pretrained backbone, under a new head, with a rate for each of the two."""
 
-    Attributes:
-        lr_scale: Learning rate of the backbone as a share of the training settings' rate, above 0. "auto" is 0.5
-            (`OWN_SHARE`) in a study that pre-trains all of its networks itself, and 0.1 elsewhere, in a call of `fit`
-            too: the "standard practice" of section 6.1.2 of Liu et al. (2020, MeRLin).
-        head_lr_scale: The same for the head; None for `lr_scale`.
-        head: "random" draws the new head from the seed; "probe" starts from the ridge probe on the pretrained features
-            (LP-FT; Kumar et al. 2022).
-        frozen_blocks: How many of the backbone's blocks, from the input up, keep their pretrained weights; -1 for all
-            before the last one of several layers, which may be followed by a normalisation, say.
-    """
-
-    lr_scale: Positive | Literal["auto"] = "auto"
-    head_lr_scale: Positive | None = None
-    head: Literal["random", "probe"] = field(default="random", kw_only=True)
-    frozen_blocks: Annotated[int, Ge(-1)] = field(default=0, kw_only=True)
+    lr_scale: BackboneRate = "auto"
+    head_lr_scale: Annotated[
+        Positive | None, Says("Learning rate of the head as such a share", "None for `lr_scale`.")
+    ] = None
+    head: FirstHead = field(default="random", kw_only=True)
+    frozen_blocks: FrozenBlocks = field(default=0, kw_only=True)
 
     @property
     def start(self) -> Start:
@@ -250,15 +268,10 @@ def other_head(head: Literal["random", "probe"]) -> dict[str, tuple[Value, ...]]
 
 @dataclass(frozen=True)
 class AnchoredFineTuning(FineTuning):
-    """Fine-tuning that is held at what was pretrained, in the place of weight decay.
+    """Fine-tuning that is held at what was pretrained, in the place of weight decay."""
 
-    Attributes:
-        beta: Weight of what holds the backbone, at least 0.
-        alpha: Weight decay of the new head, at least 0.
-    """
-
-    beta: NotNegative = 0.1
-    alpha: NotNegative = 0.01
+    beta: Annotated[NotNegative, Says("Weight of what holds the backbone")] = 0.1
+    alpha: Annotated[NotNegative, Says("Weight decay of the new head")] = 0.01
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """Backbone and head, without weight decay."""

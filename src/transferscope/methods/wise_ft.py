@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from transferscope.data.task import TransferTask
 from transferscope.methods.fine_tune import FineTune
 from transferscope.methods.held_out import blend, forget_runs, harm, held_out_part, one_of_several, total_cost
 from transferscope.methods.method import FitOptions, Fitted, Value
-from transferscope.methods.target_training import Beginning
+from transferscope.methods.target_training import Beginning, FirstHead
 from transferscope.models.network import Network
-from transferscope.records import Share
+from transferscope.records import Says, Share
 from transferscope.training import TrainingSettings, outputs_of, stream_seed, to_tensors, weights_in
 
 SHARES = tuple(i / 10 for i in range(10, -1, -1))
@@ -26,17 +26,19 @@ class WiseFt(FineTune):
 
     "Robust fine-tuning of zero-shot models" (Wortsman et al. 2022), section 3; w0 is the pretrained backbone under the
     ridge probe, in the place of the zero-shot head that image-text models have, and w1 what fine-tuning made of both.
-    Statistics of batch normalisation go along like weights.
-
-    Attributes:
-        head: As in `FineTuning`; "random" goes back towards a head that knows nothing.
-        share: From 0, the start, to 1, fine-tuning, both exact; "auto" chooses among SHARES by the risk on a held-out
-            quarter of the target's training examples (their loss among equals), with a run of its own of the whole
-            budget on the other three, and takes UNTRIED where there are fewer than four examples for each class.
+    Statistics of batch normalisation go along like weights. A random head goes back towards one that knows nothing.
     """
 
-    head: Literal["random", "probe"] = "probe"
-    share: Share | Literal["auto"] = field(default="auto", kw_only=True)
+    head: FirstHead = "probe"
+    share: Annotated[
+        Share | Literal["auto"],
+        Says(
+            "How far to go, from the start (0) to fine-tuning (1), both exact",
+            '"auto" chooses among SHARES by the risk on a held-out quarter of the target\'s training examples '
+            "(their loss among equals), with a run of its own of the whole budget on the other three, and takes "
+            "UNTRIED where there are fewer than four examples for each class.",
+        ),
+    ] = field(default="auto", kw_only=True)
 
     name: ClassVar[str] = "wise-ft"
     called: ClassVar[tuple[str, ...]] = ("WiSE-FT",)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import nn
@@ -24,6 +24,7 @@ from transferscope.models.hubs.timm import Timm
 from transferscope.models.hubs.torchvision import Torchvision
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, new_head, seeded
+from transferscope.records import Says
 from transferscope.registry import Registry
 
 MOST_LAYERS = 64
@@ -118,23 +119,26 @@ HUBS: dict[str, Callable[[str], NamedModule]] = {"hf": HuggingFace, "timm": Timm
 """Other libraries by the word before the colon of a name."""
 
 Option = bool | int | float | str
+ModuleOptions = Annotated[dict[str, Option], Says("Keyword arguments of a function that makes a whole module")]
+ModuleHead = Annotated[
+    str | None,
+    Says(
+        'Name of the head of a whole module, as in "classifier.1"',
+        '"none" for a module of features; None to find it.',
+    ),
+]
+InputChoice = Annotated[
+    NetworkInput | None,
+    Says(
+        "How inputs are brought to the network: size, mean, std, channels and scale",
+        "None for what is known of it, see `input_of`.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkSettings:
     """Which network.
-
-    Attributes:
-        name: One of `BACKBONES`; "hf:FOLDER_OR_ID", "timm:NAME" or "torchvision:NAME"; or a reference to a function,
-            as in "package.module:function" or "path/to/file.py:function", that makes the features from `input_shape`,
-            or a whole module from `options`.
-        widths: Units or channels of a backbone's layers from the input up, each at least 1; None for the usual ones:
-            () for linear, (256, 256) for mlp, (20, 50, 500) for lenet, (32, 32, 32, 32) for conv4 and (16, 32, 64) for
-            the residual networks.
-        options: Keyword arguments of a function that makes a whole module.
-        head: Name of the head of a whole module, as in "classifier.1"; "none" for a module of features; None to
-            find it.
-        input: How inputs are brought to the network; None for what is known of it, see `input_of`.
 
     Raises:
         UnknownNameError: There is no such backbone.
@@ -142,11 +146,26 @@ class NetworkSettings:
             setting is for networks of another kind.
     """
 
-    name: str = "lenet"
-    widths: tuple[int, ...] | None = None
-    options: dict[str, Option] = field(default_factory=dict)
-    head: str | None = None
-    input: NetworkInput | None = None
+    name: Annotated[
+        str,
+        Says(
+            "Which network",
+            'One of `BACKBONES`; "hf:FOLDER_OR_ID", "timm:NAME" or "torchvision:NAME"; or a reference to a '
+            'function, as in "package.module:function" or "path/to/file.py:function", that makes the features '
+            "from `input_shape`, or a whole module from `options`.",
+        ),
+    ] = "lenet"
+    widths: Annotated[
+        tuple[int, ...] | None,
+        Says(
+            "Units or channels of a backbone's layers from the input up, each at least 1",
+            "None for the usual ones: () for linear, (256, 256) for mlp, (20, 50, 500) for lenet, (32, 32, 32, "
+            "32) for conv4 and (16, 32, 64) for the residual networks.",
+        ),
+    ] = None
+    options: ModuleOptions = field(default_factory=dict)
+    head: ModuleHead = None
+    input: InputChoice = None
 
     def __post_init__(self) -> None:
         hub, _, rest = self.name.partition(":")

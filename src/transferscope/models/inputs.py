@@ -6,13 +6,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from jaxtyping import Float
 
 from transferscope.errors import CorruptDataError, SettingsError, unknown_name
 from transferscope.models.fields import refusal_of
+from transferscope.records import Says
 
 _LARGEST = 8192  # pixels on a side
 
@@ -22,18 +23,6 @@ class NetworkInput:
     """What a network expects of its inputs.
 
     A byte b is read as (scale * b - mean) / std. Images in floating point are taken as b / 255, so from 0 to 1.
-
-    Attributes:
-        size: Height and width in pixels that images are resized to, at least 1; None for those that they have.
-        mean: Subtracted from the scaled values, one number or one per channel; None for 0.
-        std: Divided by afterwards, above 0, likewise; None for 1.
-        channels: 1 or 3: images in colour become grey, or grey ones are repeated; None for the channels that they have.
-        scale: Multiplied with bytes before, above 0; None for 1/255.
-        vocabulary: For a network that reads texts, the number of tokens that it knows, at least 1; the others are for
-            images and vectors. None for a network that reads numbers.
-        resize: Height and width in pixels that images are resized to before their middle of `size` is cut out, at
-            least `size`; None for `size` itself.
-        resample: Interpolation of that, one of `RESAMPLES`; None for "bilinear".
 
     With none of `mean`, `std` and `scale` the scaling is not known, and inputs are standardised by the training
     examples of their own data.
@@ -46,14 +35,41 @@ class NetworkInput:
         array([0.498], dtype=float32)
     """
 
-    size: int | None = None
-    mean: float | tuple[float, ...] | None = None
-    std: float | tuple[float, ...] | None = None
-    channels: int | None = None
-    scale: float | None = None
-    vocabulary: int | None = None
-    resize: int | None = None
-    resample: str | None = None
+    size: Annotated[
+        int | None,
+        Says("Height and width in pixels that images are resized to, at least 1", "None for those that they have."),
+    ] = None
+    mean: Annotated[
+        float | tuple[float, ...] | None,
+        Says("Subtracted from the scaled values, one number or one per channel", "None for 0."),
+    ] = None
+    std: Annotated[
+        float | tuple[float, ...] | None,
+        Says("What values are divided by afterwards, above 0, one number or one per channel", "None for 1."),
+    ] = None
+    channels: Annotated[
+        int | None,
+        Says(
+            "1 or 3: images in colour become grey, or grey ones are repeated", "None for the channels that they have."
+        ),
+    ] = None
+    scale: Annotated[float | None, Says("What bytes are multiplied with before, above 0", "None for 1/255.")] = None
+    vocabulary: Annotated[
+        int | None,
+        Says(
+            "For a network that reads texts, the number of tokens that it knows, at least 1",
+            "The others are for images and vectors. None for a network that reads numbers.",
+        ),
+    ] = None
+    resize: Annotated[
+        int | None,
+        Says(
+            "Height and width in pixels that images are resized to before their middle of `size` is cut out, at "
+            "least `size`",
+            "None for `size` itself.",
+        ),
+    ] = None
+    resample: Annotated[str | None, Says("Interpolation of that, one of `RESAMPLES`", 'None for "bilinear".')] = None
 
     def __post_init__(self) -> None:
         if self.size is not None and not 1 <= self.size <= _LARGEST:

@@ -10,14 +10,14 @@ With spherical covariances S_c = v_c I_k the determinants are v_c^k; code in cir
 """
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
-from transferscope.records import Count, check_settings
+from transferscope.records import Count, Says, check_settings
 from transferscope.scores.score import Needs, TargetView, indicators, without_value
 from transferscope.scores.spectrum import centred, spectrum
 
@@ -29,14 +29,18 @@ class Bhattacharyya:
     A Gaussian is a poor picture of a class with several clusters, and a spherical one of a class that is spread along
     one direction. The variance of a class with one example is not known: the status is then "too_few". Classes without
     variance that differ do not overlap.
-
-    Attributes:
-        covariance: Of a class: "spherical" (one variance, the mean over components) or "diagonal" (one for each).
-        components: Number of principal components, at least 1, as far as the features have them; 64 in the paper.
     """
 
-    covariance: Literal["spherical", "diagonal"] = "spherical"
-    components: Count = 64
+    covariance: Annotated[
+        Literal["spherical", "diagonal"],
+        Says(
+            "Covariance of a class",
+            '"spherical" (one variance, the mean over components) or "diagonal" (one for each).',
+        ),
+    ] = "spherical"
+    components: Annotated[
+        Count, Says("Number of principal components, as far as the features have them", "64 in the paper.")
+    ] = 64
     name: ClassVar[str] = "gbc"
     title: ClassVar[str] = "GBC"
     source: ClassVar[str] = "Pandy et al. 2022, section 3"

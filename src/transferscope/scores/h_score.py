@@ -12,13 +12,14 @@ u_c = U' 1_c, so the trace is a sum over the r directions that the examples span
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
+from transferscope.records import Says
 from transferscope.scores.score import Needs, TargetView, indicators, without_value
 from transferscope.scores.spectrum import centred, spectrum
 
@@ -31,12 +32,11 @@ class HScore:
     It sees class means only: classes that differ in spread, or form several clusters around one mean, look alike. The
     shrunk one changes (a little) when features without variance are added, since these count in the mean variance, and
     it is 0 where the covariance is a multiple of the identity within the error of n examples: the share a is then 1.
-
-    Attributes:
-        shrinkage: Whether the covariance is shrunk (Ibrahim et al.) or not (Bao et al., by the pseudo-inverse).
     """
 
-    shrinkage: bool = True
+    shrinkage: Annotated[
+        bool, Says("Whether the covariance is shrunk (Ibrahim et al.) or not (Bao et al., by the pseudo-inverse)")
+    ] = True
     name: ClassVar[str] = "h-score"
     title: ClassVar[str] = "H-score"
     source: ClassVar[str] = "Bao et al. 2019; shrunk: Ibrahim et al. 2021"

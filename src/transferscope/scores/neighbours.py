@@ -5,7 +5,7 @@ training (for instance Wu et al., "Unsupervised feature learning via non-paramet
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float64
@@ -13,7 +13,7 @@ from jaxtyping import Float64
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.numerics.average_precision import macro_average_precision
-from transferscope.records import Count, check_settings
+from transferscope.records import Count, Says, check_settings
 from transferscope.scores.score import Needs, TargetView, outputs, without_value
 from transferscope.scores.spectrum import centred
 
@@ -32,12 +32,9 @@ class Neighbours:
 
     It rewards features whose distances fit the labels, which a linear head does not need: a few strong directions that
     are irrelevant spoil it. Votes of few neighbours are noisy, and without the example its class is rarer by one.
-
-    Attributes:
-        k: Number of neighbours, at least 1.
     """
 
-    k: Count = 5
+    k: Annotated[Count, Says("Number of neighbours")] = 5
     name: ClassVar[str] = "knn"
     title: ClassVar[str] = "nearest neighbours"
     source: ClassVar[str] = "Cover and Hart 1967, leave-one-out"

@@ -10,7 +10,7 @@ the listing in the paper. log det(I_d + Z' Z / a) = log det(I_n + Z Z' / a) lets
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from jaxtyping import Float64
@@ -18,7 +18,7 @@ from scipy import linalg
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
-from transferscope.records import Positive, check_settings
+from transferscope.records import Positive, Says, check_settings
 from transferscope.scores.score import Needs, TargetView, class_indices, varies, without_value
 from transferscope.scores.spectrum import centred
 
@@ -30,12 +30,9 @@ class TransRate:
     It depends on the scale of the features, and at the published eps mainly on the number of directions that the
     examples span: a class with no more examples than features spans fewer than all examples do, so that wide noise
     rates above informative features. Where the smallest class is that small, the status is "not_identified".
-
-    Attributes:
-        epsilon: Squared distortion of the code, above 0; the published value is 1e-4.
     """
 
-    epsilon: Positive = 1e-4
+    epsilon: Annotated[Positive, Says("Squared distortion of the code", "The published value is 1e-4.")] = 1e-4
     name: ClassVar[str] = "transrate"
     title: ClassVar[str] = "TransRate"
     source: ClassVar[str] = "Huang et al. 2022, TransRate"

@@ -9,6 +9,9 @@ from transferscope.errors import SettingsError
 from transferscope.records import Count, Says, check_settings
 
 Value = bool | int | float | str
+Transforms = Annotated[tuple[str, ...], Says("Transformations of the data by name, in this order")]
+Limit = Annotated[Count | None, Says("Training examples to keep", "None for all.")]
+TestLimit = Annotated[Count | None, Says("Test examples to keep", "None for all.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +19,9 @@ class DataSettings:
     """Which data, and how much of them."""
 
     data: Annotated[str, Says("Name of the data", 'As in "usps" or "npz:PATH".')]
-    transforms: Annotated[tuple[str, ...], Says("Transformations of the data by name, in this order")] = ()
-    limit: Annotated[Count | None, Says("Training examples to keep", "None for all.")] = None
-    test_limit: Annotated[Count | None, Says("Test examples to keep", "None for all.")] = None
+    transforms: Transforms = ()
+    limit: Limit = None
+    test_limit: TestLimit = None
 
     def __post_init__(self) -> None:
         check_settings(self)

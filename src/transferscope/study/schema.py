@@ -10,7 +10,7 @@ from transferscope.settings.data import TargetSettings, TuningSettings
 from transferscope.settings.engine import DEVICES, EngineSettings, RaceSettings, TrackSettings
 from transferscope.study.commands.settings import RunSettings
 from transferscope.study.settings import MeasurementScope, SourceSettings
-from transferscope.study.spec import MOST_SEEDS, NAME_OF_STUDY
+from transferscope.study.spec import MOST_SEEDS, NAME_OF_STUDY, FurtherPretraining, Header
 from transferscope.study.tables import json_schema_of
 from transferscope.training import TrainingSettings
 
@@ -28,11 +28,7 @@ def study_schema() -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     training = json_schema_of(TrainingSettings, definitions)
     training["oneOf"] = [{"required": ["steps"]}, {"required": ["epochs"]}]
-    sizes = {"type": "array", "items": {"type": "integer"}}
-    further = {
-        "sizes": {**sizes, "description": "Pretrain on so many source examples each, for scaling laws; 0 is scratch."},
-        "checkpoints": {**sizes, "description": "Transfer from these steps of pre-training too, besides the last."},
-    }
+    further = json_schema_of(FurtherPretraining, definitions)["properties"]
     methods = _family("method", ((name, METHODS[name]) for name in METHODS), {}, definitions)
     scope = json_schema_of(MeasurementScope, definitions)["properties"]
     measured = _family("diagnostic", ((name, DIAGNOSTICS[name]) for name in DIAGNOSTICS), scope, definitions)
@@ -47,18 +43,14 @@ def study_schema() -> dict[str, Any]:
         },
         "additionalProperties": {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "uniqueItems": True}]},
     }
+    header = json_schema_of(Header, definitions)["properties"]
+    header["name"]["pattern"] = f"^{NAME_OF_STUDY}$"
+    header["seeds"]["anyOf"] = [
+        {"type": "integer", "minimum": 1, "maximum": MOST_SEEDS},
+        {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True, "minItems": 1},
+    ]
     tables = {
-        "name": {"type": "string", "pattern": f"^{NAME_OF_STUDY}$", "description": "The name of the study."},
-        "seeds": {
-            "anyOf": [
-                {"type": "integer", "minimum": 1, "maximum": MOST_SEEDS},
-                {"type": "array", "items": {"type": "integer", "minimum": 0}, "uniqueItems": True, "minItems": 1},
-            ],
-            "default": 3,
-            "description": "How many repetitions, or a list of seeds.",
-        },
-        "store": {"type": "string", "description": "Path or URL of the store; runs/NAME.sqlite beside the file."},
-        "files": {"type": "string", "description": "Folder of the networks of a database, which all machines see."},
+        **header,
         "target": json_schema_of(TargetSettings, definitions),
         "sources": {"type": "object", "additionalProperties": json_schema_of(SourceSettings, definitions)},
         "network": json_schema_of(NetworkSettings, definitions),

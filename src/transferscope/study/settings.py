@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
 from transferscope.errors import SettingsError
-from transferscope.models import NetworkInput, NetworkSettings, Pretrained
-from transferscope.models.build import Option, is_network_name
-from transferscope.records import Count, check_settings
-from transferscope.settings.data import DataSettings
+from transferscope.models import NetworkSettings, Pretrained
+from transferscope.models.build import InputChoice, ModuleHead, ModuleOptions, is_network_name
+from transferscope.records import Count, Says, check_settings
+from transferscope.settings.data import DataSettings, Limit, TestLimit, Transforms
 from transferscope.study.tables import Mistakes, member_of, read_table, setting_names, settings_of
 
 
@@ -18,37 +18,40 @@ from transferscope.study.tables import Mistakes, member_of, read_table, setting_
 class SourceSettings:
     """Something to transfer from: data to pretrain on, or a network that is pretrained already.
 
-    Attributes:
-        data: The name of the data; None for a network.
-        transforms: As for the target.
-        limit: As for the target.
-        test_limit: As for the target.
-        network: Path of a file with the weights of the study's network; or the name of a pretrained network, as in
-            "hf:FOLDER", "timm:NAME", "torchvision:NAME", "package.module:factory" or "path/to/file.py:factory".
-        weights: A file of weights for it, or for the study's network; None for those that its name stands for.
-        options: As in `NetworkSettings`, of a named network.
-        head: Likewise.
-        input: How inputs are brought to the network: size, mean, std, channels and scale; None for what is known of it.
-        least_share: Share of the numbers of a named network's backbone that the weights must give.
-        held_out: Further test sets with the source's labels, by name, as in { A = "half-images:cifar10?parts=A" };
-            after transfer the source head is measured on the test part of each, transformed and scaled like the
-            source.
-
     Raises:
         SettingsError: Not exactly one of data and a network is given, or a setting belongs to the other.
     """
 
-    data: str | None = None
-    transforms: tuple[str, ...] = ()
-    limit: Count | None = None
-    test_limit: Count | None = None
-    network: str | None = None
-    weights: str | None = None
-    options: dict[str, Option] = field(default_factory=dict)
-    head: str | None = None
-    input: NetworkInput | None = None
-    least_share: float = 1.0
-    held_out: dict[str, str] = field(default_factory=dict)
+    data: Annotated[str | None, Says("Name of the data", "None for a network.")] = None
+    transforms: Transforms = ()
+    limit: Limit = None
+    test_limit: TestLimit = None
+    network: Annotated[
+        str | None,
+        Says(
+            "File of weights of the study's network, or name of a pretrained network",
+            'As in "hf:FOLDER", "timm:NAME", "torchvision:NAME", "package.module:factory" or '
+            '"path/to/file.py:factory".',
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        Says("File of weights for it, or for the study's network", "None for those that its name stands for."),
+    ] = None
+    options: ModuleOptions = field(default_factory=dict)
+    head: ModuleHead = None
+    input: InputChoice = None
+    least_share: Annotated[
+        float, Says("Share of the numbers of a named network's backbone that the weights must give")
+    ] = 1.0
+    held_out: Annotated[
+        dict[str, str],
+        Says(
+            "Further test sets with the source's labels, by name",
+            'As in { A = "half-images:cifar10?parts=A" }. After transfer the source head is measured on the test '
+            "part of each, transformed and scaled like the source.",
+        ),
+    ] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -110,20 +113,22 @@ Moment = Literal["start", "end"]
 class MeasurementScope:
     """Which networks a diagnostic is measured on, and with which examples.
 
-    Attributes:
-        at: "start" (before training, under the new head), "end", or both.
-        every: Steps from one measurement to the next, start and end included, at least 1; None for those of `at`.
-        examples: Examples to measure on, at least 1: the first training examples, or test examples spread evenly.
-        part: "target_train" or "target_test".
-
     Raises:
         SettingsError: A value is out of its range.
     """
 
-    at: tuple[Moment, ...] = ("end",)
-    every: Count | None = None
-    examples: Count = 600
-    part: Literal["target_train", "target_test"] = "target_train"
+    at: Annotated[
+        tuple[Moment, ...], Says("When to measure", '"start" (before training, under the new head), "end", or both.')
+    ] = ("end",)
+    every: Annotated[
+        Count | None, Says("Steps from one measurement to the next, start and end included", "None for those of `at`.")
+    ] = None
+    examples: Annotated[
+        Count, Says("Examples to measure on", "The first training examples, or test examples spread evenly.")
+    ] = 600
+    part: Annotated[Literal["target_train", "target_test"], Says("Which examples, of target_train or target_test")] = (
+        "target_train"
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -19,6 +19,7 @@ from transferscope.methods.tuning import combinations, search_grid
 from transferscope.models import NetworkSettings
 from transferscope.models.build import is_network_name
 from transferscope.models.build import seen_from as network_seen_from
+from transferscope.records import Count, Says
 from transferscope.settings.data import TargetSettings, TuningSettings, check_distinct
 from transferscope.settings.engine import EngineSettings, RaceSettings, TrackSettings
 from transferscope.store import sqlite_path, without_password
@@ -251,10 +252,12 @@ MOST_SEEDS = 10_000
 class Header:
     """What a study file says before its tables."""
 
-    name: str
-    seeds: int | tuple[int, ...] = 3
-    store: str | None = None
-    files: str | None = None
+    name: Annotated[str, Says("Name of the study")]
+    seeds: Annotated[int | tuple[int, ...], Says("How many repetitions, or a list of seeds")] = 3
+    store: Annotated[
+        str | None, Says("Path or URL of the store", "None for runs/NAME.sqlite beside the study file.")
+    ] = None
+    files: Annotated[str | None, Says("Folder of the networks of a database, which all machines see")] = None
 
     def __post_init__(self) -> None:
         if self.files is not None and (self.store is None or sqlite_path(self.store) is not None):
@@ -281,11 +284,16 @@ class Header:
 
 
 @dataclass(frozen=True, slots=True)
-class _Further:
+class FurtherPretraining:
     """The keys of [pretraining] that are no training settings."""
 
-    sizes: tuple[Annotated[int, Ge(0)], ...] = ()
-    checkpoints: tuple[Annotated[int, Ge(1)], ...] = ()
+    sizes: Annotated[
+        tuple[Annotated[int, Ge(0)], ...],
+        Says("Pretrain on so many source examples each, for scaling laws", "0 is scratch."),
+    ] = ()
+    checkpoints: Annotated[
+        tuple[Count, ...], Says("Transfer from these steps of pre-training too, besides the last")
+    ] = ()
 
     def __post_init__(self) -> None:
         check_distinct(sizes=self.sizes, checkpoints=self.checkpoints)
@@ -315,11 +323,12 @@ def read_header(tables: Mapping[str, Any], known: Sequence[str], mistakes: Mista
 def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> _Pretraining:
     if "pretraining" not in tables:
         return _Pretraining()
-    table, further = tables["pretraining"], _Further()
+    table, further = tables["pretraining"], FurtherPretraining()
     if isinstance(table, Mapping):
-        own = setting_names(_Further)
+        own = setting_names(FurtherPretraining)
         further = (
-            read_table(_Further, {k: v for k, v in table.items() if k in own}, "[pretraining]", mistakes) or further
+            read_table(FurtherPretraining, {k: v for k, v in table.items() if k in own}, "[pretraining]", mistakes)
+            or further
         )
         table = {key: value for key, value in table.items() if key not in own}
     recipe = read_table(TrainingSettings, table, "[pretraining]", mistakes)

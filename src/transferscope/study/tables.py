@@ -1,8 +1,6 @@
 """From a table of a study file to a frozen dataclass: strict types, no unknown keys, a sentence for each mistake."""
 
-import inspect
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, replace
 from functools import cache
@@ -121,28 +119,18 @@ def settings_of(kind: type[T], plain: object) -> T:
 
 
 def json_schema_of(kind: type, definitions: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a table with what its fields or docstring say of each; tables within go to `definitions`."""
+    """The JSON Schema of a table with what its fields say; tables within go to `definitions`."""
     schema = _model(kind).model_json_schema(ref_template="#/definitions/{model}")
-    for name, inner in schema.pop("$defs", {}).items():
-        definitions[name] = {"additionalProperties": False, **inner}
-    documents = [inspect.cleandoc(one.__doc__ or "") for one in reversed(kind.__mro__)]
-    descriptions: dict[str, str] = {}
-    for name, one in (pair for text in documents for pair in _ATTRIBUTE.findall(text.partition("Attributes:\n")[2])):
-        descriptions[name] = descriptions[name] if name in descriptions and one.startswith("As in") else one
-    for name, field_of in declared(kind).items():
-        if field_of.says.phrase:
-            descriptions[name] = f"{field_of.says.phrase}. {field_of.says.detail}".strip()
+    for inner in _inner_tables(kind).values():
+        definitions[inner.__name__] = json_schema_of(inner, definitions)
+    of_fields = declared(kind)
     for name, one in schema["properties"].items():
         one.pop("title", None)
-        if name in descriptions:
-            one["description"] = " ".join(descriptions[name].split())
+        if (says := of_fields[name].says).phrase:
+            one["description"] = f"{says.phrase}. {says.detail}".strip()
     return {key: value for key, value in schema.items() if key in ("type", "properties", "required")} | {
         "additionalProperties": False
     }
-
-
-_ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n {8}.+)*)", re.MULTILINE)
-"""A setting and what its class says of it."""
 
 
 def setting_names(kind: type) -> list[str]:

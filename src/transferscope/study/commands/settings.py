@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from transferscope import consent
 from transferscope.errors import SettingsError
 from transferscope.methods import called_of
-from transferscope.records import Count, check_settings
+from transferscope.records import Count, Says, check_settings
 from transferscope.settings.data import check_distinct
 from transferscope.settings.engine import EngineSettings, RaceSettings, TrackSettings
 from transferscope.store import without_password
@@ -34,39 +34,62 @@ METHOD_TABLES = tuple(name for name in ALL_METHOD_TABLES if name not in SHARED_T
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """A command as the trainer, the table [run] of a study file.
+    """A command as the trainer, the table [run] of a study file."""
 
-    Attributes:
-        command: What a run is, with placeholders in braces: {seed}, {labels}, {out} (a new folder for what the run
-            writes), {source} (empty for an arm without one), and those that the arms give values for. It is started in
-            the folder of the study file. An arm may have a command of its own.
-        score: What runs are judged by, as "FILE:KEY": a JSON file that the command writes into {out}, and the key of a
-            number in it; "a.b" is the key b in the table a. None beside [methods], where all runs are judged by
-            `predictions` in the measure of [target].
-        better: Whether a "higher" or a "lower" score is better.
-        unit: The unit of the score, as in "%" or "EUR"; "share" for a share of 1, which is shown in percent; none if
-            not given.
-        name: What tables and sentences call the score; its key if not given.
-        labels: The numbers of labels that {labels} stands for; if not given, runs learn from all there are.
-        predictions: A CSV file that the command writes into {out}, with a row for each test example: the columns
-            prediction and label, or a column score whose mean is the score. Claims then hold for other test examples
-            too; without it for this test set. Beside [methods] it is needed, with prediction and label of each test
-            example of [target] in its order.
-        files: Further files that runs depend on, beside those that the command names, as in ["*.py", "data/*.csv"]:
-            after a change of any, runs are made again.
-        shell: Whether a shell reads the command, so that pipes and variables work; it gets values in quotes, so write
-            placeholders without.
-    """
-
-    score: str | None = None
-    command: str | None = None
-    better: Literal["higher", "lower"] = "higher"
-    unit: str = ""
-    name: str | None = None
-    labels: tuple[Count, ...] = ()
-    predictions: str | None = None
-    files: tuple[str, ...] = ()
-    shell: bool = False
+    score: Annotated[
+        str | None,
+        Says(
+            'What runs are judged by, as "FILE:KEY"',
+            'FILE is a JSON file that the command writes into {out}, KEY the key of a number in it; "a.b" is the key b '
+            "in the table a. None beside [methods], where all runs are judged by `predictions` in the measure of "
+            "[target].",
+        ),
+    ] = None
+    command: Annotated[
+        str | None,
+        Says(
+            "What a run is, with placeholders in braces",
+            "They are {seed}, {labels}, {out} (a new folder for what the run writes), {source} (empty for an arm "
+            "without one), and those that the arms give values for. It is started in the folder of the study file. An "
+            "arm may have a command of its own.",
+        ),
+    ] = None
+    better: Annotated[Literal["higher", "lower"], Says('Whether a "higher" or a "lower" score is better')] = "higher"
+    unit: Annotated[
+        str,
+        Says(
+            'Unit of the score, as in "%" or "EUR"',
+            '"share" for a share of 1, which is shown in percent; none if not given.',
+        ),
+    ] = ""
+    name: Annotated[str | None, Says("What tables and sentences call the score", "Its key if not given.")] = None
+    labels: Annotated[
+        tuple[Count, ...],
+        Says("Numbers of labels that {labels} stands for", "If not given, runs learn from all there are."),
+    ] = ()
+    predictions: Annotated[
+        str | None,
+        Says(
+            "CSV file that the command writes into {out}, with a row for each test example",
+            "It has the columns prediction and label, or a column score whose mean is the score. Claims then hold for "
+            "other test examples too; without it for this test set. Beside [methods] it is needed, with "
+            "prediction and label of each test example of [target] in its order.",
+        ),
+    ] = None
+    files: Annotated[
+        tuple[str, ...],
+        Says(
+            "Further files that runs depend on, beside those that the command names",
+            'As in ["*.py", "data/*.csv"]. After a change of any, runs are made again.',
+        ),
+    ] = ()
+    shell: Annotated[
+        bool,
+        Says(
+            "Whether a shell reads the command, so that pipes and variables work",
+            "It gets values in quotes, so write placeholders without.",
+        ),
+    ] = False
 
     def __post_init__(self) -> None:
         check_settings(self)
