@@ -3,6 +3,8 @@
 import importlib
 import json
 import os
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -284,3 +286,19 @@ def test_images_are_cut_and_interpolated_as_timm_and_torchvision_say(monkeypatch
     for wrong in ("size=224,resize=200", "resize=200", "resample=cubic"):
         with pytest.raises(SettingsError):
             NetworkInput.from_text(wrong)
+
+
+@pytest.mark.long
+def test_a_broken_torchvision_is_hidden_from_a_transformers_that_has_seen_it(transformers: Any, tmp_path: Path) -> None:
+    (tmp_path / "torchvision").mkdir()
+    (tmp_path / "torchvision" / "__init__.py").write_text("raise RuntimeError('operator torchvision::nms')")
+    (tmp_path / "torchvision-9.dist-info").mkdir()
+    (tmp_path / "torchvision-9.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: torchvision\nVersion: 9\n"
+    )
+    code = (
+        "import transformers; assert transformers.utils.is_torchvision_available();"
+        "from transferscope.models.hubs.huggingface import transformers_package; transformers_package().BertModel"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, timeout=120, check=True)

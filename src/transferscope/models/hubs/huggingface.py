@@ -308,4 +308,8 @@ def transformers_package() -> ModuleType:
             for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
                 del sys.modules[name]
             sys.modules["torchvision"] = None  # type: ignore[assignment]  # how Python marks what is not to be imported
+            before = sys.modules.get("transformers.utils.import_utils")
+            for answer in list(vars(before).values()) if before else ():
+                if hasattr(answer, "cache_clear"):  # what it has found to be there, of somebody who imported it before
+                    answer.cache_clear()
     return imported("transformers", "hf")
