@@ -35,7 +35,7 @@ def test_two_methods_of_one_name_are_two_arms(files: list[str], expected: list[s
     text = (EXAMPLES / "method.py").read_text().replace('"my-bss"', '"twin"')
     (tmp_path / "sub").mkdir()
     for i, file in enumerate(files):
-        (tmp_path / file).write_text(text.replace("eta: NotNegative = 0.001", f"eta: NotNegative = 0.00{i + 1}"))
+        (tmp_path / file).write_text(text.replace("] = 0.001", f"] = 0.00{i + 1}"))
     references = [f"{tmp_path / file}:BatchSpectralShrinkage" for file in files]
     tables = _tables(references, tmp_path)
     assert list(tables["methods"]) == expected
