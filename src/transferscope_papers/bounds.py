@@ -4,15 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
-from scipy import stats
 
 from transferscope.analyses.result import AnalysisResult
 from transferscope.data.load import load
 from transferscope.data.splits import few_shot
 from transferscope.data.task import check_label_units
 from transferscope.errors import SettingsError
+from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Cell, Column, Figure, Section, Table, Text
 from transferscope.report.figures.choice import beside_axis, short
 from transferscope.report.figures.style import drawing, mark_styles, new_figure, tip
@@ -20,8 +21,6 @@ from transferscope.report.page import Verdict
 from transferscope.study.read_alike import in_features_of
 from transferscope.wording import few, listed
 from transferscope_papers.theory.pair_bounds import estimate_pair, pair_bounds, same_classes
-
-_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class BoundsResult(AnalysisResult):
         otherwise_named: Sources whose classes have other names than the target's.
     """
 
-    kind: ClassVar[str] = "theory"
+    kind: ClassVar[str] = "theory bounds"
 
     target: str
     labels: int
@@ -51,15 +50,15 @@ class BoundsResult(AnalysisResult):
     def preferred(self) -> dict[str, str | None]:
         """By bound the source for which it is least; None where the draws do not tell, or there is one source."""
         found: dict[str, str | None] = {}
-        for bound in next(iter(self.values.values())):
+        for bound in map(str, next(iter(self.values.values()))):
             if bound.endswith("from scratch"):
                 continue  # the same for every source
             best, *others = sorted(self.values, key=lambda name: float(self.values[name][bound].mean()))
             found[bound] = None
             if others:
-                apart = self.values[others[0]][bound] - self.values[best][bound]
-                is_told = apart.mean() > stats.t.ppf((1 + _LEVEL) / 2, len(apart) - 1) * apart.sem()
-                found[bound] = best if is_told else None
+                apart = (self.values[others[0]][bound] - self.values[best][bound]).to_numpy()
+                ahead = t_interval(apart).interval if np.isfinite(apart).all() else None
+                found[bound] = best if ahead is not None and ahead.low > 0 else None
         return found
 
     @property

@@ -207,9 +207,14 @@ def test_what_is_under_way_when_the_time_is_over_is_stopped_and_goes_on_from_its
 
     def spec(minutes: float) -> StudySpec:
         engine = {"workers": workers, "device": "cpu"}
-        return race_of(data, tmp_path / "raced.sqlite", race={"minutes": minutes}, engine=engine, seeds=2)
+        few: dict[str, Any] = {
+            "sources": {"bad": _source(data, "bad")},
+            "methods": tables_of("raw", "linear-probe"),
+            "seeds": 2,
+        }
+        return race_of(data, tmp_path / "raced.sqlite", race={"minutes": minutes}, engine=engine, **few)
 
-    found, state = run(spec(0.02), work="work_with_an_endless_source", on_event=heard.append)
+    found, state = run(spec(0.05), work="work_with_an_endless_source", on_event=heard.append)
     (stopped,) = [event.cells for event in heard if isinstance(event, CellsStopped)]
     assert [(cell.role, cell.labels["source"]) for cell in stopped] == [("pretrain", "bad")]
     assert state.end == "time"
