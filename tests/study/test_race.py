@@ -214,7 +214,7 @@ def test_what_is_under_way_when_the_time_is_over_is_stopped_and_goes_on_from_its
         }
         return race_of(data, tmp_path / "raced.sqlite", race={"minutes": minutes}, engine=engine, **few)
 
-    found, state = run(spec(0.05), work="work_with_an_endless_source", on_event=heard.append)
+    found, state = run(spec(0.2 if workers else 0.1), work="work_with_an_endless_source", on_event=heard.append)
     (stopped,) = [event.cells for event in heard if isinstance(event, CellsStopped)]
     assert [(cell.role, cell.labels["source"]) for cell in stopped] == [("pretrain", "bad")]
     assert state.end == "time"

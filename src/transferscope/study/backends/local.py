@@ -46,7 +46,8 @@ from transferscope.study.context import WorkContext
 _SECONDS_TO_END = 5.0
 _SECONDS_BETWEEN_CHECKS = 1.0
 _SECONDS_TO_STOP_ITSELF = 10.0
-"""A command that takes too long is stopped by the worker, which can say what it printed; later than this it is not."""
+"""A command that takes too long, and a cell whose time is over, are stopped by the worker, which can say or keep what
+is there; later than this they are not."""
 _SECONDS_STOPPED = 5.0
 """A worker that is stopped for longer is given up; Ctrl-Z stops the runner too, which then does not count."""
 
@@ -176,7 +177,7 @@ class LocalBackend:
                 if self._seconds is not None and now - worker.begun > self._seconds + grace:
                     worker.late = cell.key
                     worker.process.kill()  # its pipe ends, which is heard next
-                elif now > worker.until:
+                elif now > worker.until + _SECONDS_TO_STOP_ITSELF:
                     worker.stopped = cell.key
                     worker.process.kill()
                 elif not _is_stopped(worker.process):
@@ -235,7 +236,7 @@ def _give(worker: _Worker, cell: PlannedCell, *, begun: float, until: float) -> 
     """Hand a cell that was begun at some time to a worker; whether it was alive to take it."""
     worker.begun, worker.until, worker.stopped_since = begun, until, None
     try:
-        worker.pipe.send(cell)
+        worker.pipe.send((cell, until))
     except OSError:
         return False
     worker.cell = cell
