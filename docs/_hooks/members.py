@@ -24,6 +24,7 @@ def _section(name: str, kind: type) -> str:
     text = inspect.cleandoc(kind.__doc__ or "")
     text = re.sub(r"([*_|])", r"\\\1", text)
     text = re.sub(r"`[^`]+`", lambda code: code[0].replace("\\", ""), text)
+    text = re.sub(r"arXiv:(\d{4}\.\d{4,5})", r"[arXiv:\1](https://arxiv.org/abs/\1)", text)
     if meaning := getattr(kind, "meaning", None):
         text += f"\n\n*What it cannot tell.* {meaning.limits}"
     settings = _settings_table(kind)

@@ -12,7 +12,7 @@
     problems/       the solvable models of these papers: what is drawn from them
     theory/         their closed forms, bounds and rates, each naming its theorem
     simulate/       the same, trained; linear_teachers.py is for figures of the linear ones
-    theory_command.py   `transferscope theory bounds`: bounds that rank a user's sources
+    bounds.py           bounds that rank a user's sources; theory_command.py is `transferscope theory bounds`
 
 The library `transferscope` does not know this package: `transferscope papers` and `transferscope theory` join by entry
 points.

@@ -1,14 +1,19 @@
 """`transferscope papers`: the figures of the papers by author and year, as the field cites them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from transferscope.cli.as_json import AsJson, print_json
 from transferscope.errors import SettingsError
 from transferscope_papers.catalogue import PAPERS, Listed, listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from transferscope.report.blocks import Figure
 
 app = typer.Typer(
     help="Draw the figures of five papers on transfer learning again.",
@@ -62,7 +67,7 @@ def draw(
             help="A finished study, or its store, for the figures marked [--study] in `papers list`.",
         ),
     ] = "",
-    out: Annotated[Path, typer.Option(help="Folder for SVG, PDF and CSV.")] = Path("papers"),
+    out: Annotated[Path, typer.Option(help="Folder for the page, SVG, PDF and CSV.")] = Path("papers"),
     store: Annotated[
         str,
         typer.Option(
@@ -98,8 +103,17 @@ def draw(
             drawn = write_study_figure(paper, figure, study, out, store=store)
         else:
             drawn = write_paper_figure(table, figure, out)
+        claims = [one.words for one in drawn.figure.claims]
+        page = _page(
+            out / f"{paper}-{figure}.html",
+            f"{known.title} ({name})",
+            [f"From {drawn.runs}.", *drawn.figure.sentences],
+            claims,
+            drawn.figure.drawings,
+            drawn.figure.tables,
+        )
         if not as_json:
-            typer.echo(drawn.words(f"{known.title} ({name})"))
+            typer.echo(f"{drawn.words(f'{known.title} ({name})')}\n\nReport: {page}")
             return
         held = [
             {"claim": one.sentence, "source": one.source, "holds": one.holds, "exception": ""}
@@ -108,7 +122,7 @@ def draw(
         frames = {one.name: one.data for one in drawn.figure.drawings} | dict(drawn.figure.tables)
         rows = [{"table": of} | row for of, frame in frames.items() for row in frame.to_dict("records")]
         facts = {"agreement": " ".join(drawn.figure.sentences), "claims": held, "points": 0, "points_failed": 0}
-        _answer(paper, figure, known, facts | {"rows": rows}, drawn.written)
+        _answer(paper, figure, known, facts | {"rows": rows}, [*drawn.written, page])
         return
     if table is not None:
         raise SettingsError(f"{name} is computed and simulated, and reads no table; leave --table {table} out")
@@ -122,8 +136,16 @@ def draw(
     except KeyboardInterrupt as error:
         typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
         raise typer.Exit(130) from None
+    page = _page(
+        out / f"{paper}-{figure}.html",
+        f"{known.title} ({name})",
+        made.agreement.splitlines(),
+        [one.sentence for one in made.claims],
+        [made.drawing],
+        {},
+    )
     if as_json:
-        claims = [
+        claimed = [
             {
                 "claim": one.claim.sentence,
                 "source": one.claim.source,
@@ -133,12 +155,47 @@ def draw(
             for one in made.claims
         ]
         points = {"points": made.n_points, "points_failed": made.n_failed}
-        facts = {"agreement": made.agreement, "claims": claims, **points, "rows": made.numbers.to_dict("records")}
-        _answer(paper, figure, known, facts, made.written)
+        facts = {"agreement": made.agreement, "claims": claimed, **points, "rows": made.drawing.data.to_dict("records")}
+        _answer(paper, figure, known, facts, [*made.written, page])
     else:
-        typer.echo(made.words(f"{known.title} ({name})"))
+        typer.echo(f"{made.words(f'{known.title} ({name})')}\n\nReport: {page}")
     if made.n_failed:
         raise typer.Exit(1)
+
+
+def _page(
+    file: Path,
+    title: str,
+    sentences: Sequence[str],
+    claims: Sequence[str],
+    drawings: Sequence["Figure"],
+    tables: Mapping[str, "pd.DataFrame"],
+) -> Path:
+    """Write the page of a figure: what it shows, the drawings, the claims of the paper and the numbers to print."""
+    from transferscope.cli.answer import as_typed
+    from transferscope.report.blocks import Cell, Column, Points, Section, Table, Text
+    from transferscope.report.page import Verdict, write_page
+
+    headline, *further = sentences
+    shown = [
+        Table(
+            tuple(Column(str(column)) for column in frame),
+            tuple(
+                tuple(Cell(f"{value:.4g}" if isinstance(value, float) else str(value)) for value in row)
+                for row in frame.itertuples(index=False)
+            ),
+            caption,
+        )
+        for caption, frame in tables.items()
+    ]
+    answer = Section(
+        "In short", "verdict", (Text(headline, "lead"), *drawings, *([Points(tuple(further))] if further else []))
+    )
+    claimed = Section("What the paper says of it", "claims", (Points(tuple(claims)),))
+    numbers = Section("Numbers", "numbers", tuple(shown))
+    sections = [answer, *([claimed] if claims else []), *([numbers] if shown else [])]
+    verdict = Verdict({}, headline, (*further, *claims))
+    return write_page(sections, file, kicker="papers", title=title, verdict=verdict, command=as_typed()).html
 
 
 def _answer(paper: str, figure: str, known: Listed, facts: dict[str, Any], written: Sequence[Path]) -> None:

@@ -8,7 +8,8 @@ import pandas as pd
 
 from transferscope.cli.progress import study_view
 from transferscope.errors import SettingsError
-from transferscope.report.figures.style import drawing, new_figure, to_svg
+from transferscope.report.blocks import Figure
+from transferscope.report.figures.style import drawing, new_figure
 from transferscope.report.save import save_figure, write_table
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
@@ -47,7 +48,7 @@ class FigureMade:
     Attributes:
         agreement: How theory and simulation agree, in a sentence.
         claims: What the paper says of it, checked.
-        numbers: Everything that is drawn, see `numbers_of`.
+        drawing: The figure with everything that is drawn, see `numbers_of`.
         n_points: Points that were to be simulated.
         n_failed: Those that could not be; they are tried again the next time.
         written: The SVG, the PDF and the CSV.
@@ -55,7 +56,7 @@ class FigureMade:
 
     agreement: str
     claims: tuple[CheckedClaim, ...]
-    numbers: pd.DataFrame
+    drawing: Figure
     n_points: int
     n_failed: int
     written: tuple[Path, ...]
@@ -85,12 +86,13 @@ def make_figure(figure: TheoryFigure, out: Path, *, store: str, workers: int | N
     with drawing():
         canvas = new_figure(_PANEL_INCHES[0] * len(drawn.theory.panels), _PANEL_INCHES[1])
         draw(canvas, drawn.theory, drawn.simulated)
-    svg, pdf = save_figure(canvas, to_svg(canvas), out, figure.name)
-    table, numbers = out / f"{figure.name}.csv", numbers_of(figure, drawn)
-    write_table(numbers, table)
+    made = Figure(figure.name, canvas, numbers_of(figure, drawn), "Lines and maps: theory. Points: simulation.")
+    svg, pdf = save_figure(canvas, made.svg, out, figure.name)
+    table = out / f"{figure.name}.csv"
+    write_table(made.data, table)
     n_points = len(drawn.planned)
     claims, files = tuple(figure.check(drawn)), (svg, pdf, table)
-    return FigureMade(drawn.sentence, claims, numbers, n_points, n_points - len(drawn.simulated), files)
+    return FigureMade(drawn.sentence, claims, made, n_points, n_points - len(drawn.simulated), files)
 
 
 def numbers_of(figure: TheoryFigure, drawn: Drawn) -> pd.DataFrame:

@@ -1,11 +1,12 @@
 """`transferscope theory bounds`: bounds on the risk of fine-tuning that rank a user's own sources."""
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from transferscope.cli.as_json import AsJson, print_json
+from transferscope.cli.as_json import AsJson
+from transferscope.cli.command import Command
+from transferscope.cli.options import OutOption, TransformsOption
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -19,16 +20,18 @@ def theory() -> None:
     """What exact models say of your own pair of tasks."""
 
 
-@app.command()
+@app.command(cls=Command)
 def bounds(
-    target: Annotated[str, typer.Option(help="Data of the target, as in usps or csv:houses.csv?label=price.")],
-    source: Annotated[list[str], typer.Option(help="Data of a source with the same inputs and labels; repeat it.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Data, as in usps or csv:houses.csv?label=price.")],
+    source: Annotated[
+        list[str], typer.Option("--from", metavar="SOURCE ...", help="Data with the same inputs and labels.")
+    ],
     labels: Annotated[int, typer.Option(help="Target labels n that fine-tuning sees.")] = 100,
-    transforms: Annotated[list[str] | None, typer.Option(help="Of all inputs, in order; repeat it.")] = None,
+    transforms: TransformsOption = None,
     examples: Annotated[int, typer.Option(help="Source examples, and target examples for its teacher.")] = 1000,
     repeats: Annotated[int, typer.Option(help="Draws of the n labels; errors are those of their mean.")] = 5,
     constant: Annotated[float, typer.Option(help="c of Theorem 4.2, which the theorem leaves open.")] = 1.0,
-    out: Annotated[Path | None, typer.Option(help="Write the table to this folder, as bounds.csv.")] = None,
+    out: OutOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Bound the risk of fine-tuning from each source.
@@ -37,80 +40,16 @@ def bounds(
     sources. Teachers, covariance and the trained network are estimated from the data.
     """
     # here, because it takes a second to import
-    import pandas as pd
+    from transferscope.cli.answer import conclude
+    from transferscope_papers.bounds import bounds as bound
 
-    from transferscope.data.load import load
-    from transferscope.data.splits import few_shot
-    from transferscope.data.task import check_label_units
-    from transferscope.errors import SettingsError
-    from transferscope.report.save import write_table
-    from transferscope.study.read_alike import in_features_of
-    from transferscope_papers.theory.pair_bounds import estimate_pair, pair_bounds, same_classes
-
-    if repeats < 2 or constant <= 0 or examples < 2 or labels < 2:
-        raise SettingsError(
-            f"--repeats {repeats} --constant {constant:g} --examples {examples} --labels {labels}: expected at least 2 "
-            "repeats, 2 examples and 2 labels, and a constant above 0"
-        )
-    task = load(target, transforms=tuple(transforms or ()))
-    train = task.train
-    known = few_shot(train, min(examples, len(train)), seed=0)
-    drawn = [few_shot(train, labels, seed=seed + 1) for seed in range(repeats)]
-    by_source, otherwise_named = {}, []
-    for name in dict.fromkeys(source):
-        other = load(in_features_of(name, target), transforms=tuple(transforms or ()))
-        check_label_units(other, task)
-        given = other.train
-        if not same_classes(given, train):
-            otherwise_named.append(name)
-        pair = estimate_pair(few_shot(given, min(examples, len(given)), seed=0), known)
-        by_source[name] = pd.DataFrame([pair_bounds(pair, own, constant=constant) for own in drawn])
-    parts = {name: pd.DataFrame({"value": own.mean(), "stderr": own.sem()}) for name, own in by_source.items()}
-    table = pd.concat(parts, names=["source", "bound"]).reset_index()
-    written = [] if out is None else [str(out / "bounds.csv")]
-    if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
-        write_table(table, out / "bounds.csv")
-    if as_json:
-        rows = table.to_dict(orient="records")
-        facts = {
-            "target": target,
-            "labels": labels,
-            "repeats": repeats,
-            "rows": rows,
-            "otherwise_named": otherwise_named,
-            "written": written,
-        }
-        print_json("theory bounds", facts)
-        return
-    typer.echo(
-        f"Bounds on the risk of fine-tuning on {labels} labels of {target}, mean and standard error over {repeats} "
-        "draws of them; smaller is better.\nAs numbers they are loose (one above 1 bounds nothing): they are for "
-        "ranking sources. Teachers and covariance are estimated once, and their error is not counted.\n"
+    result = bound(
+        target,
+        source,
+        labels=labels,
+        transforms=transforms or (),
+        examples=examples,
+        repeats=repeats,
+        constant=constant,
     )
-    pairs = zip(table["value"], table["stderr"], strict=True)
-    shown = table.assign(text=[f"{v:.3g} ({e:.1g})" if e > 1e-9 * v else f"{v:.3g}" for v, e in pairs])
-    wide = shown.pivot(index="bound", columns="source", values="text").loc[list(parts[source[0]].index), list(parts)]
-    typer.echo(wide.rename_axis(index=None, columns=None).to_string())
-    if otherwise_named:
-        typer.echo(
-            f"\nThe classes of {', '.join(otherwise_named)} have other names than the target's: the first is held for "
-            "the first of the target's, and so on, so that another order of their names would give other bounds."
-        )
-    if len(by_source) > 1:
-        typer.echo("\n" + "\n".join(_preferred(by_source)))
-
-
-def _preferred(by_source: dict[str, Any]) -> list[str]:
-    """Which source each bound prefers, or that the draws, which all sources share, do not tell."""
-    from scipy import stats
-
-    lines = []
-    for bound in next(iter(by_source.values())):
-        if bound.endswith("from scratch"):
-            continue  # the same for every source
-        best, second = sorted(by_source, key=lambda name: float(by_source[name][bound].mean()))[:2]
-        apart = by_source[second][bound] - by_source[best][bound]
-        told = apart.mean() > stats.t.ppf(0.975, len(apart) - 1) * apart.sem()
-        lines.append(f"{bound}: prefers {best}" if told else f"{bound}: does not tell {best} from {second}")
-    return lines
+    conclude(result, out, f"{target}-bounds", as_json=as_json)

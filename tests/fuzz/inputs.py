@@ -301,7 +301,7 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "status": [["study.toml"], ["study.sqlite"], []],
         "report": [["study.toml"], ["study.sqlite", "--table", draw.one(["latex", "csv", "parquet"])], []],
         "demo": [[]],
-        "theory": [["bounds", "--target", target, "--source", source, "--repeats", "2"], ["bounds"], []],
+        "theory": [["bounds", target, "--from", source, "--repeats", "2"], ["bounds"], []],
         "papers": [["list"], ["draw", *_paper_figure(draw)], ["draw", *_paper_figure(draw)], []],
         "scaling": [[material.path("law.csv")], ["study.toml"], []],
         "diagnose": [[*looked, "--diagnostics", "weights"], [*looked, "--examples", "9"], ["study.toml", "--map"], []],

@@ -84,6 +84,8 @@ def test_a_figure_is_written_with_its_numbers_and_a_sentence(tmp_path: Path) -> 
     out = run(*RIDGE, "--out", str(tmp_path), "--workers", "0", "--quiet")
     assert out.startswith("Linear transfer with a ridge (tahir2024 fig2)\n14 points: largest |z| ")
     assert (tmp_path / "tahir2024-fig2.svg").read_text(encoding="utf-8").startswith("<?xml")
+    page = (tmp_path / "tahir2024-fig2.html").read_text(encoding="utf-8")
+    assert all(part in page for part in ("<svg", "14 points: largest |z| ", "Linear transfer with a ridge"))
     assert (tmp_path / "tahir2024-fig2.pdf").read_bytes().startswith(b"%PDF")
     with (tmp_path / "tahir2024-fig2.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -124,7 +126,9 @@ def test_a_figure_from_the_authors_rows_prints_published_numbers_beside_ours(tmp
     rows = Path(os.environ["TRANSFERSCOPE_DATA"]) / "scaling" / "syn2real_finetune.csv"
     printed = run("draw", "mikami2021", "fig5", "--table", str(rows), "--out", str(tmp_path))
     assert "0.00218     0.0024" in printed
-    assert {path.name for path in tmp_path.iterdir()} == {f"mikami2021-fig5.{kind}" for kind in ("svg", "pdf", "csv")}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"mikami2021-fig5.{kind}" for kind in ("svg", "pdf", "csv", "html")
+    }
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Work whose answers are known: accuracies of arms with given effects and noise, nothing trained."""
 
+import time
 import zlib
 from dataclasses import replace
 
@@ -59,3 +60,18 @@ def work_dear(cell: PlannedCell, context: WorkContext) -> Outcome:
     """The same, where all is quick but fine-tuning."""
     done = work(cell, context)
     return replace(done, cost=replace(done.cost, seconds=120.0 if cell.labels["method"] == "fine-tune" else 0.1))
+
+
+def work_with_an_endless_source(cell: PlannedCell, context: WorkContext) -> Outcome:
+    """The same, where pre-training on "bad" ends once there is a file "go"; its checkpoint counts the checks."""
+    if cell.role == "pretrain" and cell.labels["source"] == "bad":
+        partial = context.checkpoint(cell.key)
+        step = int(partial.read_text()) if partial.exists() else 0
+        while not (context.files / "go").exists():
+            step += 1
+            partial.write_text(str(step))
+            time.sleep(0.02)
+            context.progress(step, 2 * step)
+        (context.files / f"{cell.key}.checks").write_text(str(step))
+    done = work(cell, context)
+    return replace(done, cost=replace(done.cost, seconds=0.01))

@@ -16,13 +16,15 @@ from transferscope.errors import SettingsError
 from transferscope.methods import FineTune
 from transferscope.models.network import Network, seeded
 from transferscope.store import Store
+from transferscope.study import race
+from transferscope.study.backends import local
 from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
 from transferscope.study.passes import Passes
 from transferscope.study.plan import plan_study
 from transferscope.study.race import Race
 from transferscope.study.race_state import RaceState, race_state
-from transferscope.study.run import Event, StudyProgress, plan_into, run_study
+from transferscope.study.run import CellsStopped, Event, StudyProgress, plan_into, run_study
 from transferscope.study.run_times import RunTimes
 from transferscope.study.spec import StudySpec, parse_spec
 
@@ -193,6 +195,39 @@ def test_runs_that_do_not_fit_are_not_begun_and_named(
     if "run_minutes" in race:
         longer, state = run(race_of(data, tmp_path / "raced.sqlite", race={"minutes": 10.0}))
         assert (state.end, longer[20].settled, state.not_begun) == ("settled", True, ())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("workers", [0, 1])
+def test_what_is_under_way_when_the_time_is_over_is_stopped_and_goes_on_from_its_checkpoint(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.setattr(race, "_LEAST_GRACE", 0.0)
+    monkeypatch.setattr(local, "_SECONDS_BETWEEN_CHECKS", 0.02)
+    heard: list[Event] = []
+
+    def spec(minutes: float) -> StudySpec:
+        engine = {"workers": workers, "device": "cpu"}
+        few: dict[str, Any] = {
+            "sources": {"bad": _source(data, "bad")},
+            "methods": tables_of("raw", "linear-probe"),
+            "seeds": 2,
+        }
+        return race_of(data, tmp_path / "raced.sqlite", race={"minutes": minutes}, engine=engine, **few)
+
+    found, state = run(spec(0.2 if workers else 0.1), work="work_with_an_endless_source", on_event=heard.append)
+    (stopped,) = [event.cells for event in heard if isinstance(event, CellsStopped)]
+    assert [(cell.role, cell.labels["source"]) for cell in stopped] == [("pretrain", "bad")]
+    assert state.end == "time"
+    assert "bad" in {arm.source for arm in state.not_begun}
+    assert any(arm.n_seeds for arm in found[20].arms)
+    with Store.open(spec(1).store, create=False) as store:
+        assert store.counts("raced").planned == 0
+        n_checks = store.files.joinpath(f"{stopped[0].key}.partial").read_text()
+        (store.files / "go").touch()
+    run(spec(10.0), work="work_with_an_endless_source")
+    assert stopped[0].key in done(spec(1))
+    assert store.files.joinpath(f"{stopped[0].key}.checks").read_text() == n_checks
 
 
 def test_without_an_arm_without_a_source_the_best_way_is_found(data: Path, tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import math
 import os
 import platform
 import signal
@@ -316,7 +317,7 @@ class _Crowd(InlineBackend):
     def free(self) -> int:
         return 100 - len(self._started)
 
-    def start(self, cell: PlannedCell) -> None:
+    def start(self, cell: PlannedCell, *, until: float = math.inf) -> None:
         self._started = sorted([*self._started, cell], key=lambda other: other.role == "pretrain")
 
     def messages(self, timeout: float) -> Iterator[Message]:

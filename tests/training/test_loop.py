@@ -118,6 +118,31 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(cut: int, tmp_path: Path) -> N
     assert resumed.cost.steps == 30
 
 
+def test_a_run_that_is_stopped_at_a_check_keeps_where_it_stands(tmp_path: Path) -> None:
+    whole = module()
+    train(learner_of(whole), SETTINGS, RunOptions(seed=4), n_steps=60, curve=curve_of(whole))
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    options = RunOptions(seed=4, checkpoint=tmp_path / "run", checkpoint_seconds=1e6)
+    first, second = module(), module()
+    with pytest.raises(KeyboardInterrupt):
+        train(learner_of(first), SETTINGS, replace(options, on_progress=stop), n_steps=60, curve=curve_of(first))
+    steps: list[int] = []
+
+    def counted(learner: Learner) -> Learner:
+        def objective(batches: Mapping[str, Batch], step: int) -> torch.Tensor:
+            steps.append(step)
+            return learner.objective(batches, step)
+
+        return replace(learner, objective=objective)
+
+    train(counted(learner_of(second)), SETTINGS, options, n_steps=60, curve=curve_of(second))
+    assert steps == list(range(50, 60))
+    assert torch.equal(weights(second), weights(whole))
+
+
 @pytest.mark.parametrize("damage", [b"", b"not a checkpoint", None])
 def test_a_damaged_or_foreign_checkpoint_is_started_over(damage: bytes | None, tmp_path: Path) -> None:
     options = RunOptions(seed=4, checkpoint=tmp_path / "run", checkpoint_seconds=0.0)

@@ -56,19 +56,12 @@ RISING = frozenset(
 )
 """Words in the name of a column that say which values are better."""
 
-ARM_NAMES = (
-    "arm method approach model init initialisation initialization start variant model_name model_name_or_path backbone "
-    "algorithm framework"
-)
-SEED_NAMES = "seed seeds run rep repeat repetition trial fold"
 _REPEATS = (
     "seed seeds run runs rep reps repeat repeats repetition repetitions replicate replicates replica trial trials fold "
     "folds"
 )
 REPEATS = frozenset(_REPEATS.split())
 """Words in the name of a column that tells repeats of one measurement apart."""
-
-TASK_NAMES = "task dataset data_set benchmark target"
 
 _REVERSING = frozenset(("neg", "negative", "negated", "minus", "drop", "gap", "reduction", "improvement"))
 """Words with which the name of a measure means the opposite: neg_log_loss of scikit-learn rises as it gets better."""
@@ -82,11 +75,56 @@ class Role:
         what: In words, as in "numbers of labels".
         names: Its common names, the usual first, with spaces between them.
         alone: Whether a table with several such columns is asked about, as of measures.
+        if_needed: Names of something else as well, which count where a table must have such a column.
     """
 
     what: str
     names: str
     alone: bool = False
+    if_needed: str = ""
+
+    def names_in(self, *, is_needed: bool) -> list[str]:
+        """Its common names, the usual first."""
+        return f"{self.names} {self.if_needed * is_needed}".split()
+
+
+PARAMETERS = "params parameters n_params num_params n_parameters num_parameters model_size non_embedding_params"
+"""Names of a size of pre-training that is the number of parameters of a model."""
+
+_LABELS = (
+    "labels n_labels num_labels n_target n_train num_train train_size shots labelled labeled n_labelled n_labeled "
+    "label_count"
+)
+
+ROLES = {
+    "arm": Role(
+        "arms",
+        "arm method approach model init initialisation initialization start variant model_name model_name_or_path "
+        "backbone algorithm framework",
+    ),
+    "source": Role("sources", "source pretrained"),
+    "seed": Role("seeds", f"{_REPEATS} split"),
+    "task": Role("tasks", "task dataset data_set benchmark target"),
+    "labels": Role("numbers of labels", _LABELS, if_needed="n_examples examples n_samples samples size sizes n"),
+    "pretrain_size": Role("size n", f"n pretrain_size n_pretrain n_source {PARAMETERS}"),
+    "finetune_size": Role(
+        "size s",
+        "s d finetune_size n_finetune tokens n_tokens num_tokens training_tokens train_tokens data_size dataset_size "
+        f"{_LABELS}",
+    ),
+    "score": Role(
+        "scores or errors",
+        "score accuracy acc test_accuracy test_acc val_accuracy val_acc top1 r2 f1 macro_f1 auc auroc error err "
+        "test_error error_rate target_error mse rmse mae loss test_loss val_loss valid_loss validation_loss eval_loss "
+        "final_loss cross_entropy perplexity ppl value metric_value",
+        alone=True,
+    ),
+    "stderr": Role("standard errors", "stderr std_error standard_error se sem uncertainty"),
+    "cost": Role("seconds of a run", "seconds cost runtime train_runtime train_time train_seconds training_time"),
+    "state": Role("states of runs", "state status"),
+    "predictions": Role("files of predictions", "predictions prediction_file predictions_file"),
+}
+"""What the columns of any table of results hold; each reader takes some of them."""
 
 
 def words_in(name: str) -> set[str]:
@@ -162,7 +200,7 @@ def long_form(
         has a row for each score.
     """
     alike = {
-        role: {n for n in table.columns if plain_name(str(n), "²") in about.names.split()}
+        role: {n for n in table.columns if plain_name(str(n), "²") in about.names_in(is_needed=True)}
         for role, about in roles.items()
     }
     numbered = [name for name in table.columns if re.fullmatch(r"\d[\d_]*(\.\d+)?", str(name))]
@@ -174,7 +212,7 @@ def long_form(
     taken = [value] if role == size else [role, value]  # a size by its name goes before another number of the row
     if len(columns) < 2 or any(given.get(one) in table or alike[one] for one in taken):
         return table, {}, ()
-    score = given.get(value) or roles[value].names.split()[0]
+    score = given.get(value) or value
     long = table.melt([name for name in table.columns if name not in columns], columns, role, score)
     if role == size:
         long[role] = long[role].str.replace("_", "").astype(float)
@@ -219,7 +257,8 @@ def columns_by_role(
                 raise unknown_name("column", named, map(str, frame.columns))
             found[role] = named
             continue
-        alike = [[name for name in by_name.get(alias, ()) if name not in taken] for alias in about.names.split()]
+        names = about.names_in(is_needed=role not in optional)
+        alike = [[name for name in by_name.get(alias, ()) if name not in taken] for alias in names]
         known = [name for names in alike for name in names]
         if not known and role in optional:
             continue
@@ -242,7 +281,7 @@ def columns_by_role(
             )
         found[role] = known[0]
         taken.add(known[0])
-        if known[0] != about.names.split()[0]:
+        if known[0] != names[0]:
             notes.append(f"{known[0]} was read as the {about.what}")
     if missing:
         raise SettingsError(

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from html import escape
 
-from transferscope.study.run import CellFailed, Event, StudyProgress, ignore
-from transferscope.wording import cell_words, rough_duration
+from transferscope.study.run import CellFailed, CellsStopped, Event, StudyProgress, ignore
+from transferscope.wording import cell_words, few, rough_duration
 
 _SECONDS_BETWEEN = 0.5
 
@@ -20,6 +20,12 @@ def progress_words(event: StudyProgress) -> str:
         bound = "at most about" if event.at_most else "at least" if event.at_least else "about"
         words.append(f"{bound} {rough_duration(event.seconds_left)} left")
     return ", ".join(words)
+
+
+def stopped_words(event: CellsStopped) -> str:
+    """What was stopped, and that it can go on."""
+    cells = few([cell_words(cell.role, cell.labels) for cell in event.cells])
+    return f"stopped, as the time is over: {cells}; more minutes go on from the last checkpoint"
 
 
 def shown_in_notebook(on_event: Callable[[Event], None]) -> Callable[[Event], None]:
@@ -49,6 +55,10 @@ class _Line:
         if isinstance(event, CellFailed):
             words = cell_words(event.cell.role, event.cell.labels)
             self._failures.append(escape(f"{words} failed: {event.failure.message}"))
+            self._due = 0.0
+            return
+        if isinstance(event, CellsStopped):
+            self._failures.append(escape(stopped_words(event)))
             self._due = 0.0
             return
         settled = event.done + event.failed

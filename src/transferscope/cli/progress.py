@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn
 
-from transferscope.analyses.notebook import progress_words
-from transferscope.study.run import CellFailed, Event
+from transferscope.analyses.notebook import progress_words, stopped_words
+from transferscope.study.run import CellFailed, CellsStopped, Event
 from transferscope.wording import cell_words
 
 _SECONDS_BETWEEN_LINES, _SECONDS_OF_SILENCE = 10.0, 60.0
@@ -74,6 +74,9 @@ class Lines:
             if line := self._failures.line(event):
                 print(line, file=sys.stderr, flush=True)
             return
+        if isinstance(event, CellsStopped):
+            print(stopped_words(event), file=sys.stderr, flush=True)
+            return
         words, since = progress_words(event), time.monotonic() - self._said_at
         over = event.done + event.failed == event.total
         wait = _SECONDS_OF_SILENCE if words == self._said else _SECONDS_BETWEEN_LINES
@@ -101,6 +104,9 @@ class Bar:
         if isinstance(event, CellFailed):
             if line := self._failures.line(event):
                 self.say(line)
+            return
+        if isinstance(event, CellsStopped):
+            self.say(stopped_words(event))
             return
         self._progress.start()  # not before: until then there may be a question
         settled = event.done + event.failed

@@ -104,9 +104,9 @@ class AllLayersProbe(Method):
     """Fit a linear head to the best of the pooled outputs of all blocks; the backbone stays as it is.
 
     "Head2Toe: Utilizing Intermediate Representations for Better Transfer Learning" (Evci, Dumoulin, Larochelle, Mozer
-    2022), with ridge regression in the place of the paper's group lasso: a ridge head is fitted to all numbers,
-    standardised, each scored by the norm of its weights over outputs (the paper's relevance score), and the share
-    `fraction` with the highest scores gets the final ridge head.
+    2022, arXiv:2201.03529), with ridge regression in the place of the paper's group lasso: a ridge head is fitted to
+    all numbers, standardised, each scored by the norm of its weights over outputs (the paper's relevance score), and
+    the share `fraction` with the highest scores gets the final ridge head.
     """
 
     fraction: Annotated[

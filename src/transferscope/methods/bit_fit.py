@@ -17,9 +17,9 @@ class BitFit(FineTuning):
     """Train the head, the biases and the normalisation layers; all other weights stay as they are.
 
     "BitFit: Simple Parameter-efficient Fine-tuning for Transformer-based Masked Language-models" (Ben-Zaken, Goldberg,
-    Ravfogel 2022), with the scales of normalisation layers, which "Training BatchNorm and Only BatchNorm" (Frankle,
-    Schwab, Morcos 2021) found to matter most. Statistics of batch normalisation are those of target batches, as in
-    fine-tuning. Few numbers take a larger rate than all weights do.
+    Ravfogel 2022, arXiv:2106.10199), with the scales of normalisation layers, which "Training BatchNorm and Only
+    BatchNorm" (Frankle, Schwab, Morcos 2021, arXiv:2003.00152) found to matter most. Statistics of batch normalisation
+    are those of target batches, as in fine-tuning. Few numbers take a larger rate than all weights do.
     """
 
     lr_scale: RateShare = 1.0

@@ -31,11 +31,11 @@ class Delta(AnchoredFineTuning):
     """Minimise L_target + (beta/2) sum over blocks l and channels j of a_lj |FM_j(x; w) - FM_j(x; w0)|^2 / s_l + decay.
 
     "DELTA: DEep Learning Transfer using Feature Map with Attention for Convolutional Networks" (Li, Xiong, Wang, Rao,
-    Liu, Huan 2019), equations 4 to 8. FM_j is channel j of a block's output, its square is averaged over positions and
-    over the examples of the batch, and the a_lj of a block sum to its number of channels. The pretrained network reads
-    the same batch, in evaluation mode. The penalty (alpha/2) ||head||^2 replaces weight decay. In the paper s_l is 1;
-    squared maps differ a hundredfold between blocks and between networks, and a beta that serves one makes the loss of
-    another diverge.
+    Liu, Huan 2019, arXiv:1901.09229), equations 4 to 8. FM_j is channel j of a block's output, its square is averaged
+    over positions and over the examples of the batch, and the a_lj of a block sum to its number of channels. The
+    pretrained network reads the same batch, in evaluation mode. The penalty (alpha/2) ||head||^2 replaces weight decay.
+    In the paper s_l is 1; squared maps differ a hundredfold between blocks and between networks, and a beta that serves
+    one makes the loss of another diverge.
     """
 
     attention: Annotated[

@@ -23,10 +23,10 @@ from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_f
 class Distill(FineTuning):
     """Minimise L_target + beta |f(x; w) - f(x; w0)|^2 / s, of the features of a network and its pretrained teacher.
 
-    After "FitNets: Hints for Thin Deep Nets" (Romero et al. 2015), equation 3, with the last features as the hint and
-    no regressor, as both networks have the same width. The square is summed over features and averaged over the batch;
-    s is the mean of |f(x; w0) - mean f|^2 over the target's training examples, so that beta means the same for every
-    network. The teacher reads the same batch in evaluation mode.
+    After "FitNets: Hints for Thin Deep Nets" (Romero et al. 2015, arXiv:1412.6550), equation 3, with the last features
+    as the hint and no regressor, as both networks have the same width. The square is summed over features and averaged
+    over the batch; s is the mean of |f(x; w0) - mean f|^2 over the target's training examples, so that beta means the
+    same for every network. The teacher reads the same batch in evaluation mode.
     """
 
     beta: Annotated[NotNegative, Says("Weight of the distance")] = 0.1

@@ -30,7 +30,8 @@ from transferscope.training import Batch, Draw, Learner, ParameterGroup, Trainin
 class Joint(Method):
     """Minimise (1 - alpha) L_source + alpha L_target from a fresh network.
 
-    Section 6.1.2 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al. 2020).
+    Section 6.1.2 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al. 2020,
+    arXiv:2011.01418).
     """
 
     alpha: Annotated[float, Gt(0), Lt(1), Says("Weight of the target loss")] = 0.5

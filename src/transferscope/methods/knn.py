@@ -30,8 +30,8 @@ class Knn(Control):
     (misclassified, or squared error), the least number of equals. Regression takes the mean of the neighbours, and so
     does each of several labels, with y - 1/2 for y: a label is predicted where more than half of them have it.
 
-    Fix and Hodges (1951); as a check of features without training, Wu, Xiong, Yu and Lin (2018, "Unsupervised feature
-    learning via non-parametric instance discrimination"), there with weighted votes.
+    Fix and Hodges (1951); as a check of features without training, Wu, Xiong, Yu and Lin (2018, arXiv:1805.01978,
+    "Unsupervised feature learning via non-parametric instance discrimination"), there with weighted votes.
     """
 
     name: ClassVar[str] = "knn"

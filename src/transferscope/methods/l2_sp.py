@@ -21,8 +21,8 @@ USUAL_PULL = 0.01
 class L2Sp(AnchoredFineTuning):
     """Minimise L_target(w) + (beta/2) ||w_backbone - w0||^2 + (alpha/2) ||w_head||^2.
 
-    "Explicit Inductive Bias for Transfer Learning with Convolutional Networks" (Li, Grandvalet, Davoine 2018),
-    equation 3; its penalties replace weight decay.
+    "Explicit Inductive Bias for Transfer Learning with Convolutional Networks" (Li, Grandvalet, Davoine 2018,
+    arXiv:1802.01483), equation 3; its penalties replace weight decay.
     """
 
     beta: Annotated[

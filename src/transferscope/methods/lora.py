@@ -51,11 +51,11 @@ class LowRank(nn.Module):
 class LoRA(FineTuning):
     """Train a new head and, for every linear, convolutional and attention layer, the factors of a low-rank change.
 
-    "LoRA: Low-Rank Adaptation of Large Language Models" (Hu et al. 2022), section 4.1: W = W0 + (alpha / r) B A. The
-    pretrained weights, biases and normalisation layers (with the statistics of batch normalisation) stay as they are.
-    A convolution is read as the matrix (outputs, inputs * kernel). A weight that a layer of another kind shares, such
-    as an embedding, stays as it is. The network that predicts has the changes merged into its weights, and is as large
-    as any other. Two factors take a larger rate than their product does.
+    "LoRA: Low-Rank Adaptation of Large Language Models" (Hu et al. 2022, arXiv:2106.09685), section 4.1: W = W0 +
+    (alpha / r) B A. The pretrained weights, biases and normalisation layers (with the statistics of batch
+    normalisation) stay as they are. A convolution is read as the matrix (outputs, inputs * kernel). A weight that a
+    layer of another kind shares, such as an embedding, stays as it is. The network that predicts has the changes merged
+    into its weights, and is as large as any other. Two factors take a larger rate than their product does.
     """
 
     lr_scale: RateShare = 1.0

@@ -89,10 +89,10 @@ FirstBlocks = Annotated[
 class Merlin(Method):
     """Minimise L_source(theta_s, phi) + rho L_val(theta_t(phi), phi) over the backbone phi and the source head theta_s.
 
-    "Meta-learning Transferable Representations with a Single Target Domain" (Liu, HaoChen, Wei, Ma 2020), equation 3.
-    Each step splits a batch of target training examples at random into two halves; the target head theta_t(phi) is
-    fitted on the first and L_val is its loss on the second. The head that predicts is fitted by the same rule on all
-    target training examples, and to the end where the inner head takes steps.
+    "Meta-learning Transferable Representations with a Single Target Domain" (Liu, HaoChen, Wei, Ma 2020,
+    arXiv:2011.01418), equation 3. Each step splits a batch of target training examples at random into two halves; the
+    target head theta_t(phi) is fitted on the first and L_val is its loss on the second. The head that predicts is
+    fitted by the same rule on all target training examples, and to the end where the inner head takes steps.
     """
 
     rho: Annotated[Positive, Says("Weight of the target term")] = 2.0

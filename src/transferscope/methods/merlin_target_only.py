@@ -10,7 +10,7 @@ from transferscope.methods.method import Control
 
 @dataclass(frozen=True)
 class MerlinTargetOnly(Control, Merlin):
-    """Minimise rho L_val(theta_t(phi), phi) from random weights: "MeRLin-target-only" (Liu et al. 2020, section A.5).
+    """Minimise rho L_val(theta_t(phi), phi) from random weights: "MeRLin-target-only" (arXiv:2011.01418, section A.5).
 
     The settings are those of `Merlin`, whose leave-one-out head can gain over training from scratch without any source.
     What `merlin` gains over this control is owed to the source.

@@ -13,7 +13,7 @@ class RandomFeatures(Control, LinearProbe):
 
     What a probe on pretrained features gains over it is owed to what the source has taught, and not to the
     architecture (Saxe et al. 2011, "On random weights and unsupervised feature learning"; as a control of transfer,
-    Wieting and Kiela 2019, "No training required"). The settings are those of `LinearProbe`.
+    Wieting and Kiela 2019, arXiv:1901.10444, "No training required"). The settings are those of `LinearProbe`.
     """
 
     name: ClassVar[str] = "random-features"

@@ -101,9 +101,9 @@ class Raw(Control):
     the training examples alone. Where that is more than MOST_NUMBERS in all, or more than MOST_WORK, images are shrunk
     first, to a half, a third and so on of their size, and of the tokens the most frequent are counted.
 
-    A linear model on the inputs is the usual control of a linear probe (Alain and Bengio 2016, "Understanding
-    intermediate layers using linear classifier probes", whose first probe reads the inputs): what transfer gains over
-    it is owed to the features.
+    A linear model on the inputs is the usual control of a linear probe (Alain and Bengio 2016, arXiv:1610.01644,
+    "Understanding intermediate layers using linear classifier probes", whose first probe reads the inputs): what
+    transfer gains over it is owed to the features.
     """
 
     name: ClassVar[str] = "raw"

@@ -33,11 +33,11 @@ class Soup(FineTune):
     """Fine-tune several times from one start and average the weights of those that help.
 
     "Model soups: averaging weights of multiple fine-tuned models improves accuracy without increasing inference time"
-    (Wortsman et al. 2022), recipe 1 ("greedy soup"): members by their risk on held-out examples, the best first; each
-    joins if the average with it is no worse. A quarter of the target's training examples is held out for that; the
-    members that joined are then trained again on all of them and averaged. Statistics of batch normalisation are
-    averaged like weights. With fewer than four examples for each class nothing can be held out: then all members of
-    the given rate are averaged ("uniform soup").
+    (Wortsman et al. 2022, arXiv:2203.05482), recipe 1 ("greedy soup"): members by their risk on held-out examples, the
+    best first; each joins if the average with it is no worse. A quarter of the target's training examples is held out
+    for that; the members that joined are then trained again on all of them and averaged. Statistics of batch
+    normalisation are averaged like weights. With fewer than four examples for each class nothing can be held out: then
+    all members of the given rate are averaged ("uniform soup").
 
     All members begin with the same head. The training curve and the networks on the way are those of the first member.
     """

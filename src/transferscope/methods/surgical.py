@@ -27,11 +27,11 @@ AT_ONCE = 64
 class Surgical(FineTuning):
     """Train one block of the backbone with the head; the others stay as they are, in evaluation mode.
 
-    "Surgical Fine-Tuning Improves Adaptation to Distribution Shifts" (Lee, Chen, Tajwar and others 2023): the first
-    blocks for shifts of the inputs, the middle ones for shifts of features, the last for shifts of the labels. "auto"
-    takes the block with the largest relative gradient norm (section 5.2), |g| / |w| over all parameters of the block,
-    for the loss on the target's training examples before training; the paper's Auto-RGN has a rate for every block
-    instead. Under a random head gradients say little of the blocks.
+    "Surgical Fine-Tuning Improves Adaptation to Distribution Shifts" (Lee, Chen, Tajwar and others 2023,
+    arXiv:2210.11466): the first blocks for shifts of the inputs, the middle ones for shifts of features, the last for
+    shifts of the labels. "auto" takes the block with the largest relative gradient norm (section 5.2), |g| / |w| over
+    all parameters of the block, for the loss on the target's training examples before training; the paper's Auto-RGN
+    has a rate for every block instead. Under a random head gradients say little of the blocks.
     """
 
     head: FirstHead = "probe"

@@ -24,9 +24,10 @@ UNTRIED = 0.5
 class WiseFt(FineTune):
     """Fine-tune from the probe's head, then go back part of the way: w = (1 - share) w0 + share w1.
 
-    "Robust fine-tuning of zero-shot models" (Wortsman et al. 2022), section 3; w0 is the pretrained backbone under the
-    ridge probe, in the place of the zero-shot head that image-text models have, and w1 what fine-tuning made of both.
-    Statistics of batch normalisation go along like weights. A random head goes back towards one that knows nothing.
+    "Robust fine-tuning of zero-shot models" (Wortsman et al. 2022, arXiv:2109.01903), section 3; w0 is the pretrained
+    backbone under the ridge probe, in the place of the zero-shot head that image-text models have, and w1 what
+    fine-tuning made of both. Statistics of batch normalisation go along like weights. A random head goes back towards
+    one that knows nothing.
     """
 
     head: FirstHead = "probe"

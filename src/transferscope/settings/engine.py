@@ -37,7 +37,10 @@ class RaceSettings:
     runs: Annotated[Annotated[int, Ge(2)] | None, Says("Most runs in all", "None for no such limit.")] = None
     minutes: Annotated[
         Positive | None,
-        Says("Minutes that it may take", "A run that would end later is not begun. None for no such limit."),
+        Says(
+            "Minutes that it may take",
+            "A run that would end later is not begun, and what takes longer is stopped. None for no such limit.",
+        ),
     ] = None
     run_minutes: Annotated[
         Positive | None,

@@ -31,6 +31,10 @@ class CellTimeout(Exception):
     """A cell takes longer than a cell may."""
 
 
+class CellStopped(KeyboardInterrupt):
+    """The time of its race is over while a cell is done."""
+
+
 class RunFailed(Exception):
     """A command that was run gave no score.
 

@@ -29,6 +29,9 @@ _BATCH_SECONDS = 2.0
 
 _MOST_AT_ONCE = 64
 
+_GRACE, _LEAST_GRACE = 0.1, 5.0
+"""What is under way when the time is over is stopped after this share of it more, and so many seconds at least."""
+
 
 @dataclass(frozen=True)
 class _Look:
@@ -95,6 +98,14 @@ class Race:
             keep_state(store, self._name, RaceState("" if chosen else end, left_out))
         self._most_left, self._looked = self._most(looks, spent), time.monotonic()
         return self._with({*states, *chosen}) if chosen else None
+
+    @property
+    def stops_at(self) -> float:
+        """When what is under way is stopped, by `time.monotonic`."""
+        if self._settings.minutes is None:
+            return math.inf
+        seconds = 60.0 * self._settings.minutes
+        return self._began + seconds + max(_GRACE * seconds, _LEAST_GRACE) - (self._before or 0.0)
 
     @property
     def seconds_left(self) -> float | None:

@@ -30,6 +30,7 @@ from transferscope.study.backends import (
     Backend,
     Failed,
     Message,
+    Stopped,
     default_workers,
 )
 from transferscope.study.backends.choice import backend_of
@@ -95,7 +96,14 @@ class CellFailed:
     failure: Failure
 
 
-Event = StudyProgress | CellFailed
+@dataclass(frozen=True, slots=True)
+class CellsStopped:
+    """Cells were stopped since the time of their race is over; with more time they go on from their last checkpoint."""
+
+    cells: tuple[PlannedCell, ...]
+
+
+Event = StudyProgress | CellFailed | CellsStopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +204,9 @@ def run_plan(
     plan_into(plan, store, retry_failed=retry_failed)
     counts = store.counts(name)
     if race is not None or counts.planned or counts.running:
-        _run_cells(plan, store, engine, work, on_event, race=race)
+        runner = _run_cells(plan, store, engine, work, on_event, race=race)
+        if runner.stopped:
+            return study_status(store, name)
     tidy(store, name)
     if plan.inputs is not None:
         store.put_study_document(name, DOCUMENT, kept_inputs(plan.inputs, plan.study, is_finished=True))
@@ -269,9 +279,9 @@ def work_on(
     if not counts.planned and not counts.running:
         return Share(0, 0, study_status(store, name))
     plan = StudyPlan(row, tuple(stored.cell for stored in store.cells(name)), {})
-    done, failed = _run_cells(plan, store, engine, work, on_event, limits=limits, is_guest=True)
+    runner = _run_cells(plan, store, engine, work, on_event, limits=limits, is_guest=True)
     tidy(store, name)
-    return Share(done, failed, study_status(store, name))
+    return Share(runner.done, runner.failed, study_status(store, name))
 
 
 def _run_cells(
@@ -284,8 +294,8 @@ def _run_cells(
     race: Race | None = None,
     limits: Limits = Limits(),
     is_guest: bool = False,
-) -> tuple[int, int]:
-    """Do the cells of a plan; how many were done here, and how many failed. A guest has not seen the data before."""
+) -> "_Runner":
+    """Do the cells of a plan; who did them. A guest has not seen the data before."""
     if engine.device != "auto" and engine.backend != "ray":
         choose_device(engine.device)  # once, here, and not as the failure of every cell
     store.files.mkdir(parents=True, exist_ok=True)
@@ -296,7 +306,7 @@ def _run_cells(
     ):
         runner = _Runner(plan, store, backend, on_event, race, engine=engine, limits=limits, is_guest=is_guest)
         runner.run(interrupt)
-    return runner.done, runner.failed
+    return runner
 
 
 def _redo_lost_networks(plan: StudyPlan, store: Store) -> None:
@@ -391,6 +401,7 @@ class _Runner:
         is_guest: bool,
     ) -> None:
         self.done = self.failed = 0
+        self.stopped: list[PlannedCell] = []
         self._is_guest = is_guest
         self._keep = engine.keep
         self._is_here = engine.backend != "ray"
@@ -448,6 +459,8 @@ class _Runner:
             self._report_due = self._recount_due = 0.0
             self._recount()
             self._report()
+            if self.stopped:
+                self._on_event(CellsStopped(tuple(self.stopped)))
             return False
         if self._running:
             for message in self._messages():
@@ -506,7 +519,7 @@ class _Runner:
                 cell = self._ask(partial(with_chosen, cell, self._store))
                 if cell.key in self._kept:
                     cell = replace(cell, payload={**cell.payload, KEEP: self._name})
-                self._backend.start(cell)
+                self._backend.start(cell, until=math.inf if self._race is None else self._race.stops_at)
                 _LOG.info("begun: %s, cell %s, attempt %d", _words(cell), cell.key[:12], claim.attempt)
             self._is_short = len(claims) < free
             if self._is_short:
@@ -539,6 +552,14 @@ class _Runner:
             return
         claim = self._running.pop(message.key)
         self._shares.pop(message.key, None)
+        if isinstance(message, Stopped):
+            assert self._race is not None
+            self.stopped.append(claim.cell)
+            self._ask(lambda: self._store.release(self._owner, but=self._running))
+            self._extend(self._race.begin(self._store))  # without what is planned, which nobody begins any more
+            self._asked_after = -1
+            _LOG.info("stopped, as the time is over: %s", _words(claim.cell))
+            return
         is_elsewhere = self._is_guest or not self._is_here
         if isinstance(message, Failed) and is_elsewhere and message.failure.kind in ("missing", "untrusted"):
             where = f"the runner on {platform.node()}" if self._is_here else "a node of the Ray cluster"

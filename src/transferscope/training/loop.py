@@ -184,10 +184,15 @@ class _Loop:
                 self._note_memory()
                 if not bool(torch.isfinite(loss)):
                     return "non_finite"
-                if self.options.on_progress is not None:
-                    self.options.on_progress(done, self.n_steps)
             if self.state.best and self.state.worse >= (self.settings.early_stopping or self.n_steps):
                 return "converged"
+            if (done % CHECK_EVERY == 0 or at_end) and self.options.on_progress is not None:
+                try:
+                    self.options.on_progress(done, self.n_steps)
+                except KeyboardInterrupt:  # its time is over
+                    if self.file is not None:
+                        self.file.save(self.state, self.learner.module, self.optimiser, self.device)
+                    raise
             began = time.perf_counter()
             if self.file is not None and began - saved > self.options.checkpoint_seconds * max(1.0, took):
                 self.file.save(self.state, self.learner.module, self.optimiser, self.device)

@@ -107,19 +107,27 @@ def test_the_command_ranks_sources(tmp_path: Path) -> None:
         y = (x @ np.array([math.cos(turn), math.sin(turn), 0, 0]) > 0).astype(int)
         np.savez(tmp_path / f"{name}.npz", x_train=x, y_train=y, x_test=x[:10], y_test=y[:10])
         places.append(f"npz:{tmp_path}/{name}.npz")
-    arguments = ["theory", "bounds", "--target", places[0], "--source", places[1], "--source", places[2]]
-    words = CliRunner().invoke(app, [*arguments, "--labels", "30", "--repeats", "3"], catch_exceptions=False).stdout
-    assert words.startswith(f"Bounds on the risk of fine-tuning on 30 labels of {places[0]}, mean and ")
-    assert f"corollary 6.3: prefers {places[1]}" in words
-    assert f"theorem 6.1: does not tell {places[1]} from {places[2]}" in words  # 3 draws are few
-    assert f"theorem 4.2: prefers {places[1]}" in words
-    out = CliRunner().invoke(
-        app, [*arguments, "--labels", "30", "--json", "--out", str(tmp_path / "o")], catch_exceptions=False
+    arguments = ["theory", "bounds", places[0], "--from", places[1], places[2]]
+    page = tmp_path / "o" / "pair.html"
+    words = (
+        CliRunner()
+        .invoke(app, [*arguments, "--labels", "30", "--repeats", "3", "--out", str(page)], catch_exceptions=False)
+        .stdout
     )
-    rows = json.loads(out.stdout)["result"]["rows"]
-    assert len(rows) == 16
-    assert set(rows[0]) == {"source", "bound", "value", "stderr"}
-    assert (tmp_path / "o" / "bounds.csv").read_text(encoding="utf-8").startswith("source,bound,value,stderr\n")
+    assert words.startswith(f"Start with {places[1]}: ")
+    written = page.read_text(encoding="utf-8")
+    assert all(part in written for part in ("<svg", "<table", "theorem 4.2", places[1]))
+    command = [*arguments, "--labels", "30", "--repeats", "3", "--json", "--out", str(tmp_path / "p")]
+    found = json.loads(CliRunner().invoke(app, command, catch_exceptions=False).stdout)["result"]
+    assert {bound: found["preferred"][bound] for bound in ("corollary 6.3", "theorem 6.1", "theorem 4.2")} == {
+        "corollary 6.3": places[1],
+        "theorem 6.1": None,  # 3 draws are few
+        "theorem 4.2": places[1],
+    }
+    assert len(found["rows"]) == 16
+    assert set(found["rows"][0]) == {"source", "bound", "value", "stderr"}
+    assert Path(found["written"][0]).is_file()
+    assert "<list" not in CliRunner().invoke(app, ["theory", "bounds", "--help"]).stdout
     with pytest.raises(SettingsError, match=r"^--repeats 1 --constant 1 --examples 1000 --labels 30: expected "):
         CliRunner().invoke(app, [*arguments, "--labels", "30", "--repeats", "1"], catch_exceptions=False)
 
@@ -137,11 +145,11 @@ def test_sources_in_another_unit_are_refused_and_other_names_said(tmp_path: Path
         table(n, [f"{c + s * v + 0.5:.2f}" for v in draw]) for n, c, s in (("a", 3e5, 1e5), ("b", 5e3, 1e3))
     )
     with pytest.raises(DataError, match=r"not counted in the same unit as those of"):
-        CliRunner().invoke(
-            app, ["theory", "bounds", "--target", prices, "--source", cheap, "--labels", "20"], catch_exceptions=False
-        )
+        CliRunner().invoke(app, ["theory", "bounds", prices, "--from", cheap, "--labels", "20"], catch_exceptions=False)
     cats, dogs = (table(n, [w[int(v > 0)] for v in draw]) for n, w in (("c", ("cat", "lion")), ("d", ("dog", "wolf"))))
     words = CliRunner().invoke(
-        app, ["theory", "bounds", "--target", cats, "--source", dogs, "--labels", "20"], catch_exceptions=False
+        app,
+        ["theory", "bounds", cats, "--from", dogs, "--labels", "20", "--out", str(tmp_path)],
+        catch_exceptions=False,
     )
     assert f"The classes of {dogs} have other names than the target's" in words.stdout

@@ -8,11 +8,8 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.columns import (
-    ARM_NAMES,
     RISING,
-    SEED_NAMES,
-    TASK_NAMES,
-    Role,
+    ROLES,
     columns_by_role,
     long_form,
     plain_name,
@@ -31,24 +28,7 @@ from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
 from transferscope.wording import counted, few, measure_words
 
-ROLES = {
-    "labels": Role(
-        "numbers of labels",
-        "labels n_labels num_labels n_target labelled labeled n_labelled n_labeled label_count train_size n_train "
-        "num_train n_examples examples n_samples samples size sizes n",
-    ),
-    "arm": Role("arms", ARM_NAMES),
-    "score": Role(
-        "scores",
-        "score accuracy acc test_accuracy test_acc val_accuracy top1 r2 f1 macro_f1 auc auroc error err test_error "
-        "error_rate mse rmse mae loss test_loss value metric_value",
-        alone=True,
-    ),
-    "seed": Role("seeds", SEED_NAMES),
-    "task": Role("tasks", TASK_NAMES),
-    "stderr": Role("standard errors", "stderr std_error standard_error se sem uncertainty"),
-}
-"""What the columns of a table hold."""
+_ROLES = {role: ROLES[role] for role in ("labels", "arm", "score", "seed", "task", "stderr")}
 
 _SCRATCH_NAMES = (
     "scratch from_scratch training_from_scratch train_from_scratch random_init random_initialisation random "
@@ -198,14 +178,14 @@ def read_scores(
         SettingsError: One cannot be found.
         DataError: No row names an arm, one is spelled in two ways, or measures or units are mixed.
     """
-    given = {role: getattr(columns, role) for role in ROLES}
+    given = {role: getattr(columns, role) for role in _ROLES}
     series = "arm" if columns.wide or any(plain_name(str(name)) in SCRATCH_NAMES for name in frame.columns) else None
     frame = with_joined(with_joined(rows_where(frame, columns.where), columns.arm), columns.seed)
-    frame, melted, how_read = long_form(frame, ROLES, given, size="labels", value="score", series=series)
+    frame, melted, how_read = long_form(frame, _ROLES, given, size="labels", value="score", series=series)
     optional = ["seed", "stderr", "task", "arm" if labelled else "labels"]
     option = _option if labelled else _option_of_tasks
-    by_role, notes = columns_by_role(frame, ROLES, {**given, **melted}, optional=optional, option=option)
-    labels, own_arm, score, seed, task, stderr = (by_role[role] for role in ROLES)
+    by_role, notes = columns_by_role(frame, _ROLES, {**given, **melted}, optional=optional, option=option)
+    labels, own_arm, score, seed, task, stderr = (by_role[role] for role in _ROLES)
     arm = own_arm or THIS_ARM
     frame = frame if own_arm else frame.assign(**{THIS_ARM: THIS_ARM})
     columns = replace(columns, labels=labels, arm=arm, score=score, seed=seed, task=task, stderr=stderr)

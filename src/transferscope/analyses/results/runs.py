@@ -11,13 +11,11 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from transferscope.analyses.columns import (
-    ARM_NAMES,
     FALLING,
     LOSSES,
     REPEATS,
     RISING,
-    SEED_NAMES,
-    Role,
+    ROLES,
     better_of,
     columns_by_role,
     rows_where,
@@ -38,16 +36,7 @@ from transferscope.wording import ALL_LABELS, counted, listed
 Wide = Literal["arms", "labels"]
 """What the columns of scores are of, in a table with several scores in a row."""
 
-ROLES = {
-    "arm": Role("arms", ARM_NAMES),
-    "source": Role("sources", "source pretrained"),
-    "seed": Role("seeds", f"{SEED_NAMES} split"),
-    "labels": Role("numbers of labels", "labels n_labels num_labels n_target n_train num_train train_size shots"),
-    "cost": Role("seconds of a run", "seconds cost runtime train_runtime train_time train_seconds training_time"),
-    "state": Role("states of runs", "state status"),
-    "predictions": Role("files of predictions", "predictions prediction_file predictions_file"),
-}
-"""What the columns of a table of runs hold beside the score."""
+_ROLES = {role: ROLES[role] for role in ("arm", "source", "seed", "labels", "cost", "state", "predictions")}
 
 _FAILED = frozenset(
     [
@@ -78,7 +67,7 @@ _SPREADS = frozenset(("std", "sd", "stderr", "se", "sem", "ci", "lower", "upper"
 
 @dataclass(frozen=True)
 class RunColumns:
-    """Which column of a table of runs holds what; None for the usual names (`ROLES`).
+    """Which column of a table of runs holds what; None for the usual names (`columns.ROLES`).
 
     Attributes:
         arm: What was trained; or the method alone, beside a column of sources. Several columns with + between them are
@@ -177,11 +166,11 @@ def read_runs(
     score, measure_name, table = _score_column(table, asked)
     if score in in_percent and asked.unit is None:
         asked = replace(asked, unit="%")
-    given = {role: getattr(asked, role) for role in ROLES}
+    given = {role: getattr(asked, role) for role in _ROLES}
     table = with_joined(table, asked.arm)
     others = table.drop(columns=[score]).rename(columns=str)
     by_role, how_found = columns_by_role(
-        others, ROLES, given, optional=[role for role in ROLES if role != "arm"], option=_option
+        others, _ROLES, given, optional=[role for role in _ROLES if role != "arm"], option=_option
     )
     columns = {role: column for role, column in by_role.items() if column is not None}
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
@@ -254,8 +243,8 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
             "--metric accuracy"
         )
     name, role = asked.metric, "arm" if asked.wide == "arms" else "labels"
-    optional = [*ROLES]
-    roles = {key: about for key, about in ROLES.items() if key != role}
+    optional = [*_ROLES]
+    roles = {key: about for key, about in _ROLES.items() if key != role}
     given = {key: getattr(asked, key) for key in roles}
     by_role, _ = columns_by_role(table, roles, given, optional=optional, option=_option)
     kept = [column for column in by_role.values() if column is not None]
@@ -279,7 +268,7 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
         long = long[long["labels"] > 0]  # 0: before any training
     asked = replace(asked, metric=name, wide=None)
     asked = replace(asked, arm=role) if role == "arm" else replace(asked, labels=role)
-    return long.reset_index(drop=True), asked, f"the columns {listed(numeric)} were read as {ROLES[role].what}"
+    return long.reset_index(drop=True), asked, f"the columns {listed(numeric)} were read as {_ROLES[role].what}"
 
 
 def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.DataFrame]:
@@ -305,8 +294,8 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
             return values[0], chosen, table[table[of_measure[0]].map(_text) == chosen]
     if asked.metric is not None:
         raise unknown_name("column of scores", asked.metric, columns)
-    named = {getattr(asked, role) for role in ROLES}
-    usual = {alias for about in ROLES.values() for alias in about.names.split()}
+    named = {getattr(asked, role) for role in _ROLES}
+    usual = {alias for about in _ROLES.values() for alias in about.names_in(is_needed=False)}
     known = [
         name
         for name in columns

@@ -10,10 +10,10 @@ import pandas as pd
 
 from transferscope.analyses.columns import (
     FALLING,
+    PARAMETERS,
     REPEATS,
     RISING,
-    TASK_NAMES,
-    Role,
+    ROLES,
     columns_by_role,
     long_form,
     plain_name,
@@ -73,7 +73,7 @@ def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()
             )
         frame = read_frame(path)
         rows, notes = frame.rows, frame.notes
-    usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in TASK_NAMES.split()]
+    usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in ROLES["task"].names.split()]
     rows, left = without_summaries(rows, [*dict.fromkeys([*usual, *naming])])
     return Frame(rows.apply(typed), (*notes, *left))
 
@@ -111,25 +111,8 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     return by_name
 
 
-_PARAMETERS = "params parameters n_params num_params n_parameters num_parameters model_size non_embedding_params"
-"""Names of a first size that is the number of parameters of a model."""
-
-ROLES = {
-    "error": Role(
-        "errors or scores",
-        "error err loss test_error test_loss val_loss valid_loss validation_loss eval_loss final_loss target_error "
-        "cross_entropy perplexity ppl accuracy acc test_accuracy test_acc val_accuracy val_acc top1 f1 "
-        "macro_f1 auc auroc",
-        alone=True,
-    ),
-    "pretrain_size": Role("size n", f"n pretrain_size n_pretrain n_source {_PARAMETERS}"),
-    "finetune_size": Role(
-        "size s",
-        "s d finetune_size n_finetune n_target tokens n_tokens num_tokens training_tokens train_tokens data_size "
-        "dataset_size",
-    ),
-}
-"""What the columns of a table hold. A second size is looked for where the first is not called n."""
+_ROLES = {"error": ROLES["score"], **{role: ROLES[role] for role in ("pretrain_size", "finetune_size")}}
+"""By field of `Columns`. A second size is looked for where the first is not called n."""
 
 
 def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, Columns, tuple[str, ...]]:
@@ -138,11 +121,11 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, 
     See `columns.long_form` and `columns.columns_by_role`.
     """
     usual = Columns()
-    named = {role: getattr(columns, role) for role in ROLES}
+    named = {role: getattr(columns, role) for role in _ROLES}
     given = {role: name for role, name in named.items() if name != getattr(usual, role) or name in frame}
-    frame, melted, read = long_form(frame, ROLES, given, size="pretrain_size", value="error")
+    frame, melted, read = long_form(frame, _ROLES, given, size="pretrain_size", value="error")
     given |= melted
-    roles = ROLES if "pretrain_size" not in given else {role: ROLES[role] for role in ("error", "pretrain_size")}
+    roles = _ROLES if "pretrain_size" not in given else {role: _ROLES[role] for role in ("error", "pretrain_size")}
     taken = [name for name in (*columns.by, columns.stderr) if name is not None]
     by_role, notes = columns_by_role(
         frame.drop(columns=taken, errors="ignore"), roles, given, optional=["finetune_size"], option=_option
@@ -160,7 +143,7 @@ def _option(role: str, column: str) -> str:
 def of_compute(columns: Columns) -> bool:
     """Whether the two sizes are parameters and training tokens: by the name of the first, or as N and D."""
     n, d = columns.pretrain_size, columns.finetune_size
-    return d is not None and (plain_name(n) in _PARAMETERS.split() or (n, d) == ("N", "D"))
+    return d is not None and (plain_name(n) in PARAMETERS.split() or (n, d) == ("N", "D"))
 
 
 ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
@@ -265,7 +248,7 @@ def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
     by = " ".join(f"--by {name!r}" if " " in name else f"--by {name}" for name in (*columns.by, *apart))
     if columns.repeats and several.may_repeat:
         return (f"{several.rows} and were averaged as repeats; give {by} for a curve of each",)
-    is_size = plain_name(several.column) in ROLES["finetune_size"].names.split()
+    is_size = plain_name(several.column) in _ROLES["finetune_size"].names.split()
     if several.is_number and columns.finetune_size is None and is_size:
         by = f"--columns labels={several.column} for laws over both sizes, or {by}"
     repeats = columns.stderr is None and several.may_repeat

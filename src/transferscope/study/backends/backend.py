@@ -1,6 +1,7 @@
 """What runs cells: start one, receive its messages, stop all; how a cell is attempted; the backend of this process."""
 
 import errno
+import math
 import sys
 import time
 import traceback
@@ -24,7 +25,7 @@ from transferscope.errors import (
 )
 from transferscope.records import Failure, FailureKind
 from transferscope.store import Outcome, PlannedCell, check_outcome
-from transferscope.study.context import CellTimeout, RunFailed, Work, WorkContext
+from transferscope.study.context import CellStopped, CellTimeout, RunFailed, Work, WorkContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,14 @@ class Failed:
     failure: Failure
 
 
-Message = Advanced | Finished | Failed
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """A cell was stopped at the time until which it was begun."""
+
+    key: str
+
+
+Message = Advanced | Finished | Failed | Stopped
 
 
 def too_slow(seconds: float) -> str:
@@ -76,8 +84,8 @@ class Backend(AbstractContextManager["Backend"], Protocol):
         """How many more cells could be started now."""
         ...
 
-    def start(self, cell: PlannedCell) -> None:
-        """Begin a cell; `free` must be at least 1."""
+    def start(self, cell: PlannedCell, *, until: float = math.inf) -> None:
+        """Begin a cell, which is stopped at a time of `time.monotonic`; `free` must be at least 1."""
         ...
 
     def messages(self, timeout: float) -> Iterator[Message]:
@@ -201,6 +209,7 @@ class InlineBackend:
         self._context = context
         self._seconds = seconds
         self._cell: PlannedCell | None = None
+        self._until = math.inf
 
     @property
     def size(self) -> int:
@@ -212,21 +221,27 @@ class InlineBackend:
         """See `Backend`."""
         return 1 if self._cell is None else 0
 
-    def start(self, cell: PlannedCell) -> None:
+    def start(self, cell: PlannedCell, *, until: float = math.inf) -> None:
         """See `Backend`."""
-        self._cell = cell
+        self._cell, self._until = cell, until
 
     def messages(self, timeout: float) -> Iterator[Message]:
-        """See `Backend`; a cell is done to its end, however long that takes."""
+        """See `Backend`; a cell is done to its end, or until it tells progress after its time."""
         cell, self._cell = self._cell, None
         if cell is not None:
             begun = time.monotonic()
 
             def watch(done: int, total: int) -> None:
+                if time.monotonic() > self._until:
+                    raise CellStopped
                 if self._seconds is not None and time.monotonic() - begun > self._seconds:
                     raise CellTimeout(too_slow(self._seconds))
 
-            yield attempt(self._work, cell, replace(self._context, progress=watch))
+            try:
+                message: Message = attempt(self._work, cell, replace(self._context, progress=watch))
+            except CellStopped:
+                message = Stopped(cell.key)
+            yield message
 
     def __enter__(self) -> Self:
         return self

@@ -7,6 +7,7 @@ On Linux they are forked from a process that has imported torch and the package 
 has started no thread and touched no GPU. It ends with the runner, and its children with it.
 """
 
+import math
 import multiprocessing
 import os
 import signal
@@ -32,6 +33,7 @@ from transferscope.study.backends.backend import (
     Failed,
     Finished,
     Message,
+    Stopped,
     failure_of,
     find_work,
     too_slow,
@@ -44,7 +46,8 @@ from transferscope.study.context import WorkContext
 _SECONDS_TO_END = 5.0
 _SECONDS_BETWEEN_CHECKS = 1.0
 _SECONDS_TO_STOP_ITSELF = 10.0
-"""A command that takes too long is stopped by the worker, which can say what it printed; later than this it is not."""
+"""A command that takes too long, and a cell whose time is over, are stopped by the worker, which can say or keep what
+is there; later than this they are not."""
 _SECONDS_STOPPED = 5.0
 """A worker that is stopped for longer is given up; Ctrl-Z stops the runner too, which then does not count."""
 
@@ -63,9 +66,11 @@ class _Worker:
     cell: PlannedCell | None = None
     losses: int = 0
     begun: float = 0.0
+    until: float = math.inf
     device: str = ""
     stopped_since: float | None = None
     late: str | None = None  # key of the cell that took too long
+    stopped: str | None = None  # key of the cell whose time is over
 
 
 class LocalBackend:
@@ -111,12 +116,12 @@ class LocalBackend:
         """See `Backend`."""
         return max(0, self.size - sum(worker.cell is not None for worker in self._workers))
 
-    def start(self, cell: PlannedCell) -> None:
+    def start(self, cell: PlannedCell, *, until: float = math.inf) -> None:
         """See `Backend`."""
         idle = next((worker for worker in self._workers if worker.cell is None), None)
         begun = time.monotonic()
-        if idle is None or not _give(idle, cell, begun=begun):
-            self._start_anew(idle, cell, losses=0, begun=begun)
+        if idle is None or not _give(idle, cell, begun=begun, until=until):
+            self._start_anew(idle, cell, losses=0, begun=begun, until=until)
 
     def messages(self, timeout: float) -> Iterator[Message]:
         """See `Backend`."""
@@ -172,6 +177,9 @@ class LocalBackend:
                 if self._seconds is not None and now - worker.begun > self._seconds + grace:
                     worker.late = cell.key
                     worker.process.kill()  # its pipe ends, which is heard next
+                elif now > worker.until + _SECONDS_TO_STOP_ITSELF:
+                    worker.stopped = cell.key
+                    worker.process.kill()
                 elif not _is_stopped(worker.process):
                     worker.stopped_since = None
                 elif worker.stopped_since is None:
@@ -179,20 +187,23 @@ class LocalBackend:
                 elif now - worker.stopped_since > _SECONDS_STOPPED:
                     worker.process.kill()
 
-    def _ended(self, worker: _Worker, cell: PlannedCell) -> Failed | None:
+    def _ended(self, worker: _Worker, cell: PlannedCell) -> Failed | Stopped | None:
         """The process of a cell has died: once is bad luck, twice is a failure, and so is a cell that took too long."""
         late = worker.late == cell.key
-        if worker.losses == 0 and not late:
-            self._start_anew(worker, cell, losses=1, begun=worker.begun)
+        stopped = worker.stopped == cell.key
+        if worker.losses == 0 and not late and not stopped:
+            self._start_anew(worker, cell, losses=1, begun=worker.begun, until=worker.until)
             return None
         worker.pipe.close()
         _end(worker.process)
         self._workers.remove(worker)
+        if stopped:
+            return Stopped(cell.key)
         if late and self._seconds is not None:
             return Failed(cell.key, Failure("timeout", too_slow(self._seconds)))
         return Failed(cell.key, _lost(worker.process.exitcode))
 
-    def _start_anew(self, dead: _Worker | None, cell: PlannedCell, *, losses: int, begun: float) -> None:
+    def _start_anew(self, dead: _Worker | None, cell: PlannedCell, *, losses: int, begun: float, until: float) -> None:
         if dead is not None:
             dead.pipe.close()
             _end(dead.process)
@@ -210,7 +221,7 @@ class LocalBackend:
         there.close()  # so that the end of the process is the end of the pipe
         worker = _Worker(process, here, losses=losses, device=context.device)
         self._workers.append(worker)
-        _give(worker, cell, begun=begun)
+        _give(worker, cell, begun=begun, until=until)
         worker.cell = cell  # should it be dead already, that is heard at once
 
 
@@ -221,11 +232,11 @@ def _is_stopped(process: BaseProcess) -> bool:
         return False
 
 
-def _give(worker: _Worker, cell: PlannedCell, *, begun: float) -> bool:
+def _give(worker: _Worker, cell: PlannedCell, *, begun: float, until: float) -> bool:
     """Hand a cell that was begun at some time to a worker; whether it was alive to take it."""
-    worker.begun, worker.stopped_since = begun, None
+    worker.begun, worker.until, worker.stopped_since = begun, until, None
     try:
-        worker.pipe.send(cell)
+        worker.pipe.send((cell, until))
     except OSError:
         return False
     worker.cell = cell

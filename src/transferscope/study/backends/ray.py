@@ -21,7 +21,16 @@ from typing import Any, Self
 from transferscope.errors import SettingsError, missing_extra
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
-from transferscope.study.backends.backend import Failed, Finished, Message, attempt, failure_of, find_work, too_slow
+from transferscope.study.backends.backend import (
+    Failed,
+    Finished,
+    Message,
+    Stopped,
+    attempt,
+    failure_of,
+    find_work,
+    too_slow,
+)
 from transferscope.study.backends.worker import keep_freed_memory
 from transferscope.study.context import CellTimeout, WorkContext
 
@@ -118,6 +127,7 @@ class RayBackend:
         self._is_own = False
         self._driver: Driver
         self._running: dict[Any, PlannedCell] = {}
+        self._until: dict[str, float] = {}
         self._room, self._counted = 1, -math.inf
 
     @property
@@ -136,8 +146,9 @@ class RayBackend:
         """See `Backend`."""
         return max(0, self.size - len(self._running))
 
-    def start(self, cell: PlannedCell) -> None:
+    def start(self, cell: PlannedCell, *, until: float = math.inf) -> None:
         """See `Backend`."""
+        self._until[cell.key] = until
         options = _options(self._resources[cell.role])
         task = self._ray.remote(do_cell).options(max_retries=1, **options)
         self._running[task.remote(self._work, cell, self._context, self._seconds, self._driver)] = cell
@@ -150,6 +161,12 @@ class RayBackend:
             done += self._ray.wait(others, num_returns=len(others), timeout=0)[0]
         for task in done:
             yield self._result(task, self._running.pop(task))
+        now = time.monotonic()
+        for task, cell in tuple(self._running.items()):
+            if now > self._until[cell.key]:
+                self._ray.cancel(task, force=True)
+                del self._running[task]
+                yield Stopped(cell.key)
 
     def __enter__(self) -> Self:
         self._driver = Driver.marking(self._context.files)

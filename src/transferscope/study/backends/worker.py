@@ -13,8 +13,8 @@ from multiprocessing.connection import Connection, wait
 
 import numpy as np
 
-from transferscope.study.backends.backend import Advanced, Failed, attempt, failure_of, find_work
-from transferscope.study.context import WorkContext
+from transferscope.study.backends.backend import Advanced, Failed, Message, Stopped, attempt, failure_of, find_work
+from transferscope.study.context import CellStopped, WorkContext
 
 _SECONDS_BETWEEN_REPORTS = 0.2
 _PR_SET_PDEATHSIG = 1  # of prctl(2)
@@ -39,10 +39,13 @@ def serve(pipe: Connection, work: str, context: WorkContext, environment: Mappin
     function = find_work(work)
     while True:
         try:
-            cell = pipe.recv()
+            cell, until = pipe.recv()
         except (EOFError, ConnectionError):  # the runner is gone
             return
-        result = attempt(function, cell, replace(context, progress=_Reporter(pipe, cell.key)))
+        try:
+            result: Message = attempt(function, cell, replace(context, progress=_Reporter(pipe, cell.key, until)))
+        except CellStopped:
+            result = Stopped(cell.key)
         try:
             pipe.send(result)
         except (ConnectionError, BrokenPipeError):  # the runner is gone
@@ -52,14 +55,17 @@ def serve(pipe: Connection, work: str, context: WorkContext, environment: Mappin
 
 
 class _Reporter:
-    """Tells the runner how far a cell is, a few times a second."""
+    """Tells the runner how far a cell is, a few times a second, and stops it at its time."""
 
-    def __init__(self, pipe: Connection, key: str) -> None:
+    def __init__(self, pipe: Connection, key: str, until: float) -> None:
         self._pipe = pipe
         self._key = key
+        self._until = until
         self._due = time.monotonic()
 
     def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() > self._until:
+            raise CellStopped
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + _SECONDS_BETWEEN_REPORTS
             self._pipe.send(Advanced(self._key, done / max(total, 1)))

@@ -16,7 +16,7 @@ class RunsReader(Protocol):
         """Whether there are runs of this kind at an existing place; looked at only as far as that takes."""
 
     def read(self, place: Path) -> Frame:
-        """The runs, a row each, in columns with the usual names (`runs.ROLES`) as far as they are known.
+        """The runs, a row each, in columns with the usual names (`columns.ROLES`) as far as they are known.
 
         Raises:
             DataError: They cannot be read.

@@ -1,0 +1,53 @@
+"""Every reader of results finds a column by each of its common names, whichever command reads the table."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from transferscope.analyses.columns import ROLES
+from transferscope.analyses.plan.measurements import read_scores
+from transferscope.analyses.results.runs import RunColumns, read_runs
+from transferscope.analyses.scaling.measurements import found_columns
+from transferscope.data.frame import Frame
+from transferscope.settings.questions import Columns, LabelColumns
+
+
+def compare(table: pd.DataFrame, role: str) -> object:
+    return read_runs(Frame(table, ()), RunColumns(), ["scratch"], folder=Path()).columns.get(role)
+
+
+def plan(table: pd.DataFrame, role: str, *, labelled: bool = True) -> object:
+    return getattr(read_scores(table, LabelColumns(), labelled=labelled)[1], role)
+
+
+def compare_of_tasks(table: pd.DataFrame, role: str) -> object:
+    return plan(table, role, labelled=False)
+
+
+def scaling(table: pd.DataFrame, role: str) -> object:
+    columns = found_columns(table.assign(params=range(1, 9)), Columns())[1]
+    return columns.finetune_size if role == "labels" else columns.error
+
+
+READERS = {
+    "arm": (compare, plan, compare_of_tasks),
+    "seed": (compare, plan, compare_of_tasks),
+    "labels": (compare, plan, compare_of_tasks, scaling),
+    "task": (plan, compare_of_tasks),
+    "stderr": (plan, compare_of_tasks),
+    "score": (plan, compare_of_tasks, scaling),
+}
+
+
+@pytest.mark.parametrize(
+    ("role", "reader"), [(role, reader) for role, readers in READERS.items() for reader in readers]
+)
+def test_every_reader_knows_every_common_name(role: str, reader: Callable[[pd.DataFrame, str], object]) -> None:
+    usual = pd.DataFrame(
+        [(arm, seed, n, "a", 0.01, 0.5 + n / 1000) for arm in ("scratch", "b") for seed in (0, 1) for n in (10, 20)],
+        columns=["arm", "seed", "labels", "task", "stderr", "accuracy" if role != "score" else "score"],
+    )
+    for name in ROLES[role].names.split():
+        assert reader(usual.rename(columns={role: name}), role) == name, name
