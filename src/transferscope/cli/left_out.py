@@ -9,7 +9,7 @@ from transferscope.study.decisions import decisions
 from transferscope.study.frames import read_study
 from transferscope.study.places import find_study
 from transferscope.study.race_state import NotBegun, race_state
-from transferscope.wording import counted, listed, method_words, rough_duration
+from transferscope.wording import counted, listed, method_words, rough_duration, signed
 
 
 def left_out_in_words(study: Path) -> Iterator[str]:
@@ -42,7 +42,8 @@ def left_out_in_words(study: Path) -> Iterator[str]:
             gains = gains_over(method_words(method, frames.called), words)
             if gains is not None:
                 n, least, most = gains
-                line += f"; in {n} recorded comparisons it gained {least:+.0f} to {most:+.0f} points over {words}"
+                between = f"{signed(least, 0)} to {signed(most, 0)}"
+                line += f"; in {n} recorded comparisons it gained {between} points over {words}"
         if seconds or gains is not None:
             yield line
         else:
