@@ -123,7 +123,7 @@ def test_the_map_over_rho_and_lambda_holds_the_means_and_their_differences(tmp_p
     # by hand: differences 2.1, 2.0, 1.9, of standard error .1 / sqrt(3), times the 97.5 % point of t with 2 degrees
     assert row["high"] - row["above_scratch"] == pytest.approx(4.30265 * 0.1 / np.sqrt(3), rel=1e-5)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        f"merlin2020-fig4b.{kind}" for kind in ("svg", "pdf", "csv")
+        f"merlin2020-fig4b.{kind}" for kind in ("svg", "pdf", "csv", "html")
     }
 
 
