@@ -7,8 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter
 
 from transferscope.analyses.result import AnalysisResult
+from transferscope.analyses.scaling.axes import log_ticks
 from transferscope.data.load import load
 from transferscope.data.splits import few_shot
 from transferscope.data.task import check_label_units
@@ -130,7 +132,7 @@ class BoundsResult(AnalysisResult):
                 (marks,) = axes.plot(own["value"], places, style.mark, color=style.colour, label=label)
                 tip(marks, *(f"{label}, {b}: {v:.3g}" for b, v in zip(own["bound"], own["value"], strict=True)))
             axes.set(xscale="log", xlabel="◂ better      bound", ylim=(len(bounds) - 0.5, -0.5))
-            axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            log_ticks(axes.xaxis, axes.get_xlim(), FuncFormatter(lambda value, _: f"{value:g}"))
             axes.set_yticks(range(len(bounds)), [beside_axis(name, width=32) for name in bounds])
             canvas.legend(loc="outside upper left", ncols=3 if inches > 5 else 1)
             return canvas

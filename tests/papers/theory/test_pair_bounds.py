@@ -5,12 +5,14 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from transferscope.cli.main import app
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
+from transferscope_papers.bounds import BoundsResult
 from transferscope_papers.theory.pair_bounds import estimate_pair, pair_bounds
 
 D = 6
@@ -153,3 +155,12 @@ def test_sources_in_another_unit_are_refused_and_other_names_said(tmp_path: Path
         catch_exceptions=False,
     )
     assert f"The classes of {dogs} have other names than the target's" in words.stdout
+
+
+@pytest.mark.drawn
+def test_numbers_along_the_axis_are_plain(tmp_path: Path) -> None:
+    """Of less than two decades, whose ticks between the powers of ten have numbers."""
+    values = {"near": pd.DataFrame({"theorem 6.1": [1.9, 1.8], "corollary 6.3": [0.14, 0.15]})}
+    page = BoundsResult("target", 30, values, ()).report(tmp_path / "page.html").html.read_text(encoding="utf-8")
+    assert "mathdefault" not in page
+    assert ">0.5<" in page

@@ -66,15 +66,16 @@ def new_panels(
 def log_axes(axes: Axes, *, x_title: str, y_title: str, strictly: bool = False, linear: bool = False) -> None:
     """Both axes logarithmic; the second one linear if asked, or under LEAST_SPAN unless `strictly` logarithmic."""
     axes.set(xscale="log", xlabel=x_title, ylabel=y_title)
-    _log_ticks(axes.xaxis, axes.get_xlim(), FuncFormatter(short_size))
+    log_ticks(axes.xaxis, axes.get_xlim(), FuncFormatter(short_size))
     low, high = axes.get_ylim()
     if linear or (not strictly and low > 0 and high < LEAST_SPAN * low):
         return
     axes.set_yscale("log")
-    _log_ticks(axes.yaxis, axes.get_ylim(), FuncFormatter(lambda value, _: f"{value:g}"))
+    log_ticks(axes.yaxis, axes.get_ylim(), FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def _log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> None:
+def log_ticks(axis: Axis, ends: tuple[float, float], write: FuncFormatter) -> None:
+    """Round numbers along a logarithmic axis of these ends, in plain text."""
     span = ends[1] / ends[0]
     if span < LEAST_SPAN:
         axis.set_major_locator(MaxNLocator(4))
