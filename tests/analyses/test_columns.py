@@ -1,16 +1,19 @@
 """Every reader of results finds a column by each of its common names, whichever command reads the table."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import transferscope
 from transferscope.analyses.columns import ROLES
 from transferscope.analyses.plan.measurements import read_scores
 from transferscope.analyses.results.runs import RunColumns, read_runs
 from transferscope.analyses.scaling.measurements import found_columns
 from transferscope.data.frame import Frame
+from transferscope.errors import DataError, SettingsError
 from transferscope.settings.questions import Columns, LabelColumns
 
 
@@ -51,3 +54,15 @@ def test_every_reader_knows_every_common_name(role: str, reader: Callable[[pd.Da
     )
     for name in ROLES[role].names.split():
         assert reader(usual.rename(columns={role: name}), role) == name, name
+
+
+@pytest.mark.parametrize("name", ["split", "part", "model"])
+def test_parts_of_the_data_are_no_repeats_and_no_arms(name: str) -> None:
+    """Scores on training and test data are answers to two questions."""
+    table = pd.DataFrame(
+        [(arm, n, part, 0.5 + n / 1000) for arm in ("scratch", "b") for n in (10, 20) for part in ("train", "Test")],
+        columns=["arm", "labels", name, "accuracy"],
+    )
+    for ask in (partial(transferscope.compare, without=["scratch"]), transferscope.plan):
+        with pytest.raises((DataError, SettingsError), match=f"differ in {name}"):
+            ask(table)

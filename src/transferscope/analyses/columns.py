@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from transferscope.data.split_names import ALL_NAMES
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.settings.questions import Better
 from transferscope.wording import few, listed
@@ -244,8 +245,10 @@ def columns_by_role(
         SettingsError: One cannot be found, or several could be one.
     """
     by_name: dict[str, list[str]] = {}
-    for name in map(str, frame.columns):
-        by_name.setdefault(plain_name(name, "²"), []).append(name)
+    for name, column in frame.items():
+        values = {str(value).lower() for value in column.unique()}
+        if not values or not values <= {*ALL_NAMES}:  # "train" and "test" are parts of data, and no repeats of a run
+            by_name.setdefault(plain_name(str(name), "²"), []).append(str(name))
     notes: list[str] = []
     missing: list[str] = []
     found: dict[str, str | None] = dict.fromkeys(roles)
