@@ -193,19 +193,21 @@ def test_the_sign_of_the_linear_model_on_characters() -> None:
 
 def test_half_images_at_the_papers_length() -> None:
     runs = finished_runs("halves-length.csv")
-    first = runs[runs["seed"] == 0]
-    arms = dict(zip(zip(first["method"], first["source"], first["part"], strict=True), first["value"], strict=True))
+    target = by_seed(runs, "source", "method")
+    on_source = {part: by_seed(runs, "source", "method", part=part) for part in ("source_test", "source_test/A")}
     methods = {**NAMES, "linear probe": "linear-probe", "joint training": "joint"}
-    parts = ("target_test", "source_test", "source_test/A")
-    target = {}
-    for name, cells in rows_of("halves.md", "At the paper's length").items():
-        called, _, source = (
-            name.replace(" with ", " from ").rpartition(" from ") if "scratch" not in name else (name, "", "")
-        )
-        for part, cell in zip(parts, cells, strict=True):
-            assert bool(cell) == ((key := (methods[called], source, part)) in arms)
-            assert not cell or numbers(cell) == pytest.approx([100 * arms[key]], abs=0.051)
-        target[name] = numbers(cells[0])[0]
-    harmed = {name for name, level in target.items() if level < target["from scratch"]}
-    assert harmed == {name for name in target if name.endswith("AB")}
-    assert target["MeRLin with AB"] < target["joint training with AB"]
+    scratch = target["", "scratch"]
+    for name, (level, apart, *read) in rows_of("halves.md", "At the paper's length").items():
+        called, _, source = name.partition(" with " if " with " in name else " from " if "scratch" not in name else "?")
+        arm = (source, methods[called])
+        assert len(target[arm].dropna()) == 3
+        assert numbers(level) == pytest.approx([100 * target[arm].mean()], abs=0.051)
+        if called == "from scratch":
+            continue
+        assert numbers(apart) == pytest.approx(over_seeds(target[arm], scratch), abs=0.051)
+        for part, cell in zip(on_source, read, strict=True):
+            assert bool(cell) == (arm in on_source[part])
+            assert not cell or numbers(cell) == pytest.approx([100 * on_source[part][arm].mean()], abs=0.051)
+        assert (target[arm] < scratch).all() == (source == "AB")
+    over_joint = over_seeds(target["AB", "merlin"], target["AB", "joint"])
+    assert over_joint == pytest.approx((-0.9, -6.5, 4.6), abs=0.051)
