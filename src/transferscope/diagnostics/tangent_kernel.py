@@ -46,14 +46,14 @@ def tangent_gram(surface: LossSurface, *, memory: int = MEMORY, batch_size: int 
     gram = torch.zeros(n, n, dtype=torch.float64)
     for output in range(n_outputs):
         for start in range(0, n, chunk):
-            kept = slice(start, min(start + chunk, n))
-            rows = torch.empty(kept.stop - start, surface.layout.size).to(surface.point)
-            for batch, gradients in _gradients(surface, inputs[kept], output, batch_size):
-                rows[batch] = gradients
-            gram[kept, kept] += (rows @ rows.T).cpu().double()
-            for batch, gradients in _gradients(surface, inputs[kept.stop :], output, batch_size):
-                others = slice(kept.stop + batch.start, kept.stop + batch.stop)
-                gram[kept, others] += (rows @ gradients.T).cpu().double()
+            end = min(start + chunk, n)
+            kept = list(_gradients(surface, inputs, output, range(start, end, batch_size), end))
+            for i, (rows, of_rows) in enumerate(kept):
+                for columns, of_columns in kept[i:]:
+                    gram[rows, columns] += _products(of_rows, of_columns)
+            for columns, of_columns in _gradients(surface, inputs, output, range(end, n, batch_size), n):
+                for rows, of_rows in kept:
+                    gram[rows, columns] += _products(of_rows, of_columns)
     gram = gram.triu() + gram.triu(1).T
     mean: np.ndarray = (gram / n_outputs).numpy()
     return mean
@@ -64,17 +64,17 @@ def _outputs(surface: LossSurface, parameters: Mapping[str, Tensor], inputs: Flo
 
 
 def _gradients(
-    surface: LossSurface, inputs: Float[Tensor, "n ..."], output: int, batch_size: int
-) -> Iterator[tuple[slice, Float[Tensor, "b P"]]]:
-    """Where a batch of inputs lies, and the gradient of one output for each of them."""
+    surface: LossSurface, inputs: Float[Tensor, "n ..."], output: int, starts: range, end: int
+) -> Iterator[tuple[slice, Mapping[str, Tensor]]]:
+    """Where each batch of inputs lies, and the gradients of one output for its examples, by parameter."""
 
     def one(parameters: Mapping[str, Tensor], example: Tensor) -> Tensor:
         return _outputs(surface, parameters, example[None])[0, output]
 
-    for start in range(0, len(inputs), batch_size):
-        batch = slice(start, min(start + batch_size, len(inputs)))
+    for start in starts:
+        batch = slice(start, min(start + starts.step, end))
         try:
-            parts: dict[str, Tensor] = vmap(grad(one), in_dims=(None, 0))(dict(surface.moved), inputs[batch])
+            gradients = vmap(grad(one), in_dims=(None, 0))(dict(surface.moved), inputs[batch])
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:
@@ -82,7 +82,14 @@ def _gradients(
                 "the tangent kernel takes the gradient of one example at a time, and the network does not allow it: "
                 f"{str(error).strip().splitlines()[0]}; leave tangent-kernel out"
             ) from error
-        yield batch, torch.cat([parts[name].flatten(1) for name in surface.layout.names], dim=1)
+        yield batch, gradients
+
+
+def _products(rows: Mapping[str, Tensor], columns: Mapping[str, Tensor]) -> Float[Tensor, "n m"]:
+    """Inner products of gradients, parameter by parameter: one matrix of all would be a copy of them."""
+    products = sum(rows[name].flatten(1) @ columns[name].flatten(1).T for name in rows)
+    assert isinstance(products, Tensor)
+    return products.cpu().double()
 
 
 def kernel_alignment(gram: Float[np.ndarray, "N N"], other: Float[np.ndarray, "N N"]) -> float:
