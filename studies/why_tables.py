@@ -1,0 +1,152 @@
+"""The tables of docs/results/why.md from its runs, and those runs from the stores of the finished studies why*.toml.
+
+python studies/runs_csv.py runs/why.sqlite A.csv --diagnostics NAMES         # NAMES as below
+python studies/runs_csv.py runs/why-resnet.sqlite B.csv --diagnostics NAMES
+python studies/why_tables.py A.csv B.csv docs/results/runs/why.csv           # one CSV of both
+python studies/why_tables.py docs/results/runs/why.csv                       # the tables from it
+
+NAMES: "weight_deviation|hessian_eigenvalue/1|landscape_highest_rise|loss_variation_fixed_step|gradient_growth|
+weight_projection/.*|variance_ratio|alignment_cost" in one line.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from transferscope.numerics.intervals import t_interval
+
+KEYS = ["study", "method", "source"]
+
+
+def read(path: Path) -> pd.DataFrame:
+    """The runs, none of them twice; no source is "", the end of training step −1."""
+    runs: pd.DataFrame = pd.read_csv(path, comment="#", dtype={"source": str, "diagnostic": str, "name": str})
+    texts = runs.assign(source=runs["source"].fillna(""), diagnostic=runs["diagnostic"].fillna(""))
+    return texts.assign(step=texts["step"].fillna(-1).astype(int))
+
+
+def by_seed(runs: pd.DataFrame, name: str, *, step: int = -1, diagnostic: str = "") -> pd.DataFrame:
+    """One number of each run: seeds as rows, arms of studies (study, method, source) as columns."""
+    chosen = runs[(runs["name"] == name) & (runs["step"] == step) & (runs["diagnostic"] == diagnostic)]
+    if not diagnostic:
+        chosen = chosen[(chosen["part"] == "target_test") & (chosen["n_target"] > 0)]
+    table: pd.DataFrame = chosen.pivot_table(index="seed", columns=KEYS, values="value")
+    return table
+
+
+def interval(differences: pd.Series, *, digits: int, as_ratio: bool = False) -> str:
+    """Mean over seeds with its 95 % t-interval (unadjusted), of logarithms as a ratio."""
+    found = t_interval(differences.dropna().to_numpy(np.float64))
+    assert found.interval is not None
+    ends = (found.value, found.interval.low, found.interval.high)
+    value, low, high = (f"{np.exp(end) if as_ratio else end:.{digits}f}".replace("-", "−") for end in ends)
+    return f"{value} ({low} to {high})"
+
+
+def arm(method: str, source: str) -> str:
+    """An arm in words."""
+    kind = {"scratch": "from scratch", "fine-tune": "fine-tuned", "fixed": "head alone"}.get(method, method)
+    return f"{kind}, {source}" if source else kind
+
+
+def accuracies(runs: pd.DataFrame) -> list[str]:
+    """Every arm: its accuracy, what that is over training from scratch, and how far its weights moved."""
+    scores, moved = by_seed(runs, "accuracy"), by_seed(runs, "weight_deviation", diagnostic="weights")
+    lines = ["| study | arm | accuracy, % | over scratch, points | deviation |", "|---|---|---|---|---|"]
+    for study in ("why", "why-svhn", "why-fixed", "why-clothes", "why-resnet", "why-resnet-fixed", "why-resnet-clothes"):
+        for _, method, source in [key for key in scores if key[0] == study]:
+            own, scratch = scores[study, method, source], scores[study, "scratch", ""]
+            over = "" if method == "scratch" else interval(100 * (own - scratch), digits=1)
+            level = f"{100 * own.mean():.1f} ± {100 * own.std():.1f}"
+            key = (study, method, source)
+            lines.append(f"| {study} | {arm(method, source)} | {level} | {over} | {_mean(moved, key)} |")
+    return lines
+
+
+def _mean(table: pd.DataFrame, key: tuple[str, str, str]) -> str:
+    return f"{table[key].mean():.3g}" if key in table else ""
+
+
+def beside_scratch(runs: pd.DataFrame) -> list[str]:
+    """Curvature, change of the loss and gradients of fine-tuned networks beside those trained from scratch."""
+    names = (
+        ("hessian_eigenvalue/1", -1, "curvature"),
+        ("loss_variation_fixed_step", 0, "gradient-stability"),
+        ("landscape_highest_rise", 0, "landscape"),
+        ("landscape_highest_rise", -1, "landscape"),
+    )
+    tables = [by_seed(runs, name, step=step, diagnostic=diagnostic) for name, step, diagnostic in names]
+    growth = by_seed(runs, "gradient_growth", step=0, diagnostic="gradient-scaling")
+    is_weights = (runs["step"] == 0) & runs["name"].str.startswith("weight_projection/")
+    projections = runs[is_weights].groupby(KEYS)["value"].apply(lambda own: np.exp(np.log(own).mean()))
+    heads = ("largest eigenvalue, end", "change of the loss, start", "rise of the loss, start", "the same, end")
+    lines = [f"| study | fine-tuned from | {' | '.join(heads)} | gradient growth, start | projection, start |", "|---" * 8 + "|"]
+    for study in ("why", "why-svhn", "why-resnet"):
+        scratch = (study, "scratch", "")
+        for key in [key for key in tables[0] if key[0] == study]:
+            ratios = [
+                interval(np.log(table[key] / table[scratch]), digits=2, as_ratio=True) if key != scratch and key in table else ""
+                for table in tables
+            ]
+            more = f"{growth[key].mean():.2g} | {projections[key]:.3f}"
+            lines.append(f"| {study} | {key[2] or '(scratch)'} | {' | '.join(ratios)} | {more} |")
+    return lines
+
+
+def landscapes(runs: pd.DataFrame, studies: tuple[str, ...] = ("why-landscapes", "why-resnet-landscapes")) -> list[str]:
+    """Highest rise of the loss around a network from scratch over that around a fine-tuned one, by what moves."""
+    lines = ["| study | what moves | start | end |", "|---|---|---|---|"]
+    chosen = runs[runs["study"].isin(studies) & runs["diagnostic"].str.startswith("landscape-")]
+    for (study, diagnostic), own in chosen.groupby(["study", "diagnostic"], sort=False):
+        cells = []
+        for step in (0, -1):
+            table = by_seed(own, "landscape_highest_rise", step=step, diagnostic=diagnostic)
+            scratch, (tuned,) = table[study, "scratch", ""], [key for key in table if key[1] == "fine-tune"]
+            cells.append(interval(np.log(scratch / table[tuned]), digits=1, as_ratio=True))
+        lines.append(f"| {study} | {diagnostic.removeprefix('landscape-')} | {' | '.join(cells)} |")
+    return lines
+
+
+def lengths(runs: pd.DataFrame) -> list[str]:
+    """Accuracy of fine-tuning by the steps of pre-training, and what the last loses to each."""
+    own = runs[(runs["study"] == "why-steps") & (runs["part"] == "target_test") & (runs["name"] == "accuracy")]
+    tuned = own[own["method"] == "fine-tune"].assign(pretrain_step=own["pretrain_step"].fillna(3000).astype(int))
+    table = tuned.pivot_table(index="seed", columns="pretrain_step", values="value")
+    scratch = own[own["method"] == "scratch"].set_index("seed")["value"]
+    levels = [100 * scratch.mean(), *(100 * table.mean())]
+    over = [100 * (column - table[3000]) for column in (scratch, *(table[step] for step in table if step < 3000))]
+    return [
+        f"| steps of pre-training | 0 | {' | '.join(f'{step:,}' for step in table)} |",
+        "|---" * (len(table.columns) + 2) + "|",
+        f"| accuracy, % | {' | '.join(f'{level:.1f}' for level in levels)} |",
+        f"| over the last, points | {' | '.join(interval(one, digits=1) for one in over)} | |",
+    ]
+
+
+def features(runs: pd.DataFrame) -> list[str]:
+    """Spread and alignment of the features of four methods on test images."""
+    spread = by_seed(runs, "variance_ratio", diagnostic="test-separation")
+    cost = by_seed(runs, "alignment_cost", diagnostic="test-alignment")
+    lines = ["| method | variance within over between classes | cost of reading the labels |", "|---|---|---|"]
+    for key in [key for key in spread if key[0] == "why-methods"]:
+        lines.append(f"| {key[1]} | {spread[key].mean():.2f} ± {spread[key].std():.2f} | {cost[key].mean():,.0f} ± {cost[key].std():,.0f} |")
+    return lines
+
+
+TABLES = (accuracies, beside_scratch, landscapes, lengths, features)
+
+
+def main(paths: list[Path]) -> None:
+    """Join runs, or print the tables."""
+    if len(paths) == 1:
+        print("\n\n".join("\n".join(table(read(paths[0]))) for table in TABLES))
+        return
+    heads = [path.read_text(encoding="utf-8").split("\n", 1)[0] for path in paths[:-1]]
+    whole = pd.concat([pd.read_csv(path, comment="#", dtype=str, keep_default_na=False) for path in paths[:-1]])
+    paths[-1].write_text(heads[0] + "\n" + whole.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main([Path(argument) for argument in sys.argv[1:]])
