@@ -12,7 +12,6 @@ from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Figure, Section
 from transferscope.report.page import Part
-from transferscope.statements import state
 
 LEAST_SIZES = 3
 """Numbers of labels from which there is a learning curve to draw, and to follow further."""
@@ -51,9 +50,9 @@ def next_step(summary: Summary) -> tuple[str, str]:
     settled_by = settling(summary.frames, summary.decided)
     if not settled_by:
         return "", ""
-    file = f"{summary.frames.study.name}.toml"
-    edit = state("more seeds", seeds=len(summary.frames.seeds) + settled_by[0].facts["more"], file=file)
-    return " ".join(words_of(summary.frames).all_of([settled_by[0], edit])), f"transferscope run {file}"
+    seeds = len(summary.frames.seeds) + settled_by[0].facts["more"]
+    command = f"transferscope run {summary.frames.study.name}.toml --seeds {seeds}"
+    return words_of(summary.frames).say(settled_by[0]), command
 
 
 def _drawn(title: str, slug: str, figure: Figure | None) -> Section | None:

@@ -13,7 +13,7 @@ from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Points, Section, Table, Text, Tone
 from transferscope.report.figures.choice import evenly_chosen, shown_of
-from transferscope.statements import Statement, state
+from transferscope.statements import state
 from transferscope.study.frames import LABELS, StudyFrames
 from transferscope.study.measure import Measure
 from transferscope.wording import (
@@ -41,18 +41,11 @@ def methods_section(summary: Summary) -> Section:
     tables = [_methods_table(summary, size, by_size[size]) for size in sizes]
     words = words_of(summary.frames)
     more_said = () if chosen_settings(summary.frames) else searches(summary.frames)
-    sentences = words.all_of([*notes(summary.frames, summary.decided), *_test_set(summary), *more_said])
+    sentences = words.all_of([*notes(summary.frames, summary.decided), *more_said])
     left_out = shown_of("numbers of labels", [f"{size:,}" for size in sizes], list(by_size))
     more = (Text(f"{left_out} All are in methods-table.csv.", "note"),) if left_out else ()
     files = {"methods-table": summary.table, "runs": summary.frames.runs}
     return Section("All arms", "methods", (*more, *tables, Points(sentences)), files)
-
-
-def _test_set(summary: Summary) -> Iterator[Statement]:
-    intervals = [c.test_interval for c in summary.comparisons if c.test_interval]
-    labels = summary.frames.test_labels
-    if intervals and labels is not None and summary.frames.metric.higher_is_better:
-        yield state("test set", n=len(labels), half=50 * max(end.high - end.low for end in intervals))
 
 
 def paper_table(summary: Summary) -> Table:
