@@ -198,9 +198,9 @@ def completeness(frames: StudyFrames) -> tuple[Statement, ...]:
     """How much of the study is missing; nothing where it is complete."""
     states = frames.cells["state"].value_counts()
     total, failed = len(frames.cells), int(states.get("failed", 0))
-    left = total - int(states.get("done", 0))
-    again = not frames.is_of_others
-    return (state("incomplete", left=left, total=total, failed=failed, again=again),) if left else ()
+    missing = total - int(states.get("done", 0)) - failed
+    facts = {"missing": missing, "failed": failed, "total": total, "again": not frames.is_of_others}
+    return (state("incomplete", **facts),) if missing or failed else ()
 
 
 def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statement | None:
