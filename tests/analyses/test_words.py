@@ -14,7 +14,7 @@ MADE_UP_OF_PARTS = {
     "history": set[str](),
     "plan": {"who"},
     "rank": set[str](),
-    "scaling": {"budget misses", "budget reaches"},
+    "scaling": set[str](),
 }
 """Kinds that no literal of the package names."""
 
