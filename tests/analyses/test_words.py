@@ -10,7 +10,7 @@ from transferscope.statements import Words
 
 MADE_UP_OF_PARTS = {
     "compare": {"ask which", "ask how much", "ask why"},
-    "diagnose": {"seen"},
+    "diagnose": set[str](),
     "history": set[str](),
     "plan": {"who"},
     "rank": set[str](),

@@ -17,16 +17,13 @@ _MOST = 4
 def why(diagnoses: Sequence[Diagnosis], n_target: int) -> Iterator[Statement]:
     """What surely goes with good transfer, as expected and against it; nothing where neither does."""
     sure = [one for one in diagnoses if one.better and one.meaning.expected]
-    for kind, expected in (("as expected", True), ("against what is expected", False)):
+    for expected in (True, False):
         own = [one for one in sure if (one.better == one.meaning.expected) == expected]
+        seen = [one.meaning.lower if one.better == "lower" else one.meaning.higher for one in own[:_MOST]]
         if own:
-            yield state(kind, n_target=n_target, seen=_sides(own[:_MOST]), more=len(own[_MOST:]))
+            yield state("seen", n_target=n_target, seen=seen, more=len(own[_MOST:]), expected=expected)
     if diagnoses and all(one.correlation is None for one in diagnoses):
         yield state("too few networks", least=LEAST_NETWORKS)
-
-
-def _sides(diagnoses: Sequence[Diagnosis]) -> list[str]:
-    return [one.meaning.lower if one.better == "lower" else one.meaning.higher for one in diagnoses]
 
 
 def weights_left_out(meaning: Meaning, names: Sequence[str]) -> Statement:

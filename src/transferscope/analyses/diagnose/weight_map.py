@@ -107,11 +107,10 @@ class WeightMap(AnalysisResult):
         mapped = state(
             "map",
             networks=len(trajectories),
-            with_start=sum(one.has_start for one in trajectories),
             points=len(self.networks),
             perplexity=self.perplexity,
         )
-        return Verdict({}, WORDS.say(mapped), (WORDS.say(state("map is of neighbourhoods")),))
+        return Verdict({}, WORDS.say(mapped), ())
 
     def table(self) -> pd.DataFrame:
         """One row per network: key, source, method, n_target, seed, step (missing at the end), x, y."""

@@ -67,7 +67,6 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
     count = lead.catch_up
     if scratch is None:
         yield state("best", arm=lead.name, n=len(plan.others), largest=lead.largest, error=lead.reached.value)
-        yield state("no scratch")
     elif plan.cut_off:
         yield state("unfinished", scratch=scratch_in_words(plan), sizes=plan.cut_off)
     elif count is not None:
@@ -76,7 +75,10 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
             worth = lead.worth
             facts = {"value": worth.value, "interval": (worth.low, worth.high), "largest": lead.largest}
             yield state("worth", arm=lead.name, scratch=scratch_in_words(plan), **facts)
-    yield from _without_law(plan)
+    without = [arm for arm in plan.arms if arm.curve is None]
+    if without:
+        sizes = sorted({int(n) for arm in without for n in np.unique(arm.data.sizes)})
+        yield state("no law", arms=[_name(plan, arm) for arm in without], sizes=sizes, enough=ENOUGH)
     told = [lead] if scratch is None else [lead, scratch]
     for arm in [plan.cheapest or lead, *told[1:]]:
         yield from _wanted(plan, arm)
@@ -86,8 +88,6 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
     least = min(arm.data.n_distinct for arm in told)
     if LEAST <= least < ENOUGH:
         yield state("few sizes", sizes=least, enough=ENOUGH)
-    if plan.n_left_out:
-        yield state("left out", n=plan.n_left_out)
 
 
 def _catch_up(plan: LabelPlan, count: LabelCount) -> Statement:
@@ -99,19 +99,11 @@ def _catch_up(plan: LabelPlan, count: LabelCount) -> Statement:
         ways=len(plan.others),
         value=count.value or count.smallest,
         interval=(count.low, count.high),
-        sure=count.low == count.high,
         chance=count.already if count.value == 0 else count.beyond,
         limit=count.limit,
         times=count.limit / count.largest,
         far=FAR if count.far else None,
     )
-
-
-def _without_law(plan: LabelPlan) -> Iterator[Statement]:
-    without = [arm for arm in plan.arms if arm.curve is None]
-    if without:
-        sizes = sorted({int(n) for arm in without for n in np.unique(arm.data.sizes)})
-        yield state("no law", arms=[_name(plan, arm) for arm in without], sizes=sizes, enough=ENOUGH)
 
 
 def _name(plan: LabelPlan, arm: ArmPlan) -> str:
@@ -160,5 +152,3 @@ def _next(plan: LabelPlan) -> Iterator[Statement]:
         first, scratch = plan.next_sizes[0], None if plan.scratch is None else scratch_in_words(plan)
         facts = {"for_score": for_score, "scratch": scratch, "cost": first.cost, "information": first.information}
         yield state("measure next", arms=arms, size=sizes[0], others=sizes[1:], **facts)
-    elif plan.turns_on:
-        yield state("nothing to measure")
