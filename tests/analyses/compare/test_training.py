@@ -10,10 +10,7 @@ import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.summary import summarise_frames
-from transferscope.analyses.compare.training import (
-    baseline_unfinished,
-    nothing_learnt,
-)
+from transferscope.analyses.compare.training import nothing_learnt
 from transferscope.analyses.scaling.study import may_be_cut_off_in_words
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames, read_study
@@ -82,7 +79,6 @@ def test_training_that_fits_is_finished(frames: StudyFrames) -> None:
         ("joint", "mnist", 600),
     ]
     assert {(arm.steps, arm.fit, arm.unfinished) for arm in arms} == {(STEPS, 1.0, False)}
-    assert not baseline_unfinished(frames)
 
 
 @pytest.mark.parametrize(("fit", "expected"), [(0.302, True), (0.4, False)])

@@ -1,6 +1,5 @@
 """What a comparison says on the page of a study: whether transfer helps, which way, and how many labels it takes."""
 
-from transferscope.analyses.compare.arms_figure import draw_costs
 from transferscope.analyses.compare.best_arm import best_arm_section
 from transferscope.analyses.compare.checkpoints import checkpoints_section
 from transferscope.analyses.compare.figures import draw_curves, draw_labels
@@ -26,7 +25,6 @@ def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     )
     of_which = (
         settings_section(frames),
-        _drawn("Cost against score", "costs", draw_costs(summary)),
         _drawn("Training curves", "curves", draw_curves(summary)),
         best_arm_section(summary, target),
     )

@@ -12,7 +12,6 @@ from transferscope.analyses.compare.statements import notes
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Points, Section, Table, Text, Tone
-from transferscope.report.figures.choice import evenly_chosen, shown_of
 from transferscope.statements import state
 from transferscope.study.frames import LABELS, StudyFrames
 from transferscope.study.measure import Measure
@@ -26,26 +25,21 @@ from transferscope.wording import (
 )
 
 _MOST_ROWS = 100
-_MOST_ARMS, _ARMS_OF_MORE = 30, 20
-_MOST_TABLES = 12
 _MOST_SEEDS = 20
 _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 
 def methods_section(summary: Summary) -> Section:
-    """One table for each number of labels, the smallest first, and what to know of it; of very many arms the best."""
+    """One table for each number of labels, the smallest first, and what to know of it."""
     by_size: dict[int, list[Comparison]] = {}
     for comparison in sorted(summary.in_order, key=lambda c: -math.inf if c.facts.mean is None else -c.facts.mean):
         by_size.setdefault(comparison.n_target, []).append(comparison)
-    sizes = evenly_chosen(sorted(by_size), _MOST_TABLES)
-    tables = [_methods_table(summary, size, by_size[size]) for size in sizes]
+    tables = [_methods_table(summary, size, by_size[size]) for size in sorted(by_size)]
     words = words_of(summary.frames)
     more_said = () if chosen_settings(summary.frames) else searches(summary.frames)
     sentences = words.all_of([*notes(summary.frames, summary.decided), *more_said])
-    left_out = shown_of("numbers of labels", [f"{size:,}" for size in sizes], list(by_size))
-    more = (Text(f"{left_out} All are in methods-table.csv.", "note"),) if left_out else ()
     files = {"methods-table": summary.table, "runs": summary.frames.runs}
-    return Section("All arms", "methods", (*more, *tables, Points(sentences)), files)
+    return Section("All arms", "methods", (*tables, Points(sentences)), files)
 
 
 def paper_table(summary: Summary) -> Table:
@@ -112,15 +106,9 @@ def _is_symmetric(comparison: Comparison, metric: Measure) -> bool:
 
 
 def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:
-    shown, caption, decision = list(group), f"{sizes_in_words([size])}, best first", summary.decided[size]
-    if len(group) > _MOST_ARMS:
-        kept = {decision.recommended, decision.best_with, decision.best_without}
-        shown = [c for i, c in enumerate(group) if i < _ARMS_OF_MORE or c.facts.name in kept]
-        caption += (
-            f"; the first {_ARMS_OF_MORE} of {len(group):,} and those that are named: all are in methods-table.csv"
-        )
-    columns, cells_of = zip(*_columns(summary.frames, group, decision.recommended), strict=True)
-    return Table(columns, tuple(tuple(cell(c) for cell in cells_of) for c in shown), caption)
+    columns, cells_of = zip(*_columns(summary.frames, group, summary.decided[size].recommended), strict=True)
+    rows = tuple(tuple(cell(c) for cell in cells_of) for c in group)
+    return Table(columns, rows, f"{sizes_in_words([size])}, best first")
 
 
 def _columns(

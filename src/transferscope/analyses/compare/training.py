@@ -1,18 +1,13 @@
-"""Whether the networks of a comparison were trained to the end, by their training curves, and learnt anything."""
+"""Whether the networks of a comparison have learnt anything."""
 
 import math
 
 import numpy as np
 
 from transferscope.numerics.class_measures import class_measure, is_class_measure
-from transferscope.study.finished import LEAST_ABOVE_GUESSING, arm_trainings
+from transferscope.study.finished import LEAST_ABOVE_GUESSING
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import SQUARED_ERROR
-
-
-def baseline_unfinished(frames: StudyFrames) -> bool:
-    """Whether training from scratch was cut off at any number of labels."""
-    return any(arm.unfinished and arm.method == frames.baseline for arm in arm_trainings(frames))
 
 
 def nothing_learnt(frames: StudyFrames) -> frozenset[int]:
