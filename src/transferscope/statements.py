@@ -20,6 +20,7 @@ from transferscope.wording import (
     counted,
     duration,
     listed,
+    probability_words,
     rough_duration,
     sizes_in_words,
 )
@@ -76,16 +77,9 @@ def _sections(package: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def _chance(probability: float) -> str:
-    """In percent, and never more than is known from a thousand draws."""
-    if probability > 0.99:
-        return "more than 99 %"
-    return "less than 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
-
-
 _FILTERS: Mapping[str, Callable[..., str]] = {
     "about": rough_duration,
-    "chance": _chance,
+    "chance": probability_words,
     "counted": counted,
     "of_labels": sizes_in_words,
     "duration": duration,

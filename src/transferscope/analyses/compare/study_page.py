@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from transferscope.analyses.compare.arms_figure import draw_arms
-from transferscope.analyses.compare.page import LEAST_SIZES, next_step, study_parts
+from transferscope.analyses.compare.page import next_step, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
 from transferscope.analyses.compare.statements import completeness, outcomes_in_words
 from transferscope.analyses.compare.summary import Summary, summarise
@@ -100,6 +100,9 @@ def _parts_of_others(summary: Summary) -> Iterator[Part | None]:
 
         yield diagnostics_part(frames)
 
+
+LEAST_SIZES = 3
+"""Numbers of labels from which there is a learning curve to draw, and to follow further."""
 
 SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}
 

@@ -46,7 +46,6 @@ def words_of(measure: Measure) -> Words:
         "about": lambda interval: f"{number(interval[0])} to {number(interval[1])}",
         "big": _in_words,
         "cost": number,
-        "percent": percent,
         "fall": lambda error: f"{measure.distance(error)} {measure.of_points}".rstrip(),
     }
     return Words("transferscope.analyses.scaling", filters)
@@ -67,13 +66,6 @@ def _in_words(n: float) -> str:
         if n >= size:
             return f"{n / size:.3g} {word}"
     return number(n)
-
-
-def percent(share: float) -> str:
-    """ "42 %", and no certainty that was not computed."""
-    if share > 0.995:
-        return "over 99 %"
-    return "under 1 %" if share < 0.005 else f"{100 * share:.0f} %"
 
 
 def statements(analysis: Analysis) -> tuple[Statement, ...]:

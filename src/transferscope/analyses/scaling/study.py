@@ -68,7 +68,7 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
             "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
     if asked.question.target_score is not None and record != "mse":
-        check_error_target(errors["error"], asked.question.target_score, option="--target-score")
+        check_error_target(errors["error"], asked.question.target_score)
     return replace(analyse_errors(errors, asked), cautions=may_be_cut_off_in_words(frames))
 
 
