@@ -19,6 +19,7 @@ from transferscope.wording import (
     capitalised,
     counted,
     duration,
+    few,
     listed,
     probability_words,
     rough_duration,
@@ -44,8 +45,8 @@ class Words:
 
     Args:
         package: The package that holds the template, as in "transferscope.analyses.compare".
-        filters: Filters beside the common ones: `listed`, `counted`, `of_labels` (numbers of labels), `duration`,
-            `about` (a rough duration), `chance` (a probability in percent).
+        filters: Filters beside the common ones: `listed`, `few` (the first of them), `counted`, `of_labels` (numbers of
+            labels), `duration`, `about` (a rough duration), `chance` (a probability in percent).
     """
 
     def __init__(self, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})) -> None:
@@ -83,6 +84,7 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "counted": counted,
     "of_labels": sizes_in_words,
     "duration": duration,
+    "few": few,
     "listed": lambda items, last="and": listed([str(item) for item in items], last=last),
     "number": lambda n: f"{n:,}",
     "percent": lambda share: f"{100 * share:.2g} %",

@@ -82,7 +82,8 @@ class ResultsComparison(ComparisonResult):
         parts = [name for name in columns["arm"].split("+") if name in table] or [columns["arm"]]
         rows = []
         for arm, n_target, seed in turns[:n]:
-            row: dict[str, Any] = {str(name): one for name in table if (one := _only_value(table[name])) is not None}
+            same = [name for name in table if table[name].notna().all() and table[name].nunique() == 1]
+            row: dict[str, Any] = {str(name): table[name].iloc[0] for name in same}
             for role in ("score", "cost", "state", "predictions"):
                 row.pop(columns.get(role, ""), None)
             is_arm = (self.runs.rows["method"] == arm.method) & (self.runs.rows["source"] == arm.source)
@@ -184,8 +185,3 @@ def compare_results(
     summary = summarise_frames(frames_of(runs, called, margin=margin))
     where = Path(called) if place is None else place
     return ResultsComparison(summary, str(where), where, runs)
-
-
-def _only_value(column: pd.Series) -> Any:
-    values = column.dropna().unique()
-    return values[0] if len(values) == 1 and column.notna().all() else None

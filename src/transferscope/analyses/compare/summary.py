@@ -26,9 +26,6 @@ from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.measure import Measure
 from transferscope.wording import counted, listed
 
-MOST_IN_A_SENTENCE = 12
-"""Names in a sentence, above which they are counted."""
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -58,7 +55,6 @@ class Summary:
                 sizes=frames.sizes,
                 n_methods=len(frames.methods),
                 n_seeds=len(frames.seeds),
-                most=MOST_IN_A_SENTENCE,
             )
         )
 

@@ -25,7 +25,6 @@ from transferscope.wording import (
 )
 
 _MOST_ROWS = 100
-_MOST_SEEDS = 20
 _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 
@@ -34,7 +33,12 @@ def methods_section(summary: Summary) -> Section:
     by_size: dict[int, list[Comparison]] = {}
     for comparison in sorted(summary.in_order, key=lambda c: -math.inf if c.facts.mean is None else -c.facts.mean):
         by_size.setdefault(comparison.n_target, []).append(comparison)
-    tables = [_methods_table(summary, size, by_size[size]) for size in sorted(by_size)]
+    tables = []
+    for size in sorted(by_size):
+        group, recommended = by_size[size], summary.decided[size].recommended
+        columns, cells_of = zip(*_columns(summary.frames, group, recommended), strict=True)
+        rows = tuple(tuple(cell(c) for cell in cells_of) for c in group)
+        tables.append(Table(columns, rows, f"{sizes_in_words([size])}, best first"))
     words = words_of(summary.frames)
     more_said = () if chosen_settings(summary.frames) else searches(summary.frames)
     sentences = words.all_of([*notes(summary.frames, summary.decided), *more_said])
@@ -103,12 +107,6 @@ def _is_symmetric(comparison: Comparison, metric: Measure) -> bool:
         return True
     below, above = value - interval.low, interval.high - value
     return _paper_number(below, comparison, metric) == _paper_number(above, comparison, metric)
-
-
-def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:
-    columns, cells_of = zip(*_columns(summary.frames, group, summary.decided[size].recommended), strict=True)
-    rows = tuple(tuple(cell(c) for cell in cells_of) for c in group)
-    return Table(columns, rows, f"{sizes_in_words([size])}, best first")
 
 
 def _columns(
@@ -219,12 +217,9 @@ def gaps_section(summary: Summary) -> Section | None:
     if failed.empty and missing.empty:
         return None
     blocks = [*_missing(missing, summary.frames), *_failures(failed, summary.frames)]
-    return Section("Missing and failed", "gaps", tuple(blocks), _failure_files(failed))
-
-
-def _failure_files(failed: pd.DataFrame) -> dict[str, pd.DataFrame]:
     columns = ["role", *LABELS, "failure_kind", "failure_message", "failure_details"]
-    return {} if failed.empty else {"failures": failed[columns]}
+    files = {} if failed.empty else {"failures": failed[columns]}
+    return Section("Missing and failed", "gaps", tuple(blocks), files)
 
 
 def _missing(missing: pd.DataFrame, frames: StudyFrames) -> list[Block]:
@@ -281,7 +276,6 @@ def origins_section(summary: Summary) -> Section:
         "planned",
         created=study.created,
         seeds=summary.frames.seeds,
-        most=_MOST_SEEDS,
         network=network.get("name") if isinstance(network, Mapping) else None,
         trained=list(_trained(study.spec)),
         versions=[f"{name} {version}" for name, version in facts.get("versions", {}).items()],

@@ -8,7 +8,7 @@ import numpy as np
 from transferscope.analyses.plan.facts import LEAST, ArmPlan, LabelPlan
 from transferscope.scaling.advice.label_plan import FAR, REACH, LabelCount
 from transferscope.statements import Statement, Words, state
-from transferscope.wording import few, listed, number_words
+from transferscope.wording import listed, number_words
 
 ENOUGH = 4
 """With fewer sizes the interval is mostly what is assumed about learning curves."""
@@ -44,7 +44,6 @@ def filters_of(plan: LabelPlan) -> Mapping[str, Callable[..., str]]:
         "score": measure.shown_score,
         "fall": lambda error: f"{measure.distance(error)} {measure.of_points}".rstrip(),
         "falls": lambda interval: " to ".join(map(measure.distance, interval)),
-        "few": few,
         "cost": number_words,
     }
 

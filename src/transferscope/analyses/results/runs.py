@@ -31,7 +31,7 @@ from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.settings.questions import Better
 from transferscope.study.decisions import Arm
 from transferscope.study.measure import Measure
-from transferscope.wording import ALL_LABELS, counted, listed
+from transferscope.wording import ALL_LABELS, counted, few, listed
 
 Wide = Literal["arms", "labels"]
 """What the columns of scores are of, in a table with several scores in a row."""
@@ -262,10 +262,9 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
         values = [name for name in _VALUES if name in columns]
         if len(values) == 1:
             if asked.metric is None and len(there) > 1:
-                shown = listed([*there[:8], *(["others"] if len(there) > 8 else [])])
                 raise SettingsError(
-                    f"the table holds several measures in column {of_measure[0]} ({shown}); choose one with --metric "
-                    f"{there[0]}"
+                    f"the table holds several measures in column {of_measure[0]} ({few(there, 9)}); choose one with "
+                    f"--metric {there[0]}"
                 )
             chosen = asked.metric or there[0]
             if chosen not in there:
@@ -460,7 +459,7 @@ def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_col
             return frozenset(arm for arm in arms if arm.source)
         shown = [str(arm) for arm in arms]
         raise SettingsError(
-            f"nothing says which of the arms {listed(shown if len(shown) <= 8 else [*shown[:8], 'others'])} need no "
+            f"nothing says which of the arms {few(shown, 9)} need no "
             "source, such as training from scratch or ridge regression; name them, as in --without "
             f"{shown[0]!r}, or say --without none"
         )

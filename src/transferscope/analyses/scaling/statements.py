@@ -31,9 +31,6 @@ CLEAR = 0.8
 FAR = 30.0
 """Budgets this many times the largest measured one are called far."""
 
-MOST_NAMED = 12
-"""Outliers that are named one by one."""
-
 
 @cache
 def words_of(measure: Measure) -> Words:
@@ -333,4 +330,4 @@ def _outliers(one: SurfaceAnalysis, loss: str) -> Iterator[Statement]:
     far = one.surface.outliers
     if far is not None:
         rows = [] if far.rows is None else [int(row) for row in far.rows]
-        yield state("outliers", n=len(far), of=len(one.surface.observations), rows=sorted(rows[:MOST_NAMED]), loss=loss)
+        yield state("outliers", n=len(far), of=len(one.surface.observations), rows=sorted(rows), loss=loss)
