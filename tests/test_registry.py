@@ -353,7 +353,7 @@ def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_fil
         network="network.py:small_net",
         folder=tmp_path / "runs",
     )
-    study = read_spec(write_study(tables, tmp_path / "runs").path)
+    study = read_spec(write_study(tables, tmp_path / "runs")[0])
     assert [method.name for method in study.methods.values()] == ["raw", "my-bss"]  # no scratch unasked
     assert study.network.name == SMALL_NET
     assert study.target.data == MOONS

@@ -1,7 +1,7 @@
 """One number with its uncertainty, whatever it came from: a mean, pairs, draws, a fit. Plain Python, no NumPy."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -101,20 +101,6 @@ class Estimate:
         if self.interval is None or not self.interval.excludes(0.0):
             return 0
         return 1 if self.interval.low > 0 else -1
-
-    def ends(self, shown: Callable[[float], str]) -> str:
-        """The interval as "LOW to HIGH", "" without one.
-
-        Args:
-            shown: Writes a number; it must never write a larger one as a smaller. Write the value with the same one:
-                then what is read always lies within what is read of the interval, however coarse the rounding.
-        """
-        return f"{shown(self.interval.low)} to {shown(self.interval.high)}" if self.interval else ""
-
-    def shown(self, shown: Callable[[float], str], *, unit: str = "") -> str:
-        """The number with its unit and its interval in brackets; see `ends`."""
-        value = f"{shown(self.value)}{unit}"
-        return f"{value} ({self.ends(shown)})" if self.interval else value
 
 
 def as_json(value: Any, *, nan: str | None = "nan") -> Any:

@@ -19,7 +19,9 @@ from transferscope.wording import (
     capitalised,
     counted,
     duration,
+    few,
     listed,
+    probability_words,
     rough_duration,
     sizes_in_words,
 )
@@ -43,8 +45,8 @@ class Words:
 
     Args:
         package: The package that holds the template, as in "transferscope.analyses.compare".
-        filters: Filters beside the common ones: `listed`, `counted`, `of_labels` (numbers of labels), `duration`,
-            `about` (a rough duration), `chance` (a probability in percent).
+        filters: Filters beside the common ones: `listed`, `few` (the first of them), `counted`, `of_labels` (numbers of
+            labels), `duration`, `about` (a rough duration), `chance` (a probability in percent).
     """
 
     def __init__(self, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})) -> None:
@@ -76,19 +78,13 @@ def _sections(package: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def _chance(probability: float) -> str:
-    """In percent, and never more than is known from a thousand draws."""
-    if probability > 0.99:
-        return "more than 99 %"
-    return "less than 1 %" if probability < 0.01 else f"{100 * probability:.0f} %"
-
-
 _FILTERS: Mapping[str, Callable[..., str]] = {
     "about": rough_duration,
-    "chance": _chance,
+    "chance": probability_words,
     "counted": counted,
     "of_labels": sizes_in_words,
     "duration": duration,
+    "few": few,
     "listed": lambda items, last="and": listed([str(item) for item in items], last=last),
     "number": lambda n: f"{n:,}",
     "percent": lambda share: f"{100 * share:.2g} %",

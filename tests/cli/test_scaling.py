@@ -42,8 +42,8 @@ def test_a_table_gets_a_verdict_and_a_page(table: Path, tmp_path: Path) -> None:
     printed = run(
         str(table), "--columns", "pretrain=images", "--by", "task", "--target-score", "0.93", "--out", str(out)
     )
-    assert "Curve a: at n = 256,000, four times the largest size, expect" in printed
-    assert "Different data: b ends better than a with probability" in printed
+    assert "Of a: at n = 256,000, four times the largest size, expect" in printed
+    assert "Different data: b ends better than a where" in printed
     page = out.read_text()
     assert page.count("<figure ") == 1
     assert 'src="' not in page

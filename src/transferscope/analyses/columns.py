@@ -17,44 +17,11 @@ LOSSES = frozenset(_LOSSES.split())
 """Words in the name of a column of losses, which fall and have no largest value."""
 
 FALLING = LOSSES | {"error", "errors", "err", "wer", "cer", "eer"}
-RISING = frozenset(
-    [
-        "accuracy",
-        "accuracies",
-        "acc",
-        "top1",
-        "top5",
-        "auc",
-        "auroc",
-        "auprc",
-        "roc",
-        "f1",
-        "fscore",
-        "score",
-        "precision",
-        "recall",
-        "map",
-        "miou",
-        "iou",
-        "dice",
-        "bleu",
-        "rouge",
-        "meteor",
-        "em",
-        "match",
-        "r2",
-        "reward",
-        "success",
-        "pass",
-        "quality",
-        "correct",
-        "performance",
-        "kappa",
-        "mcc",
-        "psnr",
-        "ssim",
-    ]
+_RISING = (
+    "accuracy accuracies acc top1 top5 auc auroc auprc roc f1 fscore score precision recall map miou iou dice bleu "
+    "rouge meteor em match r2 reward success pass quality correct performance kappa mcc psnr ssim"
 )
+RISING = frozenset(_RISING.split())
 """Words in the name of a column that say which values are better."""
 
 _REPEATS = (
@@ -295,7 +262,7 @@ def columns_by_role(
     return found, notes
 
 
-def better_of(measure: str, named: Better | None, *, option: str = "--better higher or --better lower") -> Better:
+def better_of(measure: str, named: Better | None) -> Better:
     """Which scores are better: as was said, or by the words in the name of the measure.
 
     Raises:
@@ -304,5 +271,7 @@ def better_of(measure: str, named: Better | None, *, option: str = "--better hig
     words = words_in(measure)
     told: Better | None = named or ("lower" if words & FALLING else "higher" if words & RISING else None)
     if told is None or (named is None and words & _REVERSING):
-        raise SettingsError(f"the name {measure} does not tell which scores are better; say it with {option}")
+        raise SettingsError(
+            f"the name {measure} does not tell which scores are better; say it with --better higher or --better lower"
+        )
     return told

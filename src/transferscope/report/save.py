@@ -1,8 +1,7 @@
 """How figures and tables become SVG, PDF and CSV: whole or not at all, under safe names, and without formulas."""
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -76,26 +75,9 @@ def save_figure(figure: Canvas, svg: str, folder: Path, name: str) -> list[Path]
     """Write the figure as SVG, the same from `to_svg`, and as PDF."""
     paths = [folder / f"{name}.{ending}" for ending in ("svg", "pdf")]
     write_text(paths[0], svg)
-    with drawing(), _fonts_without_layout_tables(), written_whole(paths[1]) as unfinished:
+    with drawing(), written_whole(paths[1]) as unfinished:
         figure.savefig(unfinished, metadata={"CreationDate": None})
     return paths
-
-
-@contextmanager
-def _fonts_without_layout_tables() -> Iterator[None]:
-    """Leave ligatures and kerning out of the fonts in a PDF, where every glyph has its place: half the time of saving.
-
-    Where fontTools keeps its list of such tables elsewhere, saving takes longer and is right all the same.
-    """
-    from fontTools.subset import Options  # a tenth of a second, for PDF alone
-
-    dropped = getattr(Options, "_drop_tables_default", [])
-    before = dropped[:]
-    dropped += ["GDEF", "GPOS", "GSUB"]
-    try:
-        yield
-    finally:
-        dropped[:] = before
 
 
 PaperWidth = Literal["column", "text"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from made_up import made_up
-from transferscope.analyses.compare.cautions import cautions, nothing_held_out, reduced_inputs, weak_inner_heads
+from transferscope.analyses.compare.cautions import cautions, nothing_held_out, weak_inner_heads
 from transferscope.analyses.compare.words import words_of
 from transferscope.statements import Statement
 
@@ -37,54 +37,43 @@ def counted(*counts: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("facts", "sizes", "by_class", "expected"),
+    ("facts", "by_class", "expected"),
     [
         (
             {"leakage": {"": shared(2000, 3, 0), "<b>": shared(2000, 3, 40), "clean": shared(2000, 3, 0)}},
-            [100],
             False,
             {"shared examples": {"places": [("", 3, 2000), ("<b>", 40, 2000)]}},
         ),
-        ({"leakage": {"": shared(2000, 0, 0)}}, [100], False, {}),
+        ({"leakage": {"": shared(2000, 0, 0)}}, False, {}),
         (
             {"target": {"fingerprint": "a"}, "sources": {"digits": {"fingerprint": "a"}, "x": {"fingerprint": "b"}}},
-            [100],
             False,
             {"source is target": {"sources": ["digits"]}},
         ),
-        ({"target": {}, "sources": {"net": {}}}, [100], False, {}),
+        ({"target": {}, "sources": {"net": {}}}, False, {}),
         (
             counted(930, 50, 20),
-            [100],
             False,
             {"uneven classes": {"most": "ok", "most_share": 0.93, "least": "dent", "least_share": 0.02}},
         ),
-        (counted(930, 50, 20), [100], True, {}),
-        (counted(400, 100, 0), [100], False, {}),
-        (counted(930, 5, 12), [100], True, {"few of a class": {"n": 5, "least": "<scratch>", "others": 1}}),
-        (counted(930, 20, 1), [100], True, {"few of a class": {"n": 1, "least": "dent", "others": 0}}),
-        (counted(930, 20, 0), [100], True, {}),
-        (
-            {"target": {"kind": "classification", "n_outputs": 10}},
-            [9, 5, 10, 5],
-            False,
-            {"unseen classes": {"few": [5, 9], "n_classes": 10}},
-        ),
-        ({"target": {"kind": "classification", "n_outputs": 10}}, [10], False, {}),
-        ({"target": {"kind": "regression", "n_outputs": 3}}, [1], False, {}),
+        (counted(930, 50, 20), True, {}),
+        (counted(400, 100, 0), False, {}),
+        (counted(930, 5, 12), True, {"few of a class": {"n": 5, "least": "<scratch>", "others": 1}}),
+        (counted(930, 20, 1), True, {"few of a class": {"n": 1, "least": "dent", "others": 0}}),
+        (counted(930, 20, 0), True, {}),
+        ({"target": {"kind": "regression", "n_outputs": 3}}, False, {}),
         (
             {"sources": {"imagenet": {"network": "x", "follows_batches": True}, "other": {"network": "y"}}},
-            [100],
             False,
             {"follows batches": {"sources": ["imagenet"]}},
         ),
-        ({}, [1], False, {}),
+        ({}, False, {}),
     ],
 )
 def test_what_is_told_of_the_data(
-    facts: dict[str, object], sizes: list[int], by_class: bool, expected: dict[str, dict[str, object]]
+    facts: dict[str, object], by_class: bool, expected: dict[str, dict[str, object]]
 ) -> None:
-    assert stated(cautions(facts, sizes, by_class=by_class)) == expected
+    assert stated(cautions(facts, by_class=by_class)) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,7 +82,7 @@ def test_what_is_told_of_the_data(
 @pytest.mark.parametrize("by_class", [False, True])
 def test_counts_of_a_damaged_store_are_no_counts(names: object, counts: object, by_class: bool) -> None:
     facts = {"target": {"kind": "classification", "classes": names, "class_counts": {"test": counts}}}
-    stated(cautions(facts, [5], by_class=by_class))
+    stated(cautions(facts, by_class=by_class))
 
 
 def test_what_is_told_of_runs() -> None:
@@ -103,9 +92,6 @@ def test_what_is_told_of_runs() -> None:
     assert stated(weak_inner_heads([("merlin", 600, 0.949)])) == {}
     held_out = nothing_held_out([(100, 40.0), (20, NAN), (100, NAN), (20, NAN)])
     assert stated(held_out) == {"nothing held out": {"sizes": [20]}}
-    reads = [(20, 64.0, NAN), (200, NAN, 5000.0)]
-    assert stated(reduced_inputs(reads)) == {"reduced inputs": {"reads": [(20, 64, None), (200, None, 5000)]}}
-    assert stated(reduced_inputs([])) == {}
 
 
 @pytest.mark.parametrize(

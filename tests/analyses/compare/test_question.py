@@ -15,7 +15,6 @@ from cases_of_methods import classification_task
 from studies import write_npz
 from transferscope.analyses.compare.question import _check_data, _listed, _whole, compare, enough_steps
 from transferscope.analyses.compare.study_file import (
-    WrittenStudy,
     matching_transforms,
     network_in_words,
     study_tables,
@@ -185,10 +184,10 @@ def test_the_network_goes_by_the_size_of_the_images_and_says_why(
     assert tables["sources"]["digits"]["transforms"] == ["colour", f"resize:{min(side, 64) if not named else side}"]
     assert said in note
     assert bool(said) == bool(note)
-    study = write_study(tables, tmp_path, note=note)
-    assert (f"# {note}" in study.path.read_text().splitlines()) == bool(note)
-    assert read_spec(study.path).network.name == network
-    assert write_study(tables, tmp_path).aside is None  # a note is no edit
+    study, _ = write_study(tables, tmp_path, note=note)
+    assert (f"# {note}" in study.read_text().splitlines()) == bool(note)
+    assert read_spec(study).network.name == network
+    assert write_study(tables, tmp_path)[1] is None  # a note is no edit
 
 
 def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
@@ -251,7 +250,7 @@ def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Pat
         folder=tmp_path,
         tuning=False,
     )
-    spec = read_spec(write_study(tables, tmp_path).path)
+    spec = read_spec(write_study(tables, tmp_path)[0])
     tried = []
     with Store.open(spec.store) as store:
 
@@ -259,13 +258,13 @@ def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Pat
             tried.append((trial.training.steps, trial.seeds, list(trial.methods)))
             run_study(trial, store)
 
-        found = enough_steps(spec, store, run)
+        steps, finished = enough_steps(spec, store, run)
         assert [steps for steps, _, _ in tried] == [3 * 2**i for i in range(len(tried))]
         assert len(tried) > 1
         assert {(seeds, *methods) for _, seeds, methods in tried} == {((0,), "scratch")}
-        assert str(found) == f"{tried[-1][0]} steps: training from scratch is finished"
+        assert (steps, finished) == (tried[-1][0], True)
         costs = {cell.cell.key: cell.cost for cell in store.cells(spec.name)}
-        run_study(replace(spec, training=replace(spec.training, steps=found.steps)), store)
+        run_study(replace(spec, training=replace(spec.training, steps=steps)), store)
         assert costs.items() <= {cell.cell.key: cell.cost for cell in store.cells(spec.name)}.items()  # not run again
         accuracy = summarise(store, spec.name).frames.final("accuracy", "target_train")
         assert accuracy.loc[accuracy["method"] == "scratch", "value"].mean() > 0.9
@@ -273,13 +272,12 @@ def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Pat
 
 def test_a_study_file_that_was_edited_is_set_aside(tmp_path: Path) -> None:
     tables = {"name": "a-to-b", "seeds": 2}
-    first = write_study(tables, tmp_path)
-    assert write_study({**tables, "seeds": 3}, tmp_path) == WrittenStudy(first.path, None)
+    path, _ = write_study(tables, tmp_path)
+    assert write_study({**tables, "seeds": 3}, tmp_path) == (path, None)
     for i in (1, 2):
-        edited = first.path.read_text() + f"# my note {i}\n"
-        first.path.write_text(edited)
-        again = write_study(tables, tmp_path)
-        assert again.aside == tmp_path / f"a-to-b.edited-{i}.toml"
-        assert again.aside.read_text() == edited
-    assert tomllib.loads(first.path.read_text()) == tables
+        edited = path.read_text() + f"# my note {i}\n"
+        path.write_text(edited)
+        assert write_study(tables, tmp_path) == (path, tmp_path / f"a-to-b.edited-{i}.toml")
+        assert (tmp_path / f"a-to-b.edited-{i}.toml").read_text() == edited
+    assert tomllib.loads(path.read_text()) == tables
     assert len(list(tmp_path.iterdir())) == 3

@@ -94,10 +94,10 @@ def test_too_few_labels_are_said(tmp_path: Path) -> None:
     few = {"trials": [], "chosen": {}, "tuning_cost": {"seconds": 0.0}, "labels_needed": 30}
     frames = study(tmp_path, {("scratch", 10): [few], ("scratch", 40): [run_of((0.3, 0.1, 0.2))]})
     *_, last = searches(frames)
-    assert (last.kind, dict(last.facts)) == ("too few to search", {"sizes": [10], "needed": 30})
+    assert (last.kind, dict(last.facts)) == ("not searched", {"sizes": [10], "needed": 30})
     (tmp_path / "alone").mkdir()
     alone = study(tmp_path / "alone", {("scratch", 10): [few]})
-    assert [one.kind for one in searches(alone)] == ["too few to search"]
+    assert [one.kind for one in searches(alone)] == ["not searched"]
     assert settings_section(alone) is None
 
 

@@ -105,7 +105,7 @@ def test_paths_of_a_comparison_hold_in_the_folder_of_its_study_file(
         folder=Path("r")
     )  # fmt: skip
     monkeypatch.chdir("/")
-    study = read_spec(write_study(tables, tmp_path / "runs").path)
+    study = read_spec(write_study(tables, tmp_path / "runs")[0])
     assert study.sources["Net"].network == study.network.name == f"{tmp_path}/nets.py:Net"
     assert study.sources["Net"].weights == f"{tmp_path}/w.pt"
     assert study.network.options == {"width": 7}

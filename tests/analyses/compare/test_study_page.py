@@ -21,7 +21,6 @@ from transferscope.study.race_state import NotBegun, RaceState, keep_state
 
 FIGURES = (
     "arms",
-    "labels",
     "label-plan",
     "curves",
     "confusion",
@@ -115,8 +114,7 @@ def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, 
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
     assert '<section id="how-much">' not in page
     study = page[page.index('<section id="study">') : page.index("<h3>", page.index('<section id="study">'))]
-    assert "give several <code>labels</code> under <code>[target]</code>" in study
-    assert "give several <code>sizes</code> under <code>[pretraining]</code>" in study
+    assert "give three <code>labels</code> or more under <code>[target]</code>" in study
     assert "<code>transferscope scaling STUDY.toml</code>" in study
 
 
@@ -139,12 +137,12 @@ def test_of_two_sources_it_is_said_which_is_better(tmp_path: Path, small: Fabric
     with fabricate(tmp_path / "s.sqlite", replace(small, gains=gains, sizes=(50,), n_seeds=5)) as store:
         summary = summarise(store, "usps")
     said = {one.kind: one.facts for one in which(summary.frames, summary.decided)}
-    (facts,) = [facts for kind, facts in said.items() if "better source" in kind]
+    facts = said["between sources"]
     low, high = facts["ends"]
-    assert ("better source" in said) == (gap > 0) == (low > 0)
+    assert (gap > 0) == (low > 0)
     assert low < facts["gain"] < high
     if gap:
-        assert (facts["source"], facts["other"][1]) == ("mnist", "fashion-mnist")
+        assert (facts["best"][1], facts["other"][1]) == ("mnist", "fashion-mnist")
 
 
 @pytest.mark.long
@@ -161,7 +159,7 @@ def test_figures_of_a_paper_have_its_width_and_type(report: ReportFiles) -> None
     expected = {f"{name}.{ending}" for name in FIGURES for ending in ("svg", "pdf", "csv")}
     assert {path.name for path in report.files} == expected
     assert all(path.parent == folder and path.stat().st_size > 100 for path in report.files)
-    assert (folder / "labels.pdf").read_bytes().startswith(b"%PDF")
+    assert (folder / "arms.pdf").read_bytes().startswith(b"%PDF")
     for name in FIGURES:
         drawn = (folder / f"{name}.svg").read_text(encoding="utf-8")
         assert float(re.findall(r'<svg[^>]* width="([\d.]+)pt"', drawn)[0]) == pytest.approx(234)
@@ -184,7 +182,7 @@ def test_the_same_study_gives_the_same_page_again(tmp_path: Path, small: Fabrica
         again = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
     assert page == again
     assert 'id="figure-arms"' in page
-    assert 'id="figure-labels"' not in page
+    assert 'id="figure-label-plan"' not in page
     assert "not done yet; this rests on the others" in page
 
 
@@ -192,7 +190,7 @@ def test_the_same_study_gives_the_same_page_again(tmp_path: Path, small: Fabrica
 def test_a_study_without_a_baseline_still_gets_a_report(tmp_path: Path, small: Fabrication) -> None:
     with fabricate(tmp_path / "s.sqlite", replace(small, baseline=False, sizes=(50, 600))) as store:
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
-    assert "nothing was run without a source to compare with" in page
+    assert "nothing without a source has a result to compare with" in page
     assert 'id="figure-arms"' not in page
 
 

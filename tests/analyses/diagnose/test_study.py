@@ -71,10 +71,10 @@ def test_the_sentence_has_the_signs_of_the_table(summary: Summary) -> None:
     sides = {"lower": "positive", "higher": "negative", "": ""}
     assert tones == {d.meaning.heading.lower(): sides[d.meaning.expected] for d in DIAGNOSTICS.values()}
     expected, against = why(found, 40)
-    assert (expected.kind, against.kind) == ("as expected", "against what is expected")
+    assert (expected.facts["expected"], against.facts["expected"]) == (True, False)
     n_sides = {side: sum(d.meaning.expected == side for d in DIAGNOSTICS.values()) for side in sides}
     for statement, side in ((expected, "lower"), (against, "higher")):
-        assert len(statement.facts["seen"]) + statement.facts["more"] == n_sides[side]
+        assert len(statement.facts["seen"]) == n_sides[side]
         assert set(statement.facts["seen"]) <= {d.meaning.lower for d in DIAGNOSTICS.values()}
 
 
@@ -94,26 +94,26 @@ def _seen(name: str, value: float, half: float, n: int = 3) -> Diagnosis:
 
 
 @pytest.mark.parametrize(
-    ("expected", "value", "half", "n", "kind"),
+    ("expected", "value", "half", "n", "as_expected"),
     [
-        ("lower", 0.8, 0.1, 3, "as expected"),
-        ("lower", -0.8, 0.1, 3, "against what is expected"),
-        ("higher", -0.8, 0.1, 3, "as expected"),
-        ("higher", 0.8, 0.1, 3, "against what is expected"),
+        ("lower", 0.8, 0.1, 3, True),
+        ("lower", -0.8, 0.1, 3, False),
+        ("higher", -0.8, 0.1, 3, True),
+        ("higher", 0.8, 0.1, 3, False),
         ("lower", 0.8, 0.9, 3, None),  # the interval holds 0
         ("lower", 1.0, 0.0, 2, None),  # two seeds that agree say nothing of others
-        ("lower", 1.0, 0.0, 3, "as expected"),
+        ("lower", 1.0, 0.0, 3, True),
         ("", 0.8, 0.1, 3, None),
     ],
 )
 def test_the_side_that_was_expected_makes_the_answer(
-    expected: Literal["lower", "higher", ""], value: float, half: float, n: int, kind: str | None
+    expected: Literal["lower", "higher", ""], value: float, half: float, n: int, as_expected: bool | None
 ) -> None:
     found = _seen("curvature", value, half, n)
     found = replace(found, meaning=replace(found.meaning, expected=expected))
-    assert [one.kind for one in why([found], 40)] == ([kind] if kind else [])
+    assert [one.facts["expected"] for one in why([found], 40)] == ([] if as_expected is None else [as_expected])
     ((_, shown_side, shown),) = correlations_table([found]).rows
-    assert shown.tone == {"as expected": "positive", "against what is expected": "negative", None: ""}[kind]
+    assert shown.tone == {True: "positive", False: "negative", None: ""}[as_expected]
     assert shown_side.text.lower() == (expected or "–")
 
 

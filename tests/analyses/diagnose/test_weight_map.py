@@ -72,7 +72,7 @@ def test_snapshots_are_left_out_where_there_is_no_room_the_start_last(
 @pytest.mark.drawn
 def test_figure_and_tables_are_written(store: Store, tmp_path: Path) -> None:
     mapped = map_weights(store.place)
-    assert mapped.verdict.headline.startswith("6 trained networks, 6 of them joined with their start ")
+    assert mapped.verdict.headline.startswith("6 trained networks (18 points, ")
     mapped.write(tmp_path)
     table = pd.read_csv(tmp_path / "small-weight-map.csv")
     distances = pd.read_csv(tmp_path / "small-weight-distances.csv", index_col="network")

@@ -225,7 +225,6 @@ def test_gains_are_of_the_same_task_source_and_labels(monkeypatch: pytest.Monkey
     assert gains_over("fine-tuning", "linear probe") == pytest.approx((11, 1.0, 9.0))
     raw = "ridge or logistic regression on the raw inputs"
     assert gains_over("fine-tuning", raw) == pytest.approx((11, 20.0, 20.0))
-    assert gains_over("fine-tuning", "linear probe", source="far") is None
     assert gains_over("MeRLin", "linear probe") is None
 
 

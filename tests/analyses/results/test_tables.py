@@ -620,6 +620,6 @@ def test_the_page_says_what_the_runs_are(tmp_path: Path) -> None:
     assert found.verdict.headline.split(" (")[0] in page.replace("\u00a0", " ")
     assert pd.read_csv(io.StringIO(held_tables(page)["runs"]))["score"].max() < 1
     assert not [words for words in (">0 labels", " 0 labels", "study file", "STUDY.toml") if words in page]
-    assert "1 of 25 runs failed" in page.replace("\u00a0", " ")
+    assert "Of 25 runs 1 failed" in page.replace("\u00a0", " ")
     assert found.to_dict()["decisions"]["0"]["outcome"] == found.summary.decided[0].outcome
     assert "&" in found.to_latex()

@@ -1,4 +1,4 @@
-"""The pictures of a comparison: every arm beside the best that needs no source, and what a cheaper one costs."""
+"""The picture of a comparison: every arm beside the best that needs no source."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,20 +7,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SIZES, beside_axis, evenly_chosen, shown_of
-from transferscope.report.figures.panels import multiples, side_by_side
+from transferscope.report.figures.panels import side_by_side
 from transferscope.report.figures.style import (
     INK,
     NARROW,
     ON_PAPER,
     PAPER,
-    QUIET,
     RECOMMENDED,
     WITH_SOURCE,
     WITHOUT,
@@ -28,7 +26,7 @@ from transferscope.report.figures.style import (
     new_figure,
     tip,
 )
-from transferscope.wording import duration, listed, sizes_in_words
+from transferscope.wording import duration, sizes_in_words
 
 _MOST_ARMS = 14
 _MOST_GROUPS = 3
@@ -38,8 +36,6 @@ _HEAD, _TIGHT, _APART = 0.6, 0.2, 0.27  # inches of a panel without its rows, an
 _HIGHEST = 9.0  # inches of a column of a paper
 _SPACE = "\u2002\u2002"  # which SVG does not collapse
 _ASIDE = 8  # points from a panel to the numbers beside it, which arrows and stars at its edge do not reach
-_DEPTH = 5.0  # points below what is named in a picture of costs
-_CHEAPER = 0.5  # of the seconds of the arm to use, below which another is worth a look
 
 
 @dataclass(frozen=True)
@@ -264,80 +260,3 @@ def _data(summary: Summary) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows)
-
-
-def draw_costs(summary: Summary) -> Figure | None:
-    """Score against time, with the arms that nothing as cheap scores above joined by a line.
-
-    None where no arm of at most half the time of the arm to use may be as good as that.
-    """
-    cheaper = {n: _cheaper(summary, n) for n in summary.decided}
-    sizes = evenly_chosen([n for n, own in cheaper.items() if own], MOST_SIZES)
-    if not sizes:
-        return None
-
-    def drawn(n_columns: int, width: float) -> Canvas:
-        canvas, panels = multiples(len(sizes), n_columns, width=width, height=1.9, share_height=False)
-        for axes, size in zip(panels, sizes, strict=True):
-            _cost_panel(axes, summary, size, cheaper[size])
-        canvas.supxlabel("Seconds of a run with its pre-training, ← cheaper", fontsize="medium", color=INK)
-        canvas.supylabel(f"{summary.frames.metric.name}, better →", fontsize="medium", color=INK)
-        return canvas
-
-    with drawing():
-        wide = drawn(min(len(sizes), 2), 4.6 * min(len(sizes), 2))
-    names = {n: [summary.frames.name_of(c.source or "", c.method) for c in cheaper[n]][:3] for n in sizes}
-    cheaper_arms = [f"with {sizes_in_words([n])} {listed(own, last='or')}" for n, own in names.items()]
-    return Figure(
-        name="costs",
-        canvas=wide,
-        narrow=lambda inches: drawn(min(len(sizes), side_by_side(inches, 2.6)), inches),
-        data=summary.table[["source", "method", "n_target", "mean", "seconds", "pretraining_seconds"]],
-        caption=(
-            "Star: the arm to use; line: nothing as cheap scores higher. Half its time or less, and not shown to be "
-            f"worse: {'; '.join(cheaper_arms)}."
-        ),
-    )
-
-
-def _cheaper(summary: Summary, size: int) -> list[Comparison]:
-    """Arms of at most half the time of the arm to use that may be within the margin of the best, best first."""
-    decision = summary.decided[size]
-    own = {c.facts.name: c for c in summary.comparisons if c.n_target == size and c.facts.mean is not None}
-    chosen = own.get(decision.recommended or "")
-    if chosen is None:
-        return []
-    most, likely = _CHEAPER * chosen.cost.total, 1 - decision.level
-    cheaper = [
-        c for c in own.values() if 0 < c.cost.total <= most and c.facts.chance >= likely and not c.facts.unstable
-    ]
-    return sorted(cheaper, key=lambda c: -(c.facts.mean or 0.0))
-
-
-def _cost_panel(axes: Axes, summary: Summary, size: int, named: Sequence[Comparison]) -> None:
-    metric, decision = summary.frames.metric, summary.decided[size]
-    own = [c for c in summary.comparisons if c.n_target == size and c.facts.mean is not None and c.cost.total > 0]
-    own = sorted(own, key=lambda c: (c.cost.total, -(c.facts.mean or 0.0)))
-    front: list[Comparison] = []
-    for c in own:
-        score, recommended = c.facts.mean or 0.0, c.facts.name == decision.recommended
-        if not front or score > (front[-1].facts.mean or 0.0):
-            front.append(c)
-        colour = WITH_SOURCE if c.facts.with_source else WITHOUT
-        mark = RECOMMENDED if recommended else "o" if c.facts.with_source else "s"
-        (drawn,) = axes.plot(c.cost.total, score, mark, color=colour, markersize=13 if recommended else 5)
-        tip(drawn, f"{c.facts.name}: {metric.level(score)}, {duration(c.cost.total)}")
-        if recommended or c is named[0]:
-            name = beside_axis(summary.frames.name_of(c.source or "", c.method), width=22)
-            at = (c.cost.total, score)
-            axes.annotate(name, at, (-6, 3), textcoords="offset points", ha="right", va="bottom", fontsize=8)
-    seconds, scores = [c.cost.total for c in front], [c.facts.mean or 0.0 for c in front]
-    axes.step(seconds, scores, where="post", color=QUIET, linewidth=0.9, zorder=0.5)
-    axes.set_xscale("log")
-    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.margins(x=0.1, y=0.2)
-    axes.set_ylim(bottom=min(scores[-1], *(c.facts.mean or 0.0 for c in named)) - _DEPTH)
-    axes.yaxis.set_major_formatter(lambda value, _: metric.level(value))
-    axes.set_title(sizes_in_words([size]))

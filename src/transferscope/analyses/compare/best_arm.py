@@ -8,12 +8,10 @@ from matplotlib.patches import Rectangle
 
 from transferscope.analyses.compare.samples import Found, as_png, thumbnail
 from transferscope.analyses.compare.summary import Summary
-from transferscope.analyses.compare.words import words_of
 from transferscope.data.task import Dataset
-from transferscope.report.blocks import Block, Cell, Column, Figure, Gallery, Picture, Section, Table, Text
+from transferscope.report.blocks import Block, Figure, Gallery, Picture, Section, Text
 from transferscope.report.figures.choice import MOST_CLASSES, beside_axis, short
 from transferscope.report.figures.style import INK, drawing, new_figure, tip
-from transferscope.statements import state
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import counted
 
@@ -120,36 +118,24 @@ def _heat_map(axes: Axes, table: pd.DataFrame, words: str) -> None:
 
 
 def _errors(frames: StudyFrames, by_seed: dict[int, np.ndarray], target: Found | None) -> list[Block]:
-    """Test examples that most seeds take for the same wrong class, with their images where these can be read."""
+    """Images of the test examples that most seeds take for the same wrong class; none where they cannot be read."""
     labels, classes = frames.test_labels, frames.classes
     assert labels is not None
     assert classes is not None
+    if not (isinstance(target, Dataset) and target.test.is_image and np.array_equal(target.test.labels, labels)):
+        return []
     votes = np.stack(list(by_seed.values()))
     wrong = np.where(votes == labels, -1, votes)
     counts = np.stack([(wrong == label).sum(axis=0) for label in range(len(classes))])
     often = counts.max(axis=0)
     order = [int(i) for i in np.argsort(-often, kind="stable")[:_MOST_ERRORS] if 2 * often[i] > len(by_seed)]
-    words = words_of(frames)
     if not order:
-        return [Text(words.say(state("no errors")))]
+        return []
     taken = [classes[int(counts[:, i].argmax())] for i in order]
     mistakes = [f"{classes[int(labels[i])]} taken for {other}, {often[i]} of {len(by_seed)}"
             for i, other in zip(order, taken, strict=True)]  # fmt: skip
-    note = Text(words.say(state("errors")))
-    if isinstance(target, Dataset) and target.test.is_image and np.array_equal(target.test.labels, labels):
-        pictures = tuple(
-            Picture(as_png(thumbnail(target.test.inputs[i])), f"Test example {i}: {one}", _ERROR_WIDTH)
-            for i, one in zip(order, mistakes, strict=True)
-        )
-        return [note, Gallery(pictures, tuple(mistakes))]
-    columns = (
-        Column("Test example", "Its place in the test set, from 0"),
-        Column("True class", numeric=False),
-        Column("Taken for", numeric=False),
-        Column("Seeds"),
+    pictures = tuple(
+        Picture(as_png(thumbnail(target.test.inputs[i])), f"Test example {i}: {one}", _ERROR_WIDTH)
+        for i, one in zip(order, mistakes, strict=True)
     )
-    rows = tuple(
-        (Cell(f"{i}"), Cell(classes[int(labels[i])]), Cell(other), Cell(f"{often[i]} of {len(by_seed)}"))
-        for i, other in zip(order, taken, strict=True)
-    )
-    return [note, Table(columns, rows)]
+    return [Text("What most seeds get wrong in the same way."), Gallery(pictures, tuple(mistakes))]

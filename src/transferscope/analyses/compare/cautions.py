@@ -1,7 +1,7 @@
-"""What to beware of in a study, whatever its results: shared data, classes without a label, weak inner heads."""
+"""What to beware of in a study, whatever its results: shared data, rare classes, weak inner heads."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from transferscope.statements import Statement, state
 
@@ -15,8 +15,8 @@ WEAK_INNER_RISK = 0.95
 """Leave-one-out risk of MeRLin's inner head, as a share of that of predicting the mean, from which it tells nothing."""
 
 
-def cautions(facts: Mapping[str, object], sizes: Sequence[int], *, by_class: bool = False) -> Iterator[Statement]:
-    """Shared data, rare classes, classes without a label, and batch normalisation that follows batches.
+def cautions(facts: Mapping[str, object], *, by_class: bool = False) -> Iterator[Statement]:
+    """Shared data, rare classes, and batch normalisation that follows batches.
 
     Args:
         facts: The facts of a study, as `study` stored them.
@@ -37,9 +37,6 @@ def cautions(facts: Mapping[str, object], sizes: Sequence[int], *, by_class: boo
         elif not by_class and counts[most] >= UNEVEN * counts[least]:
             shares = {"most_share": counts[most] / total, "least_share": counts[least] / total}
             yield state("uneven classes", most=most, least=least, **shares)
-    n_classes = target.get("n_outputs")
-    if target.get("kind") == "classification" and isinstance(n_classes, int) and min(sizes, default=0) < n_classes:
-        yield state("unseen classes", few=sorted({n for n in sizes if n < n_classes}), n_classes=n_classes)
     if following := [name for name, about in sources.items() if _table(about).get("follows_batches")]:
         yield state("follows batches", sources=following)
 
@@ -67,18 +64,6 @@ def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> Iterator[Stateme
     for n_target in dict.fromkeys(n for _, n in weak):
         own = [method for method, n in weak if n == n_target]
         yield state("weak inner head", methods=list(dict.fromkeys(own)), n_target=n_target, weak=len(own))
-
-
-def reduced_inputs(runs: Iterable[tuple[int, float, float]]) -> Iterator[Statement]:
-    """What the method raw left out of its inputs, where reading them whole would have taken too much.
-
-    Args:
-        runs: Number of target labels, and the notes "read_side" and "read_tokens" of each run that has one, else NaN.
-    """
-    reads = {n: (None if math.isnan(side) else int(side), None if math.isnan(tokens) else int(tokens))
-             for n, side, tokens in sorted(runs)}  # fmt: skip
-    if reads:
-        yield state("reduced inputs", reads=[(n, *read) for n, read in reads.items()])
 
 
 def _test_counts(target: Mapping[str, object]) -> dict[str, int]:

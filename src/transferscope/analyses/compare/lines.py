@@ -65,7 +65,8 @@ def _rows(
     wanted = [*(decided[n].recommended for n in shown), first.best_with, first.best_without]
     order = sorted(scored, key=lambda arm: wanted.index(arm.name) if arm.name in wanted else len(wanted))
     chosen = sorted(order[: min(most - 1, _MOST_ARMS)], key=lambda arm: -(arm.mean or 0.0))
-    low, high = _span(chosen, first)
+    ends = [_ends(arm, first) for arm in chosen]
+    low, high = min(0.0, *(one for one, *_ in ends)), max(1e-9, *(one for *_, one in ends))
     levels = {n: {arm.name: arm.mean for arm in decided[n].arms} for n in shown}
     names = {}
     for arm in chosen:
@@ -115,12 +116,6 @@ def _ends(arm: ArmFacts, decision: Decision) -> tuple[float, float, float]:
     if arm.gain is None or arm.gain.low is None or arm.gain.high is None:
         return value, value, value
     return arm.gain.low, value, arm.gain.high
-
-
-def _span(arms: Sequence[ArmFacts], decision: Decision) -> tuple[float, float]:
-    ends = [_ends(arm, decision) for arm in arms]
-    low, high = min(0.0, *(low for low, *_ in ends)), max(0.0, *(high for *_, high in ends))
-    return low, max(high, low + 1e-9)
 
 
 def _bar(arm: ArmFacts, decision: Decision, low: float, high: float) -> str:

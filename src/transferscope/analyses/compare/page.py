@@ -1,48 +1,35 @@
 """What a comparison says on the page of a study: whether transfer helps, which way, and how many labels it takes."""
 
-from transferscope.analyses.compare.arms_figure import draw_costs
 from transferscope.analyses.compare.best_arm import best_arm_section
 from transferscope.analyses.compare.checkpoints import checkpoints_section
-from transferscope.analyses.compare.figures import draw_curves, draw_labels
+from transferscope.analyses.compare.figures import draw_curves
 from transferscope.analyses.compare.samples import Found
 from transferscope.analyses.compare.settings import settings_section
 from transferscope.analyses.compare.statements import called, labels_saved, settling, which
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import words_of
-from transferscope.report.blocks import Figure, Section
+from transferscope.report.blocks import Section
 from transferscope.report.page import Part
-from transferscope.statements import state
-
-LEAST_SIZES = 3
-"""Numbers of labels from which there is a learning curve to draw, and to follow further."""
 
 
 def study_parts(summary: Summary, target: Found = None) -> list[Part]:
     """The parts of the page that rest on the comparison alone; how many labels it takes, only if several were tried."""
-    frames, decided, words = (
-        summary.frames,
-        summary.decided,
-        words_of(summary.frames),
-    )
+    frames, decided, words = summary.frames, summary.decided, words_of(summary.frames)
+    curves = draw_curves(summary)
     of_which = (
         settings_section(frames),
-        _drawn("Cost against score", "costs", draw_costs(summary)),
-        _drawn("Training curves", "curves", draw_curves(summary)),
+        Section("Training curves", "curves", (curves,)) if curves else None,
         best_arm_section(summary, target),
     )
+    arms = " ".join(words.all_of(which(frames, decided)))
     parts = [
         Part("whether", " ".join(words.all_of(called(frames, decided))), (methods_section(summary),)),
-        Part(
-            "which", " ".join(words.all_of(which(frames, decided))), tuple(section for section in of_which if section)
-        ),
+        Part("which", arms, tuple(section for section in of_which if section)),
     ]
     saved, checkpoints = labels_saved(frames, decided), checkpoints_section(summary)
-    labels = draw_labels(summary) if len(frames.sizes) >= LEAST_SIZES else None
-    of_how_much = (_drawn("How many labels it takes", "scores", labels), checkpoints)
     if saved or checkpoints:
-        sections = tuple(section for section in of_how_much if section)
-        parts.append(Part("how much", words.say(saved) if saved else "", sections))
+        parts.append(Part("how much", words.say(saved) if saved else "", (checkpoints,) if checkpoints else ()))
     return parts
 
 
@@ -51,10 +38,6 @@ def next_step(summary: Summary) -> tuple[str, str]:
     settled_by = settling(summary.frames, summary.decided)
     if not settled_by:
         return "", ""
-    file = f"{summary.frames.study.name}.toml"
-    edit = state("more seeds", seeds=len(summary.frames.seeds) + settled_by[0].facts["more"], file=file)
-    return " ".join(words_of(summary.frames).all_of([settled_by[0], edit])), f"transferscope run {file}"
-
-
-def _drawn(title: str, slug: str, figure: Figure | None) -> Section | None:
-    return None if figure is None else Section(title, slug, (figure,))
+    seeds = len(summary.frames.seeds) + settled_by[0].facts["more"]
+    command = f"transferscope run {summary.frames.study.name}.toml --seeds {seeds}"
+    return words_of(summary.frames).say(settled_by[0]), command

@@ -25,7 +25,6 @@ from transferscope.analyses.compare.study_file import (
     write_study,
 )
 from transferscope.analyses.compare.summary import summarise
-from transferscope.analyses.compare.training import baseline_unfinished
 from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.analyses.results.runs import RunColumns
 from transferscope.data.task import Dataset
@@ -36,6 +35,7 @@ from transferscope.models import Pretrained
 from transferscope.models.build import makes_network
 from transferscope.store import Store
 from transferscope.study.decisions import MOST_SEEDS
+from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import read_study
 from transferscope.study.places import open_new
 from transferscope.study.run import Event, ignore, run_study
@@ -297,8 +297,8 @@ def ask(
     trains = any(isinstance(method, Scratch) for method in spec.methods.values())
     finds = not {"steps", "epochs"} & training.keys() and trains and not limited and ":" not in spec.network.name
     note = network_in_words(tables, network)
-    written = write_study(tables, folder, note=note)
-    return Asked(written.path, written.aside, tables, note, finds)
+    path, aside = write_study(tables, folder, note=note)
+    return Asked(path, aside, tables, note, finds)
 
 
 def answer(
@@ -312,9 +312,9 @@ def answer(
             run(replace(spec, methods=without, seeds=spec.seeds[:2], diagnostics={}))
         say("training from scratch, first seed: the number of steps is doubled until it is finished")
         with open_new(spec.store, files=spec.files_folder) as store:
-            enough = enough_steps(spec, store, run)
-        say(str(enough))
-        write_study(with_steps(asked.tables, enough.steps), asked.path.parent, note=asked.note)
+            steps, finished = enough_steps(spec, store, run)
+        say(f"{counted(steps, 'step')}: training from scratch is {'' if finished else 'still not '}finished")
+        write_study(with_steps(asked.tables, steps), asked.path.parent, note=asked.note)
         spec = read_spec(asked.path)
     return run(spec)
 
@@ -332,21 +332,8 @@ def warn_of_failures(status: StudyStatus) -> None:
         )
 
 
-@dataclass(frozen=True)
-class EnoughSteps:
-    """How many steps training from scratch takes; not `finished` where the most that are tried were not enough."""
-
-    steps: int
-    finished: bool
-
-    def __str__(self) -> str:
-        return (
-            f"{counted(self.steps, 'step')}: training from scratch is {'' if self.finished else 'still not '}finished"
-        )
-
-
-def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], object]) -> EnoughSteps:
-    """How many steps it takes to finish training from scratch, by its runs of the first seed.
+def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], object]) -> tuple[int, bool]:
+    """How many steps it takes to finish training from scratch, by its runs of the first seed, and whether they do.
 
     The steps of the study are doubled, up to eight times the first, until training from scratch is finished at every
     number of labels; see `study.finished.arm_trainings`. The runs are cells of the study and not done again.
@@ -361,9 +348,10 @@ def enough_steps(spec: StudySpec, store: Store, run: Callable[[StudySpec], objec
     steps, most = spec.training.steps or first_steps(large=large), most_steps(large=large)
     while True:
         run(replace(trial, training=replace(spec.training, steps=steps)))
-        finished = not baseline_unfinished(read_study(store, spec.name))
+        frames = read_study(store, spec.name)
+        finished = not any(arm.unfinished and arm.method == frames.baseline for arm in arm_trainings(frames))
         if finished or steps >= most:
-            return EnoughSteps(steps, finished)
+            return steps, finished
         steps = min(2 * steps, most)
 
 

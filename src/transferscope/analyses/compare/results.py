@@ -19,13 +19,11 @@ from transferscope.analyses.results.frames import frames_of
 from transferscope.analyses.results.readers import reader_of
 from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
 from transferscope.decision import Question, next_runs
-from transferscope.report.blocks import Answer, Cell, Column, Points, Section, Table
+from transferscope.report.blocks import Answer, Points, Section
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
 from transferscope.report.save import PaperWidth
 from transferscope.study.decisions import MOST_SEEDS, Arm, arms_of, margin_of, scores_of
 from transferscope.wording import ALL_LABELS, capitalised
-
-_MOST_ROWS = 500
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,8 @@ class ResultsComparison(ComparisonResult):
         parts = [name for name in columns["arm"].split("+") if name in table] or [columns["arm"]]
         rows = []
         for arm, n_target, seed in turns[:n]:
-            row: dict[str, Any] = {str(name): one for name in table if (one := _only_value(table[name])) is not None}
+            same = [name for name in table if table[name].notna().all() and table[name].nunique() == 1]
+            row: dict[str, Any] = {str(name): table[name].iloc[0] for name in same}
             for role in ("score", "cost", "state", "predictions"):
                 row.pop(columns.get(role, ""), None)
             is_arm = (self.runs.rows["method"] == arm.method) & (self.runs.rows["source"] == arm.source)
@@ -114,34 +113,9 @@ class ResultsComparison(ComparisonResult):
         steps = words.all_of(settling(summary.frames, summary.decided))
         step = f"{steps[0]} The runs to make:" if steps else ""
         command = (f"{self.command} --next 4" if self.command else "result.next(4)") if steps else ""
-        return [answer_section(summary, answers, step, command), *shown, self._read()]
-
-    def _read(self) -> Section:
-        rows, measure = self.runs.rows, self.runs.measure
-        columns = ("Method", "Source", "Labels", "Seed", measure.title, "State")
-        cells = [
-            (
-                Cell(row["method"]),
-                Cell(row["source"] or "–"),
-                Cell("all" if row["n_target"] == ALL_LABELS else f"{row['n_target']:,}"),
-                Cell(self.runs.seed_of(at)),
-                Cell("–" if np.isnan(row["score"]) else measure.shown(row["score"])),
-                Cell(row["state"]),
-            )
-            for at, row in enumerate(rows.head(_MOST_ROWS).to_dict("records"))
-        ]
-        left_out = f" The first {_MOST_ROWS} of {len(rows):,}." if len(rows) > _MOST_ROWS else ""
-        table = Table(
-            tuple(Column(name, numeric=name not in ("Method", "Source", "State")) for name in columns),
-            tuple(cells),
-            f"Every run.{left_out}",
-        )
-        notes = [Points(tuple(f"{capitalised(note)}." for note in self.runs.notes))] if self.runs.notes else []
-        return Section("The runs", "runs", (*notes, table), {"runs": rows}, folded=True)
-
-    def page(self) -> list[Section]:
-        """The same: the answer is the first of them."""
-        return self.sections()
+        notes = (Points(tuple(f"{capitalised(note)}." for note in self.runs.notes)),) if self.runs.notes else ()
+        runs = Section("The runs", "runs", notes, {"runs": self.runs.rows}, folded=True)
+        return [answer_section(summary, answers, step, command), *shown, runs]
 
     def report(self, path: str | Path, *, command: str = "", width: PaperWidth | None = None) -> ReportFiles:
         """Write the page: one self-contained HTML file, which holds its figures and tables."""
@@ -211,8 +185,3 @@ def compare_results(
     summary = summarise_frames(frames_of(runs, called, margin=margin))
     where = Path(called) if place is None else place
     return ResultsComparison(summary, str(where), where, runs)
-
-
-def _only_value(column: pd.Series) -> Any:
-    values = column.dropna().unique()
-    return values[0] if len(values) == 1 and column.notna().all() else None

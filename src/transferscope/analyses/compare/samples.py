@@ -95,15 +95,14 @@ def data_section(frames: StudyFrames, loaded: Mapping[str, Found]) -> Section | 
     for title, (name, entry) in shown.items():
         data = loaded.get(name)
         texts = [Text(sentence) for sentence in words.all_of(_about(entry, changed=data == CHANGED))]
+        if "network" in entry:
+            texts = [Text(f"{weights_in_words(entry)}.")]
         pictures = _pictures(data) if isinstance(data, Dataset) and data.train.is_image else []
         cards.append(Card(title, (*texts, *pictures)))
     return Section("The data", "data", (Cards(tuple(cards)),)) if cards else None
 
 
 def _about(entry: Mapping[str, Any], *, changed: bool) -> Iterator[Statement]:
-    if "network" in entry:
-        yield state("network", weights=weights_in_words(entry))
-        return
     n_train, n_test, shape, classes = (entry.get(key) for key in ("n_train", "n_test", "input_shape", "classes"))
     counts, n_outputs = _table(entry.get("class_counts")).get("train"), entry.get("n_outputs")
     if isinstance(n_train, int) and isinstance(n_test, int):

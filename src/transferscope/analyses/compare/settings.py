@@ -115,8 +115,6 @@ def _ascending(values: Iterable[Any]) -> tuple[Any, ...]:
 def searches(frames: StudyFrames) -> Iterator[Statement]:
     """How settings were chosen, where the best was at an end of what was tried, and where there were too few labels."""
     arms, notes = chosen_settings(frames), frames.method_cells["tuning"]
-    if not any(notes) and not frames.is_of_others:
-        yield state("not searched")
     if arms:
         yield state(
             "searched",
@@ -137,8 +135,8 @@ def searches(frames: StudyFrames) -> Iterator[Statement]:
         for n, note in zip(frames.method_cells["n_target"], notes, strict=True)
         if note.get("labels_needed")
     }
-    if needed:
-        yield state("too few to search", sizes=sorted(needed), needed=max(needed.values()))
+    if needed or not (any(notes) or frames.is_of_others):
+        yield state("not searched", sizes=sorted(needed), needed=max(needed.values(), default=0))
 
 
 def settings_section(frames: StudyFrames) -> Section | None:

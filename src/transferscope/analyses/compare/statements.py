@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from transferscope.analyses.compare.training import nothing_learnt, untold_steps
+from transferscope.analyses.compare.training import nothing_learnt
 from transferscope.analyses.compare.words import words_of
 from transferscope.decision import ArmFacts, Decision
 from transferscope.statements import Statement, state
@@ -38,31 +38,24 @@ def answers(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[State
     unlearnt = nothing_learnt(frames)
     shared: dict[tuple[str, str | None, str | None], list[int]] = {}
     for n_target, decision in decided.items():
-        kind = "nothing learnt" if n_target in unlearnt else _kind(_Named(frames, n_target, decision))
-        shared.setdefault((kind, decision.recommended, decision.best_without), []).append(n_target)
+        told = "nothing learnt" if n_target in unlearnt else f"{decision.outcome}, {decision.why_open}"
+        shared.setdefault((told, decision.recommended, decision.best_without), []).append(n_target)
     return tuple(
-        _answer(kind, sizes, _Named(frames, sizes[0], decided[sizes[0]])) for (kind, *_), sizes in shared.items()
+        _answer(sizes, _Named(frames, sizes[0], decided[sizes[0]]), learnt=sizes[0] not in unlearnt)
+        for sizes in shared.values()
     )
 
 
-def _kind(one: _Named) -> str:
-    decision = one.decision
-    if decision.outcome == "no" and one.facts(decision.recommended).with_source:
-        return "no, a source as good"
-    has_reason = decision.outcome == "open" and decision.why_open not in ("noise", "")
-    return f"open, {decision.why_open}" if has_reason else decision.outcome
-
-
-def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
+def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool) -> Statement:
     decision = one.decision
     if decision.recommended is None:
         return state("nothing", sizes=sizes)
+    kind = "one side" if decision.outcome in ("no source", "no control") else decision.outcome
     arm, best = one.facts(decision.recommended), decision.best_with
     shown = arm if decision.outcome == "helps" and arm.gain is not None else one.facts(best) if best else None
     gain = shown.gain if shown else None
-    rising = [a.name for a in decision.arms if a.unfinished and (decision.best_with == a.name or not a.with_source)]
     return state(
-        kind,
+        kind if learnt else "nothing learnt",
         sizes=sizes,
         arm=one.pair(arm.name),
         level=arm.mean,
@@ -73,12 +66,12 @@ def _answer(kind: str, sizes: Sequence[int], one: _Named) -> Statement:
         ends=(gain.low, gain.high) if gain else None,
         margin=decision.margin,
         covers=decision.covers,
-        unfinished=one.pairs(rising),
+        why=decision.why_open,
     )
 
 
 def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
-    """How sure the recommended arm of each number of labels is, which source is better, and what a race left out."""
+    """How sure the recommended arm of each number of labels is, how sources differ, and what a race left out."""
     shared: dict[str, list[int]] = {}
     for n_target, decision in decided.items():
         if decision.recommended is not None:
@@ -102,12 +95,10 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
         if beside is None or beside.difference is None or beside.difference.low is None:
             continue
         one = _Named(frames, n_target, beside)
-        best = one.pair(beside.best_with)
         yield state(
-            "better source" if beside.helping else "no better source",
+            "between sources",
             sizes=[n_target] if len(decided) > 1 else [],
-            source=best[1],
-            best=best,
+            best=one.pair(beside.best_with),
             other=one.pair(beside.best_without),
             gain=beside.difference.value,
             ends=(beside.difference.low, beside.difference.high),
@@ -124,20 +115,13 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
 
 def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
     """What else a reader should know of the decisions, those of fewer labels first."""
-    untold = untold_steps(frames)
     for n_target, decision in decided.items():
         one, sizes = _Named(frames, n_target, decision), [n_target] if len(decided) > 1 else []
         if _owes_untold(frames, one):
             yield state("objective", sizes=sizes, source=one.pair(decision.recommended)[1])
-        if decision.unstable:
-            yield state("unstable", sizes=sizes, arms=one.pairs(decision.unstable))
         if decision.unfinished:
             steps = max(arm.steps for arm in arm_trainings(frames) if arm.n_target == n_target and arm.unfinished)
             yield state("unfinished", sizes=sizes, arms=one.pairs(decision.unfinished), steps=steps)
-        if n_target in untold:
-            yield state("untold", sizes=sizes, steps=untold[n_target])
-        if decision.missing:
-            yield state("missing", sizes=sizes, arms=one.pairs(decision.missing))
     covers = {decision.covers for decision in decided.values()} - {"nothing"}
     if covers:
         error = 1 - min(decision.level for decision in decided.values())
@@ -165,14 +149,14 @@ _COVERS = {
 
 
 def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
-    """What is called better and worse, numbers of labels with the same arms together; or that nothing is better.
+    """What is called better, or that nothing is, and what is worse, numbers of labels with the same arms together.
 
     What is worse with a source than without one is negative transfer.
     """
     statements = []
     better = {n: one.helping for n, one in decided.items()}
     worse = {n: one.harmful for n, one in decided.items()}
-    for kind, arms_by_size in (("helping", better), ("harming", worse)):
+    for call, arms_by_size in (("better", better), ("worse", worse)):
         shared: dict[tuple[str, ...], list[int]] = {}
         for n, arms in arms_by_size.items():
             if arms:
@@ -181,8 +165,8 @@ def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statem
             (sizes if len(decided) > 1 else [], _Named(frames, sizes[0], decided[sizes[0]]).pairs(arms))
             for arms, sizes in shared.items()
         ]
-        if each or kind == "helping":
-            statements.append(state(kind, arms=each) if each else state("none called"))
+        if each or call == "better":
+            statements.append(state("called", call=call, arms=each))
     return tuple(statements)
 
 
@@ -215,11 +199,8 @@ def completeness(frames: StudyFrames) -> tuple[Statement, ...]:
     states = frames.cells["state"].value_counts()
     total, failed = len(frames.cells), int(states.get("failed", 0))
     missing = total - int(states.get("done", 0)) - failed
-    if frames.is_of_others:
-        return (state("some runs", missing=missing, total=total, failed=failed),) if missing or failed else ()
-    if missing:
-        return (state("incomplete", missing=missing, total=total, failed=failed),)
-    return (state("failed", failed=failed, total=total),) if failed else ()
+    facts = {"missing": missing, "failed": failed, "total": total, "again": not frames.is_of_others}
+    return (state("incomplete", **facts),) if missing or failed else ()
 
 
 def labels_saved(frames: StudyFrames, decided: Mapping[int, Decision]) -> Statement | None:

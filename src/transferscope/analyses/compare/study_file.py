@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -314,24 +313,21 @@ def _method_tables(methods: Sequence[str]) -> dict[str, str]:
     return dict(zip(distinct(names), references, strict=True))
 
 
-@dataclass(frozen=True)
-class WrittenStudy:
-    """A study file, and where one of its name that somebody had edited was moved; None when there was none."""
+def write_study(tables: Mapping[str, Any], folder: Path, *, note: str = "") -> tuple[Path, Path | None]:
+    """Write a study file, into a folder made if absent; one there is replaced, or set aside if it was edited since.
 
-    path: Path
-    aside: Path | None
-
-
-def write_study(tables: Mapping[str, Any], folder: Path, *, note: str = "") -> WrittenStudy:
-    """Write a study file, into a folder made if absent; one there is replaced, or set aside if it was edited since."""
+    Returns:
+        Its path, and where an edited one was moved; None where there was none.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     path, aside = folder / f"{tables['name']}.toml", None
     if path.exists() and _is_edited(path.read_text(encoding="utf-8", errors="replace")):
-        aside = _free_name(path)
+        names = (path.with_name(f"{path.stem}.edited-{i}.toml") for i in itertools.count(1))
+        aside = next(name for name in names if not name.exists())
         path.replace(aside)
     text = (f"# {note}\n" if note else "") + tomli_w.dumps(tables)
     path.write_text(f"{_SIGNATURE}{_digest(text)}\n{text}", encoding="utf-8")
-    return WrittenStudy(path, aside)
+    return path, aside
 
 
 _SIGNATURE = "# Written by a comparison; edit it freely, the next comparison sets an edited file aside. "
@@ -344,11 +340,6 @@ def _is_edited(text: str) -> bool:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _free_name(path: Path) -> Path:
-    names = (path.with_name(f"{path.stem}.edited-{i}.toml") for i in itertools.count(1))
-    return next(name for name in names if not name.exists())
 
 
 def network_in_words(tables: Mapping[str, Any], network: str | None) -> str:

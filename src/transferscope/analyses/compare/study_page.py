@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from transferscope.analyses.compare.arms_figure import draw_arms
-from transferscope.analyses.compare.budgets import budgets_section
-from transferscope.analyses.compare.page import LEAST_SIZES, next_step, study_parts
+from transferscope.analyses.compare.page import next_step, study_parts
 from transferscope.analyses.compare.samples import data_of, data_section
 from transferscope.analyses.compare.statements import completeness, outcomes_in_words
 from transferscope.analyses.compare.summary import Summary, summarise
@@ -16,7 +15,7 @@ from transferscope.analyses.kept_document import RANKING, SCALING
 from transferscope.report.blocks import Answer, Block, Overview, Points, Section, Text, Tone
 from transferscope.report.page import QUESTIONS, Part, Question, ReportFiles, write_page
 from transferscope.report.save import PaperWidth
-from transferscope.statements import Statement, state
+from transferscope.statements import state
 from transferscope.store import Store
 
 
@@ -43,7 +42,7 @@ def build_report(
     """
     summary = summarise(store, study)
     return write_page(
-        study_sections(summary, budgets_section(store, summary)),
+        study_sections(summary),
         out,
         kicker="report",
         title=summary.frames.study.name,
@@ -55,21 +54,18 @@ def build_report(
     )
 
 
-def study_sections(summary: Summary, budgets: Section | None = None) -> list[Section]:
-    """The page of a study: what to do, the questions that it answers, then the study itself and what else to ask.
-
-    Args:
-        budgets: Other lengths of the study.
-    """
+def study_sections(summary: Summary) -> list[Section]:
+    """The page of a study: what to do, the questions that it answers, then the study itself and what else to ask."""
     data = data_of(summary.frames)
     parts = [part for part in (*study_parts(summary, data.get("")), *_parts_of_others(summary)) if part is not None]
     words = words_of(summary.frames)
     answers, questions, to_ask = [], [], list[str]()
+    of_commands = "methods" not in summary.frames.study.spec
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
-        more = (budgets,) if budgets and question == "which" else ()
-        to_ask += words.all_of(_to_ask(question, own, summary))
-        section = _question(question, own, more)
+        if question != "whether" and not of_commands and not any(part.sections for part in own):
+            to_ask.append(words.say(state(f"ask {question}")))
+        section = _question(question, own)
         is_empty = not section.blocks and not section.sections
         questions += [] if is_empty else [section]
         if own and own[0].sentence:
@@ -105,6 +101,9 @@ def _parts_of_others(summary: Summary) -> Iterator[Part | None]:
         yield diagnostics_part(frames)
 
 
+LEAST_SIZES = 3
+"""Numbers of labels from which there is a learning curve to draw, and to follow further."""
+
 SHORT: dict[Question, str] = {"whether": "Whether", "which": "Which way", "how much": "How much", "why": "Why"}
 
 TONES: dict[str, Tone] = {"helps": "positive", "helps, within the margin": "positive", "no": "negative"}
@@ -129,7 +128,7 @@ def answer_section(summary: Summary, answers: Sequence[Answer], step: str, comma
     return Section("In short", "verdict", (overview, *blocks))
 
 
-def _question(question: Question, parts: list[Part], more: tuple[Section, ...]) -> Section:
+def _question(question: Question, parts: list[Part]) -> Section:
     """One question with the sections of all its parts.
 
     The sentence of the first part is on the first screen, that of every other one at the beginning of its first
@@ -150,25 +149,5 @@ def _question(question: Question, parts: list[Part], more: tuple[Section, ...]) 
             sections += [replace(head, blocks=tuple(others)), *rest]
         else:
             sections += [replace(head, blocks=(*warnings, Text(part.sentence), *others)), *rest]
-    folded = tuple(replace(section, folded=True) for section in (*sections, *more))
+    folded = tuple(replace(section, folded=True) for section in sections)
     return Section(QUESTIONS[question], question.replace(" ", "-"), tuple(lead), sections=folded)
-
-
-def _to_ask(question: Question, parts: Sequence[Part], summary: Summary) -> Iterator[Statement]:
-    spec = summary.frames.study.spec
-    of_commands = "run" in spec and "methods" not in spec
-    if question == "how much":
-        cells = summary.frames.method_cells
-        if len(summary.frames.sizes) == 1:
-            yield state("ask labels", table="run" if of_commands else "target")
-        if of_commands:
-            return
-        if cells.loc[cells["n_source"] > 0, "n_source"].nunique() > 1:
-            if SCALING not in summary.frames.documents:
-                yield state("ask scaling")
-        elif any(source.get("data") for source in spec.get("sources", {}).values()):
-            yield state("ask sizes")
-    elif question == "why" and of_commands:
-        yield state("ask why of commands")
-    elif question != "whether" and not of_commands and not any(part.sections for part in parts):
-        yield state(f"ask {question}")

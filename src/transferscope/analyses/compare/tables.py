@@ -12,8 +12,7 @@ from transferscope.analyses.compare.statements import notes
 from transferscope.analyses.compare.summary import Summary
 from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Block, Cell, Column, Folded, Listing, Points, Section, Table, Text, Tone
-from transferscope.report.figures.choice import evenly_chosen, shown_of
-from transferscope.statements import Statement, state
+from transferscope.statements import state
 from transferscope.study.frames import LABELS, StudyFrames
 from transferscope.study.measure import Measure
 from transferscope.wording import (
@@ -26,33 +25,25 @@ from transferscope.wording import (
 )
 
 _MOST_ROWS = 100
-_MOST_ARMS, _ARMS_OF_MORE = 30, 20
-_MOST_TABLES = 12
-_MOST_SEEDS = 20
 _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 
 def methods_section(summary: Summary) -> Section:
-    """One table for each number of labels, the smallest first, and what to know of it; of very many arms the best."""
+    """One table for each number of labels, the smallest first, and what to know of it."""
     by_size: dict[int, list[Comparison]] = {}
     for comparison in sorted(summary.in_order, key=lambda c: -math.inf if c.facts.mean is None else -c.facts.mean):
         by_size.setdefault(comparison.n_target, []).append(comparison)
-    sizes = evenly_chosen(sorted(by_size), _MOST_TABLES)
-    tables = [_methods_table(summary, size, by_size[size]) for size in sizes]
+    tables = []
+    for size in sorted(by_size):
+        group, recommended = by_size[size], summary.decided[size].recommended
+        columns, cells_of = zip(*_columns(summary.frames, group, recommended), strict=True)
+        rows = tuple(tuple(cell(c) for cell in cells_of) for c in group)
+        tables.append(Table(columns, rows, f"{sizes_in_words([size])}, best first"))
     words = words_of(summary.frames)
     more_said = () if chosen_settings(summary.frames) else searches(summary.frames)
-    sentences = words.all_of([*notes(summary.frames, summary.decided), *_test_set(summary), *more_said])
-    left_out = shown_of("numbers of labels", [f"{size:,}" for size in sizes], list(by_size))
-    more = (Text(f"{left_out} All are in methods-table.csv.", "note"),) if left_out else ()
+    sentences = words.all_of([*notes(summary.frames, summary.decided), *more_said])
     files = {"methods-table": summary.table, "runs": summary.frames.runs}
-    return Section("All arms", "methods", (*more, *tables, Points(sentences)), files)
-
-
-def _test_set(summary: Summary) -> Iterator[Statement]:
-    intervals = [c.test_interval for c in summary.comparisons if c.test_interval]
-    labels = summary.frames.test_labels
-    if intervals and labels is not None and summary.frames.metric.higher_is_better:
-        yield state("test set", n=len(labels), half=50 * max(end.high - end.low for end in intervals))
+    return Section("All arms", "methods", (*tables, Points(sentences)), files)
 
 
 def paper_table(summary: Summary) -> Table:
@@ -116,18 +107,6 @@ def _is_symmetric(comparison: Comparison, metric: Measure) -> bool:
         return True
     below, above = value - interval.low, interval.high - value
     return _paper_number(below, comparison, metric) == _paper_number(above, comparison, metric)
-
-
-def _methods_table(summary: Summary, size: int, group: Sequence[Comparison]) -> Table:
-    shown, caption, decision = list(group), f"{sizes_in_words([size])}, best first", summary.decided[size]
-    if len(group) > _MOST_ARMS:
-        kept = {decision.recommended, decision.best_with, decision.best_without}
-        shown = [c for i, c in enumerate(group) if i < _ARMS_OF_MORE or c.facts.name in kept]
-        caption += (
-            f"; the first {_ARMS_OF_MORE} of {len(group):,} and those that are named: all are in methods-table.csv"
-        )
-    columns, cells_of = zip(*_columns(summary.frames, group, decision.recommended), strict=True)
-    return Table(columns, tuple(tuple(cell(c) for cell in cells_of) for c in shown), caption)
 
 
 def _columns(
@@ -238,12 +217,9 @@ def gaps_section(summary: Summary) -> Section | None:
     if failed.empty and missing.empty:
         return None
     blocks = [*_missing(missing, summary.frames), *_failures(failed, summary.frames)]
-    return Section("Missing and failed", "gaps", tuple(blocks), _failure_files(failed))
-
-
-def _failure_files(failed: pd.DataFrame) -> dict[str, pd.DataFrame]:
     columns = ["role", *LABELS, "failure_kind", "failure_message", "failure_details"]
-    return {} if failed.empty else {"failures": failed[columns]}
+    files = {} if failed.empty else {"failures": failed[columns]}
+    return Section("Missing and failed", "gaps", tuple(blocks), files)
 
 
 def _missing(missing: pd.DataFrame, frames: StudyFrames) -> list[Block]:
@@ -300,7 +276,6 @@ def origins_section(summary: Summary) -> Section:
         "planned",
         created=study.created,
         seeds=summary.frames.seeds,
-        most=_MOST_SEEDS,
         network=network.get("name") if isinstance(network, Mapping) else None,
         trained=list(_trained(study.spec)),
         versions=[f"{name} {version}" for name, version in facts.get("versions", {}).items()],

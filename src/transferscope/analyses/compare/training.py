@@ -1,26 +1,13 @@
-"""Whether the networks of a comparison were trained to the end, by their training curves, and learnt anything."""
+"""Whether the networks of a comparison have learnt anything."""
 
 import math
 
 import numpy as np
 
 from transferscope.numerics.class_measures import class_measure, is_class_measure
-from transferscope.study.finished import LEAST_ABOVE_GUESSING, arm_trainings, run_ends
+from transferscope.study.finished import LEAST_ABOVE_GUESSING
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import SQUARED_ERROR
-
-
-def baseline_unfinished(frames: StudyFrames) -> bool:
-    """Whether training from scratch was cut off at any number of labels."""
-    return any(arm.unfinished and arm.method == frames.baseline for arm in arm_trainings(frames))
-
-
-def untold_steps(frames: StudyFrames) -> dict[int, int]:
-    """Steps of training from scratch, by labels, where it fits its own poorly and may, by its curve, be cut off."""
-    ends = run_ends(frames)
-    untold = ends["middle"].isna() & ends["poor"] & ~ends["at_chance"] & ~ends["stopped"] & (ends["steps"] > 0)
-    own = ends[untold & (ends["method"] == frames.baseline)]
-    return {int(str(size)): int(steps) for size, steps in own.groupby("n_target")["steps"].max().items()}
 
 
 def nothing_learnt(frames: StudyFrames) -> frozenset[int]:

@@ -1,6 +1,6 @@
 """The sentences of a comparison, with numbers as its measure has them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 
 from jinja2 import pass_context
@@ -9,7 +9,7 @@ from jinja2.runtime import Context
 from transferscope.statements import Words
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
-from transferscope.wording import candidate_words, listed, sizes_in_words
+from transferscope.wording import candidate_words, few, sizes_in_words
 
 
 def words_of(frames: StudyFrames) -> Words:
@@ -24,10 +24,6 @@ def _words(metric: Measure, called: tuple[tuple[str, Sequence[str]], ...]) -> Wo
     def arm(one: tuple[str, str]) -> str:
         return candidate_words(*one, names)
 
-    def arms(several: Iterable[tuple[str, str]], most: int = 6) -> str:
-        shown = [arm(one) for one in several]
-        return listed(shown if len(shown) <= most + 1 else [*shown[:most], f"{len(shown) - most} others"])
-
     @pass_context
     def with_labels(context: Context, sizes: Sequence[int]) -> str:
         return f"with {sizes_in_words(sizes)}{', on this test set,' if context.get('covers') == 'seeds' else ''}"
@@ -38,7 +34,7 @@ def _words(metric: Measure, called: tuple[tuple[str, Sequence[str]], ...]) -> Wo
 
     filters: Mapping[str, Callable[..., str]] = {
         "arm": arm,
-        "arms": arms,
+        "arms": lambda several, most=7: few(map(arm, several), most),
         "between": between,
         "difference": metric.shown_difference,
         "fit": lambda fit: metric.shown(fit) if metric.higher_is_better else f"R² {fit:.2f}",

@@ -10,28 +10,22 @@ from transferscope.wording import number_words
 WORDS = Words("transferscope.analyses.diagnose", {"value": number_words})
 """The sentences of words.j2."""
 
-_MOST = 4
-"""Things of a kind that one sentence names."""
-
 
 def why(diagnoses: Sequence[Diagnosis], n_target: int) -> Iterator[Statement]:
     """What surely goes with good transfer, as expected and against it; nothing where neither does."""
     sure = [one for one in diagnoses if one.better and one.meaning.expected]
-    for kind, expected in (("as expected", True), ("against what is expected", False)):
+    for expected in (True, False):
         own = [one for one in sure if (one.better == one.meaning.expected) == expected]
+        seen = [one.meaning.lower if one.better == "lower" else one.meaning.higher for one in own]
         if own:
-            yield state(kind, n_target=n_target, seen=_sides(own[:_MOST]), more=len(own[_MOST:]))
+            yield state("seen", n_target=n_target, seen=seen, expected=expected)
     if diagnoses and all(one.correlation is None for one in diagnoses):
         yield state("too few networks", least=LEAST_NETWORKS)
 
 
-def _sides(diagnoses: Sequence[Diagnosis]) -> list[str]:
-    return [one.meaning.lower if one.better == "lower" else one.meaning.higher for one in diagnoses]
-
-
 def weights_left_out(meaning: Meaning, names: Sequence[str]) -> Statement:
     """Weights that a diagnostic of layers could not read."""
-    return state("weights left out", heading=meaning.heading, weights=names[:_MOST], more=len(names[_MOST:]))
+    return state("weights left out", heading=meaning.heading, weights=names)
 
 
 def limits(meanings: Sequence[Meaning]) -> Iterator[Statement]:

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from transferscope.analyses.diagnose.study import Diagnosis, headlines
 from transferscope.report.blocks import Figure
-from transferscope.report.figures.choice import MOST_SOURCES, evenly_chosen, shown_of
+from transferscope.report.figures.choice import MOST_SOURCES, beside_axis, evenly_chosen, shown_of
 from transferscope.report.figures.panels import add_legend, side_by_side
 from transferscope.report.figures.style import MarkStyle, drawing, mark_styles, new_figure, tip
 from transferscope.study.frames import StudyFrames
@@ -33,7 +33,7 @@ def draw_diagnoses(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_target
         axes = canvas.subplots(n_rows, min(n_columns, len(diagnoses)), sharey=True, squeeze=False)
         for panel, diagnosis in zip(axes.flat, diagnoses, strict=False):
             _draw(panel, diagnosis, places, frames)
-            panel.set_title(_two_lines(capitalised(diagnosis.title)), fontsize=8)
+            panel.set_title(beside_axis(capitalised(diagnosis.title), width=_TITLE_WIDTH), fontsize=8)
         for spare in axes.flat[len(diagnoses) :]:
             spare.set_visible(False)
         axes[0, 0].set_ylim(-0.6, len(order) - 0.4)
@@ -73,7 +73,7 @@ def draw_along_training(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_t
             for panel, source in zip(line, sources, strict=True):
                 _draw_lines(panel, own[own["source"].isin(["", source])], styles, frames.baseline)
             _scale(line[0], "y", own["mean"])
-            line[0].set_ylabel(_two_lines(capitalised(diagnosis.title), width=24), fontsize=8)
+            line[0].set_ylabel(beside_axis(capitalised(diagnosis.title), width=24), fontsize=8)
         for panel, source in zip(axes[0], sources, strict=True):
             panel.set_title(f"from {source}" if source else "")
         for panel in axes[-1]:
@@ -141,13 +141,6 @@ def _over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
     grouped = placed.groupby(["diagnostic", "headline", "source", "method", "n_target", "step"], sort=False)["value"]
     table = grouped.agg(["mean", "min", "max", "count"]).reset_index()
     return table.sort_values("step", kind="stable")
-
-
-def _two_lines(title: str, *, width: int = _TITLE_WIDTH) -> str:
-    if len(title) <= width:
-        return title
-    cut = title.rfind(" ", 0, width + 1)
-    return title if cut < 0 else f"{title[:cut]}\n{title[cut + 1 :]}"
 
 
 def _numbers(diagnoses: Sequence[Diagnosis], n_target: int) -> pd.DataFrame:

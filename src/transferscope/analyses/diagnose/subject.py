@@ -147,12 +147,12 @@ def subject_of(question: FileQuestion) -> FileSubject:
     network = _trained(question, data, device)
     submodule(network, question.head)
     scale, scale_from = _scale(question, data, network)
-    start = None if question.against is None else _start(question, network, question.against)
+    start, backbone_only = (None, False) if question.against is None else _start(question, network, question.against)
     chosen = data.train if question.part == "target_train" else data.test
     subject = Subject(
         network,
         spread_examples(chosen, scale=scale, at_most=question.examples, device=device),
-        start=None if start is None else start.network,
+        start=start,
         source=_source(question, data, network, device),
         head=question.head,
         n_train=len(data.train),
@@ -162,17 +162,11 @@ def subject_of(question: FileQuestion) -> FileSubject:
     return FileSubject(
         subject,
         performance,
-        start is not None and start.backbone_only,
+        backbone_only,
         data.train.classes if data.train.kind == "classification" else None,
         scale,
         scale_from,
     )
-
-
-@dataclass(frozen=True)
-class _Start:
-    network: Network
-    backbone_only: bool
 
 
 def _data(question: FileQuestion) -> Dataset:
@@ -250,8 +244,8 @@ def _named(question: FileQuestion, path: Path, shape: tuple[int, ...]) -> Networ
     return opened.network
 
 
-def _start(question: FileQuestion, network: Network, path: Path) -> _Start:
-    """The network of a file; its backbone under the head of `network` where the heads differ."""
+def _start(question: FileQuestion, network: Network, path: Path) -> tuple[Network, bool]:
+    """The network of a file; where the heads differ its backbone alone, under the head of `network`."""
     if question.network.module is not None:
         shape = tuple(_data(question).train.input_shape)
         opened = open_pretrained(Pretrained(question.network, path), shape, head="either")
@@ -261,8 +255,8 @@ def _start(question: FileQuestion, network: Network, path: Path) -> _Start:
         check_code(question.network, path)
         opened = open_network(network, path, head="either")
     if opened.report.n_outputs and _head_shapes(opened.network) == _head_shapes(network):
-        return _Start(opened.network, backbone_only=False)
-    return _Start(opened.network.with_head(network.copy().head), backbone_only=True)
+        return opened.network, False
+    return opened.network.with_head(network.copy().head), True
 
 
 def _head_width(network: Network) -> int:

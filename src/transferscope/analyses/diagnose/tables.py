@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from transferscope.analyses.diagnose.study import Diagnosis
+from transferscope.estimate import Estimate
 from transferscope.records import Meaning
 from transferscope.report.blocks import Cell, Column, Table
 from transferscope.wording import capitalised, number_words
@@ -22,17 +22,16 @@ def correlation_rows(diagnoses: Sequence[Diagnosis]) -> pd.DataFrame:
     """How each goes with the error: diagnostic, headline, part, correlation, low, high, n_seeds, expected."""
     rows = []
     for one in diagnoses:
-        known = one.correlation
-        interval = known.interval if known else None
+        known = one.correlation or Estimate.missing("too_few", 0)
         rows.append(
             {
                 "diagnostic": one.name,
                 "headline": one.headline,
                 "part": one.part,
-                "correlation": known.value if known else np.nan,
-                "low": interval.low if interval else np.nan,
-                "high": interval.high if interval else np.nan,
-                "n_seeds": known.n if known else 0,
+                "correlation": known.value,
+                "low": known.low,
+                "high": known.high,
+                "n_seeds": known.n,
                 "expected": one.meaning.expected,
             }
         )

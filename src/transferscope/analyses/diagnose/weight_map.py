@@ -26,7 +26,7 @@ from transferscope.report.figures.style import BASELINE_COLOUR, drawing, mark_st
 from transferscope.report.page import Verdict
 from transferscope.report.save import file_name, save_figure, write_table
 from transferscope.statements import state
-from transferscope.store import PlannedCell, Store, StoredCell
+from transferscope.store import PlannedCell, Store
 from transferscope.study.cell import MethodRecipe, code_as_planned, code_of
 from transferscope.study.context import WorkContext
 from transferscope.study.facts import shape_as_read
@@ -107,11 +107,10 @@ class WeightMap(AnalysisResult):
         mapped = state(
             "map",
             networks=len(trajectories),
-            with_start=sum(one.has_start for one in trajectories),
             points=len(self.networks),
             perplexity=self.perplexity,
         )
-        return Verdict({}, WORDS.say(mapped), (WORDS.say(state("map is of neighbourhoods")),))
+        return Verdict({}, WORDS.say(mapped), ())
 
     def table(self) -> pd.DataFrame:
         """One row per network: key, source, method, n_target, seed, step (missing at the end), x, y."""
@@ -264,20 +263,21 @@ def map_study(
         DataError: It kept fewer than 4 networks.
         NetworkError: A network does not fit the architecture of the study, or is not finite.
     """
-    fits = [cell for cell in store.cells(study) if _is_fit(cell)]
+    done = [one for one in store.cells(study) if one.cell.role == "method" and one.state == "done"]
+    fits = [one.cell for one in done if one.cell.labels.get("pretrain_step") is None]
     if not fits:
         raise StoreError(
             f"no method of {study} is done; run it with `transferscope run` before its networks are mapped"
         )
-    listed = _listed([cell.cell for cell in fits], WorkContext(store.files))
+    listed = _listed(fits, WorkContext(store.files))
     if len(listed) < LEAST_NETWORKS:
         raise DataError(
             f"{study} kept {len(listed)} networks in {store.files} and a map needs {LEAST_NETWORKS}; all are kept "
             'with keep = "all" in [engine], those on the way with [diagnostics.weights] and every = 100: add both to '
             "its file and run it in a new store"
         )
-    with code_as_planned(code_of([fits[0].cell])):
-        frame = _frame(fits[0].cell)
+    with code_as_planned(code_of([fits[0]])):
+        frame = _frame(fits[0])
     networks = []
     for i, entry in enumerate(listed):
         networks.append(_read(frame, entry))
@@ -289,11 +289,6 @@ def map_study(
     tsne = TSNE(perplexity=perplexity, metric="precomputed", init="random", random_state=seed, method="exact")
     positions = tsne.fit_transform(distances.copy())  # it squares them in place
     return WeightMap(study, tuple(listed), distances, positions, perplexity)
-
-
-def _is_fit(stored: StoredCell) -> bool:
-    cell = stored.cell
-    return cell.role == "method" and stored.state == "done" and cell.labels.get("pretrain_step") is None
 
 
 def _listed(cells: Sequence[PlannedCell], context: WorkContext) -> list[MappedNetwork]:

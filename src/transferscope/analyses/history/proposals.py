@@ -138,9 +138,5 @@ def _low_rank(
     gain = np.linalg.solve(covariance[np.ix_(places, places)], covariance[places]).T  # (A, P)
     variance = np.diag(covariance) - np.einsum("ap,pa->a", gain, covariance[places])
     variance += noise / np.maximum(known.sum(axis=0), 1)
-    return gain @ seen, np.sqrt(np.maximum(variance, 0.0)) * _for_few(len(left))
-
-
-def _for_few(n_tasks: int) -> float:
-    """How much wider what is expected has to be when few tasks were known; from simulated tasks."""
-    return float(np.sqrt(1 + 6 / max(n_tasks - 1, 1)))
+    wider = np.sqrt(1 + 6 / max(len(left) - 1, 1))  # where few tasks were known; from simulated tasks
+    return gain @ seen, np.sqrt(np.maximum(variance, 0.0)) * wider

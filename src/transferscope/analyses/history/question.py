@@ -19,7 +19,7 @@ LEAST_GAINS = 5
 """Finished comparisons of two methods from which something is said of them."""
 
 
-def gains_over(method: str, other: str, *, source: str | None = None) -> tuple[int, float, float] | None:
+def gains_over(method: str, other: str) -> tuple[int, float, float] | None:
     """What a method gained over another one in the runs that come with the package, which fine-tune small networks.
 
     They are of the same task with the same source and labels.
@@ -27,7 +27,6 @@ def gains_over(method: str, other: str, *, source: str | None = None) -> tuple[i
     Args:
         method: What it is called, as `methods.Method.called` begins.
         other: The same of the other, which transfers from the same source unless it needs none.
-        source: Only what transfers from this one; None for any.
 
     Returns:
         How many comparisons there are, and between which differences, in points, eight of ten of them lie; None where
@@ -37,9 +36,7 @@ def gains_over(method: str, other: str, *, source: str | None = None) -> tuple[i
     rows = rows[(rows["better"] == "higher") & rows["measure"].isin(HEADLINES)]
     alone, of_method = rows[rows["arm"] == other], rows[rows["arm"].str.startswith(f"{method} from ")]
     sources = of_method["arm"].str.removeprefix(f"{method} from ")
-    of_method = of_method.assign(source=sources, arm=[candidate_words(other, name) for name in sources])
-    if source is not None:
-        of_method = of_method[of_method["source"] == source]
+    of_method = of_method.assign(arm=[candidate_words(other, name) for name in sources])
     at = ["origin", "task", "labels", "measure"]
     pairs = [
         of_method.merge(rows[[*at, "arm", "score"]], on=[*at, "arm"], suffixes=("", "_of_other")),

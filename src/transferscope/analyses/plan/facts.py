@@ -92,7 +92,6 @@ class LabelPlan:
         sizes: Numbers of labels along which curves are followed, increasing.
         next_sizes: Numbers of labels to measure next, the best first; empty where nothing would be learnt.
         turns_on: What the next measurement is for: where scratch catches up, the labels for the wanted score, or a law.
-        n_left_out: Arms beyond MOST_ARMS.
         cut_off: Numbers of labels at which training from scratch was cut off before it was finished.
     """
 
@@ -105,7 +104,6 @@ class LabelPlan:
     sizes: Float[np.ndarray, " G"]
     next_sizes: tuple[NextRun, ...]
     turns_on: Literal["catch up", "labels", "law", ""]
-    n_left_out: int
     notes: tuple[str, ...]
     cut_off: tuple[int, ...] = ()
 
@@ -187,6 +185,7 @@ def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int,
         return -(one[0].catch_up.value if one[0].catch_up else -1.0), one[0].reached.value
 
     arms.sort(key=latest_first)
+    left_out = [f"left out {len(names) - MOST_ARMS} arms with worse scores"] if len(names) > MOST_ARMS else []
     plan = LabelPlan(
         question=question,
         measure=measured.measure,
@@ -197,8 +196,7 @@ def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int,
         sizes=grid,
         next_sizes=(),
         turns_on="",
-        n_left_out=len(names) - len(followed),
-        notes=measured.notes,
+        notes=(*measured.notes, *left_out),
         cut_off=cut_off,
     )
     return _with_next_sizes(plan, margin)

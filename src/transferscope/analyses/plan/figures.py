@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter
 
 from transferscope.analyses.plan.facts import ArmPlan, LabelPlan
 from transferscope.analyses.plan.tables import heading
-from transferscope.analyses.scaling.axes import mark_extrapolated, short_size
+from transferscope.analyses.scaling.axes import log_ticks, mark_extrapolated, short_size
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, short
 from transferscope.report.figures.style import QUIET, MarkStyle, drawing, mark_styles, new_figure, tip
@@ -64,9 +65,7 @@ def draw_plan(plan: LabelPlan, known: Mapping[str, MarkStyle] | None = None) -> 
             _draw_gain(right[0], plan, plan.pairs, styles[lead.name].colour)
         for axes in (left, *right):
             axes.set(xscale="log", xlabel="Labels")
-            axes.xaxis.set_major_formatter(short_size)
-            axes.minorticks_off()
-            axes.set_xticks(_ticks(plan.sizes))
+            log_ticks(axes.xaxis, (float(plan.sizes[0]), float(plan.sizes[-1])), FuncFormatter(short_size))
             mark_extrapolated(axes, max(arm.largest for arm in shown), float(plan.sizes[-1]))
         return canvas
 
@@ -124,11 +123,3 @@ def _mark_interval(axes: Axes, lead: ArmPlan, x: np.ndarray) -> None:
     axes.plot(ends, [0.03, 0.03], color="#d55e00", linewidth=4, solid_capstyle="butt", transform=bottom)
     if 0 < count.value < np.inf:
         axes.plot([count.value], [0.03], "|", color="#d55e00", markersize=14, markeredgewidth=2, transform=bottom)
-
-
-def _ticks(sizes: np.ndarray) -> list[float]:
-    """1, 2 and 5 times powers of ten within the axis, thinned on long axes."""
-    low, high = float(sizes[0]), float(sizes[-1])
-    steps = (1, 2, 5) if high / low < 300 else (1,)
-    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]

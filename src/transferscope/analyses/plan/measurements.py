@@ -90,7 +90,7 @@ def table_measurements(frame: pd.DataFrame, columns: LabelColumns, target_score:
         notes.append(f"{columns.stderr} was not used, since the spread over {columns.seed} says more")
     _check_no_repeats(frame, columns)
     read = Columns(score, labels, None, (arm,), stderr, columns.seed is not None, columns.better)
-    frame, target, measure = as_errors(frame, read, target_score, option="--target-score", rises=False)
+    frame, target, measure = as_errors(frame, read, target_score, rises=False)
     return _measured(frame, read, columns.seed, Measured({}, scratch, {}, measure, target, tuple(notes)))
 
 

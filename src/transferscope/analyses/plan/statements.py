@@ -8,7 +8,7 @@ import numpy as np
 from transferscope.analyses.plan.facts import LEAST, ArmPlan, LabelPlan
 from transferscope.scaling.advice.label_plan import FAR, REACH, LabelCount
 from transferscope.statements import Statement, Words, state
-from transferscope.wording import few, listed, number_words, probability_words
+from transferscope.wording import listed, number_words
 
 ENOUGH = 4
 """With fewer sizes the interval is mostly what is assumed about learning curves."""
@@ -44,9 +44,7 @@ def filters_of(plan: LabelPlan) -> Mapping[str, Callable[..., str]]:
         "score": measure.shown_score,
         "fall": lambda error: f"{measure.distance(error)} {measure.of_points}".rstrip(),
         "falls": lambda interval: " to ".join(map(measure.distance, interval)),
-        "few": few,
         "cost": number_words,
-        "percent": probability_words,
     }
 
 
@@ -67,7 +65,6 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
     count = lead.catch_up
     if scratch is None:
         yield state("best", arm=lead.name, n=len(plan.others), largest=lead.largest, error=lead.reached.value)
-        yield state("no scratch")
     elif plan.cut_off:
         yield state("unfinished", scratch=scratch_in_words(plan), sizes=plan.cut_off)
     elif count is not None:
@@ -76,7 +73,10 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
             worth = lead.worth
             facts = {"value": worth.value, "interval": (worth.low, worth.high), "largest": lead.largest}
             yield state("worth", arm=lead.name, scratch=scratch_in_words(plan), **facts)
-    yield from _without_law(plan)
+    without = [arm for arm in plan.arms if arm.curve is None]
+    if without:
+        sizes = sorted({int(n) for arm in without for n in np.unique(arm.data.sizes)})
+        yield state("no law", arms=[_name(plan, arm) for arm in without], sizes=sizes, enough=ENOUGH)
     told = [lead] if scratch is None else [lead, scratch]
     for arm in [plan.cheapest or lead, *told[1:]]:
         yield from _wanted(plan, arm)
@@ -86,8 +86,6 @@ def statements(plan: LabelPlan) -> Iterator[Statement]:
     least = min(arm.data.n_distinct for arm in told)
     if LEAST <= least < ENOUGH:
         yield state("few sizes", sizes=least, enough=ENOUGH)
-    if plan.n_left_out:
-        yield state("left out", n=plan.n_left_out)
 
 
 def _catch_up(plan: LabelPlan, count: LabelCount) -> Statement:
@@ -99,19 +97,11 @@ def _catch_up(plan: LabelPlan, count: LabelCount) -> Statement:
         ways=len(plan.others),
         value=count.value or count.smallest,
         interval=(count.low, count.high),
-        sure=count.low == count.high,
         chance=count.already if count.value == 0 else count.beyond,
         limit=count.limit,
         times=count.limit / count.largest,
         far=FAR if count.far else None,
     )
-
-
-def _without_law(plan: LabelPlan) -> Iterator[Statement]:
-    without = [arm for arm in plan.arms if arm.curve is None]
-    if without:
-        sizes = sorted({int(n) for arm in without for n in np.unique(arm.data.sizes)})
-        yield state("no law", arms=[_name(plan, arm) for arm in without], sizes=sizes, enough=ENOUGH)
 
 
 def _name(plan: LabelPlan, arm: ArmPlan) -> str:
@@ -160,5 +150,3 @@ def _next(plan: LabelPlan) -> Iterator[Statement]:
         first, scratch = plan.next_sizes[0], None if plan.scratch is None else scratch_in_words(plan)
         facts = {"for_score": for_score, "scratch": scratch, "cost": first.cost, "information": first.information}
         yield state("measure next", arms=arms, size=sizes[0], others=sizes[1:], **facts)
-    elif plan.turns_on:
-        yield state("nothing to measure")

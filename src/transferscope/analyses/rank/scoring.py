@@ -134,24 +134,18 @@ def rank_subsets(
     return Ranked(ranking, {name: scored[name].values for name in rated})
 
 
-@dataclass(frozen=True)
-class _Values:
-    """One score of the candidates on one subset: estimates, and values without each group."""
-
-    estimates: list[Estimate]
-    without: list[np.ndarray]
+_Values = list[tuple[Estimate, np.ndarray]]
+"""Of each candidate, one score on one subset, and its values without each group; none of these without a value."""
 
 
 def _values(subset: Subset, scores: Mapping[str, Score], on_score: Callable[[], None]) -> dict[str, _Values]:
-    values: dict[str, _Values] = {name: _Values([], []) for name in scores}
+    values: dict[str, _Values] = {name: [] for name in scores}
     for candidate in subset.candidates:
         view = subset.target.view_of(candidate)
         for name, score in scores.items():
-            estimate = value_of(score, view)
-            values[name].estimates.append(estimate)
-            values[name].without.append(
-                leave_groups_out(score, view, n_groups=N_GROUPS, seed=0) if estimate.usable else np.empty(0)
-            )
+            one = value_of(score, view)
+            without = leave_groups_out(score, view, n_groups=N_GROUPS, seed=0) if one.usable else np.empty(0)
+            values[name].append((one, without))
             on_score()
     return values
 
@@ -164,16 +158,12 @@ def value_of(score: Score, view: TargetView) -> Estimate:
 
 
 def _gathered(rows: Sequence[_Values], n_examples: int) -> ScoreValues:
-    n_groups = max(len(array) for row in rows for array in row.without)
-    values = np.array([[one.value if one.usable else math.nan for one in row.estimates] for row in rows])
-    without = np.full((*values.shape, n_groups), math.nan)
-    for s, row in enumerate(rows):
-        for c, array in enumerate(row.without):
-            if len(array) == n_groups:
-                without[s, c] = array
+    n_groups = max(len(without) for row in rows for _, without in row)
+    none = np.full(n_groups, math.nan)
+    values = np.array([[one.value if one.usable else math.nan for one, _ in row] for row in rows])
+    without = np.array([[array if len(array) == n_groups else none for _, array in row] for row in rows])
     ok: Status = "ok"
-    by_candidate = zip(*(row.estimates for row in rows), strict=True)
-    status = tuple(next((one.status for one in scored if not one.usable), ok) for scored in by_candidate)
+    status = tuple(next((one.status for one, _ in own if not one.usable), ok) for own in zip(*rows, strict=True))
     return ScoreValues(values, without, status, n_examples)
 
 

@@ -67,4 +67,4 @@ def _chosen(hindsight: Hindsight) -> Iterator[Statement]:
     )
     if at_random.regret.interval is not None:
         better = [one.score for one in scores if one.saved is not None and one.saved.sign > 0]
-        yield state("better than random", scores=better) if better else state("none better than random")
+        yield state("better than random", scores=better)

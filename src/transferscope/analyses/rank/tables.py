@@ -103,13 +103,12 @@ def choice_rows(choices: Sequence[Choice]) -> pd.DataFrame:
 
 def _estimate(name: str, estimate: Estimate | None) -> dict[str, float]:
     """Its value, stderr, low and high as columns of this name ("value" for ""); NaN for what there is not."""
-    before = f"{name}_" if name else ""
-    interval = estimate.interval if estimate else None
+    before, known = f"{name}_" if name else "", estimate or Estimate.missing("undefined", 0)
     return {
-        name or "value": estimate.value if estimate else math.nan,
-        f"{before}stderr": estimate.stderr if estimate and estimate.stderr is not None else math.nan,
-        f"{before}low": interval.low if interval else math.nan,
-        f"{before}high": interval.high if interval else math.nan,
+        name or "value": known.value,
+        f"{before}stderr": math.nan if known.stderr is None else known.stderr,
+        f"{before}low": known.low,
+        f"{before}high": known.high,
     }
 
 

@@ -31,29 +31,15 @@ from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.settings.questions import Better
 from transferscope.study.decisions import Arm
 from transferscope.study.measure import Measure
-from transferscope.wording import ALL_LABELS, counted, listed
+from transferscope.wording import ALL_LABELS, counted, few, listed
 
 Wide = Literal["arms", "labels"]
 """What the columns of scores are of, in a table with several scores in a row."""
 
 _ROLES = {role: ROLES[role] for role in ("arm", "source", "seed", "labels", "cost", "state", "predictions")}
 
-_FAILED = frozenset(
-    [
-        "failed",
-        "fail",
-        "crashed",
-        "killed",
-        "cancelled",
-        "canceled",
-        "pruned",
-        "error",
-        "diverged",
-        "oom",
-        "out_of_memory",
-        "timeout",
-    ]
-)
+_FAILED_NAMES = "failed fail crashed killed cancelled canceled pruned error diverged oom out_of_memory timeout"
+_FAILED = frozenset(_FAILED_NAMES.split())
 _UNDER_WAY = frozenset(
     ["running", "scheduled", "waiting", "pending", "queued", "planned", "paused", "preempted", "preempting"]
 )
@@ -169,9 +155,7 @@ def read_runs(
     given = {role: getattr(asked, role) for role in _ROLES}
     table = with_joined(table, asked.arm)
     others = table.drop(columns=[score]).rename(columns=str)
-    by_role, how_found = columns_by_role(
-        others, _ROLES, given, optional=[role for role in _ROLES if role != "arm"], option=_option
-    )
+    by_role, how_found = columns_by_role(others, _ROLES, given, optional=[role for role in _ROLES if role != "arm"])
     columns = {role: column for role, column in by_role.items() if column is not None}
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
@@ -230,10 +214,6 @@ def read_runs(
     return replace(runs, examples=_examples(runs, folder, predictions))
 
 
-def _option(role: str, column: str) -> str:
-    return f"--columns {role}={column or 'COLUMN'}"
-
-
 def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColumns, str]:
     """A table with a score in every row, of one with a column for each arm or number of labels, and how it was read."""
     assert asked.wide is not None
@@ -243,10 +223,9 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
             "--metric accuracy"
         )
     name, role = asked.metric, "arm" if asked.wide == "arms" else "labels"
-    optional = [*_ROLES]
     roles = {key: about for key, about in _ROLES.items() if key != role}
     given = {key: getattr(asked, key) for key in roles}
-    by_role, _ = columns_by_role(table, roles, given, optional=optional, option=_option)
+    by_role, _ = columns_by_role(table, roles, given, optional=[*_ROLES])
     kept = [column for column in by_role.values() if column is not None]
     numeric = [str(c) for c in table.columns if c not in kept and pd.api.types.is_numeric_dtype(table[c])]
     if role == "labels":
@@ -283,10 +262,9 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
         values = [name for name in _VALUES if name in columns]
         if len(values) == 1:
             if asked.metric is None and len(there) > 1:
-                shown = listed([*there[:8], *(["others"] if len(there) > 8 else [])])
                 raise SettingsError(
-                    f"the table holds several measures in column {of_measure[0]} ({shown}); choose one with --metric "
-                    f"{there[0]}"
+                    f"the table holds several measures in column {of_measure[0]} ({few(there, 9)}); choose one with "
+                    f"--metric {there[0]}"
                 )
             chosen = asked.metric or there[0]
             if chosen not in there:
@@ -481,7 +459,7 @@ def _with_source(rows: pd.DataFrame, without: Collection[str] | None, *, has_col
             return frozenset(arm for arm in arms if arm.source)
         shown = [str(arm) for arm in arms]
         raise SettingsError(
-            f"nothing says which of the arms {listed(shown if len(shown) <= 8 else [*shown[:8], 'others'])} need no "
+            f"nothing says which of the arms {few(shown, 9)} need no "
             "source, such as training from scratch or ridge regression; name them, as in --without "
             f"{shown[0]!r}, or say --without none"
         )

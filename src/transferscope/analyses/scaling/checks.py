@@ -204,7 +204,7 @@ def check_units(values: pd.Series, sizes: Sequence[pd.Series], curves: pd.Series
         )
 
 
-def check_quality_target(values: pd.Series, target: float, *, top: float, option: str) -> None:
+def check_quality_target(values: pd.Series, target: float, *, top: float) -> None:
     """Refuse a target of a quality that is out of range, or that only makes sense in another unit or as an error.
 
     Args:
@@ -216,14 +216,14 @@ def check_quality_target(values: pd.Series, target: float, *, top: float, option
     name, low, high = values.name, float(values.min()), float(values.max())
     if not 0 < target < top:
         percent = top == 1 and 100 * low < target < 100
-        other = f"; if {target:g} % is meant, give {option} {target / 100:g}" if percent else ""
+        other = f"; if {target:g} % is meant, give --target-score {target / 100:g}" if percent else ""
         raise SettingsError(
             f"the target {target:g} of {name} is out of range; expected a number between 0 and {top:g}{other}"
         )
     if top == 100 and target <= 1 < low:
         raise SettingsError(
             f"the target {target:g} of {name} is {target:g} % in the unit of the column ({low:.4g} to {high:.4g}) and "
-            f"{100 * target:g} % as a share; if {100 * target:g} % is meant, give {option} {100 * target:g}"
+            f"{100 * target:g} % as a share; if {100 * target:g} % is meant, give --target-score {100 * target:g}"
         )
     others = {top - target: f"an error of {target:g}"}
     if top == 100 and target <= 1:
@@ -232,11 +232,11 @@ def check_quality_target(values: pd.Series, target: float, *, top: float, option
         if target <= high < meant < top:
             raise SettingsError(
                 f"the target {target:g} is not above every measured {name} (up to {high:g}), so that it would be "
-                f"reached already; if {words} is meant, give {option} {meant:g}, in the unit of {name}"
+                f"reached already; if {words} is meant, give --target-score {meant:g}, in the unit of {name}"
             )
 
 
-def check_error_target(values: pd.Series, target: float, *, option: str) -> None:
+def check_error_target(values: pd.Series, target: float) -> None:
     """Refuse a target of an error that only makes sense in another unit or as a quality.
 
     A loss has no unit and any target.
@@ -261,7 +261,7 @@ def check_error_target(values: pd.Series, target: float, *, option: str) -> None
         others = {top - target: f"a quality of {target:g}"}
     meant = next((value for value in others if low / FAR_BELOW <= value <= high), None)
     if meant is not None:
-        otherwise = f"if {others[meant]} is meant, give {option} {meant:.6g}"
+        otherwise = f"if {others[meant]} is meant, give --target-score {meant:.6g}"
         otherwise += ", and otherwise errors and target as shares" if top == 100 and target < 1 else ""
     if otherwise:
         raise SettingsError(f"the target {target:g} of {name} {problem}; {otherwise}")

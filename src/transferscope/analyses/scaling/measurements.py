@@ -153,7 +153,7 @@ R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[
 
 
 def as_errors(
-    frame: pd.DataFrame, columns: Columns, target: float | None, *, option: str = "--target-score", rises: bool = True
+    frame: pd.DataFrame, columns: Columns, target: float | None, *, rises: bool = True
 ) -> tuple[pd.DataFrame, float | None, Measure]:
     """The table with a measure that falls as it gets better.
 
@@ -181,7 +181,7 @@ def as_errors(
     check_units(values, sizes, frame.groupby(list(columns.by), dropna=False).ngroup() if columns.by else None)
     if columns.better == "lower" or (columns.better is None and not _rises(name, values, sizes, target, rises)):
         if target is not None:
-            check_error_target(values, target, option=option)
+            check_error_target(values, target)
         return frame, target, itself
     check_units(values, sizes)
     low, high = float(values.min()), float(values.max())
@@ -197,7 +197,7 @@ def as_errors(
     unit = "R²" if r_squared else percent if words_in(str(name)) & ACCURACIES else ""
     measure = Measure("R²" if r_squared else str(name), unit, limits=(-np.inf, top))
     if target is not None:
-        check_quality_target(values, target, top=top, option=option)
+        check_quality_target(values, target, top=top)
     return frame, None if target is None else top - target, measure
 
 

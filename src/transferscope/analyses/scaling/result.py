@@ -33,7 +33,7 @@ class ScalingResult(AnalysisResult):
     def verdict(self) -> Verdict:
         """What to do, what the next run is expected to buy, and what is not known."""
         headline, *rest = words_of(self.analysis.measure).all_of(statements(self.analysis))
-        return Verdict({}, headline, tuple(rest))
+        return Verdict({}, headline, (*rest, *self.analysis.cautions))
 
     def table(self) -> pd.DataFrame:
         """The parameters of every fit; see `parameters`."""

@@ -31,21 +31,18 @@ CLEAR = 0.8
 FAR = 30.0
 """Budgets this many times the largest measured one are called far."""
 
-MOST_NAMED = 12
-"""Outliers that are named one by one."""
-
 
 @cache
 def words_of(measure: Measure) -> Words:
     """The sentences on a table, with errors in the unit that they were given in."""
     filters: Mapping[str, Callable[..., str]] = {
+        "of": lambda name: f"of {name}: " if name else "",
         "score": measure.shown_score,
         "within": lambda interval: measure.shown_scores(*interval),
         "size": number,
         "about": lambda interval: f"{number(interval[0])} to {number(interval[1])}",
         "big": _in_words,
         "cost": number,
-        "percent": percent,
         "fall": lambda error: f"{measure.distance(error)} {measure.of_points}".rstrip(),
     }
     return Words("transferscope.analyses.scaling", filters)
@@ -66,13 +63,6 @@ def _in_words(n: float) -> str:
         if n >= size:
             return f"{n / size:.3g} {word}"
     return number(n)
-
-
-def percent(share: float) -> str:
-    """ "42 %", and no certainty that was not computed."""
-    if share > 0.995:
-        return "over 99 %"
-    return "under 1 %" if share < 0.005 else f"{100 * share:.0f} %"
 
 
 def statements(analysis: Analysis) -> tuple[Statement, ...]:
@@ -100,7 +90,7 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
     }
     far = state(
         "too few" if few else "forecast",
-        curve=named,
+        group=named,
         n=float(forecast.sizes[1]),
         error=float(forecast.predicted[1]),
         interval=(float(forecast.low[1]), float(forecast.high[1])),
@@ -109,7 +99,7 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
     )
     helps = len(without) == 0 or without.errors.mean() > data.errors.min()
     if not helps:
-        yield state("no help", curve=named, error=float(without.errors.mean()), best=float(errors.min()))
+        yield state("no help", group=named, error=float(without.errors.mean()), best=float(errors.min()))
     if decision is None:
         yield far
     else:
@@ -120,12 +110,12 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         yield far
     yield from _asked(curve, named)
     yield from _rising(data)
-    if (other := _variant(analysis)) is not None:
-        yield other
+    if analysis.gains:  # the smallest transfer gap against the first curve
+        best = max(analysis.gains, key=lambda gain: gain.lower_gap)
+        facts = {"chance": best.lower_gap, "fall": -best.gap.value}
+        yield state("variant", variant=best.variant, baseline=best.baseline, n=len(analysis.gains), **facts)
     if data.n_distinct < ENOUGH and (decision is None or decision.falls):
         yield state("few sizes", sizes=data.n_distinct, enough=ENOUGH)
-    for caution in analysis.cautions:
-        yield state("caution", text=caution)
 
 
 def _asked(curve: CurveAnalysis, named: str) -> Iterator[Statement]:
@@ -145,14 +135,16 @@ def _asked(curve: CurveAnalysis, named: str) -> Iterator[Statement]:
 
 
 def _decided(decision: Decision, curve: str) -> Statement:
-    kind = decision.scenario if decision.falls or decision.scenario == "reached" else "does not fall"
+    scenario = decision.scenario
+    kind = "change" if scenario in ("c", "d") else scenario
     return state(
-        kind,
-        curve=curve,
+        kind if decision.falls or scenario == "reached" else "does not fall",
+        scenario=scenario,
+        group=curve,
         target=decision.target_error,
         limit=decision.largest_size,
         feasible=decision.feasible,
-        unreachable=1 - decision.reachable,
+        reachable=decision.reachable,
         size=decision.size_needed.value,
         sizes=_ends(decision.size_needed),
     )
@@ -191,7 +183,11 @@ def _rising(data: Observations) -> Iterator[Statement]:
         if errors[-1] - errors[least] < 2 * np.sqrt(2) * worst:
             return
     yield state(
-        "rises", after=float(sizes[least]) if least else None, best=float(errors[least]), last=float(errors[-1])
+        "rises",
+        over_both=False,
+        after=float(sizes[least]) if least else None,
+        best=float(errors[least]),
+        last=float(errors[-1]),
     )
 
 
@@ -200,26 +196,12 @@ def _rising_over_both(data: Observations) -> Iterator[Statement]:
     errors = data.errors[np.argsort(data.sizes.prod(axis=1), kind="stable")]
     first, last = (float(half.mean()) for half in (errors[: len(errors) // 2], errors[-(len(errors) // 2) :]))
     if last >= RISE * first:
-        yield state("rises over both", first=first, last=last)
+        yield state("rises", over_both=True, best=first, last=last)
 
 
 def _means(data: Observations) -> tuple[np.ndarray, np.ndarray]:
     sizes = np.unique(data.sizes[:, 0])
     return sizes, np.array([data.errors[data.sizes[:, 0] == size].mean() for size in sizes])
-
-
-def _variant(analysis: Analysis) -> Statement | None:
-    """Other data: the curve with the smallest transfer gap against the first one, or that none is clearly better."""
-    if not analysis.gains:
-        return None
-    best = max(analysis.gains, key=lambda gain: gain.lower_gap)
-    if best.lower_gap >= CLEAR:
-        return state(
-            "variant", variant=best.variant, baseline=best.baseline, chance=best.lower_gap, fall=-best.gap.value
-        )
-    return state(
-        "no variant", baseline=best.baseline, n=len(analysis.gains), variant=best.variant, chance=best.lower_gap
-    )
 
 
 def _plan(kind: str, plan: Split, named: str, **facts: object) -> Statement:
@@ -247,13 +229,8 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
     yield from _rising_over_both(one.surface.observations)
     if one.split is not None:
         yield _plan("split", one.split, named, budget=question.budget)
-        if question.target_score is not None:
-            low, high = _pair(one.split.interval)
-            reached = "reaches" if high <= question.target_score else "misses"
-            open_ = low <= question.target_score < high
-            yield state("budget is open" if open_ else f"budget {reached}", target=question.target_score)
     elif question.target_score is not None and one.surface.least_error <= question.target_score:
-        yield state("reached", curve=named, target=question.target_score)
+        yield state("reached", group=named, target=question.target_score)
     run, doubled = one.next_run, [_doubled(one, named)]
     if run is not None and run.reached is not None:
         chance = run.reached
@@ -275,16 +252,14 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
     yield from (_plan("forecast at", point, named) for point in one.forecasts)
     yield from _worth(one)
     yield from _outliers(one, question.loss)
-    for caution in analysis.cautions:
-        yield state("caution", text=caution)
 
 
 def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
     more_n, more_s = one.doubled
     chance = one.labels_better
-    kind = "double s" if chance >= CLEAR else "double n" if chance <= 1 - CLEAR else "double either"
     return state(
-        kind,
+        "double",
+        more="labels" if chance >= CLEAR else "pre-training" if chance <= 1 - CLEAR else "",
         group=named,
         n=more_n.pretrain_size,
         s=more_s.finetune_size,
@@ -321,7 +296,7 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
     yield from _rising_over_both(one.surface.observations)
     if question.target_score is not None:
         if one.surface.least_error <= question.target_score:
-            yield state("reached", curve=named, target=question.target_score)
+            yield state("reached", group=named, target=question.target_score)
         elif one.cheapest is None:
             yield state("compute misses", group=named, target=question.target_score, times=LARGEST_FACTOR)
         else:
@@ -355,4 +330,4 @@ def _outliers(one: SurfaceAnalysis, loss: str) -> Iterator[Statement]:
     far = one.surface.outliers
     if far is not None:
         rows = [] if far.rows is None else [int(row) for row in far.rows]
-        yield state("outliers", n=len(far), of=len(one.surface.observations), rows=sorted(rows[:MOST_NAMED]), loss=loss)
+        yield state("outliers", n=len(far), of=len(one.surface.observations), rows=sorted(rows), loss=loss)

@@ -13,7 +13,7 @@ from transferscope.analyses.scaling.measurements import check_one_curve, curves
 from transferscope.analyses.scaling.question import check_sizes, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.errors import DataError, StoreError, TransferscopeError
-from transferscope.report.blocks import Block, Points, Section, Text
+from transferscope.report.blocks import Points, Section
 from transferscope.report.page import Part, unreadable_part
 from transferscope.settings.questions import Columns, ScalingQuestion
 from transferscope.statements import Words, state
@@ -68,7 +68,7 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
             "takes several; give sizes = [1000, 2000, 4000, 8000] under [pretraining] in its file and run it again"
         )
     if asked.question.target_score is not None and record != "mse":
-        check_error_target(errors["error"], asked.question.target_score, option="--target-score")
+        check_error_target(errors["error"], asked.question.target_score)
     return replace(analyse_errors(errors, asked), cautions=may_be_cut_off_in_words(frames))
 
 
@@ -96,9 +96,8 @@ def study_part(frames: StudyFrames) -> Part | None:
         again = "" if isinstance(error, StoreError) else "; run `transferscope scaling` again"
         return unreadable_part("how much", title, slug, "The scaling law that was kept", StoreError(f"{error}{again}"))
     result = ScalingResult(analysis, "")
-    blocks: list[Block] = [Text(warning, "warning") for warning in analysis.cautions]
-    blocks += [*result.evidence(), Points(result.verdict.sentences)]
-    return Part("how much", result.verdict.headline, (Section(title, slug, tuple(blocks)),))
+    blocks = (*result.evidence(), Points(result.verdict.sentences))
+    return Part("how much", result.verdict.headline, (Section(title, slug, blocks),))
 
 
 def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:

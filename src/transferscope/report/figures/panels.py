@@ -9,9 +9,7 @@ from matplotlib.lines import Line2D
 from transferscope.report.figures.style import MarkStyle, new_figure
 
 
-def multiples(
-    n: int, n_columns: int, *, width: float, height: float, share_height: bool = True
-) -> tuple[Figure, list[Axes]]:
+def multiples(n: int, n_columns: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
     """Small panels of one kind, row by row, all on the same axes; call it within `drawing`.
 
     Args:
@@ -21,7 +19,7 @@ def multiples(
     n_columns = min(n, n_columns)
     n_rows = -(-n // n_columns)
     canvas = new_figure(width, 0.5 + height * n_rows)
-    axes = canvas.subplots(n_rows, n_columns, sharex=True, sharey=share_height, squeeze=False)
+    axes = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
     for spare in axes.flat[n:]:
         spare.set_visible(False)
     for lowest in axes.flat[max(0, n - n_columns) : n]:
