@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 import typer
@@ -21,13 +20,12 @@ from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.models import input_of
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
-from transferscope.study.inputs import inputs_of
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan
 from transferscope.study.planners import AnySpec, read_study_file
 from transferscope.study.run import Event, run_study
 from transferscope.study.spec import StudySpec
-from transferscope.study.status import StudyStatus
+from transferscope.study.status import StudyStatus, stamp_of
 from transferscope.study.tables import Mistakes, read_table
 
 
@@ -37,18 +35,19 @@ def execute(
     retry_failed: bool = False,
     quiet: bool = False,
     page: Path | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    study: Path | None = None,
 ) -> StudyStatus:
     """Do what is missing of a study, into the store that it names, and say the answer so far as runs end.
 
     Args:
         page: A page to write anew as runs end; None for none.
-        inputs: As in `run_study`.
+        study: The file that the study is from, and from it alone; None for none.
 
     Raises:
         TransferscopeError: As `run_study`.
         typer.Exit: Code 130: Ctrl-C was pressed; the answer so far was said.
     """
+    stamp = stamp_of(study) if study is not None and isinstance(spec, StudySpec) else ""  # commands name other files
     stopped, last = "", ""
     with open_new(spec.store, files=spec.files_folder) as store:
         try:
@@ -66,7 +65,7 @@ def execute(
                     ):
                         typer.echo(line, err=True)
 
-                return run_study(spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, inputs=inputs)
+                return run_study(spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, stamp=stamp)
         except KeyboardInterrupt as error:
             stopped, last = str(error) or "stopped before anything was done", _last_answer(store, spec.name)
     typer.echo(f"transferscope: {stopped}", err=True)
@@ -151,8 +150,7 @@ def run_and_report(study: Path, *, json_of: str | None = None) -> None:
         TransferscopeError: As `transferscope.study.run.run_study`, and as `report_on`.
         typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
     """
-    spec = read_study_file(study)
-    report_on(study, execute(spec, inputs=inputs_of(study, spec)), json_of=json_of)
+    report_on(study, execute(read_study_file(study), study=study), json_of=json_of)
 
 
 def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -> None:

@@ -9,15 +9,18 @@ import typer
 
 from transferscope.analyses.stored import open_result
 from transferscope.cli.as_json import print_json
+from transferscope.cli.batch import submit_jobs
 from transferscope.cli.commands.run import Options
+from transferscope.cli.execute import execute, with_numbers, with_options
 from transferscope.cli.options import refuse_others
-from transferscope.cli.status import failures, status_facts, summary, understood
+from transferscope.cli.progress import study_view
+from transferscope.cli.status import failures, status_facts, summary
 from transferscope.errors import StoreError, TransferscopeError
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store, without_password
-from transferscope.study.inputs import if_finished, inputs_of
 from transferscope.study.places import NETWORK_DISK, find_study, one_study
-from transferscope.study.status import StudyStatus
+from transferscope.study.planners import read_study_file
+from transferscope.study.run import Limits, work_on
 from transferscope.study.tables import settings_of
 from transferscope.wording import counted
 
@@ -37,32 +40,18 @@ def run(options: Options, context: typer.Context) -> None:
         _join(options)
         return
     if options.slurm is not None or options.local is not None:
-        from transferscope.cli.batch import submit_jobs
-
         refuse_others(context, _SLURM if options.local is None else _LOCAL, "runners are submitted")
         submit_jobs(options)
         return
     refuse_others(context, _ALONE, "neither --join nor --slurm N or --local N was given")
     file = Path(options.study)
-    as_written = options.store is None and options.seeds is None and not options.labels and not options.engine
-    if as_written and (finished := if_finished(file)) is not None:
-        status, row = finished
-        for line in () if options.quiet else understood(row.facts):
-            typer.echo(line, err=True)
-        _conclude(status, options.study, as_json=options.as_json)
-        return
-    from transferscope.cli.execute import execute, with_numbers, with_options  # with torch: a finished study needs none
-    from transferscope.study.planners import read_study_file
-
     spec = with_numbers(read_study_file(file), options.seeds, options.labels)
-    inputs = inputs_of(file, spec) if as_written else None
     spec = replace(spec, engine=with_options(spec.engine, options.engine), store=options.store or spec.store)
-    status = execute(spec, retry_failed=options.retry_failed, quiet=options.quiet, inputs=inputs)
-    _conclude(status, options.store or options.study, as_json=options.as_json)
-
-
-def _conclude(status: StudyStatus, place: str, *, as_json: bool) -> None:
-    if as_json:
+    as_written = options.store is None and options.seeds is None and not options.labels and not options.engine
+    study = file if as_written else None
+    status = execute(spec, retry_failed=options.retry_failed, quiet=options.quiet, study=study)
+    place = options.store or options.study
+    if options.as_json:
         print_json("run", status_facts(status))
     else:
         typer.echo(summary(status))
@@ -77,11 +66,6 @@ def _conclude(status: StudyStatus, place: str, *, as_json: bool) -> None:
 
 def _join(options: Options) -> None:
     """Do runs beside other runners, on any machine that sees the store and the data, without planning or asking."""
-    from transferscope.cli.execute import with_options  # with torch
-    from transferscope.cli.progress import study_view
-    from transferscope.study.planners import read_study_file
-    from transferscope.study.run import Limits, work_on
-
     address = find_study(Path(options.study)) if options.study.endswith(".toml") else None
     place = options.store or (options.study if address is None else address.store)
     spec = None if address is None else read_study_file(Path(options.study))

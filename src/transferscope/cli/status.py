@@ -15,10 +15,9 @@ from transferscope.cli.commands.status import Options
 from transferscope.report.blocks import Text
 from transferscope.statements import Words
 from transferscope.store import Store, StoredCell, StudyCounts
-from transferscope.study.inputs import is_as_planned
 from transferscope.study.places import find_study, metric_in_words, open_existing
 from transferscope.study.race_state import race_state
-from transferscope.study.status import StudyStatus, edited_plan, kept_networks, study_status
+from transferscope.study.status import StudyStatus, edited_plan, kept_networks, stamp_of, study_status
 from transferscope.wording import (
     cell_words,
     counted,
@@ -58,14 +57,15 @@ def status(options: Options, _: object = None) -> None:
         known = opened is not None and address.name in [row.name for row in opened.studies()]
         if opened is not None and known and not options.as_json:
             _show(opened, address.name)
-        if opened is not None and known and is_as_planned(Path(options.place), opened, address.name):
+        row = opened.study(address.name) if opened is not None and known else None
+        if row is not None and row.facts.get("stamp") == stamp_of(Path(options.place)):
             edited, most = None, ""
         else:
             from transferscope.study.planners import read_study_file  # with torch
 
             spec = read_study_file(Path(options.place))  # last: a mistake hides nothing that is stored
             edited, most = edited_plan(spec, opened), "" if spec.race is None else "up to "
-        stored = opened.study(address.name).spec if opened is not None and known else {}
+        stored = {} if row is None else row.spec
         facts = [_facts(opened, address.name)] if opened is not None and known and options.as_json else []
     if options.as_json:
         asked: dict[str, Any] | None = None

@@ -7,12 +7,12 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from transferscope.errors import (
     MissingDataError,
@@ -37,7 +37,6 @@ from transferscope.study.backends.choice import backend_of
 from transferscope.study.by_role import WORK
 from transferscope.study.context import KEEP, WorkContext
 from transferscope.study.fitting import with_chosen
-from transferscope.study.inputs import DOCUMENT, kept_inputs
 from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.places import check_place
 from transferscope.study.plan import StudyPlan
@@ -131,7 +130,7 @@ def run_study(
     retry_failed: bool = False,
     on_event: Callable[[Event], None] = ignore,
     on_plan: Callable[[StudyPlan], None] | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    stamp: str = "",
 ) -> StudyStatus:
     """Do what is missing of a study.
 
@@ -147,8 +146,8 @@ def run_study(
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
         on_plan: Called once when the data are read and before anything is done, with the plan.
-        inputs: What the plan is made from (`transferscope.study.inputs.inputs_of`), kept with the study so that a run
-            with nothing to do need not plan it again; None where the study comes from no file, or not from it alone.
+        stamp: That of the study file (`status.stamp_of`), by which `status` knows it again without reading it; ""
+            where the study comes from no file, or not from it alone.
 
     Raises:
         DataError: The data are missing, or the study cannot be done with them; nothing was begun. Or a node of a Ray
@@ -169,7 +168,9 @@ def run_study(
         on_event=on_event,
     )
     with followed(spec.track, store, spec.name):
-        plan = replace(plan_of(spec, store), inputs=inputs)
+        plan = plan_of(spec, store)
+        if stamp:
+            plan = replace(plan, study=replace(plan.study, facts={**plan.study.facts, "stamp": stamp}))
         _LOG.info("%s: %d cells planned, results in %s", spec.name, len(plan.cells), store.place)
         if on_plan is not None:
             on_plan(plan)
@@ -208,8 +209,6 @@ def run_plan(
         if runner.stopped:
             return study_status(store, name)
     tidy(store, name)
-    if plan.inputs is not None:
-        store.put_study_document(name, DOCUMENT, kept_inputs(plan.inputs, plan.study, is_finished=True))
     return study_status(store, name)
 
 
@@ -230,8 +229,6 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
     store.plan(plan.study, plan.cells)
     for key, array in plan.arrays.items():
         store.put_study_array(name, key, array)
-    if plan.inputs is not None:
-        store.put_study_document(name, DOCUMENT, kept_inputs(plan.inputs, plan.study, is_finished=False))
     if retry_failed:
         store.retry_failed(name)
     else:

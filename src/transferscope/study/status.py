@@ -1,10 +1,12 @@
 """Where a study and its race stand, and how long the rest will take."""
 
 import contextlib
+import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transferscope.store import PlannedCell, Standing, Store, StoredCell, StudyCounts
@@ -44,6 +46,16 @@ def study_status(store: Store, name: str) -> StudyStatus:
     counts = store.counts(name)
     failed = tuple(store.failed_cells(name)) if counts.failed else ()
     return StudyStatus(name, store.place, counts, failed)
+
+
+def stamp_of(study: Path) -> str:
+    """What tells a study file, and the code that reads it, from those of another plan; kept among the facts of one."""
+    package = Path(__file__).parents[1]
+    stamp = hashlib.sha256(study.read_bytes())
+    for path in sorted(package.rglob("*.py")):
+        at = path.stat()
+        stamp.update(f"{path.relative_to(package)} {at.st_size} {at.st_mtime_ns}".encode())
+    return stamp.hexdigest()
 
 
 def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
