@@ -105,9 +105,8 @@ def _keep(cell: PlannedCell, recipe: MethodRecipe, fit: CellFit, test: Measures,
     notes = network_notes(fit.fitted, recipe, cell.key)
     with suppress(TransferscopeError):  # data that cannot be read any more take the file's card alone
         study = str(cell.payload[KEEP])
-        notes |= card_notes(
-            card_of(cell, recipe, fit.task.target, study=study, metric=final.name, score=final.estimate)
-        )
+        card = card_of(cell, recipe, fit.task.target, study=study, metric=final.name, score=final.estimate)
+        notes |= card_notes(card, fit.fitted.scale)
     save_weights(fit.fitted.network, context.network(cell.key), notes=notes)
 
 
