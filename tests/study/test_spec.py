@@ -235,7 +235,7 @@ def test_mistakes_within_and_between_tables_are_named_at_once() -> None:
         sources={"fashion": {"data": "fashion-mnist", "limit": 10}, "net": {}, " ": {"data": "mnist"}},
         pretraining={"sizes": [0, 1000], "checkpoints": [3]},
         methods={"scratch": None, "joint": {"alpha": 2}, "slow": {"method": "fine-tune", "lr_scale": 1e-12}},
-        tuning={"trials": 2, "folds": 30, "grid": {"joint": {"lr": []}, "gone": {}}},
+        tuning={"trials": 2, "grid": {"joint": {"lr": []}, "gone": {}}},
         diagnostics={"weights": {"every": 0}},
         engine={"workers": -1},
     )
@@ -252,9 +252,6 @@ def test_mistakes_within_and_between_tables_are_named_at_once() -> None:
         "[methods.joint] alpha = 2 is out of range",
         "[sources] has a table named ' '",
         "[methods.slow] lr_scale = 1e-12 of lr = 0.01 moves no weight",
-        "[target] labels asks for 600 examples and limit = 50 keeps fewer",
-        "[pretraining] sizes for fashion: asks for 1000 examples and limit of [sources.fashion] = 10 keeps fewer",
-        "[tuning] folds = 30 and there are 20 labelled examples to divide",
         "[pretraining] sizes holds 0, which is training from scratch",
         "[pretraining] gives checkpoints, which are steps",
         "[tuning.grid.gone] unknown method 'gone': known are fine-tune, joint, merlin, slow",

@@ -1,5 +1,6 @@
 """`transferscope run`: do what is missing of a study, alone, beside other runners, or as jobs of a batch system."""
 
+import math
 import os
 from contextlib import suppress
 from dataclasses import replace
@@ -20,7 +21,7 @@ from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store, without_password
 from transferscope.study.places import NETWORK_DISK, find_study, one_study
 from transferscope.study.planners import read_study_file
-from transferscope.study.run import Limits, work_on
+from transferscope.study.run import work_on
 from transferscope.study.tables import settings_of
 from transferscope.wording import counted
 
@@ -82,8 +83,14 @@ def _join(options: Options) -> None:
         engine = with_options(settings_of(EngineSettings, planned) if spec is None else spec.engine, options.engine)
         try:
             with study_view(chosen, quiet=options.quiet) as view:
-                limits = Limits(options.runs, None if options.minutes is None else 60.0 * options.minutes)
-                share = work_on(chosen, opened, engine=engine, limits=limits, on_event=view)
+                share = work_on(
+                    chosen,
+                    opened,
+                    engine=engine,
+                    most_cells=math.inf if options.runs is None else options.runs,
+                    seconds=math.inf if options.minutes is None else 60.0 * options.minutes,
+                    on_event=view,
+                )
         except KeyboardInterrupt as error:
             typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
             raise typer.Exit(130) from None

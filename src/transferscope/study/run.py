@@ -31,9 +31,9 @@ from transferscope.study.backends import (
     Failed,
     Message,
     Stopped,
+    backend_of,
     default_workers,
 )
-from transferscope.study.backends.choice import backend_of
 from transferscope.study.by_role import WORK
 from transferscope.study.context import KEEP, WorkContext
 from transferscope.study.fitting import with_chosen
@@ -103,19 +103,6 @@ class CellsStopped:
 
 
 Event = StudyProgress | CellFailed | CellsStopped
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much one runner does; cells that it has begun, it ends.
-
-    Attributes:
-        cells: How many cells it begins at most; None for all.
-        seconds: After so long it begins no more; None for no limit.
-    """
-
-    cells: int | None = None
-    seconds: float | None = None
 
 
 def ignore(event: Event) -> None:
@@ -251,7 +238,8 @@ def work_on(
     *,
     engine: EngineSettings,
     work: str = WORK,
-    limits: Limits = Limits(),
+    most_cells: float = math.inf,
+    seconds: float = math.inf,
     on_event: Callable[[Event], None] = ignore,
 ) -> Share:
     """Do cells of a study that is planned already, beside other runners, until none is left or a limit is reached.
@@ -259,6 +247,10 @@ def work_on(
     Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw. A
     machine that lacks data or a package of a cell gives it back and ends, where `run_study`, which has read all data,
     would count a failure: it would fail one cell after the other. Arguments and Ctrl-C are as of `run_study`.
+
+    Args:
+        most_cells: How many cells it begins; those that it has begun, it ends.
+        seconds: After so long it begins no more.
 
     Raises:
         MissingDataError: This machine lacks data or a package; what it had begun is given back.
@@ -276,7 +268,7 @@ def work_on(
     if not counts.planned and not counts.running:
         return Share(0, 0, study_status(store, name))
     plan = StudyPlan(row, tuple(stored.cell for stored in store.cells(name)), {})
-    runner = _run_cells(plan, store, engine, work, on_event, limits=limits, is_guest=True)
+    runner = _run_cells(plan, store, engine, work, on_event, most_cells=most_cells, seconds=seconds, is_guest=True)
     tidy(store, name)
     return Share(runner.done, runner.failed, study_status(store, name))
 
@@ -289,7 +281,8 @@ def _run_cells(
     on_event: Callable[[Event], None],
     *,
     race: Race | None = None,
-    limits: Limits = Limits(),
+    most_cells: float = math.inf,
+    seconds: float = math.inf,
     is_guest: bool = False,
 ) -> "_Runner":
     """Do the cells of a plan; who did them. A guest has not seen the data before."""
@@ -301,7 +294,8 @@ def _run_cells(
         deferred_interrupt() as interrupt,
         backend_of(engine, work, context, n_cells=len(plan.cells) if race is None else race.n_cells) as backend,
     ):
-        runner = _Runner(plan, store, backend, on_event, race, engine=engine, limits=limits, is_guest=is_guest)
+        runner = _Runner(plan, store, backend, on_event, race, engine=engine, is_guest=is_guest)
+        runner.left, runner.begins_until = most_cells, time.monotonic() + seconds
         runner.run(interrupt)
     return runner
 
@@ -394,7 +388,6 @@ class _Runner:
         race: Race | None,
         *,
         engine: EngineSettings,
-        limits: Limits,
         is_guest: bool,
     ) -> None:
         self.done = self.failed = 0
@@ -403,8 +396,7 @@ class _Runner:
         self._keep = engine.keep
         self._is_here = engine.backend != "ray"
         self._is_inline = engine.is_inline
-        self._left = math.inf if limits.cells is None else limits.cells
-        self._begins_until = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
+        self.left = self.begins_until = math.inf  # cells that it begins, and the time until which it does
         self._plan = plan
         self._store = store
         self._backend = backend
@@ -504,10 +496,10 @@ class _Runner:
     def _fill(self) -> None:
         if time.monotonic() < self._claim_due:
             return
-        while free := min(self._backend.free, 0 if self._is_at_limit() else self._left):
+        while free := min(self._backend.free, 0 if self._is_at_limit() else self.left):
             began = time.monotonic()
             claims = self._ask(partial(self._claim, int(free)))
-            self._left -= len(claims)
+            self.left -= len(claims)
             self._running.update({claim.key: claim for claim in claims})  # before anything can go wrong: see `run`
             for claim in claims:
                 cell = self._planned.get(claim.key, claim.cell)  # paths to data may differ where another planned it
@@ -526,7 +518,7 @@ class _Runner:
         self._is_short = False
 
     def _is_at_limit(self) -> bool:
-        return self._left <= 0 or time.monotonic() > self._begins_until
+        return self.left <= 0 or time.monotonic() > self.begins_until
 
     def _is_over(self) -> bool:
         """Whether all cells are done, failed or blocked, those of other runners included."""

@@ -192,7 +192,6 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         check_names(group, tables.get(group), mistakes)
     _check_methods(found_methods, found_sources, tables, mistakes)
     _check_rates(found_methods, training, mistakes)
-    _check_amounts(target, found_sources, pretraining, tuning, mistakes)
     given = tables.get("methods")
     named = given if isinstance(given, Mapping) else {"scratch": {}}
     kinds = [table.get("method", name) if isinstance(table, Mapping) else name for name, table in named.items()]
@@ -406,32 +405,6 @@ def _check_rates(methods: Mapping[str, Method], training: TrainingSettings | Non
                     f"[methods.{name}] {key} = {scale} of lr = {training.lr} moves no weight; expected a product of at "
                     f"least {LEAST_LR}"
                 )
-
-
-def _check_amounts(
-    target: TargetSettings | None,
-    sources: Mapping[str, SourceSettings],
-    pretraining: "_Pretraining",
-    tuning: TuningSettings | None,
-    mistakes: Mistakes,
-) -> None:
-    """Sizes above a limit, and more folds than examples, need no data to be seen."""
-    limits = {} if target is None else {"[target] labels": (target.labels, target.limit, "limit")}
-    limits |= {
-        f"[pretraining] sizes for {name}:": (pretraining.sizes, source.limit, f"limit of [sources.{name}]")
-        for name, source in sources.items()
-    }
-    for where, (sizes, limit, key) in limits.items():
-        if limit is not None and max(sizes, default=0) > limit:
-            mistakes.add(
-                f"{where} asks for {max(sizes)} examples and {key} = {limit} keeps fewer; raise one or lower the other"
-            )
-    folds = 0 if tuning is None or tuning.search == "halving" else tuning.folds  # halving is left out where too few
-    if target is not None and folds > min(target.labels, default=folds):
-        mistakes.add(
-            f"[tuning] folds = {folds} and there are {min(target.labels)} labelled examples to divide; ask for "
-            "fewer folds or more examples"
-        )
 
 
 def _check_checkpoints(pretraining: "_Pretraining", tables: Mapping[str, Any], mistakes: Mistakes) -> None:
