@@ -43,20 +43,6 @@ def test_what_the_labels_were_taken_for_is_said_before_anything_runs(call: Call)
     assert first.startswith(f"target: csv:{Path('own.csv').absolute()}?label=y: classification, 3 classes: x, y, z; ")
 
 
-def test_status_says_when_merlins_inner_head_predicts_no_better_than_the_mean(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("transferscope.analyses.compare.cautions.WEAK_INNER_RISK", 0.5)
-    noise = np.random.default_rng(0).normal(size=(120, 3))
-    rows = [",".join(f"{value:.4f}" for value in row) + f",{'ab'[i % 2]}\n" for i, row in enumerate(noise)]
-    Path("noise.csv").write_text("a,b,c,y\n" + "".join(rows))
-    study = STUDY.replace('"digits"\nlabels = [20]', '"csv:noise.csv?label=y"\nlabels = [64]')
-    study = study.replace('"linear"', '"mlp"\nwidths = [8]') + "[methods.merlin]\nsource_term = false\n"
-    Path("digits.toml").write_text(study)
-    assert call("run", "digits.toml", "--workers", 0, "--quiet").code == 0
-    assert "\n  In 1 run of merlin with 64 labels the inner head predicted no" in call("status", "digits.toml").out
-
-
 def test_a_runner_does_its_share_of_a_study_that_is_planned(call: Call) -> None:
     Path("digits.toml").write_text(STUDY.replace("seeds = 1", "seeds = 3"))
     Path("runs").mkdir()

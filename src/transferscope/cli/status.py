@@ -8,12 +8,10 @@ from typing import Any
 
 import typer
 
-from transferscope.analyses.compare.cautions import weak_inner_heads
 from transferscope.cli.answer import as_text
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.status import Options
 from transferscope.report.blocks import Text
-from transferscope.statements import Words
 from transferscope.store import Store, StoredCell, StudyCounts
 from transferscope.study.places import find_study, metric_in_words, open_existing
 from transferscope.study.race_state import race_state
@@ -110,8 +108,6 @@ def _show(store: Store, name: str) -> None:
         _say(f"  networks on disk: {networks}")
     for line in failures(standing.failed):
         _say(f"  {line}")
-    for sentence in _weak_inner_heads(store, name):
-        _say(f"  {sentence}")
 
 
 def failures(cells: Iterable[StoredCell]) -> Iterator[str]:
@@ -150,7 +146,6 @@ def _facts(store: Store, name: str) -> dict[str, Any]:
         **status_facts(study_status(store, name)),
         "weights": {source: entry for source, entry in sources.items() if isinstance(entry, dict) and "file" in entry},
         "networks": asdict(kept_networks(store, name)),
-        "notes": list(_weak_inner_heads(store, name)),
         **({"precision": facts["precision"]} if "precision" in facts else {}),
     }
 
@@ -164,23 +159,6 @@ def _networks(store: Store, study: str) -> str:
     if kept.n_pretrained:
         words.append(f"{kept.n_pretrained} of pre-training ({large_count(kept.pretrained_bytes)}B)")
     return ", ".join(words)
-
-
-def _weak_inner_heads(store: Store, study: str) -> tuple[str, ...]:
-    methods = store.study(study).spec.get("methods")
-    tables = methods if isinstance(methods, Mapping) else {}
-    named = {str(table.get("name", name)) for name, table in tables.items() if isinstance(table, Mapping)}
-    if not any(method.startswith("merlin") for method in named):
-        return ()
-    labels = [
-        (cell.cell.labels, cell.notes.get("inner_risk")) for cell in store.cells(study) if cell.cell.role == "method"
-    ]
-    warned = weak_inner_heads(
-        (str(of["method"]), number, risk)
-        for of, risk in labels
-        if isinstance(risk, float) and isinstance(number := of.get("n_target"), int)
-    )
-    return Words("transferscope.analyses.compare").all_of(warned)
 
 
 def summary(standing: StudyStatus) -> str:
