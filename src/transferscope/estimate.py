@@ -111,10 +111,9 @@ class Estimate:
         """
         return f"{shown(self.interval.low)} to {shown(self.interval.high)}" if self.interval else ""
 
-    def shown(self, shown: Callable[[float], str], *, unit: str = "") -> str:
-        """The number with its unit and its interval in brackets; see `ends`."""
-        value = f"{shown(self.value)}{unit}"
-        return f"{value} ({self.ends(shown)})" if self.interval else value
+    def shown(self, shown: Callable[[float], str]) -> str:
+        """The number with its interval in brackets; see `ends`."""
+        return f"{shown(self.value)} ({self.ends(shown)})" if self.interval else shown(self.value)
 
 
 def as_json(value: Any, *, nan: str | None = "nan") -> Any:

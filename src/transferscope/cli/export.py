@@ -8,9 +8,8 @@ from transferscope.cli.answer import counted_progress
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.export import Options
 from transferscope.cli.plugins import TRUST_CODE
-from transferscope.study.export import Choice
+from transferscope.study.export import Choice, Run
 from transferscope.study.export import export as export_run
-from transferscope.study.kept import Run
 from transferscope.trained import ModelCard
 from transferscope.wording import duration
 

@@ -28,7 +28,7 @@ from transferscope.study.places import default_store, read_toml, store_of
 from transferscope.study.read_alike import with_encodings, with_tokenizers
 from transferscope.study.settings import DiagnosticSettings, SourceSettings, read_diagnostics
 from transferscope.study.tables import Mistakes, member_of, read_table, setting_names
-from transferscope.training import LEAST_LR, TrainingSettings
+from transferscope.training import TrainingSettings
 from transferscope.wording import candidate_words
 
 T = TypeVar("T")
@@ -191,7 +191,6 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     for group in ("sources", "methods", "diagnostics"):
         check_names(group, tables.get(group), mistakes)
     _check_methods(found_methods, found_sources, tables, mistakes)
-    _check_rates(found_methods, training, mistakes)
     given = tables.get("methods")
     named = given if isinstance(given, Mapping) else {"scratch": {}}
     kinds = [table.get("method", name) if isinstance(table, Mapping) else name for name, table in named.items()]
@@ -395,16 +394,6 @@ def _check_methods(
             mistakes.add(f'[methods.{name}] trains on source data and no source has any; give one data = "..."')
         elif method.start == "pretrained" and with_data and "pretraining" not in tables:
             mistakes.add(f"[methods.{name}] starts from a pretrained network; say how it is trained in [pretraining]")
-
-
-def _check_rates(methods: Mapping[str, Method], training: TrainingSettings | None, mistakes: Mistakes) -> None:
-    for name, method in methods.items() if training is not None else ():
-        for key, scale in method.rate_shares.items():
-            if training is not None and scale * training.lr < LEAST_LR:
-                mistakes.add(
-                    f"[methods.{name}] {key} = {scale} of lr = {training.lr} moves no weight; expected a product of at "
-                    f"least {LEAST_LR}"
-                )
 
 
 def _check_checkpoints(pretraining: "_Pretraining", tables: Mapping[str, Any], mistakes: Mistakes) -> None:
