@@ -309,7 +309,7 @@ def test_diagnostics_are_a_list_of_names_or_a_table_each() -> None:
 def test_the_folder_of_networks_is_seen_from_the_study_file(tmp_path: Path) -> None:
     url = "postgresql+psycopg://me@host/transfer"
     (tmp_path / "s.toml").write_text(tomli_w.dumps({"files": "nets", "store": url, **tables()}))
-    assert read_spec(tmp_path / "s.toml").files_folder == tmp_path / "nets"
+    assert read_spec(tmp_path / "s.toml").files == str(tmp_path / "nets")
 
 
 def test_a_cell_asks_a_cluster_for_its_threads_and_for_a_gpu_where_it_trains_on_one() -> None:

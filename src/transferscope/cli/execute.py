@@ -51,7 +51,7 @@ def execute(
     """
     stamp = stamp_of(study) if study is not None and isinstance(spec, StudySpec) else ""  # commands name other files
     stopped, last = "", ""
-    with open_new(spec.store, files=spec.files_folder) as store:
+    with open_new(spec.store, files=spec.files) as store:
         try:
             with study_view(spec.name, quiet=quiet) as view:
                 answer = AnswerSoFar(store, spec.name, view.say)

@@ -54,11 +54,6 @@ def export(options: Options, _: object = None) -> None:
             "was trained on another machine or with other versions, and is not quite the network of the study",
             err=True,
         )
-    if card.classes is not None:
-        typer.echo(
-            f"its probabilities are those of the outputs divided by {card.temperature:.3g}, which fits these examples "
-            "best and changes no prediction"
-        )
     if card.transformers is not None:
         head = "" if card.transformers.head is not None else "; its head is a linear layer in head.safetensors"
         typer.echo(

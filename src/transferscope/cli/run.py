@@ -70,7 +70,7 @@ def _join(options: Options) -> None:
     address = find_study(Path(options.study)) if options.study.endswith(".toml") else None
     place = options.store or (options.study if address is None else address.store)
     spec = None if address is None else read_study_file(Path(options.study))
-    files = None if spec is None or options.store is not None else spec.files_folder
+    files = None if spec is None or options.store is not None else spec.files
     with Store.open(place, create=False, files=files) as opened:
         wanted = options.name or (None if address is None else address.name)
         if wanted is not None and wanted not in [row.name for row in opened.studies()]:

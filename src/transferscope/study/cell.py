@@ -102,13 +102,14 @@ class MethodRecipe:
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
         _require(payload, *(item.name for item in fields(cls)))
+        _require(payload["method"], "name", "settings")
         source, tuning, every = payload["source"], payload["tuning"], payload["snapshots"]
         return cls(
             settings_of(DataSettings, payload["target"]),
             None if source is None else settings_of(SourceSettings, source),
             settings_of(NetworkSettings, payload["network"]),
             settings_of(TrainingSettings, payload["training"]),
-            _method(payload["method"]),
+            settings_of(METHODS[payload["method"]["name"]], payload["method"]["settings"]),
             None if tuning is None else settings_of(CellTuning, tuning),
             None if every is None else tuple(every),
             payload["checksum"],
@@ -168,12 +169,6 @@ def code_as_planned(code: Mapping[str, str]) -> AbstractContextManager[None]:
     """Have methods, networks and diagnostics of the user be those of `code_of`; within it others are refused."""
     remedy = "run the study file again, which redoes the cells that use it"
     return planned_code(code, since="the study was planned with it", remedy=remedy)
-
-
-def _method(plain: object) -> Method:
-    _require(plain, "name", "settings")
-    assert isinstance(plain, Mapping)
-    return settings_of(METHODS[plain["name"]], plain["settings"])
 
 
 def _require(plain: object, *names: str) -> None:

@@ -71,11 +71,6 @@ class StudySpec:
     track: TrackSettings | None = None
     files: str | None = None
 
-    @property
-    def files_folder(self) -> Path | None:
-        """The folder of the trained networks, where the file names one."""
-        return None if self.files is None else Path(self.files)
-
     def as_json(self) -> dict[str, Any]:
         """The study as JSON values, defaults filled in; the store's password is left out."""
         tables: dict[str, Any] = {key: _plain(value) for key, value in vars(self).items()}

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from transferscope.store import PlannedCell, Standing, Store, StoredCell, StudyCounts
@@ -123,13 +124,6 @@ def kept_networks(store: Store, study: str) -> KeptNetworks:
     return KeptNetworks(keep, len(runs), len(there), sum(there), len(here), sum(here))
 
 
-@dataclass(slots=True)
-class _Tally:
-    left: int = 0
-    done: int = 0
-    seconds: float = 0.0
-
-
 class Forecast:
     """How many cells of a plan are left of each kind, and what one of a kind takes.
 
@@ -139,7 +133,8 @@ class Forecast:
     def __init__(self, cells: Iterable[PlannedCell], standings: Iterable[Standing]) -> None:
         # pretraining takes longer than fine-tuning, a probe less than either
         self._kinds = {cell.key: (cell.role, str(cell.labels.get("method"))) for cell in cells}
-        self._tallies = {kind: _Tally(left=n) for kind, n in Counter(self._kinds.values()).items()}
+        self._left = Counter(self._kinds.values())
+        self._seconds = defaultdict[tuple[str, str], list[float]](list)  # of those that are done
         self.total = len(self._kinds)
         self.done = 0
         self.failed = 0
@@ -153,23 +148,21 @@ class Forecast:
         """Count a cell that took `seconds`."""
         if key not in self._kinds:
             return
-        tally = self._tallies[self._kinds[key]]
-        tally.left -= 1
-        tally.done += 1
-        tally.seconds += seconds
+        self._left[self._kinds[key]] -= 1
+        self._seconds[self._kinds[key]].append(seconds)
         self.done += 1
 
     def count_failed(self, key: str) -> None:
         """Count a cell that will not be done."""
         if key not in self._kinds:
             return
-        self._tallies[self._kinds[key]].left -= 1
+        self._left[self._kinds[key]] -= 1
         self.failed += 1
 
     @property
     def is_partial(self) -> bool:
         """Whether cells of a kind are left of which none is done."""
-        return any(tally.left and not tally.done for tally in self._tallies.values())
+        return any(left and kind not in self._seconds for kind, left in self._left.items())
 
     def seconds_left(self, shares: Mapping[str, float], *, workers: int) -> float | None:
         """Seconds until everything is done; None as long as no cell is.
@@ -182,8 +175,8 @@ class Forecast:
         """
         if not self.done:
             return None
-        average = sum(tally.seconds for tally in self._tallies.values()) / self.done
-        each = {kind: tally.seconds / tally.done if tally.done else average for kind, tally in self._tallies.items()}
-        work = sum(tally.left * each[kind] for kind, tally in self._tallies.items())
+        average = sum(map(sum, self._seconds.values())) / self.done
+        each = dict.fromkeys(self._left, average) | {kind: fmean(took) for kind, took in self._seconds.items()}
+        work = sum(left * each[kind] for kind, left in self._left.items())
         work -= sum(share * each[self._kinds[key]] for key, share in shares.items() if key in self._kinds)
         return max(work, 0.0) / workers
