@@ -47,18 +47,14 @@ def diagnose(options: Options, context: typer.Context) -> None:
         **asked,
     )
     page = None if options.out is None else file_in(options.out, "diagnosis.html")
-    try:
-        with counted_progress("Measuring", "diagnostics", hidden=options.quiet) as on_progress:
-            result = measure_all(
-                question,
-                options.diagnostics or (),
-                read_changes(options.change or ()),
-                folder=None if page is None else page.parent,
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt:
-        typer.echo("transferscope: stopped before everything was measured", err=True)
-        raise typer.Exit(130) from None
+    with counted_progress("Measuring", "diagnostics", hidden=options.quiet) as on_progress:
+        result = measure_all(
+            question,
+            options.diagnostics or (),
+            read_changes(options.change or ()),
+            folder=None if page is None else page.parent,
+            on_progress=on_progress,
+        )
     files = []
     if page is not None:
         result.report(page, command=as_typed())

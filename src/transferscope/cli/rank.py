@@ -32,22 +32,18 @@ def rank(options: Options, context: typer.Context) -> None:
         )
     if options.out is not None:
         file_in(options.out, "ranking.html")  # before the work begins, so that a mistake in it costs nothing
-    try:
-        with counted_progress("Rating pretrained networks", "values") as on_progress:
-            result = ask(
-                list(options.source) if options.source else options.target,
-                DataSettings(options.target, tuple(options.transforms or ())) if options.source else None,
-                network=network_of(options.network, widths=options.widths, head=options.head, read=options.input),
-                scores=options.scores or (),
-                method=options.method,
-                study=options.study,
-                **options.asked,
-                **options.engine,
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt:
-        typer.echo("transferscope: stopped before everything was rated", err=True)
-        raise typer.Exit(130) from None
+    with counted_progress("Rating pretrained networks", "values") as on_progress:
+        result = ask(
+            list(options.source) if options.source else options.target,
+            DataSettings(options.target, tuple(options.transforms or ())) if options.source else None,
+            network=network_of(options.network, widths=options.widths, head=options.head, read=options.input),
+            scores=options.scores or (),
+            method=options.method,
+            study=options.study,
+            **options.asked,
+            **options.engine,
+            on_progress=on_progress,
+        )
     files = []
     if options.out is not None:
         page = file_in(options.out, f"{file_name(result.target)}-ranking.html")

@@ -172,7 +172,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     tuning = read_table(TuningSettings, tables["tuning"], "[tuning]", mistakes) if "tuning" in tables else None
     race = read_table(RaceSettings, tables["race"], "[race]", mistakes) if "race" in tables else None
     track = read_table(TrackSettings, tables["track"], "[track]", mistakes) if "track" in tables else None
-    pretraining = _pretraining(tables, mistakes)
+    pretraining, further = _pretraining(tables, mistakes)
     sources = {
         name: read_table(SourceSettings, table, f"[sources.{name}]", mistakes)
         for name, table in _named(tables, "sources", mistakes).items()
@@ -189,9 +189,10 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     given = tables.get("methods")
     named = given if isinstance(given, Mapping) else {"scratch": {}}
     kinds = [table.get("method", name) if isinstance(table, Mapping) else name for name, table in named.items()]
-    if 0 in pretraining.sizes and "scratch" not in kinds:
+    if 0 in further.sizes and "scratch" not in kinds:
         mistakes.add("[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]")
-    _check_checkpoints(pretraining, tables, mistakes)
+    checkpoints = tuple(sorted(further.checkpoints))
+    _check_checkpoints(pretraining, checkpoints, tables, mistakes)
     if tuning and training is not None and "grid" not in tables["tuning"]:
         grids = {name: search_grid(method, training) for name, method in found_methods.items()}
         tuning = replace(tuning, grid={name: axes for name, axes in grids.items() if axes})
@@ -204,9 +205,9 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         target=_found(target),
         sources=found_sources,
         network=_found(network),
-        pretraining=pretraining.recipe,
-        source_sizes=pretraining.sizes,
-        checkpoints=pretraining.checkpoints,
+        pretraining=pretraining,
+        source_sizes=further.sizes,
+        checkpoints=checkpoints,
         training=_found(training),
         methods=found_methods,
         tuning=tuning,
@@ -292,13 +293,6 @@ class FurtherPretraining:
         check_distinct(sizes=self.sizes, checkpoints=self.checkpoints)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pretraining:
-    recipe: TrainingSettings | None = None
-    sizes: tuple[int, ...] = ()
-    checkpoints: tuple[int, ...] = ()
-
-
 def _found(value: T | None) -> T:
     assert value is not None  # a mistake would have been raised
     return value
@@ -313,10 +307,11 @@ def read_header(tables: Mapping[str, Any], known: Sequence[str], mistakes: Mista
     return read_table(Header, {k: v for k, v in tables.items() if k in setting_names(Header)}, "", mistakes)
 
 
-def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> _Pretraining:
+def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> tuple[TrainingSettings | None, FurtherPretraining]:
+    further = FurtherPretraining()
     if "pretraining" not in tables:
-        return _Pretraining()
-    table, further = tables["pretraining"], FurtherPretraining()
+        return None, further
+    table = tables["pretraining"]
     if isinstance(table, Mapping):
         own = setting_names(FurtherPretraining)
         further = (
@@ -330,7 +325,7 @@ def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> _Pretraining:
             f'[pretraining] batch_norm = "{recipe.batch_norm}" is about networks that are pretrained already; give it '
             "in [training]"
         )
-    return _Pretraining(recipe, further.sizes, tuple(sorted(further.checkpoints)))
+    return recipe, further
 
 
 def _named(tables: Mapping[str, Any], key: str, mistakes: Mistakes) -> Mapping[str, Any]:
@@ -391,19 +386,20 @@ def _check_methods(
             mistakes.add(f"[methods.{name}] starts from a pretrained network; say how it is trained in [pretraining]")
 
 
-def _check_checkpoints(pretraining: "_Pretraining", tables: Mapping[str, Any], mistakes: Mistakes) -> None:
+def _check_checkpoints(
+    recipe: TrainingSettings | None, checkpoints: tuple[int, ...], tables: Mapping[str, Any], mistakes: Mistakes
+) -> None:
     table = tables.get("pretraining")
     in_steps = isinstance(table, Mapping) and "steps" in table
-    steps = None if pretraining.recipe is None else pretraining.recipe.steps
-    if pretraining.checkpoints and not in_steps:
+    if checkpoints and not in_steps:
         mistakes.add("[pretraining] gives checkpoints, which are steps; give the length of pre-training in steps too")
-    elif pretraining.checkpoints and pretraining.recipe is not None and pretraining.recipe.early_stopping is not None:
+    elif checkpoints and recipe is not None and recipe.early_stopping is not None:
         mistakes.add(
             "[pretraining] gives checkpoints and early_stopping, which may end it before them; give one of the two"
         )
-    elif steps is not None and pretraining.checkpoints and pretraining.checkpoints[-1] >= steps:
+    elif checkpoints and recipe is not None and recipe.steps is not None and checkpoints[-1] >= recipe.steps:
         mistakes.add(
-            f"[pretraining] checkpoints holds {pretraining.checkpoints[-1]} and pre-training ends after {steps} steps, "
+            f"[pretraining] checkpoints holds {checkpoints[-1]} and pre-training ends after {recipe.steps} steps, "
             "which is always transferred from; give earlier steps"
         )
 
