@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import tomli_w
 import torch
 
 from transferscope import rank
@@ -22,7 +23,7 @@ from transferscope.study.export import export
 from transferscope.study.facts import load_data
 from transferscope.study.read_alike import with_encodings
 from transferscope.study.run import run_study
-from transferscope.study.spec import parse_spec
+from transferscope.study.spec import parse_spec, read_spec
 
 MLP = {"name": "mlp", "widths": [4]}
 
@@ -174,6 +175,8 @@ def test_a_network_is_found_from_the_folder_of_the_study(folder: Path, network: 
     assert seen == f"csv:{folder}/new.csv?label=label&encoding={network}"
     table(folder, "new", "CAZ")
     assert load(seen).train.inputs.shape[1] == 4
+    (folder / "s.toml").write_text(tomli_w.dumps(study("csv:new.csv?label=label", Path("own/model.safetensors"))))
+    assert read_spec(folder / "s.toml").target.data == seen
     with pytest.raises(DataError) as refused:
         load_data(parse_spec(study(f"{table(folder, 'new', 'CAZ')}&encoding={folder}/gone.safetensors", network)))
     assert str(refused.value).count("gone.safetensors") == 1

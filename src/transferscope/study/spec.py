@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -96,30 +97,9 @@ def read_spec(path: Path, *, but: Sequence[str] = ()) -> StudySpec:
         MissingDataError: There is no such file.
         SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
     """
-    folder = path.parent
     tables = {name: table for name, table in read_toml(path).items() if name not in but}
-    spec = parse_spec(_code_seen_from(tables, folder), place=str(path))
-
-    def seen_network(source: SourceSettings) -> str | None:
-        if source.network is None or source.names_network:
-            return source.network  # code and folders were seen from here before
-        return str(folder.absolute() / expanded(source.network))
-
-    def seen(source: SourceSettings) -> SourceSettings:
-        return replace(
-            source,
-            data=None if source.data is None else seen_from(source.data, folder),
-            network=seen_network(source),
-            weights=None if source.weights is None else str(folder.absolute() / expanded(source.weights)),
-            held_out={name: seen_from(data, folder) for name, data in source.held_out.items()},
-        )
-
-    return replace(
-        spec,
-        target=replace(spec.target, data=seen_from(spec.target.data, folder)),
-        sources={name: seen(source) for name, source in spec.sources.items()},
-        **places_seen_from(path, store=spec.store, files=spec.files, track=spec.track),
-    )
+    spec = parse_spec(_seen_from(tables, path.parent.absolute()), place=str(path))
+    return replace(spec, **places_seen_from(path, store=spec.store, files=spec.files, track=spec.track))
 
 
 def places_seen_from(path: Path, *, store: str, files: str | None, track: TrackSettings | None) -> dict[str, Any]:
@@ -132,27 +112,41 @@ def places_seen_from(path: Path, *, store: str, files: str | None, track: TrackS
     return {"store": store_of(path, store), "files": folder, "track": track}
 
 
-def _code_seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """The tables with the paths of references ("method.py:Mine") made absolute; those of data are made so later."""
-    changed = dict(tables)
-    network = tables.get("network")
-    if isinstance(network, Mapping) and isinstance(network.get("name"), str):
-        changed["network"] = {**network, "name": network_seen_from(network["name"], folder)}
-    references: tuple[tuple[str, str, Callable[[str, Path], str]], ...] = (
-        ("sources", "network", lambda name, at: network_seen_from(name, at) if is_network_name(name) else name),
-        ("methods", "method", registry.seen_from),
-        ("diagnostics", "diagnostic", registry.seen_from),
-    )
-    for group, key, seen in references:
-        members = tables.get(group)
-        if isinstance(members, Mapping):
-            changed[group] = {
-                name: {**table, key: seen(table[key], folder)}
-                if isinstance(table, Mapping) and isinstance(table.get(key), str)
-                else table
-                for name, table in members.items()
-            }
-    return changed
+def _seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """The tables of a study file with the paths of data, networks and code made absolute, as far as they are names."""
+
+    def file(name: str) -> str:
+        return str(folder / expanded(name))
+
+    def network(name: str) -> str:
+        return network_seen_from(name, folder) if is_network_name(name) else file(name)
+
+    data, code = partial(seen_from, folder=folder), partial(registry.seen_from, folder=folder)
+    of_tables: dict[str, dict[str, Callable[[str], str]]] = {
+        "target": {"data": data},
+        "network": {"name": partial(network_seen_from, folder=folder)},
+    }
+    of_groups: dict[str, dict[str, Callable[[str], str]]] = {
+        "sources": {"data": data, "held_out": data, "network": network, "weights": file},
+        "methods": {"method": code},
+        "diagnostics": {"diagnostic": code},
+    }
+
+    def changed(value: Any, change: Callable[[str], str]) -> Any:
+        if isinstance(value, Mapping):  # names of their own, as in held_out
+            return {name: changed(one, change) for name, one in value.items()}
+        return change(value) if isinstance(value, str) and "\0" not in value else value
+
+    def seen(table: Any, changes: Mapping[str, Callable[[str], str]]) -> Any:
+        if not isinstance(table, Mapping):
+            return table
+        return {key: changed(value, changes[key]) if key in changes else value for key, value in table.items()}
+
+    found = {name: seen(table, of_tables.get(name, {})) for name, table in tables.items()}
+    for group, changes in of_groups.items():
+        if isinstance(members := tables.get(group), Mapping):
+            found[group] = {name: seen(table, changes) for name, table in members.items()}
+    return found
 
 
 def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudySpec:
