@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from transferscope.cli.commands.compare import Options
-from transferscope.cli.options import is_given, network_of, refuse_others
+from transferscope.cli.options import is_given, refuse_others
 from transferscope.cli.results import show_proposal, show_results
 from transferscope.errors import SettingsError, refuse_unused
 
@@ -89,7 +89,7 @@ def compare(options: Options, context: typer.Context) -> None:
 
 def _source(source: str, options: Options) -> "str | Pretrained":
     """What the options say of a source that is a network; without any, the name of the source."""
-    from transferscope.models import Pretrained  # with torch
+    from transferscope.models import NetworkSettings, Pretrained  # with torch
 
     if options.weights is None and options.input is None and options.head is None:
         return source
@@ -98,4 +98,4 @@ def _source(source: str, options: Options) -> "str | Pretrained":
             f"--weights, --input and --head are of one network, and --from names {len(options.source or ())} sources; "
             "give one, or write them into the tables [sources.NAME] of a study file"
         )
-    return Pretrained(network_of(source, head=options.head, read=options.input), options.weights)
+    return Pretrained(NetworkSettings.typed(source, head=options.head, read=options.input), options.weights)

@@ -11,8 +11,9 @@ from transferscope.analyses.diagnose.subject import FileQuestion
 from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.diagnose import Options
-from transferscope.cli.options import file_in, network_of, refuse_others
+from transferscope.cli.options import file_in, refuse_others
 from transferscope.errors import SettingsError, refuse_unused
+from transferscope.models import NetworkSettings
 from transferscope.settings.data import DataSettings
 
 _OF_MAPS = {"weight_map", "seed", "study", "out", "as_json", "quiet"}
@@ -40,7 +41,7 @@ def diagnose(options: Options, context: typer.Context) -> None:
     question = FileQuestion(
         checkpoint=options.checkpoint,
         data=DataSettings(options.data, own),
-        network=network_of(options.network, widths=options.widths, read=options.input),
+        network=NetworkSettings.typed(options.network, widths=options.widths, read=options.input),
         against=options.against,
         source=None if options.source is None else DataSettings(options.source, others),
         scaling=options.scaling,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 from annotated_types import Ge, Le
@@ -12,9 +12,6 @@ from annotated_types import Ge, Le
 from transferscope.errors import SettingsError, each_once, refuse_unused, unknown_name
 from transferscope.records import declared
 from transferscope.settings.questions import LEAST, MOST
-
-if TYPE_CHECKING:
-    from transferscope.models import NetworkSettings
 
 MACHINE = "Machine"
 NETWORK = "Network"
@@ -191,16 +188,6 @@ def pairs(
         if not (name and sign and value):
             raise SettingsError(f"{option} {name}{sign}{value} was given; write it as NAME=VALUE")
     return each_once(((name, value) for name, _, value in parts), f"name of {option}")
-
-
-def network_of(
-    name: str, *, widths: Sequence[int] | None = None, head: str | None = None, read: str | None
-) -> "NetworkSettings":
-    """A network by its name and by --widths, --head and --input (`read`)."""
-    from transferscope.models import NetworkInput, NetworkSettings  # with torch, which no help needs
-
-    known = None if read is None else NetworkInput.from_text(read)
-    return NetworkSettings(name, None if widths is None else tuple(widths), head=head, input=known)
 
 
 def is_given(context: typer.Context, name: str) -> bool:

@@ -8,8 +8,9 @@ from transferscope.analyses.rank.question import rank as ask
 from transferscope.cli.answer import as_text, as_typed, counted_progress, in_a_line, write_files
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.rank import Options
-from transferscope.cli.options import file_in, network_of, refuse_others
+from transferscope.cli.options import file_in, refuse_others
 from transferscope.errors import SettingsError, refuse_unused
+from transferscope.models import NetworkSettings
 from transferscope.report.save import file_name
 from transferscope.settings.data import DataSettings
 
@@ -36,7 +37,9 @@ def rank(options: Options, context: typer.Context) -> None:
         result = ask(
             list(options.source) if options.source else options.target,
             DataSettings(options.target, tuple(options.transforms or ())) if options.source else None,
-            network=network_of(options.network, widths=options.widths, head=options.head, read=options.input),
+            network=NetworkSettings.typed(
+                options.network, widths=options.widths, head=options.head, read=options.input
+            ),
             scores=options.scores or (),
             method=options.method,
             study=options.study,

@@ -11,7 +11,7 @@ from torch import nn
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.show import Options
 from transferscope.cli.complete import names_of
-from transferscope.cli.options import network_of, refuse_others
+from transferscope.cli.options import refuse_others
 from transferscope.data import DATA_SETS, load
 from transferscope.data.catalogue import CATALOGUE, fetch, locate
 from transferscope.data.places import cache_folder, data_folder
@@ -134,7 +134,7 @@ def _data(name: str, *, as_json: bool) -> None:
 
 
 def _network(name: str, weights: Path | None, options: Options) -> None:
-    settings = network_of(name, widths=options.widths, head=options.head, read=options.input)
+    settings = NetworkSettings.typed(name, widths=options.widths, head=options.head, read=options.input)
     if weights is not None and options.weights is None:
         settings = as_file_says(settings, weights)
     known = input_of(settings)
