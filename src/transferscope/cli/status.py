@@ -55,15 +55,15 @@ def status(options: Options, _: object = None) -> None:
         known = opened is not None and address.name in [row.name for row in opened.studies()]
         if opened is not None and known and not options.as_json:
             _show(opened, address.name)
-        row = opened.study(address.name) if opened is not None and known else None
-        if row is not None and row.facts.get("stamp") == stamp_of(Path(options.place)):
+        planned = opened.study(address.name) if opened is not None and known else None
+        if planned is not None and planned.facts.get("stamp") == stamp_of(Path(options.place)):
             edited, most = None, ""
         else:
             from transferscope.study.planners import read_study_file  # with torch
 
             spec = read_study_file(Path(options.place))  # last: a mistake hides nothing that is stored
             edited, most = edited_plan(spec, opened), "" if spec.race is None else "up to "
-        stored = {} if row is None else row.spec
+        stored = {} if planned is None else planned.spec
         facts = [_facts(opened, address.name)] if opened is not None and known and options.as_json else []
     if options.as_json:
         asked: dict[str, Any] | None = None
