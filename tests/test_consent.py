@@ -37,6 +37,7 @@ from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.run import run_study, work_on
 from transferscope.study.spec import parse_spec
+from transferscope.trained import CARD_DIGEST, card_digest
 from transferscope_papers.from_study import write_study_figure
 
 CODE = """
@@ -251,9 +252,9 @@ def with_card(exported: Path, out: Path, **changes: Any) -> Path:
     """A copy of an exported network whose card says something else."""
     file = exported / "model.safetensors"
     notes = read_notes(file)
-    card = {**json.loads(notes["transferscope.card"]), **changes}
+    notes["transferscope.card"] = json.dumps({**json.loads(notes["transferscope.card"]), **changes})
     out.mkdir(exist_ok=True)
-    save_file(load_file(file), out / file.name, metadata={**notes, "transferscope.card": json.dumps(card)})
+    save_file(load_file(file), out / file.name, metadata={**notes, CARD_DIGEST: card_digest(notes)})
     return out
 
 

@@ -19,7 +19,6 @@ from transferscope.errors import CorruptDataError, DataError, NetworkError, Sett
 from transferscope.methods import METHODS, FineTune, FitOptions, Scratch
 from transferscope.models import BACKBONES, NetworkSettings, build_network
 from transferscope.models.build import BackboneEntry
-from transferscope.registry import planned_code
 from transferscope.scores import SCORES
 from transferscope.store import Store
 from transferscope.study.plan import plan_study
@@ -120,18 +119,6 @@ def test_the_template_adds_what_it_says_to_the_loss_of_fine_tuning() -> None:
         for one in (FineTune(lr_scale=1.0), METHODS[BSS](eta=0.0, lr_scale=1.0))  # type: ignore[call-arg]
     )
     assert all(torch.equal(plain[name], without[name]) for name in plain)
-
-
-def test_an_edited_file_is_another_method(tmp_path: Path) -> None:
-    place = written(tmp_path, EXAMPLE.read_text(encoding="utf-8"))
-    table = {"mine": {"method": f"{place}:BatchSpectralShrinkage"}}
-    spec = parse_spec(small(tmp_path, table))
-    before, again = ({cell.key for cell in plan_study(spec).cells} for _ in range(2))
-    Path(place).write_text(EXAMPLE.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
-    after = keys(small(tmp_path, table))
-    assert before == again
-    assert len(after & before) == len(after) // 2  # the pre-training is the same
-    assert {cell.key for cell in plan_study(spec).cells} == before  # whose method is the earlier code, in memory
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.long)])
@@ -243,30 +230,6 @@ def test_an_entry_that_an_edit_leaves_as_it_is_has_the_code_of_now(
     assert again != METHODS.code(METHODS[name]) == code
 
 
-def test_within_planned_code_names_mean_that_code_or_are_refused(tmp_path: Path) -> None:
-    place = written(tmp_path, EXAMPLE.read_text(encoding="utf-8"))
-    name = f"{place}:BatchSpectralShrinkage"
-    earlier = METHODS[name]
-    planned = METHODS.code(earlier)
-    assert set(planned) == {f"method {name}"}
-    assert METHODS.code(Scratch) == {}
-    written(tmp_path, EXAMPLE.read_text(encoding="utf-8") + "\n# edited\n")
-    assert METHODS[name] is not earlier
-    with planned_code(planned, since="it was planned", remedy="plan it again"):
-        assert METHODS[name] is earlier  # which is still in memory
-        assert METHODS["scratch"] is Scratch
-    METHODS._loaded.clear()  # as in a new process
-    with (
-        planned_code(planned, since="it was planned", remedy="plan it again"),
-        pytest.raises(
-            CorruptDataError,
-            match=r"^the code of the method .*mine\.py:BatchSpectralShrinkage has changed since it was ",
-        ),
-    ):
-        METHODS[name]
-    assert METHODS[name] is not earlier
-
-
 def test_a_data_set_with_another_checksum_than_its_entry_says_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,13 +329,3 @@ def test_what_has_no_file_has_no_identity() -> None:
         SettingsError, match=r"^the method Mine has no source file, so a change of it could not be seen"
     ):
         METHODS.identity(scope["Mine"])
-
-
-def test_a_changed_module_is_refused_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "nets_of_module.py").write_text(NETS, encoding="utf-8")
-    settings = NetworkSettings("nets_of_module:net")
-    assert settings.code.keys() == {"network nets_of_module:net"}
-    (tmp_path / "nets_of_module.py").write_text(NETS.replace("Tanh", "ReLU"), encoding="utf-8")
-    with pytest.raises(SettingsError, match=r"nets_of_module\.py has changed since .*; start Python anew$"):
-        _ = settings.identity

@@ -2,7 +2,8 @@
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self, get_args, get_origin, get_type_hints
@@ -78,7 +79,8 @@ class Declared:
     @property
     def range_in_words(self) -> str:
         """What a number must be, as in "at least 1 and at most 9"; empty where nothing is declared."""
-        return " and ".join(_words(bound) for bound in self.bounds)
+        words = ((_BOUNDS[type(bound)], bound) for bound in self.bounds)
+        return " and ".join(f"{said} {getattr(bound, name)}" for (name, said, _), bound in words)
 
     def refusal(self, value: object) -> str:
         """Why a value cannot be, as in "is out of range; expected at least 1"; empty where it can."""
@@ -89,7 +91,9 @@ class Declared:
             return ""
         if math.isnan(value):
             return "is no number"
-        if self.bounds and not (math.isfinite(value) and all(_holds(bound, value) for bound in self.bounds)):
+        limits = ((_BOUNDS[type(bound)], bound) for bound in self.bounds)
+        within = (holds(value, getattr(bound, name)) for (name, _, holds), bound in limits)
+        if self.bounds and not (math.isfinite(value) and all(within)):
             return f"is out of range; expected {' or '.join([self.range_in_words, *map(repr, self.choices)])}"
         return ""
 
@@ -116,26 +120,13 @@ def declared(kind: type[Any]) -> Mapping[str, Declared]:
     return found
 
 
-def _words(bound: Ge | Gt | Le | Lt) -> str:
-    match bound:
-        case Ge(ge=least):
-            return f"at least {least}"
-        case Gt(gt=below):
-            return f"above {below}"
-        case Le(le=most):
-            return f"at most {most}"
-    return f"below {bound.lt}"
-
-
-def _holds(bound: Ge | Gt | Le | Lt, number: Any) -> bool:
-    match bound:
-        case Ge(ge=least):
-            return bool(number >= least)
-        case Gt(gt=below):
-            return bool(number > below)
-        case Le(le=most):
-            return bool(number <= most)
-    return bool(number < bound.lt)
+_BOUNDS: dict[type, tuple[str, str, Callable[[Any, Any], Any]]] = {
+    Ge: ("ge", "at least", operator.ge),
+    Gt: ("gt", "above", operator.gt),
+    Le: ("le", "at most", operator.le),
+    Lt: ("lt", "below", operator.lt),
+}
+"""By kind of bound: its number, its words, and what holds within it."""
 
 
 HEADLINES = ("balanced_accuracy", "macro_f1", "matthews", "accuracy", "average_precision", "r2")

@@ -1,13 +1,13 @@
 """A trained network in a folder: `transferscope export` writes it, `load_model` opens it and it predicts."""
 
+import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from importlib.metadata import version
-from math import inf, isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,15 +21,12 @@ from scipy.special import expit, softmax
 from transferscope.consent import reads_code
 from transferscope.data.arrays import to_inputs
 from transferscope.data.input_form import NETWORK_NOTE, InputForm
-from transferscope.data.load import parse_name
 from transferscope.data.task import Kind, LabelledSet
-from transferscope.data.transforms import check_transforms
 from transferscope.data.unlabelled import as_in_study
 from transferscope.errors import (
     CorruptDataError,
     DataError,
     MissingDataError,
-    SettingsError,
     StoreError,
     TransferscopeError,
 )
@@ -37,12 +34,14 @@ from transferscope.models import Network, NetworkSettings, input_of
 from transferscope.models.build import frame_network
 from transferscope.models.hubs.huggingface import HuggingFace
 from transferscope.models.hubs.save_pretrained import FILES, Problem, SavedModel, open_saved, save_pretrained
+from transferscope.models.network import SCALE_NOTE
 from transferscope.models.pretrained import notes_of
 from transferscope.models.weights import open_network, read_notes, save_weights
 from transferscope.registry import planned_code
 from transferscope.training import PixelScale, TensorSet, outputs_of, to_tensors
 
 WEIGHTS, CARD = "model.safetensors", "card.json"
+CARD_DIGEST = "transferscope.card.sha256"
 _PROBLEMS: dict[Kind, Problem] = {
     "classification": "single_label_classification",
     "regression": "regression",
@@ -196,9 +195,15 @@ def probabilities(outputs: Float[np.ndarray, "N C"], card: ModelCard) -> Float[n
     return np.asarray(expit(scaled) if card.kind == "multi-label" else softmax(scaled, axis=1))
 
 
-def card_notes(card: ModelCard) -> dict[str, str]:
-    """A card as metadata of a file of weights, which `load_model` then opens."""
-    return {NETWORK_NOTE: json.dumps(_as_json(card))}
+def card_notes(card: ModelCard, scale: PixelScale) -> dict[str, str]:
+    """Card and scale as metadata of a file of weights, which `load_model` then opens."""
+    notes = {**scale.as_notes, NETWORK_NOTE: json.dumps(_as_json(card))}
+    return {**notes, CARD_DIGEST: card_digest(notes)}
+
+
+def card_digest(notes: Mapping[str, str]) -> str:
+    """What tells the card and the scale in the metadata of a file from others."""
+    return hashlib.sha256("\n".join(notes.get(name, "") for name in (NETWORK_NOTE, SCALE_NOTE)).encode()).hexdigest()
 
 
 def _as_json(card: ModelCard) -> dict[str, Any]:
@@ -219,7 +224,10 @@ def save_model(model: TrainedModel, folder: Path) -> None:
         NetworkError: A network of transformers cannot be written by it.
     """
     there = sorted(folder.iterdir()) if folder.is_dir() else []
-    if any(not _is_exported(path.name) for path in there) or (folder.exists() and not folder.is_dir()):
+    own = [pattern.partition("/")[0] for pattern in (WEIGHTS, CARD, *FILES)]
+    if (folder.exists() and not folder.is_dir()) or not all(
+        any(fnmatch(path.name, pattern) for pattern in own) for path in there
+    ):
         raise StoreError(f"{folder} holds other things than an exported network; give a new or empty folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder.parent, prefix=".export-") as name:
@@ -229,7 +237,7 @@ def save_model(model: TrainedModel, folder: Path) -> None:
         if isinstance(named, HuggingFace):
             card = _save_pretrained(named, model, unfinished)
         else:
-            notes = {**model.scale.as_notes, **card_notes(card), **notes_of(card.network)}
+            notes = {**card_notes(card, model.scale), **notes_of(card.network)}
             save_weights(model.network, unfinished / WEIGHTS, notes=notes)
         (unfinished / CARD).write_text(
             json.dumps(_as_json(card), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
@@ -239,10 +247,6 @@ def save_model(model: TrainedModel, folder: Path) -> None:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         for path in unfinished.iterdir():
             path.replace(folder / path.name)
-
-
-def _is_exported(name: str) -> bool:
-    return any(fnmatch(name, pattern.partition("/")[0]) for pattern in (WEIGHTS, CARD, *FILES))
 
 
 def _save_pretrained(named: HuggingFace, model: TrainedModel, folder: Path) -> ModelCard:
@@ -258,7 +262,7 @@ def _save_pretrained(named: HuggingFace, model: TrainedModel, folder: Path) -> M
         n_outputs=model.card.n_outputs,
         classes=model.card.classes,
         problem=_PROBLEMS[model.card.kind],
-        notes=lambda saved: {**model.scale.as_notes, **card_notes(as_saved(saved))},
+        notes=lambda saved: card_notes(as_saved(saved), model.scale),
     )
     return as_saved(saved)
 
@@ -275,7 +279,7 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
     Raises:
         MissingDataError: There is no such file.
         CorruptDataError: It was not written by `transferscope export`, or by a later version, or is damaged, or its
-            parts contradict each other; or the network is made by code of the user that has changed since.
+            card was changed since; or the network is made by code of the user that has changed since.
         UntrustedCodeError: The network is made by code of the user, which is not trusted.
         MissingExtraError: It is a network of transformers, which is not installed.
         TransferscopeError: The network cannot be built, as when code of another package that it needs is missing.
@@ -286,110 +290,39 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
             f"there is no exported network {file}; `transferscope export STUDY --out FOLDER` makes one"
         )
     notes = read_notes(file)
-    try:
-        card = json.loads(notes[NETWORK_NOTE])
-        known = card.pop("format") == _FORMAT
-        code = {str(name): str(digest) for name, digest in card["code"].items()}
-    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise _no_export(file) from error
-    if not known:
+    if NETWORK_NOTE not in notes:
+        raise CorruptDataError(
+            f"{file} does not say which network it is, so it was not written by `transferscope export` or is damaged"
+        )
+    if notes.get(CARD_DIGEST) != card_digest(notes):
+        raise CorruptDataError(
+            f"{file} says something else of its network than was written with it; export the network again"
+        )
+    card = json.loads(notes[NETWORK_NOTE])
+    if card.pop("format") != _FORMAT:
         raise CorruptDataError(
             f"{file} is of another format and this version of transferscope reads format {_FORMAT}; use the version "
             "that wrote it"
         )
-    with planned_code(code, since=f"{file} was written", remedy="run its study again and export anew"):
-        return _opened(file, card, PixelScale.from_notes(notes))
-
-
-def _opened(file: Path, card: Mapping[str, Any], scale: PixelScale | None) -> TrainedModel:
-    try:
-        read = _ADAPTER.validate_python(card)
-        check_transforms(read.inputs.transforms)
-        parse_name(read.inputs.data)
-    except ValidationError as error:
-        causes = [item.get("ctx", {}).get("error") for item in error.errors()]
-        raise next((one for one in causes if isinstance(one, TransferscopeError)), _no_export(file)) from error
-    except SettingsError as error:
-        raise CorruptDataError(f"{file} does not say how its inputs are read: {error}") from error
-    if scale is None:
-        raise CorruptDataError(f"{file} does not say how its inputs are scaled; export the network again")
-    _refuse_any(file, _contradictions(read, card, scale))
-    shape = read.inputs.input_shape
-    if read.transformers is not None:
-        network = open_saved(file.parent, read.transformers, input_shape=shape, known=read.network.input)
-        _check_head(file, network, read)
-        return TrainedModel(network.eval(), scale, replace(read, inputs=_own_tokenizer(read.inputs, file.parent)))
-    network = open_network(frame_network(read.network, shape, 1), file).network  # under the head of the file
-    _check_head(file, network, read)
+    scale = PixelScale.from_notes(notes)
+    assert scale is not None
+    with planned_code(card["code"], since=f"{file} was written", remedy="run its study again and export anew"):
+        try:
+            read = _ADAPTER.validate_python(card)
+        except ValidationError as error:  # of a network that cannot be had here
+            causes = [item.get("ctx", {}).get("error") for item in error.errors()]
+            raise next((one for one in causes if isinstance(one, TransferscopeError)), error) from error
+        shape = read.inputs.input_shape
+        if read.transformers is not None:
+            network = open_saved(file.parent, read.transformers, input_shape=shape, known=read.network.input)
+            read = replace(read, inputs=_own_tokenizer(read.inputs, file.parent))
+        else:
+            network = open_network(frame_network(read.network, shape, 1), file).network  # under the head of the file
+    if (rows := getattr(network.head, "out_features", read.n_outputs)) != read.n_outputs:
+        raise CorruptDataError(
+            f"{file} predicts {read.n_outputs} outputs and its head has {rows}; export the network again"
+        )
     return TrainedModel(network.eval(), scale, read)
-
-
-def _contradictions(card: ModelCard, given: Mapping[str, Any], scale: PixelScale) -> Iterator[str]:
-    """What of a card cannot be true, or contradicts another part of the file."""
-    if (lost := _not_read(given, json.loads(json.dumps(_as_json(card))))) is not None:
-        yield f"{lost} is no part of a card, or of another kind"
-    if card.network.code and not card.code:
-        yield f"it does not say which code of {card.network.name} it was trained in"
-    names, n, shape = card.classes, card.n_outputs, card.inputs.input_shape
-    if names is not None and len(names) != n:
-        yield f"it names {len(names)} classes of {n} outputs"
-    if names is not None and len(set(names)) < len(names):
-        yield "two classes have the same name"
-    if (card.metric == "r2") != (names is None) or (card.multi_label and names is None):
-        yield f"classes = {'null' if names is None else 'names'}, and it was judged by {card.metric}"
-    if not 0 < card.temperature < inf or (names is None and card.temperature != 1):
-        yield f"temperature = {card.temperature}; expected a number above 0, and 1 for numbers"
-    units = card.label_units
-    if units and (len(units) != n or names is not None or not all(isfinite(o) and 0 < u < inf for o, u in units)):
-        yield f"label_units = {units}; expected an offset and a unit above 0 for each of {n} predicted numbers"
-    if min(n, card.n_labels, card.n_runs, card.seed + 1) < 1 or not isfinite(card.score + card.mean_score):
-        yield "a count or a score in it is out of range"
-    if card.stderr is not None and not 0 <= card.stderr < inf:
-        yield f"stderr = {card.stderr}; expected a number of at least 0"
-    raw = card.inputs.raw_shape
-    if not shape or not raw or min(*shape, *raw) < 1 or (raw != shape and not card.inputs.transforms):
-        yield f"its inputs have the shapes {raw} before and {shape} after {len(card.inputs.transforms)} transformations"
-    elif len(scale.mean) not in (1, shape[0]):
-        yield f"its scale is for {len(scale.mean)} channels or features, and its inputs have {shape[0]}"
-    if not (scale.std > 0).any() or (len(shape) > 1 and not (scale.std > 0).all()):
-        yield "its scale has a standard deviation of 0"
-    columns = card.inputs.columns
-    if columns and (len(set(columns)) < len(columns) or len(shape) > 1):
-        yield "its columns have the same name, or its inputs are no table"
-
-
-def _not_read(given: object, read: object, place: str = "") -> str | None:
-    """Where something given is not what was read of it: a key that nothing has, or a value that became another one."""
-    if isinstance(given, Mapping) and isinstance(read, Mapping):
-        unknown = next((key for key in given if key not in read), None)
-        if unknown is not None:
-            return f"{place}{unknown}"
-        inner = (_not_read(given[key], read[key], f"{place}{key}.") for key in given)
-        return next((one for one in inner if one is not None), None)
-    if isinstance(given, list) and isinstance(read, list) and len(given) == len(read):
-        pairs = zip(given, read, strict=True)
-        return next((one for one in (_not_read(a, b, place) for a, b in pairs) if one is not None), None)
-    same = given == read and isinstance(given, bool) == isinstance(read, bool)
-    return None if same or given != given else place.rstrip(".")  # NaN, whose range is checked
-
-
-def _check_head(file: Path, network: Network, card: ModelCard) -> None:
-    rows = getattr(network.head, "out_features", card.n_outputs)
-    _refuse_any(
-        file, [f"it predicts {card.n_outputs} outputs and its head has {rows}"] if rows != card.n_outputs else []
-    )
-
-
-def _refuse_any(file: Path, wrong: Iterable[str]) -> None:
-    listed = "; ".join(wrong)
-    if listed:
-        raise CorruptDataError(f"{file} contradicts itself: {listed}; export the network again")
-
-
-def _no_export(file: Path) -> CorruptDataError:
-    return CorruptDataError(
-        f"{file} does not say which network it is, so it was not written by `transferscope export` or is damaged"
-    )
 
 
 def _own_tokenizer(inputs: InputForm, folder: Path) -> InputForm:

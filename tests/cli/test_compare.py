@@ -8,7 +8,7 @@ import pytest
 
 from cli.called import Call
 from studies import write_npz
-from transferscope.cli.answer_so_far import AnswerSoFar
+from transferscope.cli.execute import AnswerSoFar
 from transferscope.store import Store
 from transferscope.study.race_state import race_state
 from transferscope.study.run import Event, StudyProgress
@@ -98,7 +98,7 @@ def test_what_cannot_be_asked_is_one_sentence(call: Call, given: list[str], said
 
 
 def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("transferscope.cli.answer_so_far.LEAST_SECONDS", 0.0)
+    monkeypatch.setattr("transferscope.cli.execute.LEAST_SECONDS", 0.0)
     given = [*COMPARE, *QUICK, "--no-tuning", "--runs", "4"]
     shown = AnswerSoFar.__call__
 
@@ -113,7 +113,7 @@ def test_ctrl_c_says_the_answer_so_far_and_how_to_go_on(call: Call, monkeypatch:
     assert stopped.code == 130
     assert "the same command goes on from there" in stopped.err
     assert stopped.err.splitlines()[-1].startswith("so far, 24 labels: ")
-    on = call(*given, "--watch")
+    on = call(*given)
     assert on.code == 0
     assert "so far, 24 labels: " in on.err
 

@@ -225,7 +225,7 @@ def test_stopping_is_exit_code_130(diagnose: Diagnose, monkeypatch: pytest.Monke
     monkeypatch.setattr(DIAGNOSTICS["curvature"], "measure", interrupted)
     said = diagnose("--diagnostics", "curvature")
     assert said.code == 130
-    assert said.err.splitlines()[-1] == "transferscope: stopped before everything was measured"  # after progress
+    assert said.err.splitlines()[-1] == "transferscope: stopped before everything was done"  # after progress
 
 
 def _loss_of(net: Path, scaled: np.ndarray, labels: np.ndarray) -> float:

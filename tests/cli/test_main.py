@@ -195,7 +195,8 @@ def test_the_package_is_a_command() -> None:
         (["run"], 2, "Missing argument"),
         (["run", "s.toml", "--workers", "9" * 5000], 2, "Invalid value for '--workers'"),
         (["run", "s.toml", "--runs", "0"], 2, "transferscope: Invalid value for '--runs'"),
-        (["run", "s.toml", "--workres", "1"], 2, "`transferscope run --help` says what it takes"),
+        (["run", "s.toml", "--workres", "1"], 2, "--workers); `transferscope run --help` says what it takes"),
+        (["run", "s.toml", "--workres", "1", "--sedes=2"], 2, "No such option: --workres, --sedes"),
         ([], 2, "Usage"),
     ],
 )

@@ -15,7 +15,7 @@ from transferscope.analyses.stored import open_result
 from transferscope.models import NetworkSettings, build_network, save_weights
 from transferscope.store import Store
 from transferscope.study.plan import plan_study
-from transferscope.study.spec import StudySpec, read_spec
+from transferscope.study.spec import read_spec
 
 
 @pytest.fixture(autouse=True)
@@ -41,20 +41,6 @@ def test_what_the_labels_were_taken_for_is_said_before_anything_runs(call: Call)
     Path("digits.toml").write_text(STUDY.replace('"digits"\nlabels', '"csv:own.csv?label=y"\nlabels'))
     first, *_ = call("run", "digits.toml", "--workers", 0).err.splitlines()
     assert first.startswith(f"target: csv:{Path('own.csv').absolute()}?label=y: classification, 3 classes: x, y, z; ")
-
-
-def test_status_says_when_merlins_inner_head_predicts_no_better_than_the_mean(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("transferscope.analyses.compare.cautions.WEAK_INNER_RISK", 0.5)
-    noise = np.random.default_rng(0).normal(size=(120, 3))
-    rows = [",".join(f"{value:.4f}" for value in row) + f",{'ab'[i % 2]}\n" for i, row in enumerate(noise)]
-    Path("noise.csv").write_text("a,b,c,y\n" + "".join(rows))
-    study = STUDY.replace('"digits"\nlabels = [20]', '"csv:noise.csv?label=y"\nlabels = [64]')
-    study = study.replace('"linear"', '"mlp"\nwidths = [8]') + "[methods.merlin]\nsource_term = false\n"
-    Path("digits.toml").write_text(study)
-    assert call("run", "digits.toml", "--workers", 0, "--quiet").code == 0
-    assert "\n  In 1 run of merlin with 64 labels the inner head predicted no" in call("status", "digits.toml").out
 
 
 def test_a_runner_does_its_share_of_a_study_that_is_planned(call: Call) -> None:
@@ -109,46 +95,26 @@ def test_bad_input_is_exit_code_2_and_nothing_is_begun(call: Call, change: tuple
     assert found.out == ""
 
 
-def test_a_finished_study_is_not_planned_again_until_something_changes(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = STUDY + "[engine]\nbackend = 'inline'\n"
-    Path("digits.toml").write_text(study)
-    said = call("run", "digits.toml", "--quiet").out
-    calls: list[str] = []
+def test_a_stop_before_anything_was_done_is_said(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert call("run", "digits.toml", "--workers", 0, "--quiet").code == 0
 
-    def planned(*_: object, **__: object) -> None:
-        calls.append("run")
+    def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    def read(path: Path) -> StudySpec:
-        calls.append("read")
-        return read_spec(path)
-
-    monkeypatch.setattr("transferscope.cli.execute.run_study", planned)
-    monkeypatch.setattr("transferscope.study.planners.read_spec", read)
-    assert call("run", "digits.toml", "--quiet").out == said
-    assert call("status", "digits.toml").code == 0
-    assert json.loads(call("run", "digits.toml", "--json").out)["result"]["cells"]["done"] == 1
-    assert calls == []
-    stopped = call("run", "digits.toml", "--workers", 0)
-    assert stopped.code == 130
-    assert stopped.err.startswith("transferscope: stopped before anything was done\n")
-    Path("digits.toml").write_text(study.replace("seeds = 1", "seeds = 2"))
-    assert "asks for 1 more cells" in call("status", "digits.toml").out
-    assert call("run", "digits.toml").code == 130
-    assert calls == ["read", "run", "read", "read", "run"]
+    monkeypatch.setattr("transferscope.cli.execute.run_study", stopped)
+    known = call("run", "digits.toml", "--workers", 0)
+    assert (known.code, known.err.splitlines()[0]) == (130, "transferscope: stopped before anything was done")
     nothing = call("run", "digits.toml", "--store", "new.sqlite")
     assert (nothing.code, nothing.err) == (130, "transferscope: stopped before anything was done\n")
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("call")
-def test_a_finished_study_needs_no_torch() -> None:
+def test_the_status_of_an_unchanged_file_needs_no_torch() -> None:
     """In processes of their own: other tests leave folders in the path of this one, where packages could lie."""
     Path("digits.toml").write_text(STUDY + "[engine]\nbackend = 'inline'\n")
     loaded = []
-    for command in (["run", "digits.toml", "--quiet"], ["run", "digits.toml"], ["status", "digits.toml"]):
+    for command in (["run", "digits.toml", "--quiet"], ["status", "digits.toml"]):
         asked = (
             f"import sys\nsys.argv = ['transferscope', *{command}]\n"
             "from transferscope.cli import main\ntry:\n    main.main()\n"
@@ -156,7 +122,7 @@ def test_a_finished_study_needs_no_torch() -> None:
         )
         ran = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
         loaded.append(ran.stdout.splitlines()[-1])
-    assert loaded == ["True", "False", "False"]
+    assert loaded == ["True", "False"]
 
 
 def test_seeds_and_labels_are_asked_for_in_place_of_those_of_the_file(call: Call) -> None:

@@ -73,7 +73,6 @@ def test_the_batch_script_asks_for_what_was_given(call: Call, stand_in: Callable
     said = call("run", "digits.toml", "--slurm", 3, *asked.split(), *further)
     assert said.out.startswith("job 4711: 3 runners for 4 cells\n")
     assert "runs/digits.sqlite is a file, which jobs on other machines do not find" in said.err
-    assert said.err.count("\n") == 1  # and nothing of the processors, of which there are as many as are used
     script = Path("script").read_text()
     found = dict(re.findall(r"^#SBATCH --([a-z-]+)=(.*)$", script, re.M))
     expected = {"partition": "long", "account": "me", "time": "90", "mem": "8GB", "cpus-per-task": "2"}
@@ -93,20 +92,6 @@ def test_what_sbatch_refuses_is_said_in_its_words(call: Call, stand_in: Callable
     stand_in(f"echo '{said}' >&2; exit 1")
     found = call("run", "digits.toml", "--slurm", 2, "--partition", "nope").mistake
     assert found.startswith("SLURM refuses the job: invalid partition specified: nope; ")
-
-
-@pytest.mark.parametrize(
-    ("options", "note"),
-    [
-        (["--workers", "4", "--cpus", "2"], "computes on 4 processors and asks for 2"),
-        (["--cpus", "8"], "asks for 8 processors and computes on 1"),
-    ],
-)
-def test_processors_that_do_not_fit_the_workers_are_noted(
-    call: Call, stand_in: Callable[[str], None], options: list[str], note: str
-) -> None:
-    stand_in("echo Submitted batch job 4711")
-    assert f"note: a runner {note}" in call("run", "digits.toml", "--slurm", 2, *options).err
 
 
 def test_a_job_is_a_runner_of_the_command_line_and_says_on_which_machine_what_is_wrong(

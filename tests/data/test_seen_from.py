@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transferscope.data.load import files_of, load, seen_from
+from transferscope.data.load import load, seen_from
 
 
 @pytest.mark.parametrize(
@@ -72,25 +72,3 @@ def test_folders_of_any_name_can_be_read(odd: str, tmp_path: Path) -> None:
     finally:
         os.chdir(here)
     assert [load(seen_from(name, folder)).fingerprint for name in names] == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "files"),
-    [
-        ("npz:/d/a.npz", ["/d/a.npz"]),
-        ("half-images:npz:/d/a.npz?parts=AB", ["/d/a.npz"]),
-        ("csv:/d/a.csv?label=y&test=/d/b.csv", ["/d/a.csv", "/d/b.csv"]),
-        ("csv:/d/a.csv?label=y&encoding=csv:/d/c.csv%3Flabel=z", ["/d/a.csv", "/d/c.csv"]),
-        ("folder:/d/photos?size=32", ["/d/photos"]),
-        ("folder:/d/photos?labels=/d/t.csv", None),
-        ("text:/d/a.csv?text=t&label=y&tokenizer=/d/bert", ["/d/a.csv", "/d/bert"]),
-        ("text:/d/a.csv?text=t&label=y&tokenizer=bert-base-cased", None),
-        ("glyphs?fonts=/d/own", ["/d/own"]),
-        ("scenes?task=count", []),
-        ("npz:a.npz", None),
-        ("package.module:made", None),
-        ("own.py:made", None),
-    ],
-)
-def test_files_of_data_are_known_by_their_name(name: str, files: list[str] | None) -> None:
-    assert files_of(name) == (None if files is None else [Path(file) for file in files])

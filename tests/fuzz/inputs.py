@@ -310,7 +310,7 @@ def _base_commands(material: Material, draw: Draw) -> dict[str, list[list[str]]]
         "export": [["study.toml", "--out", "net"], ["study.sqlite", "--out", "net", "--method", "scratch"], []],
         "predict": [["net", target, "--out", "predictions.csv"], [weights, target, "--out", "predictions.csv"], []],
         "show": [["mlp"], [weights, *architecture], [target], []],
-        "doctor": [[], ["--schema", "answers"]],
+        "doctor": [[], ["--schema", "study"]],
     }
 
 

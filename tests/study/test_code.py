@@ -202,11 +202,3 @@ def test_cells_without_code_of_the_user_say_nothing_of_it(file: Path) -> None:
         "method": {f"network {file}:net"},
         "diagnose": {f"network {file}:net", f"diagnostic {file}:Sizes"},
     }
-
-
-def test_cells_of_earlier_versions_are_done_with_the_code_there_is(file: Path) -> None:
-    (first, *_) = planned(study(file, "network"))
-    payload = {name: value for name, value in first.payload.items() if name != "code"}
-    edit(file)
-    as_in_a_new_process()
-    assert done([PlannedCell(first.key, first.role, first.labels, payload)], file.parent)[0].records

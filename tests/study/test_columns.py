@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import tomli_w
 import torch
 
 from transferscope import rank
 from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.data import load
 from transferscope.data.input_form import table_of_network
-from transferscope.data.load import files_of, parse_name, seen_from
+from transferscope.data.load import parse_name, seen_from
 from transferscope.data.readers.tables import table_encoding
 from transferscope.errors import CorruptDataError, DataError, SettingsError
 from transferscope.models import NetworkSettings, build_network, save_weights
@@ -22,7 +23,7 @@ from transferscope.study.export import export
 from transferscope.study.facts import load_data
 from transferscope.study.read_alike import with_encodings
 from transferscope.study.run import run_study
-from transferscope.study.spec import parse_spec
+from transferscope.study.spec import parse_spec, read_spec
 
 MLP = {"name": "mlp", "widths": [4]}
 
@@ -174,6 +175,8 @@ def test_a_network_is_found_from_the_folder_of_the_study(folder: Path, network: 
     assert seen == f"csv:{folder}/new.csv?label=label&encoding={network}"
     table(folder, "new", "CAZ")
     assert load(seen).train.inputs.shape[1] == 4
+    (folder / "s.toml").write_text(tomli_w.dumps(study("csv:new.csv?label=label", Path("own/model.safetensors"))))
+    assert read_spec(folder / "s.toml").target.data == seen
     with pytest.raises(DataError) as refused:
         load_data(parse_spec(study(f"{table(folder, 'new', 'CAZ')}&encoding={folder}/gone.safetensors", network)))
     assert str(refused.value).count("gone.safetensors") == 1
@@ -185,7 +188,6 @@ def test_source_and_target_are_encoded_together(folder: Path) -> None:
     tables = with_encodings({"target": {"data": target}, "sources": {"own": {"data": source}}})
     assert with_encodings(tables) == tables
     names = tables["target"]["data"], tables["sources"]["own"]["data"]
-    assert [len(files_of(name) or ()) for name in names] == [2, 3]
     for name, file in zip(names, ("near", "far"), strict=True):
         found = load(name)
         assert table_encoding(parse_name(name), 0).features == (

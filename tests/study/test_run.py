@@ -25,8 +25,8 @@ from transferscope.models.weights import save_weights
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Claim, Outcome, Owner, PlannedCell, Store, StudyCounts, claims
 from transferscope.store import store as store_module
-from transferscope.study import run
-from transferscope.study.backends import InlineBackend, Message, choice
+from transferscope.study import backends, run
+from transferscope.study.backends import InlineBackend, Message
 from transferscope.study.backends.backend import attempt
 from transferscope.study.context import WorkContext
 from transferscope.study.plan import StudyPlan
@@ -34,7 +34,6 @@ from transferscope.study.run import (
     CellFailed,
     Event,
     Interrupt,
-    Limits,
     Share,
     StudyProgress,
     deferred_interrupt,
@@ -143,7 +142,7 @@ def test_only_what_is_missing_is_done(store: Store) -> None:
 
 def test_a_study_that_is_done_starts_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     do(small_plan(), store)
-    monkeypatch.setattr(choice, "InlineBackend", None)
+    monkeypatch.setattr(backends, "InlineBackend", None)
     assert do(small_plan(), store).counts == StudyCounts(done=12)
 
 
@@ -335,7 +334,7 @@ def test_while_all_wait_for_one_cell_the_store_is_not_asked_after_every_other(
         return ready(connection, study)
 
     monkeypatch.setattr(claims, "ready", counted)
-    monkeypatch.setattr(choice, "InlineBackend", _Crowd)
+    monkeypatch.setattr(backends, "InlineBackend", _Crowd)
     monkeypatch.setattr(run, "_CLAIM_SECONDS", 1000.0)
     plan = small_plan(40)
     waiting = {cell.key for cell in plan.cells if cell.labels["seed"] != 0 and cell.labels["method"] != "scratch"}
@@ -347,7 +346,7 @@ def test_while_all_wait_for_one_cell_the_store_is_not_asked_after_every_other(
 def test_a_runner_that_is_limited_ends_what_it_has_begun_and_leaves_the_rest(store: Store) -> None:
     plan = small_plan(2)
     store.plan(plan.study, plan.cells)
-    first = share(store, cells=3)
+    first = share(store, most_cells=3)
     assert (first.done, first.failed, first.status.counts) == (3, 0, StudyCounts(done=3, planned=5))
     none = share(store, seconds=0.0)
     assert (none.done, none.status.counts) == (0, first.status.counts)
@@ -360,7 +359,7 @@ def test_a_runner_that_is_limited_ends_what_it_has_begun_and_leaves_the_rest(sto
 
 
 def share(store: Store, **limits: Any) -> Share:
-    return work_on("small", store, engine=INLINE, work="study.fake_work:count", limits=Limits(**limits))
+    return work_on("small", store, engine=INLINE, work="study.fake_work:count", **limits)
 
 
 def test_who_works_on_a_race_is_sent_to_run(store: Store) -> None:

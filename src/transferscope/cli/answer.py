@@ -34,7 +34,11 @@ def as_typed() -> str:
 
 @contextmanager
 def counted_progress(doing: str, unit: str, *, hidden: bool = False) -> Iterator[Callable[[float, int], None]]:
-    """A bar with the time left on a terminal, a line for every tenth in a log; yields what takes (done, in all)."""
+    """A bar with the time left on a terminal, a line for every tenth in a log; yields what takes (done, in all).
+
+    Raises:
+        typer.Exit: Code 130: Ctrl-C was pressed.
+    """
     console = Console(stderr=True, quiet=hidden)
     columns = Progress.get_default_columns()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -47,7 +51,11 @@ def counted_progress(doing: str, unit: str, *, hidden: bool = False) -> Iterator
                 reported = done / total
                 console.print(f"{doing[:1].lower()}{doing[1:]}: {round(done, 1):g} of {total} {unit} done")
 
-        yield show
+        try:
+            yield show
+        except KeyboardInterrupt:
+            typer.echo("transferscope: stopped before everything was done", err=True)
+            raise typer.Exit(130) from None
 
 
 def conclude(result: AnalysisResult, out: Path | None, name: str, *, as_json: bool, notes: Sequence[str] = ()) -> None:

@@ -58,8 +58,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON a
 """The option of every command that answers."""
 
 
-def document_of(command: str, result: Mapping[str, Any]) -> str:
-    """The document of a command; of plain values NaN becomes null, and infinity the text "inf" or "-inf"."""
+def print_json(command: str, result: Mapping[str, Any]) -> None:
+    """Print the document of a command; of plain values NaN becomes null, and infinity the text "inf" or "-inf"."""
     document = {
         "schema": SCHEMA,
         "version": VERSION,
@@ -68,46 +68,8 @@ def document_of(command: str, result: Mapping[str, Any]) -> str:
         "result": as_json(result, nan=None),
     }
     text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2)
-    return text.encode("utf-8", "backslashreplace").decode()  # half a character of a file's name: "\\udcff" is JSON
-
-
-def print_json(command: str, result: Mapping[str, Any]) -> None:
-    """Print the document of a command; see `document_of`."""
-    typer.echo(document_of(command, result), file=_answers[-1] if _answers else None)
-
-
-def answer_schema() -> dict[str, Any]:
-    """The document that `--json` prints, as JSON Schema (draft 7)."""
-    row = {"type": "object"}
-    verdict = {
-        "type": "object",
-        "properties": {"headline": {"type": "string"}, "sentences": {"type": "array", "items": {"type": "string"}}},
-        "required": ["headline", "sentences"],
-    }
-    analysis = {
-        "properties": {
-            "analysis": {"type": "string"},
-            "title": {"type": "string"},
-            "verdict": verdict,
-            "rows": {"type": "array", "items": row},
-            "written": {"type": "array", "items": {"type": "string"}},
-        },
-        "required": ["analysis", "title", "verdict", "rows", "written"],
-    }
-    return {
-        "$schema": "http://json-schema.org/draft-07/schema#",
-        "$id": f"urn:{SCHEMA.replace('.', ':')}:{VERSION}",
-        "title": "An answer of transferscope",
-        "type": "object",
-        "properties": {
-            "schema": {"const": SCHEMA},
-            "version": {"const": VERSION},
-            "transferscope": {"type": "string", "description": "The version of the package."},
-            "command": {"type": "string"},
-            "result": {"type": "object", "if": {"required": ["analysis"]}, "then": analysis},
-        },
-        "required": ["schema", "version", "transferscope", "command", "result"],
-    }
+    text = text.encode("utf-8", "backslashreplace").decode()  # half a character of a file's name: "\\udcff" is JSON
+    typer.echo(text, file=_answers[-1] if _answers else None)
 
 
 def print_analysis(

@@ -3,7 +3,7 @@
 import platform
 import runpy
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.run import Options
 from transferscope.cli.execute import with_numbers, with_options
 from transferscope.errors import SettingsError, each_once
-from transferscope.study.planners import AnySpec, read_study_file
-from transferscope.study.submit import Job, settings_in_words, submit
+from transferscope.study.planners import read_study_file
+from transferscope.study.submit import Job, submit
 from transferscope.wording import counted
 
 
@@ -83,26 +83,14 @@ def submit_jobs(asked: Options) -> None:
     number = submitted.jobs[0].partition("_")[0]
     what = f"job {number}" if asked.slurm is not None else f"processes {', '.join(submitted.jobs)}"
     typer.echo(f"{what}: {counted(len(submitted.jobs), 'runner')} for {counted(submitted.n_cells, 'cell')}")
-    typer.echo(f"each:   {settings_in_words(job)}")
     typer.echo(f"logs:   {submitted.logs}")
     typer.echo(f"status: transferscope status {study}")
-    if asked.slurm is not None:
-        for note in _notes(spec, job):
-            typer.echo(f"note: {note}", err=True)
-
-
-def _notes(spec: AnySpec, job: Job) -> Iterator[str]:
-    """What may go wrong on the nodes, where nobody sees it happen."""
-    if "://" not in spec.store:
-        yield (
-            f"the store {spec.store} is a file, which jobs on other machines do not find; name a PostgreSQL database "
-            "unless all nodes are this machine"
+    if asked.slurm is not None and "://" not in spec.store:
+        typer.echo(
+            f"note: the store {spec.store} is a file, which jobs on other machines do not find; name a PostgreSQL "
+            "database unless all nodes are this machine",
+            err=True,
         )
-    at_once = (spec.engine.workers or 1) * spec.engine.threads
-    if job.cpus is not None and job.cpus < at_once:
-        yield f"a runner computes on {counted(at_once, 'processor')} and asks for {job.cpus}; all its cells are slower"
-    elif job.cpus is not None and job.cpus > at_once and not job.gpus:
-        yield f"a runner asks for {job.cpus} processors and computes on {at_once}; give --workers, or fewer --cpus"
 
 
 def _split(option: str) -> tuple[str, str | bool]:

@@ -1,6 +1,7 @@
 """A command made of its options, whose help fits a screen."""
 
 import re
+import sys
 import textwrap
 from functools import lru_cache
 from importlib import import_module
@@ -26,6 +27,9 @@ _TYPE = re.compile(
 )
 """What versions of typer write for a type: text, or a number in one of the groups."""
 
+_NoSuchOption: Any = sys.modules[typer.BadParameter.__module__].NoSuchOption
+"""What click raises; typer has its own copy of click in some versions and not in others."""
+
 _OPTIONS = "Options"
 _ALL = "--help-all"
 
@@ -39,14 +43,20 @@ class Command(TyperCommand):
         """Read what was typed, or show the whole help; see `click.Command.parse_args`.
 
         Raises:
+            NoSuchOption: There are no such options, or:
             BadParameter: Values cannot be what they are typed as, all of them in a sentence.
         """
         if _ALL in args:
             typer.echo(super().get_help(ctx))
             ctx.exit()
         typed = list(args)
+        known = {name for one in self.get_params(ctx) for name in (*one.opts, *one.secondary_opts)}
+        unknown = [name for word in typed if (name := word.partition("=")[0]).startswith("--") and name not in known]
         try:
             return super().parse_args(ctx, args)
+        except _NoSuchOption as first:
+            first.message = f"No such option: {', '.join(dict.fromkeys([first.option_name, *unknown]))}"
+            raise
         except typer.BadParameter as first:
             values, _, _ = self.make_parser(ctx).parse_args(typed)
             wrong = [first.message]

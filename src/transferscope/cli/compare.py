@@ -83,14 +83,13 @@ def compare(options: Options, context: typer.Context) -> None:
     for word, sentence in (("network", asked.note), ("tuning", tuning_in_words(asked.tables))):
         if sentence:
             typer.echo(f"{word + ':':<9}{sentence}")
-    page = asked.path.with_suffix(".html")
-    status = answer(asked, lambda spec: execute(spec, page=page if options.watch else None), typer.echo)
+    status = answer(asked, execute, typer.echo)
     report_on(asked.path, status, json_of="compare" if options.as_json else None)
 
 
 def _source(source: str, options: Options) -> "str | Pretrained":
     """What the options say of a source that is a network; without any, the name of the source."""
-    from transferscope.models import NetworkInput, NetworkSettings, Pretrained  # with torch
+    from transferscope.models import NetworkSettings, Pretrained  # with torch
 
     if options.weights is None and options.input is None and options.head is None:
         return source
@@ -99,5 +98,4 @@ def _source(source: str, options: Options) -> "str | Pretrained":
             f"--weights, --input and --head are of one network, and --from names {len(options.source or ())} sources; "
             "give one, or write them into the tables [sources.NAME] of a study file"
         )
-    known = None if options.input is None else NetworkInput.from_text(options.input)
-    return Pretrained(NetworkSettings(source, head=options.head, input=known), options.weights)
+    return Pretrained(NetworkSettings.typed(source, head=options.head, read=options.input), options.weights)

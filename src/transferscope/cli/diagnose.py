@@ -13,7 +13,7 @@ from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.diagnose import Options
 from transferscope.cli.options import file_in, refuse_others
 from transferscope.errors import SettingsError, refuse_unused
-from transferscope.models import NetworkInput, NetworkSettings
+from transferscope.models import NetworkSettings
 from transferscope.settings.data import DataSettings
 
 _OF_MAPS = {"weight_map", "seed", "study", "out", "as_json", "quiet"}
@@ -41,29 +41,21 @@ def diagnose(options: Options, context: typer.Context) -> None:
     question = FileQuestion(
         checkpoint=options.checkpoint,
         data=DataSettings(options.data, own),
-        network=NetworkSettings(
-            options.network,
-            None if options.widths is None else tuple(options.widths),
-            input=None if options.input is None else NetworkInput.from_text(options.input),
-        ),
+        network=NetworkSettings.typed(options.network, widths=options.widths, read=options.input),
         against=options.against,
         source=None if options.source is None else DataSettings(options.source, others),
         scaling=options.scaling,
         **asked,
     )
     page = None if options.out is None else file_in(options.out, "diagnosis.html")
-    try:
-        with counted_progress("Measuring", "diagnostics", hidden=options.quiet) as on_progress:
-            result = measure_all(
-                question,
-                options.diagnostics or (),
-                read_changes(options.change or ()),
-                folder=None if page is None else page.parent,
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt:
-        typer.echo("transferscope: stopped before everything was measured", err=True)
-        raise typer.Exit(130) from None
+    with counted_progress("Measuring", "diagnostics", hidden=options.quiet) as on_progress:
+        result = measure_all(
+            question,
+            options.diagnostics or (),
+            read_changes(options.change or ()),
+            folder=None if page is None else page.parent,
+            on_progress=on_progress,
+        )
     files = []
     if page is not None:
         result.report(page, command=as_typed())

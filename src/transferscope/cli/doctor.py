@@ -14,7 +14,7 @@ from typing import Literal
 
 import typer
 
-from transferscope.cli.as_json import answer_schema, print_json
+from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.doctor import Options
 from transferscope.errors import TransferscopeError, refuse_unused
 from transferscope.wording import memory
@@ -38,13 +38,9 @@ def doctor(options: Options, _: object = None) -> None:
     """Print the findings, or a schema."""
     if options.schema is not None:
         refuse_unused({"--json": options.as_json}, "--schema prints JSON in any case")
-        if options.schema == "answers":
-            schema = answer_schema()
-        else:
-            from transferscope.study.schema import study_schema  # with torch, whose absence is one of the findings
+        from transferscope.study.schema import study_schema  # with torch, whose absence is one of the findings
 
-            schema = study_schema()
-        typer.echo(json.dumps(schema, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(study_schema(), indent=2, ensure_ascii=False))
         return
     findings = [*_versions(), *_devices(), *_folders(), *_extras()]
     wrong = sum(finding.state == "wrong" for finding in findings)

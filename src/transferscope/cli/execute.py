@@ -1,16 +1,17 @@
 """Doing a study for a person at a terminal: progress, the answer so far, a clean end, and the report."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 import typer
 
+from transferscope.analyses.compare.statements import short
 from transferscope.analyses.compare.study_page import build_report
 from transferscope.analyses.stored import open_result
-from transferscope.cli.answer_so_far import AnswerSoFar, so_far
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.report import Options as ReportOptions
 from transferscope.cli.left_out import left_out_in_words
@@ -21,13 +22,14 @@ from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.models import input_of
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
-from transferscope.study.inputs import inputs_of
+from transferscope.study.decisions import decisions
+from transferscope.study.frames import read_study
 from transferscope.study.places import open_new
 from transferscope.study.plan import StudyPlan
 from transferscope.study.planners import AnySpec, read_study_file
-from transferscope.study.run import Event, run_study
+from transferscope.study.run import Event, StudyProgress, run_study
 from transferscope.study.spec import StudySpec
-from transferscope.study.status import StudyStatus
+from transferscope.study.status import StudyStatus, stamp_of
 from transferscope.study.tables import Mistakes, read_table
 
 
@@ -36,24 +38,23 @@ def execute(
     *,
     retry_failed: bool = False,
     quiet: bool = False,
-    page: Path | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    study: Path | None = None,
 ) -> StudyStatus:
     """Do what is missing of a study, into the store that it names, and say the answer so far as runs end.
 
     Args:
-        page: A page to write anew as runs end; None for none.
-        inputs: As in `run_study`.
+        study: The file that the study is from, and from it alone; None for none.
 
     Raises:
         TransferscopeError: As `run_study`.
         typer.Exit: Code 130: Ctrl-C was pressed; the answer so far was said.
     """
+    stamp = stamp_of(study) if study is not None and isinstance(spec, StudySpec) else ""  # commands name other files
     stopped, last = "", ""
-    with open_new(spec.store, files=spec.files_folder) as store:
+    with open_new(spec.store, files=spec.files) as store:
         try:
             with study_view(spec.name, quiet=quiet) as view:
-                answer = AnswerSoFar(store, spec.name, view.say, page=page)
+                answer = AnswerSoFar(store, spec.name, view.say)
 
                 def show(event: Event) -> None:
                     view(event)
@@ -66,20 +67,47 @@ def execute(
                     ):
                         typer.echo(line, err=True)
 
-                return run_study(spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, inputs=inputs)
+                return run_study(spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, stamp=stamp)
         except KeyboardInterrupt as error:
-            stopped, last = str(error) or "stopped before anything was done", _last_answer(store, spec.name)
+            stopped = str(error) or "stopped before anything was done"
+            with suppress(TransferscopeError):  # nothing was planned yet
+                last = so_far(store, spec.name)
     typer.echo(f"transferscope: {stopped}", err=True)
     if last:
         typer.echo(last, err=True)
     raise typer.Exit(130)
 
 
-def _last_answer(store: Store, study: str) -> str:
-    try:
-        return so_far(store, study)
-    except TransferscopeError:  # nothing was planned yet
-        return ""
+LEAST_SECONDS = 5.0
+"""Between two looks at the answer, which take a twentieth of the time at most."""
+
+
+class AnswerSoFar:
+    """Says the answer after runs have ended, where it has changed."""
+
+    def __init__(self, store: Store, study: str, say: Callable[[str], None]) -> None:
+        self._store, self._study, self._say = store, study, say
+        self._done, self._due, self._said = 0, time.monotonic() + LEAST_SECONDS, ""
+
+    def __call__(self, event: Event) -> None:
+        """Look where it is time to."""
+        began = time.monotonic()
+        if not isinstance(event, StudyProgress) or event.done == self._done or began < self._due:
+            return
+        self._done = event.done
+        with suppress(TransferscopeError):  # the study goes on, and its end says what is wrong
+            answer = so_far(self._store, self._study)
+            if answer and answer != self._said:
+                self._said = answer
+                self._say(answer)
+        now = time.monotonic()
+        self._due = now + max(LEAST_SECONDS, 20 * (now - began))
+
+
+def so_far(store: Store, study: str) -> str:
+    """The answer so far, a line for each number of labels; empty without a run."""
+    frames = read_study(store, study)
+    return "\n".join(f"so far, {line}" for line in short(frames, decisions(frames)))
 
 
 def with_numbers(spec: AnySpec, seeds: int | None, labels: Sequence[int] | None) -> AnySpec:
@@ -151,8 +179,7 @@ def run_and_report(study: Path, *, json_of: str | None = None) -> None:
         TransferscopeError: As `transferscope.study.run.run_study`, and as `report_on`.
         typer.Exit: Code 1: cells failed, which the report names; code 130: Ctrl-C.
     """
-    spec = read_study_file(study)
-    report_on(study, execute(spec, inputs=inputs_of(study, spec)), json_of=json_of)
+    report_on(study, execute(read_study_file(study), study=study), json_of=json_of)
 
 
 def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -> None:

@@ -8,9 +8,8 @@ from transferscope.cli.answer import counted_progress
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.export import Options
 from transferscope.cli.plugins import TRUST_CODE
-from transferscope.study.export import Choice
+from transferscope.study.export import Choice, Run
 from transferscope.study.export import export as export_run
-from transferscope.study.kept import Run
 from transferscope.trained import ModelCard
 from transferscope.wording import duration
 
@@ -54,11 +53,6 @@ def export(options: Options, _: object = None) -> None:
             f"warning: it predicts {exported.n_equal:,} of the {exported.n_test:,} test examples as the study did; it "
             "was trained on another machine or with other versions, and is not quite the network of the study",
             err=True,
-        )
-    if card.classes is not None:
-        typer.echo(
-            f"its probabilities are those of the outputs divided by {card.temperature:.3g}, which fits these examples "
-            "best and changes no prediction"
         )
     if card.transformers is not None:
         head = "" if card.transformers.head is not None else "; its head is a linear layer in head.safetensors"

@@ -8,19 +8,17 @@ import io
 import logging
 import os
 import re
-import shlex
 import sys
 import tempfile
 import traceback
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Annotated, Any, NoReturn
 
 import typer
 from platformdirs import user_log_path
-from typer.main import get_command
 
-from transferscope.cli.plugins import TRUST_CODE, CommandsWithPlugins, one_option_per_value
+from transferscope.cli.plugins import TRUST_CODE, CommandsWithPlugins
 from transferscope.errors import TransferscopeError
 
 _LONGEST_PATH = 200
@@ -57,33 +55,6 @@ def show_log(*, verbose: bool) -> None:
     log.setLevel(logging.INFO if verbose else logging.NOTSET)
 
 
-def complete_several_values(environment: MutableMapping[str, str]) -> None:
-    """Let the shell complete every value of an option that takes several, and not the first alone.
-
-    What is typed reaches the program in variables (bash has its own, other shells `_TYPER_COMPLETE_ARGS`); there, too,
-    the option is repeated before each of its values, the one to be completed among them.
-    """
-    of_bash = "COMP_WORDS" in environment
-    text = environment.get("COMP_WORDS" if of_bash else "_TYPER_COMPLETE_ARGS", "")
-    try:
-        typed = shlex.split(text)
-        at = int(environment["COMP_CWORD"]) if of_bash else len(typed) - (not text.endswith(" "))
-    except (ValueError, KeyError):  # a quote that is still open
-        return
-    words, incomplete = typed[1:at], typed[at] if at < len(typed) else ""
-    commands = get_command(app)
-    assert isinstance(commands, CommandsWithPlugins)
-    lists = commands.several_valued(words)
-    last = next((word for word in reversed(words) if word.startswith("-")), "")
-    if last not in lists or incomplete.startswith("-"):
-        return
-    words = [*typed[:1], *one_option_per_value(words, lists), last]
-    if of_bash:
-        environment.update({"COMP_WORDS": shlex.join([*words, incomplete]), "COMP_CWORD": str(len(words))})
-    else:
-        environment["_TYPER_COMPLETE_ARGS"] = f"{shlex.join(words)} {shlex.join([incomplete]) if incomplete else ''}"
-
-
 def _show_version(wanted: bool | None) -> None:
     if wanted:
         typer.echo(f"transferscope {version('transferscope')}")
@@ -116,8 +87,6 @@ def main() -> None:
     debug = bool(os.environ.get("TRANSFERSCOPE_DEBUG")) or "--debug" in arguments
     show_log(verbose="--verbose" in arguments)
     arguments = [argument for argument in arguments if argument not in ("--debug", "--verbose")]
-    if "_TRANSFERSCOPE_COMPLETE" in os.environ:
-        complete_several_values(os.environ)
     try:
         code = app(
             arguments,

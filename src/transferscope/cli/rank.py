@@ -10,7 +10,7 @@ from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.rank import Options
 from transferscope.cli.options import file_in, refuse_others
 from transferscope.errors import SettingsError, refuse_unused
-from transferscope.models import NetworkInput, NetworkSettings
+from transferscope.models import NetworkSettings
 from transferscope.report.save import file_name
 from transferscope.settings.data import DataSettings
 
@@ -33,27 +33,20 @@ def rank(options: Options, context: typer.Context) -> None:
         )
     if options.out is not None:
         file_in(options.out, "ranking.html")  # before the work begins, so that a mistake in it costs nothing
-    try:
-        with counted_progress("Rating pretrained networks", "values") as on_progress:
-            result = ask(
-                list(options.source) if options.source else options.target,
-                DataSettings(options.target, tuple(options.transforms or ())) if options.source else None,
-                network=NetworkSettings(
-                    options.network,
-                    None if options.widths is None else tuple(options.widths),
-                    head=options.head,
-                    input=None if options.input is None else NetworkInput.from_text(options.input),
-                ),
-                scores=options.scores or (),
-                method=options.method,
-                study=options.study,
-                **options.asked,
-                **options.engine,
-                on_progress=on_progress,
-            )
-    except KeyboardInterrupt:
-        typer.echo("transferscope: stopped before everything was rated", err=True)
-        raise typer.Exit(130) from None
+    with counted_progress("Rating pretrained networks", "values") as on_progress:
+        result = ask(
+            list(options.source) if options.source else options.target,
+            DataSettings(options.target, tuple(options.transforms or ())) if options.source else None,
+            network=NetworkSettings.typed(
+                options.network, widths=options.widths, head=options.head, read=options.input
+            ),
+            scores=options.scores or (),
+            method=options.method,
+            study=options.study,
+            **options.asked,
+            **options.engine,
+            on_progress=on_progress,
+        )
     files = []
     if options.out is not None:
         page = file_in(options.out, f"{file_name(result.target)}-ranking.html")

@@ -1,9 +1,6 @@
 """`transferscope compare` of results that somebody has: a table with a row for each run, or a folder of runs."""
 
-import shlex
-from collections.abc import Sequence
 from dataclasses import fields, replace
-from pathlib import Path
 
 import typer
 
@@ -11,7 +8,7 @@ from transferscope.analyses.compare import compare_results
 from transferscope.analyses.history import propose
 from transferscope.analyses.plan import LabelColumns
 from transferscope.analyses.results.runs import RunColumns
-from transferscope.cli.answer import conclude
+from transferscope.cli.answer import as_typed, conclude
 from transferscope.cli.as_json import print_analysis
 from transferscope.cli.commands.compare import Options
 from transferscope.cli.options import file_in, named_columns, pairs
@@ -49,23 +46,7 @@ def show_results(options: Options) -> None:
         else:
             typer.echo(csv_text(rows), nl=False)
         return
-    asked: dict[str, Sequence[str] | str | float | Path | None] = {
-        "--without": options.without,
-        "--columns": columns,
-        "--where": options.where,
-        "--wide": options.wide,
-        "--better": options.better,
-        "--unit": options.unit,
-        "--predictions": options.predictions,
-        "--margin": options.margin,
-    }
-    words = [
-        word
-        for name, value in asked.items()
-        if value not in (None, [])
-        for word in (name, *(map(str, value) if isinstance(value, list) else [str(value)]))
-    ]
-    result = replace(result, command=shlex.join(["transferscope", "compare", options.target, *words]))
+    result = replace(result, command=as_typed())
     written = result.report(file_in(options.out, f"{file_name(result.title)}.html"), width=options.width)
     if options.as_json:
         print_analysis("compare", result, [written.html, *written.files])

@@ -1,5 +1,6 @@
 """`transferscope run`: do what is missing of a study, alone, beside other runners, or as jobs of a batch system."""
 
+import math
 import os
 from contextlib import suppress
 from dataclasses import replace
@@ -9,15 +10,18 @@ import typer
 
 from transferscope.analyses.stored import open_result
 from transferscope.cli.as_json import print_json
+from transferscope.cli.batch import submit_jobs
 from transferscope.cli.commands.run import Options
+from transferscope.cli.execute import execute, with_numbers, with_options
 from transferscope.cli.options import refuse_others
-from transferscope.cli.status import failures, status_facts, summary, understood
+from transferscope.cli.progress import study_view
+from transferscope.cli.status import failures, status_facts, summary
 from transferscope.errors import StoreError, TransferscopeError
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store, without_password
-from transferscope.study.inputs import if_finished, inputs_of
 from transferscope.study.places import NETWORK_DISK, find_study, one_study
-from transferscope.study.status import StudyStatus
+from transferscope.study.planners import read_study_file
+from transferscope.study.run import work_on
 from transferscope.study.tables import settings_of
 from transferscope.wording import counted
 
@@ -37,32 +41,18 @@ def run(options: Options, context: typer.Context) -> None:
         _join(options)
         return
     if options.slurm is not None or options.local is not None:
-        from transferscope.cli.batch import submit_jobs
-
         refuse_others(context, _SLURM if options.local is None else _LOCAL, "runners are submitted")
         submit_jobs(options)
         return
     refuse_others(context, _ALONE, "neither --join nor --slurm N or --local N was given")
     file = Path(options.study)
-    as_written = options.store is None and options.seeds is None and not options.labels and not options.engine
-    if as_written and (finished := if_finished(file)) is not None:
-        status, row = finished
-        for line in () if options.quiet else understood(row.facts):
-            typer.echo(line, err=True)
-        _conclude(status, options.study, as_json=options.as_json)
-        return
-    from transferscope.cli.execute import execute, with_numbers, with_options  # with torch: a finished study needs none
-    from transferscope.study.planners import read_study_file
-
     spec = with_numbers(read_study_file(file), options.seeds, options.labels)
-    inputs = inputs_of(file, spec) if as_written else None
     spec = replace(spec, engine=with_options(spec.engine, options.engine), store=options.store or spec.store)
-    status = execute(spec, retry_failed=options.retry_failed, quiet=options.quiet, inputs=inputs)
-    _conclude(status, options.store or options.study, as_json=options.as_json)
-
-
-def _conclude(status: StudyStatus, place: str, *, as_json: bool) -> None:
-    if as_json:
+    as_written = options.store is None and options.seeds is None and not options.labels and not options.engine
+    study = file if as_written else None
+    status = execute(spec, retry_failed=options.retry_failed, quiet=options.quiet, study=study)
+    place = options.store or options.study
+    if options.as_json:
         print_json("run", status_facts(status))
     else:
         typer.echo(summary(status))
@@ -77,15 +67,10 @@ def _conclude(status: StudyStatus, place: str, *, as_json: bool) -> None:
 
 def _join(options: Options) -> None:
     """Do runs beside other runners, on any machine that sees the store and the data, without planning or asking."""
-    from transferscope.cli.execute import with_options  # with torch
-    from transferscope.cli.progress import study_view
-    from transferscope.study.planners import read_study_file
-    from transferscope.study.run import Limits, work_on
-
     address = find_study(Path(options.study)) if options.study.endswith(".toml") else None
     place = options.store or (options.study if address is None else address.store)
     spec = None if address is None else read_study_file(Path(options.study))
-    files = None if spec is None or options.store is not None else spec.files_folder
+    files = None if spec is None or options.store is not None else spec.files
     with Store.open(place, create=False, files=files) as opened:
         wanted = options.name or (None if address is None else address.name)
         if wanted is not None and wanted not in [row.name for row in opened.studies()]:
@@ -98,8 +83,14 @@ def _join(options: Options) -> None:
         engine = with_options(settings_of(EngineSettings, planned) if spec is None else spec.engine, options.engine)
         try:
             with study_view(chosen, quiet=options.quiet) as view:
-                limits = Limits(options.runs, None if options.minutes is None else 60.0 * options.minutes)
-                share = work_on(chosen, opened, engine=engine, limits=limits, on_event=view)
+                share = work_on(
+                    chosen,
+                    opened,
+                    engine=engine,
+                    most_cells=math.inf if options.runs is None else options.runs,
+                    seconds=math.inf if options.minutes is None else 60.0 * options.minutes,
+                    on_event=view,
+                )
         except KeyboardInterrupt as error:
             typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
             raise typer.Exit(130) from None

@@ -134,12 +134,7 @@ def _data(name: str, *, as_json: bool) -> None:
 
 
 def _network(name: str, weights: Path | None, options: Options) -> None:
-    settings = NetworkSettings(
-        name,
-        None if options.widths is None else tuple(options.widths),
-        head=options.head,
-        input=None if options.input is None else NetworkInput.from_text(options.input),
-    )
+    settings = NetworkSettings.typed(name, widths=options.widths, head=options.head, read=options.input)
     if weights is not None and options.weights is None:
         settings = as_file_says(settings, weights)
     known = input_of(settings)

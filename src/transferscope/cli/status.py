@@ -8,17 +8,14 @@ from typing import Any
 
 import typer
 
-from transferscope.analyses.compare.cautions import weak_inner_heads
 from transferscope.cli.answer import as_text
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.status import Options
 from transferscope.report.blocks import Text
-from transferscope.statements import Words
 from transferscope.store import Store, StoredCell, StudyCounts
-from transferscope.study.inputs import is_as_planned
 from transferscope.study.places import find_study, metric_in_words, open_existing
 from transferscope.study.race_state import race_state
-from transferscope.study.status import StudyStatus, edited_plan, kept_networks, study_status
+from transferscope.study.status import StudyStatus, edited_plan, kept_networks, stamp_of, study_status
 from transferscope.wording import (
     cell_words,
     counted,
@@ -58,14 +55,15 @@ def status(options: Options, _: object = None) -> None:
         known = opened is not None and address.name in [row.name for row in opened.studies()]
         if opened is not None and known and not options.as_json:
             _show(opened, address.name)
-        if opened is not None and known and is_as_planned(Path(options.place), opened, address.name):
+        planned = opened.study(address.name) if opened is not None and known else None
+        if planned is not None and planned.facts.get("stamp") == stamp_of(Path(options.place)):
             edited, most = None, ""
         else:
             from transferscope.study.planners import read_study_file  # with torch
 
             spec = read_study_file(Path(options.place))  # last: a mistake hides nothing that is stored
             edited, most = edited_plan(spec, opened), "" if spec.race is None else "up to "
-        stored = opened.study(address.name).spec if opened is not None and known else {}
+        stored = {} if planned is None else planned.spec
         facts = [_facts(opened, address.name)] if opened is not None and known and options.as_json else []
     if options.as_json:
         asked: dict[str, Any] | None = None
@@ -110,8 +108,6 @@ def _show(store: Store, name: str) -> None:
         _say(f"  networks on disk: {networks}")
     for line in failures(standing.failed):
         _say(f"  {line}")
-    for sentence in _weak_inner_heads(store, name):
-        _say(f"  {sentence}")
 
 
 def failures(cells: Iterable[StoredCell]) -> Iterator[str]:
@@ -150,7 +146,6 @@ def _facts(store: Store, name: str) -> dict[str, Any]:
         **status_facts(study_status(store, name)),
         "weights": {source: entry for source, entry in sources.items() if isinstance(entry, dict) and "file" in entry},
         "networks": asdict(kept_networks(store, name)),
-        "notes": list(_weak_inner_heads(store, name)),
         **({"precision": facts["precision"]} if "precision" in facts else {}),
     }
 
@@ -164,23 +159,6 @@ def _networks(store: Store, study: str) -> str:
     if kept.n_pretrained:
         words.append(f"{kept.n_pretrained} of pre-training ({large_count(kept.pretrained_bytes)}B)")
     return ", ".join(words)
-
-
-def _weak_inner_heads(store: Store, study: str) -> tuple[str, ...]:
-    methods = store.study(study).spec.get("methods")
-    tables = methods if isinstance(methods, Mapping) else {}
-    named = {str(table.get("name", name)) for name, table in tables.items() if isinstance(table, Mapping)}
-    if not any(method.startswith("merlin") for method in named):
-        return ()
-    labels = [
-        (cell.cell.labels, cell.notes.get("inner_risk")) for cell in store.cells(study) if cell.cell.role == "method"
-    ]
-    warned = weak_inner_heads(
-        (str(of["method"]), number, risk)
-        for of, risk in labels
-        if isinstance(risk, float) and isinstance(number := of.get("n_target"), int)
-    )
-    return Words("transferscope.analyses.compare").all_of(warned)
 
 
 def summary(standing: StudyStatus) -> str:

@@ -13,7 +13,6 @@ from urllib.parse import unquote
 
 from transferscope import registry
 from transferscope.data.catalogue import CATALOGUE, CatalogueEntry, read_entry
-from transferscope.data.catalogue.entry import places
 from transferscope.data.half_images import half_images
 from transferscope.data.places import data_folder, find_path
 from transferscope.data.readers import READERS, Reader
@@ -204,36 +203,6 @@ def check_name(spec: str, transforms: Sequence[str] = ()) -> None:
             find_path(parsed.path)
     elif parsed.kind not in CATALOGUE:
         _plugin(parsed)
-
-
-def files_of(spec: str) -> list[Path] | None:
-    """The files and folders that data are read from, those that are looked for and not there included.
-
-    Args:
-        spec: A name as `load` takes it, with absolute paths (see `seen_from`).
-
-    Returns:
-        Their paths; None where that is not known: of data of other packages, names of a hub, and relative paths.
-
-    Example:
-        >>> files_of("csv:/data/a.csv?label=y&test=/data/b.csv")
-        [PosixPath('/data/a.csv'), PosixPath('/data/b.csv')]
-    """
-    parsed = parse_name(spec)
-    if parsed.kind == _HALVES:
-        return files_of(parsed.path)
-    if parsed.kind in CATALOGUE:
-        return places(CATALOGUE[parsed.kind])
-    if parsed.kind not in READERS or (parsed.kind == "folder" and "labels" in parsed.options):  # a table names files
-        return None
-    files = [Path(parsed.path)] if parsed.path else []
-    for option in _PATHS.get(parsed.kind, ()):
-        for value in parsed.options.get(option, ()):
-            inside = files_of(value) if option in ("encoding", "together") else [Path(value)]
-            if inside is None:
-                return None
-            files += inside
-    return files if all(path.is_absolute() for path in files) else None
 
 
 def _limited(examples: LabelledSet, limit: int | None, seed: int) -> LabelledSet:

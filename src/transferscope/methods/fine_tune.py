@@ -55,7 +55,7 @@ class FineTune(FineTuning):
 
     name: ClassVar[str] = "fine-tune"
     called: ClassVar[tuple[str, ...]] = ("fine-tuning",)
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
 
     @property
     def learns_grids(self) -> bool:

@@ -135,11 +135,6 @@ class Merlin(Method):
         """Source batches in every step, unless the source term is left out."""
         return self.source_term
 
-    @property
-    def rate_shares(self) -> Mapping[str, float]:
-        """`lr_scale`."""
-        return {"lr_scale": self.lr_scale}
-
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """A larger weight of the meta-objective; where that is all there is, what every method searches."""
         return {"rho": (self.rho, 4 * self.rho)} if self.source_term else super().searched(training)

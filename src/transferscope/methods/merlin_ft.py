@@ -1,6 +1,5 @@
 """MeRLin-ft: MeRLin on target data alone, from a pretrained network, over all of its weights or over adapters."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -82,11 +81,6 @@ class MerlinFt(Method):
     def keeps_network(self) -> bool:
         """Not where a small network stands between backbone and head."""
         return self.adapters != "head"
-
-    @property
-    def rate_shares(self) -> Mapping[str, float]:
-        """`lr_scale`."""
-        return {"lr_scale": share_of(self.lr_scale)}
 
     def with_defaults(self, *, own_networks: bool) -> Self:
         """With the share that "auto" stands for."""

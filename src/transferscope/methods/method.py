@@ -222,11 +222,6 @@ class Method(ABC):
         """Blocks that keep their weights and stay in evaluation mode while others are trained: none."""
         return ()
 
-    @property
-    def rate_shares(self) -> Mapping[str, float]:
-        """Its settings that are shares of the learning rate, by name: none."""
-        return {}
-
     def with_defaults(self, *, own_networks: bool) -> Self:
         """The same with numbers for settings that go by whether the study pre-trains all of its networks: none do."""
         return self

@@ -221,12 +221,6 @@ class FineTuning(TargetTraining):
         """`lr_scale` as a number."""
         return share_of(self.lr_scale)
 
-    @property
-    def rate_shares(self) -> Mapping[str, float]:
-        """`lr_scale`, and `head_lr_scale` where it is given."""
-        head = {} if self.head_lr_scale is None else {"head_lr_scale": self.head_lr_scale}
-        return {"lr_scale": self.lr_share, **head}
-
     def with_defaults(self, *, own_networks: bool) -> Self:
         """With the share that "auto" stands for."""
         return replace(self, lr_scale=share_of(self.lr_scale, own_networks=own_networks))

@@ -4,7 +4,6 @@ Everything that goes in or comes out is a frozen row of `rows`. No other package
 torch: a copied store can be read on any machine.
 """
 
-from transferscope.records import Role
 from transferscope.store.claims import Owner
 from transferscope.store.database import sqlite_path, without_password
 from transferscope.store.outcomes import check_outcome
@@ -27,7 +26,6 @@ __all__ = [
     "Owner",
     "PlannedCell",
     "RecordColumns",
-    "Role",
     "Standing",
     "Store",
     "StoredCell",

@@ -203,12 +203,6 @@ def release(connection: Connection, owner: Owner, *, but: Collection[str] = ()) 
     _free(connection, str(owner), _cells.c.key.not_in(list(but)) if but else true())
 
 
-def beat(connection: Connection, owner: Owner, now: ColumnElement[float]) -> None:
-    """Say that `owner` lives."""
-    held = update(_cells).where(_cells.c.state == "running", _cells.c.owner == str(owner))
-    connection.execute(held.values(heartbeat=now))
-
-
 def retry_failed(connection: Connection, study: int, kinds: Sequence[FailureKind]) -> int:
     """Make cells of a study that failed in one of these ways planned again; how many there were."""
     failures, members = schema.failures, schema.study_cells

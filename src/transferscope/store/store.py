@@ -65,7 +65,7 @@ class Store:
         self._ready: dict[int, claims.Queue] = {}  # by the number of the study
 
     @classmethod
-    def open(cls, url: str | Path, *, create: bool = True, files: Path | None = None) -> Self:
+    def open(cls, url: str | Path, *, create: bool = True, files: str | Path | None = None) -> Self:
         """Open a store.
 
         Args:
@@ -98,11 +98,11 @@ class Store:
             database.engine.dispose()
             raise
         if path is not None:
-            return cls(database, files or path.with_suffix(".files"))
+            return cls(database, Path(files or path.with_suffix(".files")))
         with database.read() as connection:
             known = None if files is not None else _known_files(connection)
         usual = Path(database.engine.url.database or "transferscope").with_suffix(".files")
-        return cls(database, files or (usual if known is None or not known.is_seen else Path(known.path)))
+        return cls(database, Path(files or (usual if known is None or not known.is_seen else known.path)))
 
     @property
     def network_disk(self) -> str | None:
@@ -246,7 +246,8 @@ class Store:
     def heartbeat(self, owner: Owner) -> None:
         """Say that `owner` still works on its cells; due well within a minute."""
         with self._database.write() as connection:
-            claims.beat(connection, owner, self._database.now)
+            held = schema.cells.update().where(schema.cells.c.state == "running", schema.cells.c.owner == str(owner))
+            connection.execute(held.values(heartbeat=self._database.now))
 
     def retry_failed(self, study: str, *, kinds: Sequence[FailureKind] = get_args(FailureKind)) -> int:
         """Plan cells of a study that failed in one of these ways again; how many that were."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, Self
 
 from transferscope.consent import reading
@@ -36,20 +36,13 @@ class PretrainRecipe:
 
     def as_payload(self) -> dict[str, Any]:
         """The recipe as JSON values."""
-        return {
-            "source": asdict(self.source),
-            "network": asdict(self.network),
-            "pretraining": asdict(self.pretraining),
-            "checkpoints": list(self.checkpoints),
-            "contents": dict(self.contents),
-            **_code(self.network.code),
-        }
+        return {**asdict(self), **_code(self.network.code)}
 
     @classmethod
     @reading()
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
-        _require(payload, "source", "network", "pretraining", "checkpoints", "contents")
+        _require(payload, *(item.name for item in fields(cls)))
         return cls(
             settings_of(DataSettings, payload["source"]),
             settings_of(NetworkSettings, payload["network"]),
@@ -101,32 +94,22 @@ class MethodRecipe:
 
     def as_payload(self) -> dict[str, Any]:
         """The recipe as JSON values."""
-        return {
-            "target": asdict(self.target),
-            "source": None if self.source is None else asdict(self.source),
-            "network": asdict(self.network),
-            "training": asdict(self.training),
-            "method": method_as_json(self.method),
-            "tuning": None if self.tuning is None else asdict(self.tuning),
-            "snapshots": None if self.snapshots is None else list(self.snapshots),
-            "checksum": self.checksum,
-            "contents": dict(self.contents),
-            **_code(self.network.code, METHODS.code(type(self.method))),
-        }
+        code = _code(self.network.code, METHODS.code(type(self.method)))
+        return {**asdict(self), "method": method_as_json(self.method), **code}
 
     @classmethod
     @reading()
     def from_payload(cls, payload: Mapping[str, Any]) -> Self:
         """The recipe that `as_payload` wrote down."""
-        _require(payload, "target", "source", "network", "training", "method", "tuning")
-        _require(payload, "snapshots", "checksum", "contents")
+        _require(payload, *(item.name for item in fields(cls)))
+        _require(payload["method"], "name", "settings")
         source, tuning, every = payload["source"], payload["tuning"], payload["snapshots"]
         return cls(
             settings_of(DataSettings, payload["target"]),
             None if source is None else settings_of(SourceSettings, source),
             settings_of(NetworkSettings, payload["network"]),
             settings_of(TrainingSettings, payload["training"]),
-            _stored_method(payload["method"]),
+            settings_of(METHODS[payload["method"]["name"]], payload["method"]["settings"]),
             None if tuning is None else settings_of(CellTuning, tuning),
             None if every is None else tuple(every),
             payload["checksum"],
@@ -186,12 +169,6 @@ def code_as_planned(code: Mapping[str, str]) -> AbstractContextManager[None]:
     """Have methods, networks and diagnostics of the user be those of `code_of`; within it others are refused."""
     remedy = "run the study file again, which redoes the cells that use it"
     return planned_code(code, since="the study was planned with it", remedy=remedy)
-
-
-def _stored_method(plain: object) -> Method:
-    _require(plain, "name", "settings")
-    assert isinstance(plain, Mapping)
-    return settings_of(METHODS[plain["name"]], plain["settings"])
 
 
 def _require(plain: object, *names: str) -> None:

@@ -14,18 +14,39 @@ from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.weights import is_whole, open_network
 from transferscope.numerics.calibration import fit_temperature
-from transferscope.store import PlannedCell, Store
+from transferscope.store import PlannedCell, Store, StoredCell
 from transferscope.study.backends.backend import thread_limit
 from transferscope.study.cell import MethodRecipe, code_as_planned, code_of
 from transferscope.study.context import WorkContext, no_progress
 from transferscope.study.decisions import arms_by_key, decisions
-from transferscope.study.fitting import fit_method, task_of, with_chosen
-from transferscope.study.frames import read_study
-from transferscope.study.kept import Run, card_of, finished_runs
+from transferscope.study.fitting import fit_method, number, task_of, with_chosen
+from transferscope.study.frames import StudyFrames, read_study
+from transferscope.study.kept import card_of
 from transferscope.study.places import one_study, open_existing
 from transferscope.study.work import measure_on
 from transferscope.trained import TrainedModel, load_model, save_model
 from transferscope.training import choose_device, outputs_of, scale_of, to_tensors
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run of a method.
+
+    Attributes:
+        source: Name of the source; None for none.
+        metric: one of `HEADLINES`.
+        score: On the test examples.
+        stderr: Its standard error over these; None where there is none.
+    """
+
+    cell: StoredCell
+    method: str
+    source: str | None
+    n_labels: int
+    seed: int
+    metric: str
+    score: float
+    stderr: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +105,15 @@ def chosen_run(
         StoreError: No run is finished.
         SettingsError: The arm gives no network of its architecture.
     """
-    runs = finished_runs(store, study)
-    written = [store.files / f"{one.cell.key}.run" for one in store.cells(study) if one.cell.role == "command"]
+    stored, frames = store.cells(study), read_study(store, study)
+    runs = _finished(stored, frames)
+    written = [store.files / f"{one.cell.key}.run" for one in stored if one.cell.role == "command"]
     folders = [str(folder) for folder in written if folder.is_dir()]
     if not runs:
         if folders:
             raise StoreError(f"the runs of {study} are commands; what they have written is in {', '.join(folders)}")
         raise StoreError(f"the study {study} has no finished run yet; run it with `transferscope run` first")
     named = method is not None or source is not None
-    frames = read_study(store, study)
     decided = decisions(frames)
     runs = _of(runs, "method", method, lambda run: run.method)
     runs = _of(runs, "source", source, lambda run: run.source or "")
@@ -122,6 +143,30 @@ def chosen_run(
     return Choice(
         min(chosen, key=lambda run: run.seed), tuple(alike), None if named or seed is not None else decision.chance
     )
+
+
+def _finished(cells: Sequence[StoredCell], frames: StudyFrames) -> list[Run]:
+    """The runs of methods that are done, of networks at the end of pre-training."""
+    stored = {one.cell.key: one for one in cells if one.cell.role == "method"}
+    metric, runs = frames.metric.judged.record, []
+    final = frames.final(metric)
+    final = final[(final["role"] == "method") & final["key"].isin(stored)]
+    for key, score, stderr in zip(final["key"], final["value"], final["stderr"], strict=True):
+        cell = stored[key].cell
+        source, error = cell.labels["source"], None if np.isnan(stderr) else float(stderr)
+        runs.append(
+            Run(
+                stored[key],
+                str(cell.labels["method"]),
+                None if source is None else str(source),
+                number(cell, "n_target"),
+                number(cell, "seed"),
+                metric,
+                float(score),
+                error,
+            )
+        )
+    return runs
 
 
 def export(

@@ -250,7 +250,8 @@ def load_data(spec: StudySpec) -> StudyData:
     sources = {name: loaded[f"[sources.{name}]"] for name, source in spec.sources.items() if source.data is not None}
     held_out = _held_out(spec, sources, loaded, faults)
     least_momentum, passes = None, dict[str, Passes]()
-    if spec.network.module is None or _builds_network(spec):
+    builds = any(one.uses_network and one.start == "random" for one in spec.methods.values())
+    if spec.network.module is None or builds or sources:
         with _noted(faults, "" if spec.network.module is None else "[network]"):  # whether it reads such inputs at all
             least_momentum = _try_network(spec, target, list(sources.values()), passes)
         _raise_all(faults)
@@ -353,11 +354,6 @@ def _check_methods(spec: StudySpec, network: Network) -> None:
                 tried.check_network(network)
             except SettingsError as error:
                 raise SettingsError(f"[methods.{name}] {error}") from error
-
-
-def _builds_network(spec: StudySpec) -> bool:
-    starts = [one.start for one in spec.methods.values() if one.uses_network]
-    return "random" in starts or any(source.data is not None for source in spec.sources.values())
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """What the store holds of a study, as tables that figures and statistics read."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -246,7 +247,11 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
     labels, costs = [cell.labels for cell in planned], [one.cost for one in stored]
     failures = [one.failure for one in stored]
     pretraining = {cell.key for cell in planned if cell.role == "pretrain"}
-    several = _sources_with_several_sizes(labels)
+    sizes = defaultdict[str, set[object]](set)
+    for of in labels:
+        sizes[str(of.get("source") or "")].add(of.get("n_source"))
+    several = {source for source, seen in sizes.items() if len(seen - {None}) > 1}
+    origins = _texts(labels, "source")
     columns = {  # column by column, and not a table for each of 100,000 cells
         "key": [cell.key for cell in planned],
         "role": [
@@ -256,8 +261,11 @@ def cells_frame(cells: Iterable[StoredCell]) -> pd.DataFrame:
             for cell in planned
         ],
         "state": [one.state for one in stored],
-        "source": [_source_name(of, several) for of in labels],
-        "origin": _texts(labels, "source"),
+        "source": [
+            f"{origin} ({of['n_source']:,} examples)" if origin in several and of.get("n_source") else origin
+            for origin, of in zip(origins, labels, strict=True)
+        ],
+        "origin": origins,
         "method": _texts(labels, "method"),
         **{name: [int(of.get(name) or 0) for of in labels] for name in ("n_target", "n_source", "seed")},
         "pretrain_step": _numbers(labels, "pretrain_step"),
@@ -307,17 +315,3 @@ def _texts(tables: Iterable[Mapping[str, Any]], name: str) -> list[str]:
 def _numbers(tables: Iterable[Mapping[str, Any]], name: str) -> list[float]:
     """What each table has under a name; NaN where it has nothing or zero."""
     return [float(table.get(name) or np.nan) for table in tables]
-
-
-def _sources_with_several_sizes(of_cells: Sequence[Mapping[str, object]]) -> frozenset[str]:
-    sizes: dict[str, set[object]] = {}
-    for labels in of_cells:
-        sizes.setdefault(str(labels.get("source") or ""), set()).add(labels.get("n_source"))
-    return frozenset(source for source, seen in sizes.items() if len(seen - {None}) > 1)
-
-
-def _source_name(labels: Mapping[str, object], several: frozenset[str]) -> str:
-    source = str(labels.get("source") or "")
-    if source in several and labels.get("n_source"):
-        return f"{source} ({labels['n_source']:,} examples)"
-    return source

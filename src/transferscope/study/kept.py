@@ -6,7 +6,7 @@ import math
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -17,65 +17,20 @@ from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.models import input_of
 from transferscope.models.weights import read_notes
-from transferscope.records import HEADLINES
 from transferscope.settings.data import DataSettings
 from transferscope.settings.engine import Keep
-from transferscope.store import PlannedCell, Store, StoredCell
+from transferscope.store import PlannedCell, Store
 from transferscope.study.cell import MethodRecipe
 from transferscope.study.context import CELL_NOTE
 from transferscope.study.decisions import arms_by_key, decisions
 from transferscope.study.facts import DATA_SETS_KEPT, kept_data
 from transferscope.study.fitting import number
-from transferscope.study.frames import judged_records, read_study
+from transferscope.study.frames import read_study
 from transferscope.study.status import keep_of
 from transferscope.trained import ModelCard
 
 ABANDONED = 3600.0
 """Seconds after which a file that was begun to be written will not be finished."""
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """A finished run of a method.
-
-    Attributes:
-        source: Name of the source; None for none.
-        metric: one of `HEADLINES`.
-        score: On the test examples.
-        stderr: Its standard error over these; None where there is none.
-    """
-
-    cell: StoredCell
-    method: str
-    source: str | None
-    n_labels: int
-    seed: int
-    metric: str
-    score: float
-    stderr: float | None
-
-
-def finished_runs(store: Store, study: str) -> list[Run]:
-    """The runs of a study that are done, of networks at the end of pre-training."""
-    cells = {
-        stored.cell.key: stored
-        for stored in store.cells(study)
-        if stored.cell.role == "method" and stored.cell.labels.get("pretrain_step") is None
-    }
-    records = judged_records(store, study)
-    measured = {name for name, part in zip(records.name, records.part, strict=True) if part == "target_test"}
-    metric, runs = next((name for name in HEADLINES if name in measured), ""), []
-    columns = (records.key, records.name, records.part, records.step, records.value, records.stderr)
-    for key, name, part, step, value, stderr in zip(*columns, strict=True):
-        stored = cells.get(key)
-        if stored is None or stored.state != "done" or name != metric or part != "target_test" or step is not None:
-            continue
-        labels = stored.cell.labels
-        source, n_labels, seed = labels.get("source"), labels.get("n_target"), labels.get("seed")
-        if isinstance(n_labels, int) and isinstance(seed, int):
-            named = None if source is None else str(source)
-            runs.append(Run(stored, str(labels["method"]), named, n_labels, seed, name, value, stderr))
-    return runs
 
 
 def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:

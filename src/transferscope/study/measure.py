@@ -256,7 +256,8 @@ class Measure:
         if class_measures.is_class_measure(self.record):
             return class_measures.example_contributions(self.record, predictions, labels)
         if self.higher_is_better:
-            return share_right(predictions, labels)
+            right, known = (one.reshape(len(labels), -1) for one in (predictions == labels, labels != UNLABELLED))
+            return np.asarray((right & known).sum(axis=1) / np.maximum(known.sum(axis=1), 1), dtype=np.float64)
         errors = (predictions.astype(np.float64) - labels.astype(np.float64)) ** 2
         return np.asarray(-errors.reshape(len(errors), -1).mean(axis=1), dtype=np.float64)
 
@@ -299,14 +300,6 @@ class Measure:
             errors = -np.mean([self.example_scores(predictions, labels) for predictions in runs], axis=0)
             interval = t_interval(errors, level=level).interval
         return None if interval is None else interval.clipped(*self.bounds)
-
-
-def share_right(
-    predictions: Shaped[np.ndarray, "N ..."], labels: Shaped[np.ndarray, "N ..."]
-) -> Float[np.ndarray, " N"]:
-    """1 or 0 for a class that is right or wrong; on a grid, the share of each input's labelled cells that are right."""
-    right, known = (array.reshape(len(labels), -1) for array in (predictions == labels, labels != UNLABELLED))
-    return np.asarray((right & known).sum(axis=1) / np.maximum(known.sum(axis=1), 1), dtype=np.float64)
 
 
 ACCURACY = Measure("Accuracy", "share", record="accuracy", computed=True)

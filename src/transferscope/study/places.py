@@ -99,7 +99,7 @@ def find_study(path: Path) -> StudyAddress:
     return StudyAddress(name, store_of(path, store if isinstance(store, str) else default_store(name)))
 
 
-def open_new(address: str, *, files: Path | None = None) -> Store:
+def open_new(address: str, *, files: str | None = None) -> Store:
     """The store at a path or URL, made with its folder if there is none; `files` of None is the usual folder."""
     if "://" not in address:
         Path(address).parent.mkdir(parents=True, exist_ok=True)

@@ -40,14 +40,12 @@ class StudyPlan:
         cells: Its cells, in the order in which they should be done.
         arrays: Arrays of the study: "target_test_labels".
         data: What its data are, as far as cells depend on them; None for a study without any.
-        inputs: What it was made from, as `transferscope.study.inputs` says; None where that is not known.
     """
 
     study: StudyRow
     cells: tuple[PlannedCell, ...]
     arrays: Mapping[str, np.ndarray]
     data: DataFacts | None = None
-    inputs: Mapping[str, Any] | None = None
 
 
 def plan_study(spec: StudySpec, store: Store | None = None) -> StudyPlan:

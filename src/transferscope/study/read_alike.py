@@ -82,13 +82,6 @@ def _together(target: str, others: Sequence[str]) -> str:
     return target
 
 
-def _needs_tokenizer(name: str) -> bool:
-    if not name.startswith(("text:", "hf-dataset:")):
-        return False
-    options = parse_spec(name).options
-    return (name.startswith("text:") or "text" in options) and not options.get("tokenizer")
-
-
 def _is_table(name: str) -> bool:
     return name.partition(":")[0] in TABLES and ":" in name
 
@@ -117,7 +110,8 @@ def _changed(tables: Mapping[str, Any], change: Callable[[str], str], *, target:
 
 def in_tokens_of(name: str, networks: Sequence[str]) -> str:
     """The name of data; of texts that say no tokenizer, with that of the first of named networks that has one."""
-    if not _needs_tokenizer(name):
+    options = parse_spec(name).options if name.startswith(("text:", "hf-dataset:")) else {}
+    if options.get("tokenizer") or not (name.startswith("text:") or "text" in options):
         return name
     tokenizers = (HuggingFace(one[3:]).tokenizer for one in networks if one.startswith("hf:"))
     folder = next((one for one in tokenizers if one is not None), None)  # without any, what reads the data says so

@@ -7,12 +7,12 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from transferscope.errors import (
     MissingDataError,
@@ -31,13 +31,12 @@ from transferscope.study.backends import (
     Failed,
     Message,
     Stopped,
+    backend_of,
     default_workers,
 )
-from transferscope.study.backends.choice import backend_of
 from transferscope.study.by_role import WORK
 from transferscope.study.context import KEEP, WorkContext
 from transferscope.study.fitting import with_chosen
-from transferscope.study.inputs import DOCUMENT, kept_inputs
 from transferscope.study.kept import keys_to_keep, tidy
 from transferscope.study.places import check_place
 from transferscope.study.plan import StudyPlan
@@ -106,19 +105,6 @@ class CellsStopped:
 Event = StudyProgress | CellFailed | CellsStopped
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How much one runner does; cells that it has begun, it ends.
-
-    Attributes:
-        cells: How many cells it begins at most; None for all.
-        seconds: After so long it begins no more; None for no limit.
-    """
-
-    cells: int | None = None
-    seconds: float | None = None
-
-
 def ignore(event: Event) -> None:
     """Do nothing with an event."""
 
@@ -131,7 +117,7 @@ def run_study(
     retry_failed: bool = False,
     on_event: Callable[[Event], None] = ignore,
     on_plan: Callable[[StudyPlan], None] | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    stamp: str = "",
 ) -> StudyStatus:
     """Do what is missing of a study.
 
@@ -147,8 +133,8 @@ def run_study(
         retry_failed: Whether to try again what has failed. Cells whose process died are tried again in any case.
         on_event: Called in this thread with progress, a few times a second, and with every failure.
         on_plan: Called once when the data are read and before anything is done, with the plan.
-        inputs: What the plan is made from (`transferscope.study.inputs.inputs_of`), kept with the study so that a run
-            with nothing to do need not plan it again; None where the study comes from no file, or not from it alone.
+        stamp: That of the study file (`status.stamp_of`), by which `status` knows it again without reading it; ""
+            where the study comes from no file, or not from it alone.
 
     Raises:
         DataError: The data are missing, or the study cannot be done with them; nothing was begun. Or a node of a Ray
@@ -169,7 +155,9 @@ def run_study(
         on_event=on_event,
     )
     with followed(spec.track, store, spec.name):
-        plan = replace(plan_of(spec, store), inputs=inputs)
+        plan = plan_of(spec, store)
+        if stamp:
+            plan = replace(plan, study=replace(plan.study, facts={**plan.study.facts, "stamp": stamp}))
         _LOG.info("%s: %d cells planned, results in %s", spec.name, len(plan.cells), store.place)
         if on_plan is not None:
             on_plan(plan)
@@ -208,8 +196,6 @@ def run_plan(
         if runner.stopped:
             return study_status(store, name)
     tidy(store, name)
-    if plan.inputs is not None:
-        store.put_study_document(name, DOCUMENT, kept_inputs(plan.inputs, plan.study, is_finished=True))
     return study_status(store, name)
 
 
@@ -230,8 +216,6 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
     store.plan(plan.study, plan.cells)
     for key, array in plan.arrays.items():
         store.put_study_array(name, key, array)
-    if plan.inputs is not None:
-        store.put_study_document(name, DOCUMENT, kept_inputs(plan.inputs, plan.study, is_finished=False))
     if retry_failed:
         store.retry_failed(name)
     else:
@@ -254,7 +238,8 @@ def work_on(
     *,
     engine: EngineSettings,
     work: str = WORK,
-    limits: Limits = Limits(),
+    most_cells: float = math.inf,
+    seconds: float = math.inf,
     on_event: Callable[[Event], None] = ignore,
 ) -> Share:
     """Do cells of a study that is planned already, beside other runners, until none is left or a limit is reached.
@@ -262,6 +247,10 @@ def work_on(
     Nothing is planned, and no data are read but those of the cells: paths are those that the planning machine saw. A
     machine that lacks data or a package of a cell gives it back and ends, where `run_study`, which has read all data,
     would count a failure: it would fail one cell after the other. Arguments and Ctrl-C are as of `run_study`.
+
+    Args:
+        most_cells: How many cells it begins; those that it has begun, it ends.
+        seconds: After so long it begins no more.
 
     Raises:
         MissingDataError: This machine lacks data or a package; what it had begun is given back.
@@ -279,7 +268,7 @@ def work_on(
     if not counts.planned and not counts.running:
         return Share(0, 0, study_status(store, name))
     plan = StudyPlan(row, tuple(stored.cell for stored in store.cells(name)), {})
-    runner = _run_cells(plan, store, engine, work, on_event, limits=limits, is_guest=True)
+    runner = _run_cells(plan, store, engine, work, on_event, most_cells=most_cells, seconds=seconds, is_guest=True)
     tidy(store, name)
     return Share(runner.done, runner.failed, study_status(store, name))
 
@@ -292,7 +281,8 @@ def _run_cells(
     on_event: Callable[[Event], None],
     *,
     race: Race | None = None,
-    limits: Limits = Limits(),
+    most_cells: float = math.inf,
+    seconds: float = math.inf,
     is_guest: bool = False,
 ) -> "_Runner":
     """Do the cells of a plan; who did them. A guest has not seen the data before."""
@@ -304,7 +294,8 @@ def _run_cells(
         deferred_interrupt() as interrupt,
         backend_of(engine, work, context, n_cells=len(plan.cells) if race is None else race.n_cells) as backend,
     ):
-        runner = _Runner(plan, store, backend, on_event, race, engine=engine, limits=limits, is_guest=is_guest)
+        runner = _Runner(plan, store, backend, on_event, race, engine=engine, is_guest=is_guest)
+        runner.left, runner.begins_until = most_cells, time.monotonic() + seconds
         runner.run(interrupt)
     return runner
 
@@ -397,7 +388,6 @@ class _Runner:
         race: Race | None,
         *,
         engine: EngineSettings,
-        limits: Limits,
         is_guest: bool,
     ) -> None:
         self.done = self.failed = 0
@@ -406,8 +396,7 @@ class _Runner:
         self._keep = engine.keep
         self._is_here = engine.backend != "ray"
         self._is_inline = engine.is_inline
-        self._left = math.inf if limits.cells is None else limits.cells
-        self._begins_until = math.inf if limits.seconds is None else time.monotonic() + limits.seconds
+        self.left = self.begins_until = math.inf  # cells that it begins, and the time until which it does
         self._plan = plan
         self._store = store
         self._backend = backend
@@ -507,10 +496,10 @@ class _Runner:
     def _fill(self) -> None:
         if time.monotonic() < self._claim_due:
             return
-        while free := min(self._backend.free, 0 if self._is_at_limit() else self._left):
+        while free := min(self._backend.free, 0 if self._is_at_limit() else self.left):
             began = time.monotonic()
             claims = self._ask(partial(self._claim, int(free)))
-            self._left -= len(claims)
+            self.left -= len(claims)
             self._running.update({claim.key: claim for claim in claims})  # before anything can go wrong: see `run`
             for claim in claims:
                 cell = self._planned.get(claim.key, claim.cell)  # paths to data may differ where another planned it
@@ -529,7 +518,7 @@ class _Runner:
         self._is_short = False
 
     def _is_at_limit(self) -> bool:
-        return self._left <= 0 or time.monotonic() > self._begins_until
+        return self.left <= 0 or time.monotonic() > self.begins_until
 
     def _is_over(self) -> bool:
         """Whether all cells are done, failed or blocked, those of other runners included."""

@@ -4,6 +4,7 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -28,7 +29,7 @@ from transferscope.study.places import default_store, read_toml, store_of
 from transferscope.study.read_alike import with_encodings, with_tokenizers
 from transferscope.study.settings import DiagnosticSettings, SourceSettings, read_diagnostics
 from transferscope.study.tables import Mistakes, member_of, read_table, setting_names
-from transferscope.training import LEAST_LR, TrainingSettings
+from transferscope.training import TrainingSettings
 from transferscope.wording import candidate_words
 
 T = TypeVar("T")
@@ -71,11 +72,6 @@ class StudySpec:
     track: TrackSettings | None = None
     files: str | None = None
 
-    @property
-    def files_folder(self) -> Path | None:
-        """The folder of the trained networks, where the file names one."""
-        return None if self.files is None else Path(self.files)
-
     def as_json(self) -> dict[str, Any]:
         """The study as JSON values, defaults filled in; the store's password is left out."""
         tables: dict[str, Any] = {key: _plain(value) for key, value in vars(self).items()}
@@ -101,30 +97,9 @@ def read_spec(path: Path, *, but: Sequence[str] = ()) -> StudySpec:
         MissingDataError: There is no such file.
         SettingsError: The file is no TOML, or something in it is wrong; the message names every mistake.
     """
-    folder = path.parent
     tables = {name: table for name, table in read_toml(path).items() if name not in but}
-    spec = parse_spec(_code_seen_from(tables, folder), place=str(path))
-
-    def seen_network(source: SourceSettings) -> str | None:
-        if source.network is None or source.names_network:
-            return source.network  # code and folders were seen from here before
-        return str(folder.absolute() / expanded(source.network))
-
-    def seen(source: SourceSettings) -> SourceSettings:
-        return replace(
-            source,
-            data=None if source.data is None else seen_from(source.data, folder),
-            network=seen_network(source),
-            weights=None if source.weights is None else str(folder.absolute() / expanded(source.weights)),
-            held_out={name: seen_from(data, folder) for name, data in source.held_out.items()},
-        )
-
-    return replace(
-        spec,
-        target=replace(spec.target, data=seen_from(spec.target.data, folder)),
-        sources={name: seen(source) for name, source in spec.sources.items()},
-        **places_seen_from(path, store=spec.store, files=spec.files, track=spec.track),
-    )
+    spec = parse_spec(_seen_from(tables, path.parent.absolute()), place=str(path))
+    return replace(spec, **places_seen_from(path, store=spec.store, files=spec.files, track=spec.track))
 
 
 def places_seen_from(path: Path, *, store: str, files: str | None, track: TrackSettings | None) -> dict[str, Any]:
@@ -137,27 +112,41 @@ def places_seen_from(path: Path, *, store: str, files: str | None, track: TrackS
     return {"store": store_of(path, store), "files": folder, "track": track}
 
 
-def _code_seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """The tables with the paths of references ("method.py:Mine") made absolute; those of data are made so later."""
-    changed = dict(tables)
-    network = tables.get("network")
-    if isinstance(network, Mapping) and isinstance(network.get("name"), str):
-        changed["network"] = {**network, "name": network_seen_from(network["name"], folder)}
-    references: tuple[tuple[str, str, Callable[[str, Path], str]], ...] = (
-        ("sources", "network", lambda name, at: network_seen_from(name, at) if is_network_name(name) else name),
-        ("methods", "method", registry.seen_from),
-        ("diagnostics", "diagnostic", registry.seen_from),
-    )
-    for group, key, seen in references:
-        members = tables.get(group)
-        if isinstance(members, Mapping):
-            changed[group] = {
-                name: {**table, key: seen(table[key], folder)}
-                if isinstance(table, Mapping) and isinstance(table.get(key), str)
-                else table
-                for name, table in members.items()
-            }
-    return changed
+def _seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+    """The tables of a study file with the paths of data, networks and code made absolute, as far as they are names."""
+
+    def file(name: str) -> str:
+        return str(folder / expanded(name))
+
+    def network(name: str) -> str:
+        return network_seen_from(name, folder) if is_network_name(name) else file(name)
+
+    data, code = partial(seen_from, folder=folder), partial(registry.seen_from, folder=folder)
+    of_tables: dict[str, dict[str, Callable[[str], str]]] = {
+        "target": {"data": data},
+        "network": {"name": partial(network_seen_from, folder=folder)},
+    }
+    of_groups: dict[str, dict[str, Callable[[str], str]]] = {
+        "sources": {"data": data, "held_out": data, "network": network, "weights": file},
+        "methods": {"method": code},
+        "diagnostics": {"diagnostic": code},
+    }
+
+    def changed(value: Any, change: Callable[[str], str]) -> Any:
+        if isinstance(value, Mapping):  # names of their own, as in held_out
+            return {name: changed(one, change) for name, one in value.items()}
+        return change(value) if isinstance(value, str) and "\0" not in value else value
+
+    def seen(table: Any, changes: Mapping[str, Callable[[str], str]]) -> Any:
+        if not isinstance(table, Mapping):
+            return table
+        return {key: changed(value, changes[key]) if key in changes else value for key, value in table.items()}
+
+    found = {name: seen(table, of_tables.get(name, {})) for name, table in tables.items()}
+    for group, changes in of_groups.items():
+        if isinstance(members := tables.get(group), Mapping):
+            found[group] = {name: seen(table, changes) for name, table in members.items()}
+    return found
 
 
 def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudySpec:
@@ -177,7 +166,7 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     tuning = read_table(TuningSettings, tables["tuning"], "[tuning]", mistakes) if "tuning" in tables else None
     race = read_table(RaceSettings, tables["race"], "[race]", mistakes) if "race" in tables else None
     track = read_table(TrackSettings, tables["track"], "[track]", mistakes) if "track" in tables else None
-    pretraining = _pretraining(tables, mistakes)
+    pretraining, further = _pretraining(tables, mistakes)
     sources = {
         name: read_table(SourceSettings, table, f"[sources.{name}]", mistakes)
         for name, table in _named(tables, "sources", mistakes).items()
@@ -191,14 +180,13 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     for group in ("sources", "methods", "diagnostics"):
         check_names(group, tables.get(group), mistakes)
     _check_methods(found_methods, found_sources, tables, mistakes)
-    _check_rates(found_methods, training, mistakes)
-    _check_amounts(target, found_sources, pretraining, tuning, mistakes)
     given = tables.get("methods")
     named = given if isinstance(given, Mapping) else {"scratch": {}}
     kinds = [table.get("method", name) if isinstance(table, Mapping) else name for name, table in named.items()]
-    if 0 in pretraining.sizes and "scratch" not in kinds:
+    if 0 in further.sizes and "scratch" not in kinds:
         mistakes.add("[pretraining] sizes holds 0, which is training from scratch; add [methods.scratch]")
-    _check_checkpoints(pretraining, tables, mistakes)
+    checkpoints = tuple(sorted(further.checkpoints))
+    _check_checkpoints(pretraining, checkpoints, tables, mistakes)
     if tuning and training is not None and "grid" not in tables["tuning"]:
         grids = {name: search_grid(method, training) for name, method in found_methods.items()}
         tuning = replace(tuning, grid={name: axes for name, axes in grids.items() if axes})
@@ -211,9 +199,9 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
         target=_found(target),
         sources=found_sources,
         network=_found(network),
-        pretraining=pretraining.recipe,
-        source_sizes=pretraining.sizes,
-        checkpoints=pretraining.checkpoints,
+        pretraining=pretraining,
+        source_sizes=further.sizes,
+        checkpoints=checkpoints,
         training=_found(training),
         methods=found_methods,
         tuning=tuning,
@@ -299,13 +287,6 @@ class FurtherPretraining:
         check_distinct(sizes=self.sizes, checkpoints=self.checkpoints)
 
 
-@dataclass(frozen=True, slots=True)
-class _Pretraining:
-    recipe: TrainingSettings | None = None
-    sizes: tuple[int, ...] = ()
-    checkpoints: tuple[int, ...] = ()
-
-
 def _found(value: T | None) -> T:
     assert value is not None  # a mistake would have been raised
     return value
@@ -320,10 +301,11 @@ def read_header(tables: Mapping[str, Any], known: Sequence[str], mistakes: Mista
     return read_table(Header, {k: v for k, v in tables.items() if k in setting_names(Header)}, "", mistakes)
 
 
-def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> _Pretraining:
+def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> tuple[TrainingSettings | None, FurtherPretraining]:
+    further = FurtherPretraining()
     if "pretraining" not in tables:
-        return _Pretraining()
-    table, further = tables["pretraining"], FurtherPretraining()
+        return None, further
+    table = tables["pretraining"]
     if isinstance(table, Mapping):
         own = setting_names(FurtherPretraining)
         further = (
@@ -337,7 +319,7 @@ def _pretraining(tables: Mapping[str, Any], mistakes: Mistakes) -> _Pretraining:
             f'[pretraining] batch_norm = "{recipe.batch_norm}" is about networks that are pretrained already; give it '
             "in [training]"
         )
-    return _Pretraining(recipe, further.sizes, tuple(sorted(further.checkpoints)))
+    return recipe, further
 
 
 def _named(tables: Mapping[str, Any], key: str, mistakes: Mistakes) -> Mapping[str, Any]:
@@ -398,55 +380,20 @@ def _check_methods(
             mistakes.add(f"[methods.{name}] starts from a pretrained network; say how it is trained in [pretraining]")
 
 
-def _check_rates(methods: Mapping[str, Method], training: TrainingSettings | None, mistakes: Mistakes) -> None:
-    for name, method in methods.items() if training is not None else ():
-        for key, scale in method.rate_shares.items():
-            if training is not None and scale * training.lr < LEAST_LR:
-                mistakes.add(
-                    f"[methods.{name}] {key} = {scale} of lr = {training.lr} moves no weight; expected a product of at "
-                    f"least {LEAST_LR}"
-                )
-
-
-def _check_amounts(
-    target: TargetSettings | None,
-    sources: Mapping[str, SourceSettings],
-    pretraining: "_Pretraining",
-    tuning: TuningSettings | None,
-    mistakes: Mistakes,
+def _check_checkpoints(
+    recipe: TrainingSettings | None, checkpoints: tuple[int, ...], tables: Mapping[str, Any], mistakes: Mistakes
 ) -> None:
-    """Sizes above a limit, and more folds than examples, need no data to be seen."""
-    limits = {} if target is None else {"[target] labels": (target.labels, target.limit, "limit")}
-    limits |= {
-        f"[pretraining] sizes for {name}:": (pretraining.sizes, source.limit, f"limit of [sources.{name}]")
-        for name, source in sources.items()
-    }
-    for where, (sizes, limit, key) in limits.items():
-        if limit is not None and max(sizes, default=0) > limit:
-            mistakes.add(
-                f"{where} asks for {max(sizes)} examples and {key} = {limit} keeps fewer; raise one or lower the other"
-            )
-    folds = 0 if tuning is None or tuning.search == "halving" else tuning.folds  # halving is left out where too few
-    if target is not None and folds > min(target.labels, default=folds):
-        mistakes.add(
-            f"[tuning] folds = {folds} and there are {min(target.labels)} labelled examples to divide; ask for "
-            "fewer folds or more examples"
-        )
-
-
-def _check_checkpoints(pretraining: "_Pretraining", tables: Mapping[str, Any], mistakes: Mistakes) -> None:
     table = tables.get("pretraining")
     in_steps = isinstance(table, Mapping) and "steps" in table
-    steps = None if pretraining.recipe is None else pretraining.recipe.steps
-    if pretraining.checkpoints and not in_steps:
+    if checkpoints and not in_steps:
         mistakes.add("[pretraining] gives checkpoints, which are steps; give the length of pre-training in steps too")
-    elif pretraining.checkpoints and pretraining.recipe is not None and pretraining.recipe.early_stopping is not None:
+    elif checkpoints and recipe is not None and recipe.early_stopping is not None:
         mistakes.add(
             "[pretraining] gives checkpoints and early_stopping, which may end it before them; give one of the two"
         )
-    elif steps is not None and pretraining.checkpoints and pretraining.checkpoints[-1] >= steps:
+    elif checkpoints and recipe is not None and recipe.steps is not None and checkpoints[-1] >= recipe.steps:
         mistakes.add(
-            f"[pretraining] checkpoints holds {pretraining.checkpoints[-1]} and pre-training ends after {steps} steps, "
+            f"[pretraining] checkpoints holds {checkpoints[-1]} and pre-training ends after {recipe.steps} steps, "
             "which is always transferred from; give earlier steps"
         )
 

@@ -1,10 +1,13 @@
 """Where a study and its race stand, and how long the rest will take."""
 
 import contextlib
+import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from transferscope.store import PlannedCell, Standing, Store, StoredCell, StudyCounts
@@ -44,6 +47,16 @@ def study_status(store: Store, name: str) -> StudyStatus:
     counts = store.counts(name)
     failed = tuple(store.failed_cells(name)) if counts.failed else ()
     return StudyStatus(name, store.place, counts, failed)
+
+
+def stamp_of(study: Path) -> str:
+    """What tells a study file, and the code that reads it, from those of another plan; kept among the facts of one."""
+    package = Path(__file__).parents[1]
+    stamp = hashlib.sha256(study.read_bytes())
+    for path in sorted(package.rglob("*.py")):
+        at = path.stat()
+        stamp.update(f"{path.relative_to(package)} {at.st_size} {at.st_mtime_ns}".encode())
+    return stamp.hexdigest()
 
 
 def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
@@ -111,13 +124,6 @@ def kept_networks(store: Store, study: str) -> KeptNetworks:
     return KeptNetworks(keep, len(runs), len(there), sum(there), len(here), sum(here))
 
 
-@dataclass(slots=True)
-class _Tally:
-    left: int = 0
-    done: int = 0
-    seconds: float = 0.0
-
-
 class Forecast:
     """How many cells of a plan are left of each kind, and what one of a kind takes.
 
@@ -127,7 +133,8 @@ class Forecast:
     def __init__(self, cells: Iterable[PlannedCell], standings: Iterable[Standing]) -> None:
         # pretraining takes longer than fine-tuning, a probe less than either
         self._kinds = {cell.key: (cell.role, str(cell.labels.get("method"))) for cell in cells}
-        self._tallies = {kind: _Tally(left=n) for kind, n in Counter(self._kinds.values()).items()}
+        self._left = Counter(self._kinds.values())
+        self._seconds = defaultdict[tuple[str, str], list[float]](list)  # of those that are done
         self.total = len(self._kinds)
         self.done = 0
         self.failed = 0
@@ -141,23 +148,21 @@ class Forecast:
         """Count a cell that took `seconds`."""
         if key not in self._kinds:
             return
-        tally = self._tallies[self._kinds[key]]
-        tally.left -= 1
-        tally.done += 1
-        tally.seconds += seconds
+        self._left[self._kinds[key]] -= 1
+        self._seconds[self._kinds[key]].append(seconds)
         self.done += 1
 
     def count_failed(self, key: str) -> None:
         """Count a cell that will not be done."""
         if key not in self._kinds:
             return
-        self._tallies[self._kinds[key]].left -= 1
+        self._left[self._kinds[key]] -= 1
         self.failed += 1
 
     @property
     def is_partial(self) -> bool:
         """Whether cells of a kind are left of which none is done."""
-        return any(tally.left and not tally.done for tally in self._tallies.values())
+        return any(left and kind not in self._seconds for kind, left in self._left.items())
 
     def seconds_left(self, shares: Mapping[str, float], *, workers: int) -> float | None:
         """Seconds until everything is done; None as long as no cell is.
@@ -170,8 +175,8 @@ class Forecast:
         """
         if not self.done:
             return None
-        average = sum(tally.seconds for tally in self._tallies.values()) / self.done
-        each = {kind: tally.seconds / tally.done if tally.done else average for kind, tally in self._tallies.items()}
-        work = sum(tally.left * each[kind] for kind, tally in self._tallies.items())
+        average = sum(map(sum, self._seconds.values())) / self.done
+        each = dict.fromkeys(self._left, average) | {kind: fmean(took) for kind, took in self._seconds.items()}
+        work = sum(left * each[kind] for kind, left in self._left.items())
         work -= sum(share * each[self._kinds[key]] for key, share in shares.items() if key in self._kinds)
         return max(work, 0.0) / workers

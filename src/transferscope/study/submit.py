@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -85,7 +85,7 @@ def submit(
             f"{spec.name} is a race: which cells come next is decided where its data are; start `transferscope run` in "
             "a job of its own instead"
         )
-    with open_new(spec.store, files=spec.files_folder) as store:
+    with open_new(spec.store, files=spec.files) as store:
         plan = plan_of(spec, store)
         plan_into(plan, store)
         counts = store.counts(spec.name)
@@ -150,10 +150,3 @@ def _explained(logs: Path) -> Iterator[None]:
             f"the folder of the logs, {logs}, cannot be written ({error.strerror or error}); give another one, which "
             "the nodes see too, with --logs"
         ) from error
-
-
-def settings_in_words(job: Job) -> str:
-    """What a job asks for, as in "60 minutes, 1 gpus, partition long"."""
-    shown = {name: value for name, value in asdict(job).items() if value and name not in ("minutes", "further")}
-    further = [name if value is True else f"{name}={value}" for name, value in (job.further or {}).items()]
-    return ", ".join([f"{job.minutes} minutes", *(f"{name} {value}" for name, value in shown.items()), *further])

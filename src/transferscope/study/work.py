@@ -105,9 +105,8 @@ def _keep(cell: PlannedCell, recipe: MethodRecipe, fit: CellFit, test: Measures,
     notes = network_notes(fit.fitted, recipe, cell.key)
     with suppress(TransferscopeError):  # data that cannot be read any more take the file's card alone
         study = str(cell.payload[KEEP])
-        notes |= card_notes(
-            card_of(cell, recipe, fit.task.target, study=study, metric=final.name, score=final.estimate)
-        )
+        card = card_of(cell, recipe, fit.task.target, study=study, metric=final.name, score=final.estimate)
+        notes |= card_notes(card, fit.fitted.scale)
     save_weights(fit.fitted.network, context.network(cell.key), notes=notes)
 
 
@@ -191,8 +190,9 @@ class _Scene:
         train = self.task.target.train
         self.frame = frame_network(self.recipe.network, train.input_shape, train.n_outputs).to(self.device)
         self.start = self._network(0)
-        self.examples = self._examples(self.task.target)
-        self.source = None if self.task.source is None else self._source(self.task.source)
+        target = self.task.target
+        self.examples = self._shown(train if self.scope.part == "target_train" else target.test, target)
+        self.source = None if self.task.source is None else self._shown(self.task.source.train, self.task.source)
 
     @property
     def steps(self) -> list[int | None]:
@@ -219,13 +219,6 @@ class _Scene:
 
     def _network(self, step: int | None) -> Network:
         return open_network(self.frame, self.files[step]).network
-
-    def _examples(self, target: Dataset) -> Examples:
-        chosen = target.train if self.scope.part == "target_train" else target.test
-        return self._shown(chosen, target)
-
-    def _source(self, source: Dataset) -> Examples:
-        return self._shown(source.train, source)
 
     def _shown(self, chosen: LabelledSet, data: Dataset) -> Examples:
         return spread_examples(

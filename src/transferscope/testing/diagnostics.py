@@ -26,10 +26,6 @@ def check_diagnostic(diagnostic: Diagnostic) -> None:
     check_all(DIAGNOSTIC_PROMISES, diagnostic, f"the diagnostic {diagnostic.name}")
 
 
-def _frozen(diagnostic: Diagnostic) -> None:
-    has_frozen_settings(diagnostic)
-
-
 def _changes_nothing(diagnostic: Diagnostic) -> None:
     for make in (mlp_subject, cnn_subject):
         subject = prepared(make())
@@ -95,7 +91,7 @@ def _says_that_it_compares(diagnostic: Diagnostic) -> None:
 
 
 DIAGNOSTIC_PROMISES: dict[str, Callable[[Diagnostic], None]] = {
-    "its settings are frozen": _frozen,
+    "its settings are frozen": has_frozen_settings,
     "it changes nothing by looking": _changes_nothing,
     "the same settings give the same numbers": _is_repeatable,
     "poor data are answered with a number or a status": _takes_poor_data,
@@ -134,15 +130,15 @@ def _numbers(findings: Findings) -> np.ndarray:
     return np.array(pairs, dtype=np.float64)  # None becomes NaN
 
 
-def mlp(seed: int = 0, *, n_inputs: int = 5, width: int = 7, n_outputs: int = 3) -> Network:
+def mlp(seed: int = 0, *, width: int = 7) -> Network:
     """A smooth network with 66 parameters, in float64."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        features = nn.Sequential(nn.Linear(n_inputs, width), nn.Tanh())
-        return Network(features, nn.Linear(width, n_outputs), width).double()
+        features = nn.Sequential(nn.Linear(5, width), nn.Tanh())
+        return Network(features, nn.Linear(width, 3), width).double()
 
 
-def cnn(seed: int = 0, *, n_outputs: int = 3) -> nn.Module:
+def cnn(seed: int = 0) -> nn.Module:
     """A plain module (no `Network`) with convolutions, BatchNorm that has seen data, dropout, ReLU and pooling."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -155,7 +151,7 @@ def cnn(seed: int = 0, *, n_outputs: int = 3) -> nn.Module:
             relu2=nn.ReLU(),
             flat=nn.Flatten(),
             drop=nn.Dropout(0.5),
-            head=nn.Linear(8, n_outputs),
+            head=nn.Linear(8, 3),
         )
         network = nn.Sequential(layers).double()
         network(torch.randn(16, 1, 8, 8, dtype=torch.float64))  # running statistics other than 0 and 1

@@ -135,10 +135,6 @@ def _on(
         promise(on)
 
 
-def _frozen(case: MethodCase) -> None:
-    has_frozen_settings(case.method)
-
-
 def _changes_nothing(case: MethodCase) -> None:
     task = case.classification()
     network = case.start(task)
@@ -272,7 +268,7 @@ def _asks_for_source_data(case: MethodCase) -> None:
 
 
 METHOD_PROMISES: dict[str, Callable[[MethodCase], None]] = {
-    "its settings are frozen": _frozen,
+    "its settings are frozen": lambda case: has_frozen_settings(case.method),
     "it leaves what it is given as it was": _changes_nothing,
     "the same seed gives the same weights": _same_seed,
     "it reads no test labels": _reads_no_test_labels,
@@ -307,20 +303,20 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
     return one.keys() == other.keys() and all(equal)
 
 
-def blobs(n: int, n_classes: int, *, seed: int, width: int = 5) -> LabelledSet:
+def blobs(n: int, n_classes: int, *, seed: int) -> LabelledSet:
     """Gaussian clouds around class means that do not depend on the seed, classes in turn."""
-    means = np.random.default_rng(0).normal(size=(n_classes, width)) * 2
+    means = np.random.default_rng(0).normal(size=(n_classes, 5)) * 2
     labels = np.arange(n) % n_classes
-    noise = np.random.default_rng(seed).normal(size=(n, width))
+    noise = np.random.default_rng(seed).normal(size=(n, 5))
     inputs: Any = (means[labels] + noise).astype(np.float32)
     return LabelledSet(inputs, labels, tuple(f"class {c}" for c in range(n_classes)))
 
 
-def ramps(n: int, *, seed: int, width: int = 5) -> LabelledSet:
+def ramps(n: int, *, seed: int) -> LabelledSet:
     """Two linear functions of Gaussian inputs with a little noise."""
     generator = np.random.default_rng(seed)
-    weights = np.random.default_rng(1).normal(size=(width, 2))
-    inputs = generator.normal(size=(n, width))
+    weights = np.random.default_rng(1).normal(size=(5, 2))
+    inputs = generator.normal(size=(n, 5))
     labels = inputs @ weights + 0.1 * generator.normal(size=(n, 2))
     return LabelledSet(inputs.astype(np.float32), labels.astype(np.float32))
 

@@ -18,7 +18,7 @@ RUN = "true {base} {source} {seed} {out}"
 def test_lists_multiply(tmp_path: Path) -> None:
     arms = '[arms.a]\nx = [1, 2]\ny = ["p", "q", "r"]\nsource = ["s", "t"]\n'
     arms += '[arms.b]\nx = 3\ny = "p"\nwithout_source = true'
-    file = study_file(tmp_path, "true {x} {y} {seed} {labels} {out} '{source}'", arms=arms, run="labels = [5, 7]")
+    file = study_file(tmp_path, "true {x} {y} {seed} {labels} {out} {source}", arms=arms, run="labels = [5, 7]")
     spec = read_commands(file)
     expected = {(f"a x={x} y={y}", s) for x, y, s in itertools.product((1, 2), "pqr", "st")} | {("b", None)}
     assert {(arm.method, arm.source) for arm in spec.arms} == expected
@@ -135,7 +135,7 @@ def test_a_python_file_has_those_that_it_imports_with_it(tmp_path: Path, command
     (tmp_path / "app/parts/one.py").write_text("from .two import x")
     (tmp_path / "app/parts/two.py").write_text("from ......... import x")
     (tmp_path / "app/parts/other.py").write_text("")
-    file = study_file(tmp_path, f"{command} '{{source}}' {{seed}} {{out}}")
+    file = study_file(tmp_path, f"{command} {{source}} {{seed}} {{out}}")
     file.write_text(file.read_text().replace("shell = true", f"shell = {str(shell).lower()}"))
     first = keys(file)
     for name, counts in (("train", True), ("parts/one", True), ("parts/two", True), ("parts/other", False)):
@@ -171,8 +171,8 @@ def test_what_a_shell_would_not_give_to_the_program_as_it_is_is_refused(
         (arm,) = read_commands(file).arms
     except SettingsError:
         assert any(mark in placeholder for mark in "'\"")
-        assert value not in ("plain", "0.1")
         return
+    assert placeholder in ("{v}", "--v={v}", "x'y'{v}", "{v:s}")
     words = arm.job.words({"seed": 1, "n_target": 0}, out="o")
     said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     before = placeholder.partition("{")[0].replace("'", "").replace('\\"', "")

@@ -21,7 +21,7 @@ from transferscope.study.commands.settings import read_commands
 from transferscope.study.decisions import decisions, scores_of
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.measure import Measure
-from transferscope.study.run import Limits, plan_into, work_on
+from transferscope.study.run import plan_into, work_on
 from transferscope.wording import ALL_LABELS, capitalised
 
 
@@ -108,9 +108,7 @@ def test_what_is_done_is_not_done_again_and_another_measure_takes_no_run(folder:
 
 
 def test_runs_that_have_not_left_what_the_study_is_judged_by_now_are_refused(folder: Path) -> None:
-    file = study_file(
-        folder, f"{SCORES}; case '{{source}}' in far) sed -i 's/}}}}/,\"b\":1}}}}/' {{out}}/r.json;; esac"
-    )
+    file = study_file(folder, f"{SCORES}; case {{source}} in far) sed -i 's/}}}}/,\"b\":1}}}}/' {{out}}/r.json;; esac")
     assert call("run", file, "-q")[0] == 0
     text = file.read_text()
     for before, after, words in (
@@ -188,7 +186,7 @@ def test_a_changed_script_is_run_again(folder: Path) -> None:
     for place, name in enumerate(("source", "base", "seed", "out"), start=1):
         script = script.replace(f"{{{name}}}", f"${place}")
     (folder / "train.sh").write_text(script)
-    command = "mktemp -p ran; sh train.sh '{source}' {base} {seed} {out}"
+    command = "mktemp -p ran; sh train.sh {source} {base} {seed} {out}"
     file = study_file(folder, command)
     assert call("run", file, "-q")[0] == 0
     assert ran(folder) == 12
@@ -222,7 +220,7 @@ def test_a_file_that_has_changed_since_the_plan_is_refused(folder: Path) -> None
         plan_into(plan_commands(read_commands(file)), store)
         for name, text in read.items():
             (folder / name).write_text(f"{text}\n# changed")
-            share = work_on("shells", store, engine=EngineSettings(workers=0), limits=Limits(cells=1))
+            share = work_on("shells", store, engine=EngineSettings(workers=0), most_cells=1)
             assert (share.done, share.failed) == (0, 1), name
             (folder / name).write_text(text)
         assert ran(folder) == 0

@@ -311,7 +311,7 @@ def answer(
         if without:  # an answer within the first minute
             run(replace(spec, methods=without, seeds=spec.seeds[:2], diagnostics={}))
         say("training from scratch, first seed: the number of steps is doubled until it is finished")
-        with open_new(spec.store, files=spec.files_folder) as store:
+        with open_new(spec.store, files=spec.files) as store:
             steps, finished = enough_steps(spec, store, run)
         say(f"{counted(steps, 'step')}: training from scratch is {'' if finished else 'still not '}finished")
         write_study(with_steps(asked.tables, steps), asked.path.parent, note=asked.note)

@@ -20,7 +20,7 @@ transferscope compare results.csv --without scratch tfidf
 transferscope compare results.csv --task birds --tried fine-tune=0.71"""
 
 PANELS = {
-    "Decision": "until_settled runs question margin metric diagnostics watch",
+    "Decision": "until_settled runs question margin metric diagnostics",
     NETWORK: "network weights",
     "Training": "tuning",
     "Your results": "without columns where wide better unit predictions width next_runs task tried",
@@ -79,7 +79,6 @@ class Options:
     engine: Annotated[
         Mapping[str, Any], Takes(EngineSettings, "workers device keep", MACHINE, defaults={"workers": "by machine"})
     ]
-    watch: Annotated[bool, typer.Option("--watch", help="Write the page anew as runs end.")] = False
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="For study file, results and page.")] = Path("runs")
     as_json: AsJson = False
     training: Annotated[

@@ -18,7 +18,7 @@ class Options:
     """
 
     schema: Annotated[
-        Literal["study", "answers"] | None,
-        typer.Option(help="Print the JSON Schema of a study file, or of what --json prints."),
+        Literal["study"] | None,
+        typer.Option(help="Print the JSON Schema of a study file."),
     ] = None
     as_json: AsJson = False

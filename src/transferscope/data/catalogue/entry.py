@@ -173,17 +173,6 @@ def locate(entry: CatalogueEntry) -> Location:
     return Location("original" if len(files) == len(entry.files) else "absent", files)
 
 
-def places(entry: CatalogueEntry) -> list[Path]:
-    """The paths at which `locate` looks for a data set, whether or not anything is there."""
-    named = [folder / spelling for folder in _data_folders() for spelling in _spellings(entry.name)]
-    return [
-        *(place.with_name(f"{place.name}.npz") for place in named),
-        *(place / file.name for place in named for file in entry.files),
-        *(folder / file.name for folder in _data_folders() for file in entry.files),
-        *(cache_folder() / entry.name / file.name for file in entry.files),
-    ]
-
-
 def fetch(entry: CatalogueEntry) -> Location:
     """Find a data set, and download what is missing of it into the cache; its form is never "absent".
 

@@ -4,8 +4,12 @@ tasks of a Ray cluster (`RayBackend`).
 Only this package knows processes. A backend takes planned cells and gives back messages; it knows nothing of the store.
 """
 
+from transferscope.settings.engine import EngineSettings
 from transferscope.study.backends.backend import Advanced, Backend, Failed, Finished, InlineBackend, Message, Stopped
+from transferscope.study.backends.devices import Spread, visible_gpus
 from transferscope.study.backends.local import LocalBackend, default_workers
+from transferscope.study.backends.ray import RayBackend
+from transferscope.study.context import WorkContext
 
 __all__ = [
     "Advanced",
@@ -16,5 +20,35 @@ __all__ = [
     "LocalBackend",
     "Message",
     "Stopped",
+    "backend_of",
     "default_workers",
 ]
+
+
+def backend_of(engine: EngineSettings, work: str, context: WorkContext, *, n_cells: int) -> Backend:
+    """A backend that has not been entered yet.
+
+    Args:
+        n_cells: How many cells there are; more processes than these are not started.
+
+    Raises:
+        MissingExtraError: Ray is asked for and not installed.
+        SettingsError: Nothing answers to the name of the work, or there is no such GPU.
+    """
+    seconds = 60.0 * engine.cell_minutes
+    if engine.is_inline:
+        return InlineBackend(work, context, seconds=seconds)
+    if engine.backend == "ray":
+        return RayBackend(
+            work,
+            context,
+            workers=engine.workers,
+            seconds=seconds,
+            address=engine.address,
+            resources=engine.cell_resources,
+        )
+    workers = min(engine.workers or default_workers(engine.device), n_cells)
+    gpus = visible_gpus(engine.device)
+    given = None if engine.workers is None else workers
+    spread = Spread(gpus, workers=given, at_most=workers) if gpus else None
+    return LocalBackend(work, context, workers=workers, seconds=seconds, spread=spread)

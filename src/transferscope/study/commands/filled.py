@@ -5,9 +5,11 @@ import itertools
 import json
 import shlex
 import string
+from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -80,13 +82,14 @@ class Job:
         return [word.format_map(values) for word in shlex.split(self.command)]
 
     def check_quotes(self) -> None:
-        """Refuse, with a SettingsError, placeholders in quotes that end where those begin which a shell needs."""
-        own = {"labels": 1, "seed": 0, "out": "out", "rows": "rows"}
-        quoted, bare = (
-            _words_of_shell(self.command.format_map({name: kind(value) for name, value in self.values.items()} | own))
-            for kind in (_TwoWords, _OneSign)
-        )
-        if self.shell and quoted != [word.translate({ord("\ue000"): "a b", ord("\ue001"): ""}) for word in bare]:
+        """Refuse, with a SettingsError, placeholders in quotes, which would end where those begin that a shell gets."""
+        quoted: list[str] = []
+        bare: list[str] = []
+        with suppress(ValueError):  # quotes that only a shell understands
+            quoted, bare = (
+                shlex.split(self.command.format_map(defaultdict(partial(_Sign, sign)))) for sign in ("'a b'", "\ue000")
+            )
+        if self.shell and quoted != [word.replace("\ue000", "a b") for word in bare]:
             raise SettingsError("a placeholder stands in quotes; leave them out, for a shell gets values in quotes")
 
     def named(self, words: list[str]) -> list[tuple[str, str]]:
@@ -114,20 +117,13 @@ class _Quoted:
         return shlex.quote(format(self._value, spec))
 
 
-class _TwoWords(_Quoted):
-    """The same, with two words for every value that needs quotes."""
+class _Sign(str):
+    """What stands for every value, whatever its format."""
+
+    __slots__ = ()
 
     def __format__(self, spec: str) -> str:
-        text = format(self._value, spec)
-        return shlex.quote("a b" if text and shlex.quote(text) != text else text)
-
-
-class _OneSign(_Quoted):
-    """The same without quotes: a sign of its own for the two words, and one for no text."""
-
-    def __format__(self, spec: str) -> str:
-        text = format(self._value, spec)
-        return text if text and shlex.quote(text) == text else "\ue000" if text else "\ue001"
+        return str(self)
 
 
 def _words_of_shell(command: str) -> list[str]:

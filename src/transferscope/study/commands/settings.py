@@ -164,11 +164,6 @@ class CommandSpec:
         own = () if self.beside is None else self.beside.methods
         return tuple(dict.fromkeys([*own, *(arm.method for arm in self.arms)]))
 
-    @property
-    def files_folder(self) -> Path | None:
-        """The folder of what runs leave, where the file names one."""
-        return None if self.files is None else Path(self.files)
-
     def as_json(self) -> dict[str, Any]:
         """The study as JSON values, defaults filled in; the store's password is left out."""
         return {

@@ -4,8 +4,9 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,29 +27,15 @@ _CANCEL_SECONDS = 5.0
 """How long a study that was stopped waits for them."""
 
 
-def _mlflow(place: str, study: str, store: Store) -> Tracker:
-    from transferscope.study.track.mlflow import MLflowTracker
-
-    return MLflowTracker(place, study)
-
-
-def _tensorboard(place: str, study: str, store: Store) -> Tracker:
-    from transferscope.study.track.tensorboard import TensorBoardTracker
-
-    return TensorBoardTracker(Path(place), study)
-
-
-def _wandb(place: str, study: str, store: Store) -> Tracker:
-    from transferscope.study.track.wandb import WandbTracker
-
-    return WandbTracker(place, study, store.files)
-
-
-_MAKERS: dict[str, Callable[[str, str, Store], Tracker]] = {
-    "mlflow": _mlflow,
-    "tensorboard": _tensorboard,
-    "wandb": _wandb,
-}
+def _tracker(name: str, place: str, study: str, files: Path) -> Tracker:
+    """A tracker by the name of its package, which is imported now."""
+    module = import_module(f"transferscope.study.track.{name}")
+    made: Tracker = {
+        "mlflow": lambda: module.MLflowTracker(place, study),
+        "tensorboard": lambda: module.TensorBoardTracker(Path(place), study),
+        "wandb": lambda: module.WandbTracker(place, study, files),
+    }[name]()
+    return made
 
 
 @contextmanager
@@ -92,7 +79,7 @@ class _Follower:
     def run(self) -> None:
         for name, place in self._wanted.items():
             with self._said(name):
-                self._trackers[name] = _MAKERS[name](place, self._study, self._store)
+                self._trackers[name] = _tracker(name, place, self._study, self._store.files)
         over = False
         while not over and self._trackers and not self.abandoned:
             over = self.over.is_set()  # what was stored before the end is sent in this last look
