@@ -1,6 +1,6 @@
 """Arrays as people keep them, brought into the shapes and types of a LabelledSet."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -33,12 +33,14 @@ class Parts:
             stored as they are.
         words: What was left out or converted, and which part is the test set where its name does not say so; empty
             where there is nothing to say.
+        about: Further provenance, by key.
     """
 
     train: LabelledSet
     test: LabelledSet
     label_units: tuple[tuple[float, float], ...] = field(default=(), kw_only=True)
     words: str = field(default="", kw_only=True)
+    about: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(frozen=True)

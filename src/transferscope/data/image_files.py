@@ -113,6 +113,11 @@ class Images:
     n_converted: int = 0
 
     @property
+    def about(self) -> dict[str, str]:
+        """The size that was chosen, as provenance: others are read in it."""
+        return {} if self.chosen is None else {"size": str(self.chosen)}
+
+    @property
     def skipped(self) -> str:
         """Which files were left out, and how many were converted, in words; empty where none was."""
         n = len(self.kept) + len(self.broken)
