@@ -6,14 +6,13 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Float, Int, Num
 
-from transferscope.data.counter_random import check_seed, uniform_rows
+from transferscope.data.counter_random import TEST_START, check_seed, uniform_rows
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError
 
 Parts = Literal["AB", "A", "B"]
 
 NOISE_STD = 0.2  # standard deviation of the pixels that carry the label, white being 1
-TEST_START = 2**40  # noise of test images is counted from here: no training set is that long
 
 _CHUNK = 1024
 
