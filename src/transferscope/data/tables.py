@@ -172,7 +172,12 @@ def _parts(
     frames = [read_frame(file, form) for file in files]
     tables = [frame.rows for frame in frames]
     if len(tables) > 1:
-        tables[1] = _like(tables[0], tables[1], files[1])
+        lacking = [str(column) for column in tables[0].columns if column not in tables[1].columns]
+        if lacking:
+            raise DataError(
+                f"{files[1]} lacks the columns {', '.join(lacking)} of the training table; give both the same"
+            )
+        tables[1] = tables[1][list(tables[0].columns)]
     settings, kind, tables = with_labels(tables, settings, files)
     notes = tuple(dict.fromkeys(note for frame in frames for note in frame.notes))
     if len(tables) > 1:
@@ -329,7 +334,13 @@ def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:
 
 
 def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
-    _refuse_missing(labels, path, what="label column", remedy="remove those rows")
+    for name in labels.columns:
+        missing = (labels[name].isna() | labels[name].isin([np.inf, -np.inf])).to_numpy()
+        if missing.any():
+            raise DataError(
+                f"{path}: label column {name!r} is empty, NA or infinite in {missing.sum()} of {len(labels)} rows "
+                f"(first: row {np.flatnonzero(missing)[0] + 1}); remove those rows"
+            )
     if kind == "classification":
         if labels.shape[1] > 1:
             raise DataError(
@@ -400,25 +411,6 @@ def split_rows(table: pd.DataFrame, split: str, path: Path) -> tuple[list[pd.Dat
             f"row (or others of {', '.join(ALL_NAMES)}), and both to occur"
         )
     return [table[table[split] == part] for part in (named.train, named.test)], named.note
-
-
-def _like(table: pd.DataFrame, other: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The other table with the columns of the first, in the same order."""
-    missing = [str(column) for column in table.columns if column not in other.columns]
-    if missing:
-        raise DataError(f"{path} lacks the columns {', '.join(missing)} of the training table; give both the same")
-    return other[list(table.columns)]
-
-
-def _refuse_missing(columns: pd.DataFrame, path: Path, *, what: str, remedy: str) -> None:
-    for name in columns.columns:
-        column = columns[name]
-        missing = (column.isna() | column.isin([np.inf, -np.inf])).to_numpy()
-        if missing.any():
-            raise DataError(
-                f"{path}: {what} {name!r} is empty, NA or infinite in {missing.sum()} of {len(column)} rows "
-                f"(first: row {np.flatnonzero(missing)[0] + 1}); {remedy.format(name)}"
-            )
 
 
 def _require_column(table: pd.DataFrame, column: str, path: Path) -> None:
