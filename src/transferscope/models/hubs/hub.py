@@ -45,9 +45,9 @@ class NamedModule(ABC):
         """Name of its head; None where it must be found."""
 
     @property
-    @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """What of its origin can change an answer, as JSON values, its weights left out."""
+        """What of its origin, beside its name, can change an answer, as JSON values, its weights left out."""
+        return {}
 
     @abstractmethod
     def random(self, seed: int) -> nn.Module:
