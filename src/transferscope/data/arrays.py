@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float64, Num, Shaped
 
 from transferscope.data.task import UNLABELLED, Kind, LabelledSet
 from transferscope.errors import DataError, SettingsError
+from transferscope.wording import few
 
 LARGEST_SIDE = 4096
 """Pixels on a side of the largest images that can be asked for."""
@@ -365,8 +366,7 @@ def _to_class_labels(labels: np.ndarray, values: np.ndarray, *, name: str) -> Nu
     if len(strange):
         raise DataError(
             f"{name}: the test labels hold {str(strange[0])!r}, which no training example has; "
-            f"the training labels are {', '.join(str(value) for value in values[:10])}"
-            f"{', ...' if len(values) > 10 else ''}"
+            f"the training labels are {few(values.tolist(), 10)}"
         )
     return np.searchsorted(values, labels).astype(np.int64)
 

@@ -23,6 +23,7 @@ from PIL.TiffImagePlugin import TiffImageFile
 from transferscope.data.places import cache_folder, check_bytes
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular, written_whole
+from transferscope.wording import few
 
 SIDES = (32, 64, 96, 128, 224)
 """Working sizes, in pixels, that images of mixed sizes are brought to."""
@@ -32,7 +33,6 @@ _VERSION = 5
 
 _DAYS_KEPT = 30
 _COLOURS = 3
-_NAMED = 5  # broken files, in a message
 _MOST_GB = "32"  # on disk, and not in memory: more than the arrays of a file
 _FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "PCX", "JPEG2000")
 """What Pillow may take a file for. Never PostScript (EPS): it is a program, and Pillow starts Ghostscript to run it."""
@@ -121,7 +121,7 @@ class Images:
     def skipped(self) -> str:
         """Which files were left out, and how many were converted, in words; empty where none was."""
         n = len(self.kept) + len(self.broken)
-        left = f"{len(self.broken)} of {n:,} files were left out, as they cannot be read: {_names(self.broken)}"
+        left = f"{len(self.broken)} of {n:,} files were left out, as they cannot be read: {few(dict(self.broken))}"
         done = f"{self.n_converted} of {n:,} files were converted to 8 bits a channel, transparent pixels on white"
         return "; ".join([left] * bool(self.broken) + [done] * bool(self.n_converted))
 
@@ -214,7 +214,7 @@ class _Broken:
             if len(self.refused) == 1:
                 raise type(first)(f"{first}{'' if self._skip else ', or leave it out with ?broken=skip'}") from first
             raise type(first)(
-                f"{len(self.refused)} of {self._n} images in {self.root} cannot be read: {_names(self.list())}; of "
+                f"{len(self.refused)} of {self._n} images in {self.root} cannot be read: {few(dict(self.list()))}; of "
                 f"the first, {first}{'' if self._skip else ', or leave all of them out with ?broken=skip'}"
             ) from first
         return [path for path in paths if path not in self.refused]
@@ -228,11 +228,6 @@ class _Broken:
             (str(path.relative_to(self.root)) if isinstance(path, Path) else path.name, str(error))
             for path, error in self.refused.items()
         ]
-
-
-def _names(broken: Sequence[tuple[str, str]]) -> str:
-    named = ", ".join(name for name, _ in broken[:_NAMED])
-    return f"{named} and {len(broken) - _NAMED} others" if len(broken) > _NAMED else named
 
 
 def _kept(file: Path) -> Images | None:

@@ -14,9 +14,9 @@ from transferscope.data.image_folder import image_files_below
 from transferscope.data.splits import rows_of_parts
 from transferscope.data.tables import TableSettings, read_labels, split_rows, with_labels
 from transferscope.errors import DataError, unknown_name
+from transferscope.wording import few
 
 _FILE_COLUMNS = ("file", "filename", "file_name", "image", "path")
-_NAMED = 3
 
 
 def load_labelled_images(
@@ -98,7 +98,7 @@ def _files(table: pd.DataFrame, column: str, folder: Path, path: Path) -> Sequen
     if missing:
         raise DataError(
             f"{len(missing)} of {len(names)} images that {path} lists are not in {folder}: "
-            f"{', '.join(missing[:_NAMED])}{', ...' if len(missing) > _NAMED else ''}; add them or remove their rows"
+            f"{few(missing)}; add them or remove their rows"
         )
     twice = named[named.duplicated()]
     if len(twice):

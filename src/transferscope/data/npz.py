@@ -19,6 +19,7 @@ from transferscope.data.split_names import split_names
 from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
+from transferscope.wording import few
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 LABEL_NAMES = "label_names"
@@ -127,11 +128,9 @@ def _read_arrays(
                 note = split.note
             missing = [key for key in keys if key not in archive]
             if missing:
-                held = ", ".join(archive.files[:10]) + (", ..." if len(archive.files) > 10 else "")
                 wanted = f"the array {' or '.join(keys)}" if first else f"the arrays {', '.join(keys)}"
-                raise DataError(
-                    f"{path} has no {' and no '.join(missing)}; expected {wanted}, and it holds {held or 'nothing'}"
-                )
+                held = few(archive.files, 10) or "nothing"
+                raise DataError(f"{path} has no {' and no '.join(missing)}; expected {wanted}, and it holds {held}")
             keys = [*keys, *(key for key in optional if key in archive)]
             assert archive.zip is not None
             _check_headers(archive.zip, path, keys)
