@@ -26,6 +26,7 @@ from transferscope.errors import (
     DataError,
     MissingDataError,
     SettingsError,
+    first_line,
     missing_extra,
     unknown_name,
 )
@@ -262,8 +263,7 @@ class _FastTokenizer:
         except ImportError:
             raise
         except Exception as error:  # the packages raise Exception itself
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise CorruptDataError(f"{file} is no tokenizer ({reason}); fetch the folder again") from error
+            raise CorruptDataError(f"{file} is no tokenizer ({first_line(error)}); fetch the folder again") from error
         own = {key: value for key, value in json.loads(self._fast.to_str()).items() if key not in _OF_CALLS}
         decisive = json.dumps([own, self._side, self._prompt, self._has_types], sort_keys=True)
         self.digest = hashlib.sha256(decisive.encode()).hexdigest()

@@ -15,7 +15,7 @@ from transferscope.diagnostics.features import label_codes
 from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import NetworkError
+from transferscope.errors import NetworkError, first_line
 from transferscope.estimate import Estimate
 from transferscope.records import Count, Meaning, Says
 
@@ -80,7 +80,7 @@ def _gradients(
         except RuntimeError as error:
             raise NetworkError(
                 "the tangent kernel takes the gradient of one example at a time, and the network does not allow it: "
-                f"{str(error).strip().splitlines()[0]}; leave tangent-kernel out"
+                f"{first_line(error)}; leave tangent-kernel out"
             ) from error
         yield batch, torch.cat([parts[name].flatten(1) for name in surface.layout.names], dim=1)
 

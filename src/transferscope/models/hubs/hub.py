@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from transferscope.errors import NetworkError, TransferscopeError, missing_extra
+from transferscope.errors import NetworkError, TransferscopeError, first_line, missing_extra
 from transferscope.models.inputs import NetworkInput
 
 
@@ -116,8 +116,3 @@ def as_network_error(name: str, what: str) -> Iterator[None]:
         raise
     except Exception as error:  # code of another package may raise anything
         raise NetworkError(f"the network {name} cannot be {what}: {first_line(error)}") from error
-
-
-def first_line(error: Exception) -> str:
-    """What an exception says, its first line alone."""
-    return next(iter(str(error).strip().splitlines()), "") or f"it raised {type(error).__name__}"
