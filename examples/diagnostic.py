@@ -14,13 +14,13 @@ from typing import Annotated, ClassVar
 
 import torch
 
-from transferscope.diagnostics import Findings, Meaning, Subject
+from transferscope.diagnostics import Diagnostic, Findings, Meaning, Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Record, Says
+from transferscope.records import Says
 
 
 @dataclass(frozen=True)
-class StableRank:
+class StableRank(Diagnostic):
     """How many directions the weights of a layer use: ||W||_F^2 / ||W||_2^2, as a mean over layers.
 
     Rudelson and Vershynin, "Sampling from large matrices" (2007). Between 1 and the smaller side of W.
@@ -30,8 +30,6 @@ class StableRank:
 
     name: ClassVar[str] = "stable-rank"
     headline: ClassVar[str] = "stable_rank"  # the record that is shown
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     meaning: ClassVar[Meaning] = Meaning(
         "stable rank of the weights",
         lower="weights of fewer directions",
@@ -45,7 +43,7 @@ class StableRank:
         ranks = {f"stable_rank/{name}": _rank(weight) for name, weight in weights if name not in self.skip}
         named = {"stable_rank": sum(ranks.values()) / len(ranks) if ranks else float("nan")} | ranks
         n = len(subject.examples)
-        return Findings(tuple(Record(name, _estimate(v, n), subject.part, subject.step) for name, v in named.items()))
+        return Findings.of(subject, {name: _estimate(value, n) for name, value in named.items()})
 
 
 def _rank(weight: torch.Tensor) -> float:

@@ -12,11 +12,11 @@ import numpy as np
 
 from transferscope.estimate import Estimate
 from transferscope.records import Says
-from transferscope.scores import TargetView, without_value
+from transferscope.scores import Score, TargetView
 
 
 @dataclass(frozen=True)
-class NearestMean:
+class NearestMean(Score):
     """Share of the examples whose nearest class mean is that of their own class, each left out of its mean."""
 
     shrinkage: Annotated[
@@ -29,10 +29,8 @@ class NearestMean:
     needs: ClassVar[Literal["features", "source_probabilities"]] = "features"
     kinds: ClassVar[tuple[Literal["classification", "regression"], ...]] = ("classification",)
 
-    def value(self, view: TargetView) -> Estimate:
-        """The share; without a standard error, which transferscope finds by leaving groups of examples out."""
-        if (missing := without_value(self, view)) is not None:
-            return missing  # too few examples, one class, or features that do not vary
+    def computed(self, view: TargetView) -> Estimate:
+        """The share, of examples enough that vary; transferscope finds its standard error by leaving groups out."""
         classes, own = np.unique(view.labels, return_inverse=True)
         counts = np.bincount(own)
         sums = np.stack([view.features[own == c].sum(axis=0) for c in range(len(classes))])

@@ -10,7 +10,6 @@ import torch
 from typer.testing import CliRunner
 
 from cases_of_methods import CASES
-from diagnostics.subjects import cnn_subject, mlp_subject
 from diagnostics.test_contract import SMALL
 from test_devices import IN_EVERY_STEP, on_device
 from transferscope.cli.main import app
@@ -18,6 +17,7 @@ from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import FitOptions
 from transferscope.study.frames import read_study
 from transferscope.study.places import open_existing
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject
 from transferscope.testing.methods import IMAGE, LAYERS, NETWORKS, MethodCase, same, weights_of
 from transferscope.training import TrainingSettings
 

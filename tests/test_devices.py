@@ -12,13 +12,13 @@ import torch
 from torch import nn
 
 from cases_of_methods import CASES
-from diagnostics.subjects import cnn_subject, mlp_subject
 from diagnostics.test_contract import SMALL
 from fake_device import fake_device
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic, Examples, Subject
 from transferscope.diagnostics.gradient_stability import GradientStability
 from transferscope.diagnostics.interpolation import Interpolation
 from transferscope.methods import FitOptions
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject
 from transferscope.testing.methods import IMAGE, NETWORKS, MethodCase, weights_of
 from transferscope.training import TrainingSettings, choose_device, exact_device
 from transferscope.training.checkpoint import CheckpointFile, RunState

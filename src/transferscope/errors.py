@@ -108,3 +108,8 @@ def refuse_unused(given: Mapping[str, bool], why: str) -> None:
 def missing_extra(package: str, extra: str, purpose: str) -> MissingExtraError:
     """The error for an absent package, which an extra of transferscope installs; purpose as in "reading parquet"."""
     return MissingExtraError(f"{purpose} needs the package {package}: pip install 'transferscope[{extra}]'")
+
+
+def first_line(error: Exception) -> str:
+    """What an exception of another package says, its first line alone."""
+    return next(iter(str(error).strip().splitlines()), "") or f"it raised {type(error).__name__}"

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from transferscope.data.arrays import Parts
 from transferscope.data.image_files import ImageForm
-from transferscope.data.image_folder import FolderParts, load_image_folder
+from transferscope.data.image_folder import load_image_folder
 from transferscope.errors import CorruptDataError, DataError
 
 
@@ -22,9 +23,7 @@ def fill(path: Path, classes: tuple[str, ...] = ("cat", "dog"), n: int = 4) -> N
             picture(path / name / f"{i}.png", value=10 * label + i)
 
 
-def load(
-    path: Path, resize: int | None = None, test_share: float | None = None, size: int | None = None
-) -> FolderParts:
+def load(path: Path, resize: int | None = None, test_share: float | None = None, size: int | None = None) -> Parts:
     return load_image_folder(path, form=ImageForm(resize, size), test_share=test_share, seed=0)
 
 

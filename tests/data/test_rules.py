@@ -62,7 +62,7 @@ def _texts(suffix: str) -> Callable[[Path, Labels], LabelledSet]:
             [json.dumps(row) for row in rows] if suffix == "jsonl" else ["a,y", *(f"{r['a']},{r['y']}" for r in rows)]
         )
         path.write_text("\n".join(lines) + "\n")
-        return load_texts(path, TextSettings("a", None, "y", max_length=4), Words(), seed=0).parts.train
+        return load_texts(path, TextSettings("a", None, "y", max_length=4), Words(), seed=0).train
 
     return read
 

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from transferscope.data.spec import DataSpec, parse_spec
-from transferscope.errors import SettingsError, UnknownNameError
+from transferscope.errors import SettingsError
 
 
 def test_a_bare_name_has_no_path_and_no_options() -> None:
@@ -60,18 +60,12 @@ def test_a_wrong_value_is_refused() -> None:
         f"{spec.text!r} has share = 1.5; expected a number between 0 and 1, as in 0.2": lambda: spec.share("share"),
         f"{spec.text!r} has word = 'yse'; expected a number": lambda: spec.number("word"),
         "unknown word of x 'yse': did you mean 'yes'? known are no, yes": lambda: spec.choice("word", ("yes", "no")),
+        "unknown option of x 'word': did you mean 'world'? known are n, share, world, zero": lambda: spec.allow(
+            ("n", "zero", "share", "world")
+        ),
+        f"{spec.text!r} has the option 'n'; x takes no options": lambda: spec.allow(()),
     }
     for message, act in errors.items():
         with pytest.raises(SettingsError) as caught:
             act()
         assert str(caught.value) == message
-
-
-def test_an_unknown_option_is_answered_with_the_nearest() -> None:
-    with pytest.raises(UnknownNameError, match=r"unknown option of folder 'rezise': did you mean 'resize'\? known are"):
-        parse_spec("folder:photos?rezise=32").allow(("resize", "test_share"))
-
-
-def test_a_kind_without_options_says_so() -> None:
-    with pytest.raises(SettingsError, match=r"^'mnist\?x=1' has the option 'x'; mnist takes no options$"):
-        parse_spec("mnist?x=1").allow(())

@@ -12,7 +12,7 @@ import pytest
 from transferscope.data.arrays import Parts
 from transferscope.data.frame import Format
 from transferscope.data.load import load as load_by_name
-from transferscope.data.tables import SharedEncoding, TableSettings, load_table
+from transferscope.data.tables import TableSettings, load_table
 from transferscope.data.task import Kind
 from transferscope.data.unlabelled import input_form, read_unlabelled
 from transferscope.errors import CorruptDataError, DataError, MissingExtraError, SettingsError, UnknownNameError
@@ -40,7 +40,7 @@ def write(path: Path, table: pd.DataFrame, form: Format = "csv") -> Path:
 
 
 def load(file: Path, settings: TableSettings, form: Format = "csv") -> Parts:
-    return load_table(file, settings, form=form, seed=0)
+    return load_table(file, settings, form=form, seed=0)[0]
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
@@ -320,18 +320,17 @@ def houses(n: int = 40) -> pd.DataFrame:
 
 
 def test_a_source_takes_the_features_of_the_target_and_other_columns_are_refused(tmp_path: Path) -> None:
-    target = load_table(write(tmp_path, houses()), TableSettings(("price",)), form="csv", seed=0)
-    shared = SharedEncoding(target.encoding, tmp_path / "own.csv")
+    target, encoding = load_table(write(tmp_path, houses()), TableSettings(("price",)), form="csv", seed=0)
+    shared = (encoding, tmp_path / "own.csv")
     other = tmp_path / "other.csv"
     source = houses(60).assign(heating=["gas", "sun", "oil"] * 20, price=np.linspace(0, 1, 60))
     source[source.columns[::-1]].to_csv(other, index=False)
-    found = load_table(other, TableSettings(("price",)), form="csv", seed=0, shared=shared)
+    found, _ = load_table(other, TableSettings(("price",)), form="csv", seed=0, shared=shared)
     assert found.train.input_shape == target.train.input_shape
-    heating = [target.encoding.features.index(f"heating = {name}") for name in ("gas", "oil", "wood")]
+    heating = [encoding.features.index(f"heating = {name}") for name in ("gas", "oil", "wood")]
     assert found.train.inputs[:, heating].sum() == pytest.approx(2 / 3 * 48, abs=2)  # none of "sun"
-    assert found.remarks == (
-        "column 'heating': 20 rows with a value that no training row has, for which there is no feature",
-    )
+    new = "of its rows, column 'heating': 20 rows with a value that no training row has, for which there is no feature"
+    assert found.words.endswith(new)
     source.drop(columns="sold").assign(age=1).to_csv(other, index=False)
     with pytest.raises(DataError, match="lacks sold and has also age, and shares the features of"):
         load_table(other, TableSettings(("price",)), form="csv", seed=0, shared=shared)

@@ -13,7 +13,7 @@ import torch
 
 from transferscope.data.spec import parse_spec
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
-from transferscope.data.texts import Encoded, TextSettings, load_texts, tokenizer_of
+from transferscope.data.texts import Encoded, TextSettings, load_texts, text_settings, tokenizer_of
 from transferscope.data.transforms import apply_transforms
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, SettingsError, TransferscopeError
 from transferscope.models import NetworkInput
@@ -58,24 +58,24 @@ ROWS = ["one two\tthree\tyes", "four\tfive six\tno"] * 5
 def test_tokens_are_those_of_the_tokenizer_and_end_in_minus_one(tmp_path: Path) -> None:
     path = tsv(tmp_path, ROWS)
     found = load_texts(path, PAIR, Words(), test_file=path, seed=0)
-    train = found.parts.train
+    train = found.train
     assert str(train.inputs.dtype) == "int32"
     assert train.inputs.shape == (10, 2, 8)
     assert train.is_tokens
     assert not train.is_image
     assert train.inputs[0].tolist() == [[1, 13, 13, 2, 15, 2, -1, -1], [0, 0, 0, 0, 1, 1, -1, -1]]
     assert train.inputs[1].tolist() == [[1, 14, 2, 14, 13, 2, -1, -1], [0, 0, 0, 1, 1, 1, -1, -1]]
-    assert (train.classes, train.labels.tolist()[:2], found.n_cut) == (("no", "yes"), [1, 0], 0)
-    apart = load_texts(path, replace(PAIR, pairs="apart"), Words(), test_file=path, seed=0).parts.train.inputs
+    assert (train.classes, train.labels.tolist()[:2], found.words) == (("no", "yes"), [1, 0], "")
+    apart = load_texts(path, replace(PAIR, pairs="apart"), Words(), test_file=path, seed=0).train.inputs
     assert apart[0].tolist() == [
         [1, 13, 13, 2, *[-1] * 4], [0, 0, 0, 0, *[-1] * 4], [1, 15, 2, *[-1] * 5], [0, 0, 0, *[-1] * 5],
     ]  # fmt: skip
     cut = load_texts(path, replace(PAIR, max_length=4), Words(), test_file=path, seed=0)
-    assert (cut.n_cut, cut.parts.train.input_shape) == (20, (2, 4))
+    assert (cut.words, cut.train.input_shape) == ("20 texts were cut to 4 tokens", (2, 4))
 
 
 def test_a_fifth_is_split_off_where_there_is_no_test_file(tmp_path: Path) -> None:
-    parts = load_texts(tsv(tmp_path, ROWS), SINGLE, Words(), seed=0).parts
+    parts = load_texts(tsv(tmp_path, ROWS), SINGLE, Words(), seed=0)
     assert (len(parts.train), len(parts.test), parts.test.class_counts().tolist()) == (8, 2, [1, 1])
     with pytest.raises(SettingsError, match="one of test and test_share"):
         load_texts(tsv(tmp_path, ROWS), SINGLE, Words(), test_file=tmp_path, test_share=0.5, seed=0)
@@ -90,12 +90,12 @@ def test_every_format_gives_the_same_texts(tmp_path: Path) -> None:
     table.to_parquet(tmp_path / "t.parquet")
     lines = [json.dumps({"label": int(v), "a": t, "other": [1]}) for t, v in zip(texts, labels, strict=True)]
     files += [tmp_path / "t.csv", tmp_path / "t.parquet", written(tmp_path, "t.jsonl", "\n".join(lines))]
-    sets = [load_texts(file, SINGLE, Words(), test_file=file, seed=0).parts.train for file in files]
+    sets = [load_texts(file, SINGLE, Words(), test_file=file, seed=0).train for file in files]
     assert [one.fingerprint for one in sets] == [sets[0].fingerprint] * 4
     assert sets[0].inputs[0, 0].tolist() == [1, 12, 14, 13, 2, -1]
     bare = written(tmp_path, "bare.tsv", "one two\t0\nthree\t1\n")
     numbered = replace(SINGLE, text="1", label="2", has_header=False)
-    assert len(load_texts(bare, numbered, Words(), test_file=bare, seed=0).parts.train) == 2
+    assert len(load_texts(bare, numbered, Words(), test_file=bare, seed=0).train) == 2
 
 
 def test_several_labels_are_columns_or_names_in_one(tmp_path: Path) -> None:
@@ -110,10 +110,10 @@ def test_several_labels_are_columns_or_names_in_one(tmp_path: Path) -> None:
         written(tmp_path, "lists.jsonl", "\n".join(map(json.dumps, lists))): replace(several, label="tags"),
     }
     for path, settings in ways.items():
-        parts = load_texts(path, settings, Words(), test_file=path, seed=0).parts
+        parts = load_texts(path, settings, Words(), test_file=path, seed=0)
         assert (parts.train.kind, parts.train.classes) == ("multi-label", ("ant", "bee"))
         assert parts.train.labels.tolist() == truth
-        split = load_texts(path, settings, Words(), seed=0).parts
+        split = load_texts(path, settings, Words(), seed=0)
         assert (len(split.train), len(split.test)) == (16, 4)
 
 
@@ -175,13 +175,13 @@ def test_other_files_and_names_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="column 'a' holds 3; expected texts"):
         load_texts(path, SINGLE, Words(), seed=0)
     with pytest.raises(SettingsError, match="does not name its columns"):
-        TextSettings.of(parse_spec("text:a.tsv?text=a"))
+        text_settings(parse_spec("text:a.tsv?text=a"))
     with pytest.raises(SettingsError, match="column 'a' is given twice"):
-        TextSettings.of(parse_spec("text:a.tsv?text=a&label=a"))
+        text_settings(parse_spec("text:a.tsv?text=a&label=a"))
     with pytest.raises(SettingsError, match="pairs=apart is for pairs"):
-        TextSettings.of(parse_spec("text:a.tsv?text=a&label=b&pairs=apart"))
+        text_settings(parse_spec("text:a.tsv?text=a&label=b&pairs=apart"))
     with pytest.raises(SettingsError, match="max_length = 70000"):
-        TextSettings.of(parse_spec("text:a.tsv?text=a&label=b&max_length=70000"))
+        text_settings(parse_spec("text:a.tsv?text=a&label=b&max_length=70000"))
     with pytest.raises(SettingsError, match=r"has no tokenizer; add &tokenizer=FOLDER"):
         tokenizer_of(parse_spec("text:a.tsv?text=a&label=b"))
     for name, message in ((str(tmp_path / "none"), "there is no folder"), (str(tmp_path), "has no tokenizer.json")):
@@ -192,7 +192,7 @@ def test_other_files_and_names_are_refused(tmp_path: Path) -> None:
 def task(tmp_path: Path) -> TransferTask:
     rows = [f"{'w' * (1 + i % 7)} {'v' * (1 + i % 5)}\t{'long' if i % 7 > 3 else 'short'}" for i in range(60)]
     path = tsv(tmp_path, rows, header="a\tlabel")
-    parts = load_texts(path, replace(SINGLE, max_length=20), Words(), test_file=path, seed=0).parts
+    parts = load_texts(path, replace(SINGLE, max_length=20), Words(), test_file=path, seed=0)
     return TransferTask(Dataset("texts", parts.train, parts.test))
 
 

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from diagnostics.subjects import cnn_subject
 from transferscope.diagnostics import DIAGNOSTICS, Diagnostic
 from transferscope.errors import NetworkError
-from transferscope.testing.diagnostics import DIAGNOSTIC_PROMISES
+from transferscope.testing.diagnostics import DIAGNOSTIC_PROMISES, cnn_subject
 
 SMALL: dict[str, dict[str, object]] = {
     "curvature": {"k": 3},

@@ -5,11 +5,11 @@ import pytest
 import torch
 from scipy.sparse.linalg import eigsh
 
-from diagnostics.subjects import cnn_subject, mlp_subject
 from diagnostics.test_hessian import dense_hessian
 from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject
 
 
 @pytest.mark.parametrize("subject", [mlp_subject(), cnn_subject()], ids=["mlp", "cnn"])

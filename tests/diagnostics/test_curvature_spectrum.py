@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from diagnostics.subjects import cnn_subject, mlp_subject
 from diagnostics.test_hessian import dense_hessian
 from transferscope.diagnostics.curvature_density import CurvatureDensity
 from transferscope.diagnostics.curvature_trace import CurvatureTrace
 from transferscope.diagnostics.diagnostic import spread_of
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject
 
 
 @pytest.mark.parametrize("subject", [mlp_subject(), cnn_subject()], ids=["mlp", "cnn"])

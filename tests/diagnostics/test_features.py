@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from diagnostics.subjects import cnn_subject, mlp_subject, vectors
 from transferscope.diagnostics.features import class_labels, features_of, label_codes
 from transferscope.diagnostics.subject import Examples
 from transferscope.errors import NetworkError, TransferscopeError
 from transferscope.models.network import Network
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject, vectors
 
 
 def test_features_are_what_the_head_reads() -> None:

@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from diagnostics.subjects import cnn_subject, mlp_subject, vectors
 from transferscope.diagnostics.gradient_scaling import GradientScaling, weight_projections
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.weights import weight_matrices
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject, vectors
 
 
 def _deep(activation: nn.Module) -> nn.Sequential:

@@ -6,7 +6,6 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.subjects import mlp_subject
 from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.gradient_scaling import GradientScaling
 from transferscope.diagnostics.gradient_stability import GradientStability
@@ -14,6 +13,7 @@ from transferscope.diagnostics.landscape import Landscape
 from transferscope.diagnostics.network_state import BatchNorm
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import SettingsError
+from transferscope.testing.diagnostics import mlp_subject
 
 
 def test_curves_are_losses_of_networks_moved_along_the_gradient() -> None:

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from diagnostics.subjects import cnn_subject, mlp_subject, vectors
 from transferscope.diagnostics.grid import Grid, fast_max_pool, find_linear_first_layer, grid_losses
 from transferscope.diagnostics.landscape import random_directions
 from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject, vectors
 
 
 def _grid(subject: Subject, blocks: tuple[str, ...] = ()) -> Grid:

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from diagnostics.subjects import cnn_subject, mlp_subject
 from transferscope.diagnostics.hessian import HessianOperator
 from transferscope.diagnostics.loss_surface import Layout, loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError, UnknownNameError
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject
 
 
 def dense_hessian(subject: Subject, blocks: tuple[str, ...] = ()) -> Float[Tensor, "P P"]:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from diagnostics.subjects import cnn_subject, mlp_subject
 from transferscope.diagnostics.interpolation import Interpolation
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject
 
 
 def test_losses_are_those_of_interpolated_networks() -> None:

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import torch
 
-from diagnostics.subjects import mlp_subject
 from transferscope.diagnostics.kernel_distance import KernelDistance
 from transferscope.diagnostics.subject import Examples
 from transferscope.errors import DataError, SettingsError
+from transferscope.testing.diagnostics import mlp_subject
 
 
 def _golden(ridge: float) -> dict[str, float]:

@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.subjects import cnn_subject, mlp_subject, vectors
 from diagnostics.test_hessian import dense_hessian
 from transferscope.diagnostics.landscape import Landscape, filter_normalise, random_directions
 from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError, SettingsError
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject, vectors
 
 
 def _quadratic() -> Subject:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from diagnostics.subjects import cnn_subject, mlp_subject
 from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.tangent_kernel import TangentKernel, kernel_alignment, tangent_gram
 from transferscope.numerics.ntk import kernel_examples, relu_gram
+from transferscope.testing.diagnostics import cnn_subject, mlp_subject
 
 
 def _naive(subject: Subject, prefix: str) -> np.ndarray:

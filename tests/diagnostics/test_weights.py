@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import nn
 
-from diagnostics.subjects import cnn_subject, mlp, mlp_subject
 from transferscope.diagnostics.subject import Subject
 from transferscope.diagnostics.weights import Weights, weight_deviation
 from transferscope.errors import NetworkError
+from transferscope.testing.diagnostics import cnn_subject, mlp, mlp_subject
 
 
 def test_deviation_by_hand() -> None:

@@ -252,7 +252,7 @@ def test_the_ridge_probe_is_that_of_scikit_learn(
     expected: Any = RidgeCV(alphas=RIDGE_GRID * scale).fit(exact, targets, sample_weight=weights)
     monkeypatch.setattr("transferscope.methods.ridge_fit.AT_ONCE", 150)
     monkeypatch.setattr("sklearn.linear_model.RidgeCV", None)  # it is not asked
-    found = ridge_probe(features, labels, n_outputs, None if weights is None else torch.from_numpy(weights)).head
+    found = ridge_probe(features, labels, n_outputs, None if weights is None else torch.from_numpy(weights))
     assert found.weight.detach().numpy() == pytest.approx(np.atleast_2d(expected.coef_), rel=1e-4, abs=1e-6)
     assert found.bias.detach().numpy() == pytest.approx(np.atleast_1d(expected.intercept_), rel=1e-4, abs=1e-5)
 
@@ -315,10 +315,10 @@ def test_the_linear_model_with_fewer_errors_over_folds_is_taken(size: float, exp
 
     assert ("logistic" if n_wrong(logistic) < n_wrong(ridge) else "ridge") == expected
     tensors = to_tensors(part, PixelScale(np.zeros(6, np.float32), np.ones(6, np.float32)))
-    probe, solver = best_probe(torch.from_numpy(features), tensors, part, BUDGET, seed=0)
+    head, solver, _ = best_probe(torch.from_numpy(features), tensors, part, BUDGET, seed=0)
     assert solver == expected
     by_hand = {"ridge": ridge, "logistic": logistic}[expected](features, labels)
-    margin = probe.head(torch.from_numpy(features)).detach() @ torch.tensor([-1.0, 1.0])
+    margin = head(torch.from_numpy(features)).detach() @ torch.tensor([-1.0, 1.0])
     known = by_hand.predict(features) if expected == "ridge" else by_hand.decision_function(features)
     assert margin.numpy() == pytest.approx(known, rel=2e-2, abs=2e-2)
 

@@ -265,12 +265,12 @@ def test_the_logistic_probe_is_at_a_stationary_point_of_its_loss(wider: int) -> 
     features = torch.randn(40, 5 * wider, generator=generator) * torch.tensor([1.0, 10.0, 0.1, 1.0, 2.0] * wider)
     features[:, -1] = features[:, 0]
     labels = torch.randint(3, (40,), generator=generator)
-    fit = logistic_probe(features, labels, 3, penalty=2.0, max_iterations=2000)
+    head, converged = logistic_probe(features, labels, 3, penalty=2.0, max_iterations=2000)
     std = features.double().std(dim=0, correction=0)
-    weight = fit.head.weight.detach().double().requires_grad_()
-    logits = features.double() @ weight.T + fit.head.bias.detach()
+    weight = head.weight.detach().double().requires_grad_()
+    logits = features.double() @ weight.T + head.bias.detach()
     loss = F.cross_entropy(logits, labels, reduction="sum") + 0.5 * 2.0 * (weight * std).square().sum()
-    assert fit.converged
+    assert converged
     assert float((torch.autograd.grad(loss, weight)[0] / std).abs().max()) < 0.02
 
 
@@ -279,7 +279,7 @@ def test_the_logistic_probe_is_at_a_stationary_point_of_its_loss(wider: int) -> 
 )
 def test_a_class_that_was_never_seen_is_never_predicted(features: torch.Tensor) -> None:
     labels = torch.arange(20) % 2 * 2  # classes 0 and 2 of 4
-    head = logistic_probe(features, labels, 4, penalty=1.0, max_iterations=500).head
+    head, _ = logistic_probe(features, labels, 4, penalty=1.0, max_iterations=500)
     assert set(head(features).argmax(dim=1).tolist()) <= {0, 2}
     assert head(features)[:, [1, 3]].amax() < -60_000
 

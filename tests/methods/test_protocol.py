@@ -28,11 +28,7 @@ class Least(Method):
 
     name: ClassVar[str] = "least"
     version: ClassVar[int] = 1
-
-    @property
-    def start(self) -> Start:
-        """The pretrained network."""
-        return "pretrained"
+    start: ClassVar[Start] = "pretrained"
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """As fine-tuning."""

@@ -195,7 +195,7 @@ def test_channels_are_weighed_by_passes_that_begin_behind_their_block(frozen: in
     assert taken == [2, 2 + 6 * (frozen == 0), 2 + 6 * (2 - frozen)]  # that of the probe, and the remembered one
 
     inputs, labels = whole(task.target)
-    probe = ridge_probe(frozen_features(begun.own, begun.target.train), begun.target.train.labels, 3).head
+    probe = ridge_probe(frozen_features(begun.own, begun.target.train), begun.target.train.labels, 3)
     one, two, three = blocks.values()
 
     def loss(less_first: Tensor, less_second: Tensor, less_third: Tensor) -> Tensor:
@@ -234,7 +234,7 @@ def test_a_block_that_runs_twice_is_never_left_out() -> None:
     begun = Beginning(domain(task.target, OPTIONS, network), network.copy(), network.head)
     found = channel_weights(begun)
     inputs, labels = whole(task.target)
-    probe = ridge_probe(frozen_features(begun.own, begun.target.train), begun.target.train.labels, 3).head
+    probe = ridge_probe(frozen_features(begun.own, begun.target.train), begun.target.train.labels, 3)
     one, two, three = begun.own.named_blocks().values()
 
     def loss(less: Tensor) -> Tensor:

@@ -57,8 +57,9 @@ def test_measures_are_those_of_scikit_learn() -> None:
 def test_a_logistic_probe_is_one_regression_for_each_label() -> None:
     train = tagged(50, seed=1)
     labels = np.column_stack([train.labels[:, :2], np.zeros(50, dtype=bool)])
-    fit = logistic_probe(torch.from_numpy(train.inputs), torch.from_numpy(labels), 3, penalty=2.0, max_iterations=500)
-    outputs = fit.head(torch.from_numpy(train.inputs)).detach().numpy()
+    inputs = torch.from_numpy(train.inputs)
+    head, _ = logistic_probe(inputs, torch.from_numpy(labels), 3, penalty=2.0, max_iterations=500)
+    outputs = head(inputs).detach().numpy()
     z = (train.inputs - train.inputs.mean(axis=0)) / train.inputs.std(axis=0)
     for k in (0, 1):
         own = LogisticRegression(C=0.5, max_iter=500).fit(z, labels[:, k])

@@ -127,7 +127,7 @@ def test_halving_is_what_a_loop_over_folds_with_fewer_and_fewer_settings_gives()
 def test_every_method_that_trains_is_searched_with_as_many_trials(method: Method) -> None:
     grid = search_grid(method, BUDGET)
     chooses_itself = method.name in ("linear-probe", "all-layers-probe", "soup")
-    chooses_itself |= isinstance(method, Control) and not method.trains_backbone
+    chooses_itself |= isinstance(method, Control) and not method.takes_steps
     assert len(combinations(grid, method, BUDGET)) == (1 if chooses_itself else 6)
     assert len(combinations(search_grid(method, BUDGET, rates=False), method, BUDGET)) == (1 if chooses_itself else 2)
     if not chooses_itself:

@@ -185,19 +185,41 @@ def test_only_counters_of_batches_may_be_absent(tmp_path: Path) -> None:
                 open_network(frame, path, head=head)
 
 
-def test_the_first_layers_of_a_deeper_network_are_another_network(tmp_path: Path) -> None:
-    path = tmp_path / "w.safetensors"
-    save_weights(build_network("resnet32", (3, 8, 8), 2, seed=0), path)
-    with pytest.raises(NetworkError, match=r"is not of this architecture: its backbone has features\.stage1_block4\S+"):
-        open_network(build_network("resnet20", (3, 8, 8), 2, seed=0), path, head="frame")
+ONE = "features.hidden1.0.weight"
 
 
-def test_one_tensor_of_many_is_refused_with_its_share_and_what_it_was_read_as(tmp_path: Path) -> None:
-    path = tmp_path / "w.safetensors"
-    settings = NetworkSettings("mlp", widths=(5,))
-    save_file({"features.hidden1.0.weight": network(0).state_dict()["features.hidden1.0.weight"]}, path)
-    with pytest.raises(NetworkError, match="is not of this architecture: it gives 20 of the 25 numbers of the"):
-        open_network(network(0), path, head="frame", read_as=settings.read_as((4,)))
+@pytest.mark.parametrize(
+    ("weights", "frame", "message"),
+    [
+        (
+            lambda: build_network("resnet32", (3, 8, 8), 2, seed=0).state_dict(),
+            lambda: build_network("resnet20", (3, 8, 8), 2, seed=0),
+            r"is not of this architecture: its backbone has features\.stage1_block4\S+",
+        ),
+        (
+            lambda: {ONE: network(0).state_dict()[ONE]},
+            lambda: network(0),
+            r"is not of this architecture: it gives 20 of the 25 numbers of the .+ was read as mlp of widths \(5,\)",
+        ),
+        (
+            lambda: network(0, width=6).state_dict(),
+            lambda: network(1),
+            r"does not fit the network: features\.hidden1\.0\.weight \(6, 4\) instead of",
+        ),
+        (
+            lambda: {"layer1.weight": torch.ones(2), "layer1.bias": torch.ones(2)},
+            lambda: network(1),
+            r"shares no name with the network's backbone: it has layer1\.bias, layer1\.weight,",
+        ),
+    ],
+)
+def test_weights_of_another_network_are_refused(
+    weights: Callable[[], Tensors], frame: Callable[[], Network], message: str, tmp_path: Path
+) -> None:
+    save_file(weights(), tmp_path / "w.safetensors")
+    read_as = NetworkSettings("mlp", widths=(5,)).read_as((4,))
+    with pytest.raises(NetworkError, match=message):
+        open_network(frame(), tmp_path / "w.safetensors", head="frame", read_as=read_as)
 
 
 Spoil = Callable[[torch.Tensor], torch.Tensor]
@@ -313,22 +335,6 @@ def test_tensors_of_any_type_and_shape_have_a_checksum(dtype: torch.dtype, tmp_p
         network.register_buffer(name, torch.ones(shape).to(dtype))
     save_weights(network, tmp_path / "w.safetensors")
     assert is_whole(tmp_path / "w.safetensors")
-
-
-def test_weights_of_other_shapes_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "w.safetensors"
-    save_weights(network(0, width=6), path)
-    with pytest.raises(
-        NetworkError, match=r"does not fit the network: features\.hidden1\.0\.weight \(6, 4\) instead of"
-    ):
-        open_network(network(1), path, head="frame")
-
-
-def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "w.pt"
-    torch.save({"layer1.weight": torch.ones(2), "layer1.bias": torch.ones(2)}, path)
-    with pytest.raises(NetworkError, match=r"shares no name with the network's backbone: it has layer1\.weight,"):
-        open_network(network(0), path, head="frame")
 
 
 def test_an_absent_file_is_named(tmp_path: Path) -> None:

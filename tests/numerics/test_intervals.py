@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -50,24 +51,18 @@ def test_an_interval_is_cut_to_the_range_of_its_quantity() -> None:
     assert Interval(-3.0, -2.0).clipped(0, 1) == Interval(0, 0)
 
 
-def test_no_sample_is_refused() -> None:
-    with pytest.raises(DataError, match="no samples were given"):
-        t_interval(np.array([]))
-
-
-def test_a_sample_that_is_not_finite_is_refused() -> None:
-    with pytest.raises(DataError, match="2 of 3 samples are NaN or infinite"):
-        t_interval(np.array([0.1, np.nan, np.inf]))
-
-
-def test_a_level_that_is_no_coverage_is_refused() -> None:
-    with pytest.raises(SettingsError, match="level = 95 was given"):
-        t_interval(np.array([0.1, 0.2]), level=95)
-
-
-def test_impossible_counts_are_refused() -> None:
-    with pytest.raises(DataError, match="8 successes in 7 trials were given"):
-        wilson_interval(8, 7)
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda: t_interval(np.array([])), DataError, "no samples were given"),
+        (lambda: t_interval(np.array([0.1, np.nan, np.inf])), DataError, "2 of 3 samples are NaN or infinite"),
+        (lambda: t_interval(np.array([0.1, 0.2]), level=95), SettingsError, "level = 95 was given"),
+        (lambda: wilson_interval(8, 7), DataError, "8 successes in 7 trials were given"),
+    ],
+)
+def test_what_has_no_interval_is_refused(ask: Callable[[], object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ask()
 
 
 def _interval(values: np.ndarray) -> Interval:

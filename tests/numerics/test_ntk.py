@@ -64,13 +64,10 @@ def test_singular_gram_without_ridge_is_undefined() -> None:
     assert np.isnan(solve_gram(gram, np.ones((2, 1)), ridge=0.0)).all()
 
 
-def test_zero_input_is_refused() -> None:
+def test_zero_inputs_and_other_widths_are_refused() -> None:
     message = "1 of 2 inputs are zero (first: 1); the kernel needs inputs with a direction, drop those examples"
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         kernel_examples(np.array([[1.0, 0], [0, 0]]), np.ones((2, 1)))
-
-
-def test_widths_must_agree() -> None:
     message = "source inputs and labels have widths 3 and 1, target ones 2 and 1; expected the same widths"
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         kernel_transfer(kernel_examples(SOURCE, Y_SOURCE), kernel_examples(TARGET[:, 1:], Y_TARGET))

@@ -7,7 +7,6 @@ import pytest
 from transferscope.errors import DataError
 from transferscope.numerics.jackknife import jackknife
 from transferscope.scores import SCORES, TargetView, grouped_error, leave_groups_out, with_error
-from transferscope.scores.score import Contributing
 from transferscope.testing.scores import classes_view
 
 FEATURES, LABELS = np.ones((3, 2)), np.array([0, 1, 0])
@@ -133,8 +132,8 @@ def test_errors_of_scores_that_jump_are_on_the_wide_side(name: str) -> None:
 def test_contributions_are_derivatives_to_the_weight_of_each_example(name: str, n: int, d: int) -> None:
     """By what one more copy of an example changes, where all examples are there 4,000 times."""
     score, view, copies = SCORES[name], classes_view(n, d, signal=0.3), 4000
-    assert isinstance(score, Contributing)
     each = score.contributions(view)
+    assert each is not None
     assert each.mean() == pytest.approx(score.value(view).value)
     many = np.tile(np.arange(n), copies)
     before = score.value(view.take(many)).value

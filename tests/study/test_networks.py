@@ -128,7 +128,7 @@ def ridge_by_hand(train: np.ndarray, labels: np.ndarray, test: np.ndarray, folde
     whole = load(f"npz:{folder}/target.npz").train
     chosen = few_shot(whole, 20, seed=stream_seed(0, "subset"))
     rows = [next(i for i in range(len(whole)) if (whole.inputs[i] == one).all()) for one in chosen.inputs]
-    head = ridge_probe(torch.from_numpy(train[rows]).float(), torch.from_numpy(labels[rows]), 3).head
+    head = ridge_probe(torch.from_numpy(train[rows]).float(), torch.from_numpy(labels[rows]), 3)
     with torch.no_grad():
         found: np.ndarray = head(torch.from_numpy(test).float()).argmax(1).numpy()
         return found

@@ -1,6 +1,6 @@
 """Arrays as people keep them, brought into the shapes and types of a LabelledSet."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float64, Num, Shaped
 
 from transferscope.data.task import UNLABELLED, Kind, LabelledSet
 from transferscope.errors import DataError, SettingsError
+from transferscope.wording import few
 
 LARGEST_SIDE = 4096
 """Pixels on a side of the largest images that can be asked for."""
@@ -33,12 +34,14 @@ class Parts:
             stored as they are.
         words: What was left out or converted, and which part is the test set where its name does not say so; empty
             where there is nothing to say.
+        about: Further provenance, by key.
     """
 
     train: LabelledSet
     test: LabelledSet
     label_units: tuple[tuple[float, float], ...] = field(default=(), kw_only=True)
     words: str = field(default="", kw_only=True)
+    about: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -86,17 +89,23 @@ def to_parts(
     if kind is None:
         kind = _kind_of(train.labels, name=name)
     check_spellings(label_names or (), f"{name}: the labels", "labels")
-    _check_same_pixels(train.inputs, test.inputs, name=name)
+    kinds = [part.inputs.dtype.kind.replace("u", "i") for part in (train, test)]
+    if train.inputs.ndim > 2 and kinds[0] != kinds[1]:  # True, 255 and 1.0 are ways to say white
+        raise DataError(
+            f"{name}: training images have type {train.inputs.dtype} and test images {test.inputs.dtype}; save both as "
+            "one type"
+        )
     inputs = [to_inputs(part.inputs, name=name, channels=channels) for part in (train, test)]
     if kind == "regression":
-        labels, classes = [to_targets(part.labels, name=name) for part in (train, test)], None
+        labels, classes = [_to_targets(part.labels, name=name) for part in (train, test)], None
     elif kind == "dense regression":
-        labels, classes = [_to_maps(part.labels, name=name) for part in (train, test)], None
+        maps = (part.labels[:, None] if part.labels.ndim == 3 else part.labels for part in (train, test))
+        labels, classes = [_to_float32(one, name=name, what="labels") for one in maps], None
     elif kind == "segmentation":
         masks = [_to_masks(part.labels, name=name) for part in (train, test)]
         known = np.unique(masks[0][masks[0] != UNLABELLED])
         values = known if label_names is None else np.arange(len(label_names))
-        codes = [to_class_labels(mask[mask != UNLABELLED], values, name=name) for mask in masks]
+        codes = [_to_class_labels(mask[mask != UNLABELLED], values, name=name) for mask in masks]
         for mask, places in zip(masks, codes, strict=True):
             mask[mask != UNLABELLED] = places
         labels, classes = masks, tuple(map(str, values if label_names is None else label_names))
@@ -104,15 +113,23 @@ def to_parts(
         labels = [_to_flags(part.labels, name=name) for part in (train, test)]
         classes = tuple(label_names or map(str, range(1, labels[0].shape[1] + 1)))
     else:
-        columns = comparable_labels(train.labels, test.labels, name=name)
-        values = class_values(columns[0], name=name)
-        labels = [to_class_labels(column, values, name=name) for column in columns]
+        columns = _comparable_labels(train.labels, test.labels, name=name)
+        values = np.unique(columns[0])
+        check_spellings(values.tolist(), f"{name}: the labels", "classes")
+        labels = [_to_class_labels(column, values, name=name) for column in columns]
         classes = tuple(str(value) for value in values)
     parts = Parts(
         _labelled(inputs[0], labels[0], classes, what=f"{name}, training part"),
         _labelled(inputs[1], labels[1], classes, what=f"{name}, test part"),
     )
-    return in_label_units(parts) if kind == "regression" else parts
+    if kind != "regression":
+        return parts
+    units = label_units(parts.train.labels)
+    offset, unit = np.transpose(units) if units else (0.0, 1.0)
+    counted = (
+        replace(part, labels=((part.labels - offset) / unit).astype(np.float32)) for part in (parts.train, parts.test)
+    )
+    return Parts(*counted, label_units=units)
 
 
 def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Kind:
@@ -192,12 +209,6 @@ def _to_masks(labels: np.ndarray, *, name: str) -> np.ndarray:
     return labels.astype(np.int64)
 
 
-def _to_maps(labels: np.ndarray, *, name: str) -> np.ndarray:
-    """Numbers on a grid as float32 (N, n_outputs, h, w)."""
-    maps = labels[:, None] if labels.ndim == 3 else labels
-    return _to_float32(maps, name=name, what="labels")
-
-
 def _to_flags(labels: np.ndarray, *, name: str) -> Bool[np.ndarray, "N K"]:
     if labels.ndim != 2 or labels.dtype.kind not in _REAL or not np.isin(labels, (0, 1)).all():
         raise DataError(
@@ -250,12 +261,8 @@ def to_inputs(
     return _to_pixels(array if first else array.transpose(0, 3, 1, 2), name=name)
 
 
-def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Float64[np.ndarray, "N K"]:
-    """Regression targets as float64 (N, n_outputs), from numbers (N,) or (N, n_outputs), for `in_label_units`.
-
-    Raises:
-        DataError: The labels are not numbers, have more than two axes, or are beyond what 32 bits hold.
-    """
+def _to_targets(labels: np.ndarray, *, name: str) -> Float64[np.ndarray, "N K"]:
+    """Numbers (N,) or (N, n_outputs) as float64 (N, n_outputs), within what 32 bits hold."""
     if labels.ndim not in (1, 2) or labels.dtype.kind not in _REAL:
         raise DataError(
             f"{name}: regression labels have shape {labels.shape} and type {labels.dtype}; expected numbers (N,) or "
@@ -264,16 +271,6 @@ def to_targets(labels: Shaped[np.ndarray, "N ..."], *, name: str) -> Float64[np.
     numbers = labels.reshape(len(labels), -1)
     _to_float32(numbers, name=name, what="labels")
     return numbers.astype(np.float64)
-
-
-def in_label_units(parts: Parts) -> Parts:
-    """Labels (N, n_outputs), float64, counted in `label_units` of the training part, as float32."""
-    units = label_units(parts.train.labels)
-    offset, unit = np.transpose(units) if units else (0.0, 1.0)
-    train, test = (
-        replace(part, labels=((part.labels - offset) / unit).astype(np.float32)) for part in (parts.train, parts.test)
-    )
-    return Parts(train, test, label_units=units)
 
 
 def label_units(labels: Float64[np.ndarray, "N K"]) -> tuple[tuple[float, float], ...]:
@@ -314,16 +311,8 @@ def lost_in_float32(numbers: Float64[np.ndarray, "N ..."]) -> Bool[np.ndarray, "
         return np.asarray(np.isfinite(moved) & (moved > spread / 256) & (spread > size * 2.0**-44), dtype=np.bool_)
 
 
-def comparable_labels(
-    train: Shaped[np.ndarray, "N ..."], test: Shaped[np.ndarray, "M ..."], *, name: str
-) -> tuple[Shaped[np.ndarray, " N"], Shaped[np.ndarray, " M"]]:
-    """Class labels (N,) or (N, 1) of both parts as columns of one kind that NumPy compares exactly.
-
-    Numbers compare as numbers, and where one part is text, both become text.
-
-    Raises:
-        DataError: They have another shape or type, or are numbers that no one type holds exactly.
-    """
+def _comparable_labels(train: np.ndarray, test: np.ndarray, *, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Class labels (N,) or (N, 1) of both parts as columns that NumPy compares exactly: as text where one is text."""
     first, second = (_label_column(labels, name=name) for labels in (train, test))
     kinds = {first.dtype.kind, second.dtype.kind}
     if kinds <= set(_REAL):
@@ -371,24 +360,13 @@ def check_spellings(names: Iterable[object], where: str, what: str) -> None:
             )
 
 
-def class_values(labels: Shaped[np.ndarray, " N"], *, name: str) -> Shaped[np.ndarray, " K"]:
-    """The distinct class labels of the training part, sorted; a DataError if `check_spellings` refuses them."""
-    values = np.unique(labels)
-    if values.dtype.kind == "U":
-        check_spellings(values.tolist(), f"{name}: the labels", "classes")
-    return values
-
-
-def to_class_labels(
-    labels: Shaped[np.ndarray, " N"], values: Shaped[np.ndarray, " K"], *, name: str
-) -> Num[np.ndarray, " N"]:
+def _to_class_labels(labels: np.ndarray, values: np.ndarray, *, name: str) -> Num[np.ndarray, " N"]:
     """Labels (N,) as int64 positions in the sorted class values (n_classes,) of their type; a DataError for others."""
     strange = np.setdiff1d(labels, values)
     if len(strange):
         raise DataError(
             f"{name}: the test labels hold {str(strange[0])!r}, which no training example has; "
-            f"the training labels are {', '.join(str(value) for value in values[:10])}"
-            f"{', ...' if len(values) > 10 else ''}"
+            f"the training labels are {few(values.tolist(), 10)}"
         )
     return np.searchsorted(values, labels).astype(np.int64)
 
@@ -438,15 +416,6 @@ def _labelled(inputs: np.ndarray, labels: np.ndarray, classes: tuple[str, ...] |
         return LabelledSet(inputs, labels, classes)
     except DataError as error:
         raise DataError(f"{what}: {error}") from error
-
-
-def _check_same_pixels(train: np.ndarray, test: np.ndarray, *, name: str) -> None:
-    """Refuse images whose parts say white in different ways: True, 255 or 1.0."""
-    kinds = [array.dtype.kind.replace("u", "i") for array in (train, test)]
-    if train.ndim > 2 and kinds[0] != kinds[1]:
-        raise DataError(
-            f"{name}: training images have type {train.dtype} and test images {test.dtype}; save both as one type"
-        )
 
 
 def _to_float32(numbers: np.ndarray, *, name: str, what: str) -> np.ndarray:

@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from transferscope.wording import few
+
 DayOrder = Literal["day-first", "month-first"]
 
 GAPS = frozenset(
@@ -152,7 +154,7 @@ def with_plain_numbers(table: pd.DataFrame, separator: str) -> tuple[pd.DataFram
         changed[name] = table[name].where(gap, plain)
         commas += [name] if decimal_comma and has_comma else []
     notes = [
-        f"{words} in {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}"
+        f"{words} in {few(names)}"
         for words, names in (("numbers with a decimal comma", commas), ("points read before decimals", points))
         if names
     ]

@@ -31,7 +31,7 @@ from transferscope.data.cells import (
     typed,
 )
 from transferscope.errors import DataError
-from transferscope.wording import counted
+from transferscope.wording import counted, few
 
 LEAST_ROWS = 5
 """Training rows that a value of a category must have for a feature of its own; rarer ones share one."""
@@ -163,12 +163,9 @@ class TableEncoding:
         gaps = sum(one.has_gaps for one in self.columns)
         left = [f"{one.name} ({one.why})" for one in self.columns if one.kind == "left out"]
         seen = [f"{one.name}: {one.why}" for one in self.columns if one.kind != "left out" and one.why]
-        shown = ", ".join(left[:5]) + (f" and {len(left) - 5} others" if len(left) > 5 else "")
-        return (
-            f"{counted(len(self.features), 'feature')} from {', '.join(counts)}"
-            f"{f' ({gaps} with gaps)' if gaps else ''}{f'; left out: {shown}' if left else ''}"
-            f"{f'; {chr(59).join(seen[:3])}' if seen else ''}"
-        )
+        made = f"{counted(len(self.features), 'feature')} from {', '.join(counts)}"
+        made += f" ({gaps} with gaps)" if gaps else ""
+        return "; ".join([made, *([f"left out: {few(left)}"] if left else []), *seen[:3]])
 
     def apply(self, table: pd.DataFrame, path: Path) -> Float64[np.ndarray, "N D"]:
         """The features of rows with these columns, in any order; a DataError for another kind of column."""

@@ -5,6 +5,9 @@ from jaxtyping import Float
 
 from transferscope.errors import SettingsError
 
+TEST_START = 2**40
+"""Row from which test examples are counted: no training set is that long."""
+
 _PER_COUNTER = 4  # 64-bit draws that Philox makes from one value of its counter
 
 

@@ -18,7 +18,7 @@ import pandas as pd
 
 from transferscope.data.cells import with_plain_numbers, without_summaries
 from transferscope.data.places import check_bytes, most_bytes
-from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra
+from transferscope.errors import CorruptDataError, DataError, SettingsError, first_line, missing_extra
 from transferscope.files import require_regular
 
 Format = Literal["csv", "tsv", "json", "jsonl", "parquet"]
@@ -102,7 +102,7 @@ def read_frame(
     except (DataError, SettingsError, MemoryError):
         raise
     except Exception as error:  # on a damaged file the readers raise whatever comes first
-        reason = "" if form == "parquet" else f" ({_first_line(error)})"  # of parquet, a reader's inner names
+        reason = "" if form == "parquet" else f" ({first_line(error)})"  # of parquet, a reader's inner names
         raise CorruptDataError(f"{path} cannot be read as a {words} file{reason}; write it again") from error
     if rows.empty:
         raise DataError(f"{path} has no rows; expected at least one below the column names")
@@ -249,7 +249,3 @@ def _separator(text: str, quoted: bool) -> str:
         counts[separator] = len(rows[0]) if rows and len(widths) == 1 else 0
     best = max(counts, key=lambda one: counts[one])
     return best if counts[best] > 1 else ","
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from transferscope.data.arrays import RawPart, check_labels, to_parts
+from transferscope.data.arrays import Parts, RawPart, check_labels, to_parts
 from transferscope.data.image_files import ImageForm, PackedImage, read_images
-from transferscope.data.image_folder import FolderParts
 from transferscope.data.label_sets import label_matrix, named_labels
 from transferscope.data.split_names import ALL_NAMES, SplitNames, name_of
 from transferscope.data.splits import rows_of_parts
@@ -123,7 +122,7 @@ def load_saved_images(
     form: ImageForm,
     test_share: float | None,
     seed: int,
-) -> FolderParts:
+) -> Parts:
     """Images of a saved data set with their labels.
 
     Args:
@@ -168,7 +167,7 @@ def load_saved_images(
     if sets[0].kind == "multi-label":
         check_labels(sets[0].labels, sets[0].classes or (), str(root))
     words = "; ".join(filter(None, (note, images.words, images.skipped)))
-    return FolderParts(sets[0], sets[1], chosen_size=images.chosen, words=words, label_units=done.label_units)
+    return Parts(sets[0], sets[1], words=words, label_units=done.label_units, about=images.about)
 
 
 def read_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:

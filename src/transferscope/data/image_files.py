@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import math
 import os
 import struct
 import time
@@ -10,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,16 +23,16 @@ from PIL.TiffImagePlugin import TiffImageFile
 from transferscope.data.places import cache_folder, check_bytes
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular, written_whole
+from transferscope.wording import few
 
 SIDES = (32, 64, 96, 128, 224)
 """Working sizes, in pixels, that images of mixed sizes are brought to."""
 
-_VERSION = 4
+_VERSION = 5
 """Of what is kept; raise it when the same files give other pixels, or are refused."""
 
 _DAYS_KEPT = 30
 _COLOURS = 3
-_NAMED = 5  # broken files, in a message
 _MOST_GB = "32"  # on disk, and not in memory: more than the arrays of a file
 _FORMATS = ("PNG", "JPEG", "BMP", "DIB", "GIF", "TIFF", "WEBP", "PPM", "TGA", "PCX", "JPEG2000")
 """What Pillow may take a file for. Never PostScript (EPS): it is a program, and Pillow starts Ghostscript to run it."""
@@ -74,8 +76,7 @@ class ImageForm:
         resize: Height and width in pixels that every image is stretched to, whatever its proportions; None for none.
         size: Height and width in pixels of the square in the middle of every image, whose side is the image's short
             side (short side to `size`, then centre crop). None, without `resize`, takes images of one size as they are.
-        channels: 1 or 3 to read all images as grey or as RGB, or the number of pages of TIFF files that hold a channel
-            in each; None for grey if all of them are grey, RGB otherwise, and the pages where there are several.
+        channels: 1 or 3 to read all images as grey or as RGB; None for grey if all of them are grey, RGB otherwise.
         automatic: Whether images of mixed sizes may be given a `size` by themselves; otherwise they are refused.
         skip_broken: Whether files that cannot be read are left out; otherwise they are refused. Of 16 bits a channel
             the upper 8 are taken, and transparent pixels are laid on white.
@@ -112,10 +113,15 @@ class Images:
     n_converted: int = 0
 
     @property
+    def about(self) -> dict[str, str]:
+        """The size that was chosen, as provenance: others are read in it."""
+        return {} if self.chosen is None else {"size": str(self.chosen)}
+
+    @property
     def skipped(self) -> str:
         """Which files were left out, and how many were converted, in words; empty where none was."""
         n = len(self.kept) + len(self.broken)
-        left = f"{len(self.broken)} of {n:,} files were left out, as they cannot be read: {_names(self.broken)}"
+        left = f"{len(self.broken)} of {n:,} files were left out, as they cannot be read: {few(dict(self.broken))}"
         done = f"{self.n_converted} of {n:,} files were converted to 8 bits a channel, transparent pixels on white"
         return "; ".join([left] * bool(self.broken) + [done] * bool(self.n_converted))
 
@@ -146,42 +152,43 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
     images = _kept(kept)
     if images is not None:
         return images
-    everything, broken = list(paths), _Broken(root, form.skip_broken, len(paths))
+    broken = _Broken(root, form.skip_broken, len(paths))
     shape, chosen, words = _plan(paths, form, broken)
-    paths = broken.checked(everything)
-    side = chosen or form.size
+    decode = partial(_decode, paths, form, chosen or form.size, shape, broken)
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         _remove_unused(kept.parent)
-        with written_whole(kept) as unfinished:
-            while True:
-                known = len(broken.refused)
-                _write(unfinished, paths, root, (len(paths), *shape[1:]), form, side, broken)
-                paths = broken.checked(everything)
-                if len(broken.refused) == known:
-                    break  # otherwise it is written again without those that turned out broken
+        with written_whole(kept) as unfinished, unfinished.open("wb") as stream:
+
+            def write(shape: tuple[int, ...]) -> Callable[[int, np.ndarray], object]:
+                stream.seek(0)
+                stream.truncate()
+                np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
+                return lambda i, pixels: stream.write(pixels.tobytes())
+
+            decode(write)
         facts = {
             "chosen": chosen,
             "words": words,
-            "kept": broken.kept(everything),
+            "kept": broken.kept(paths),
             "broken": broken.list(),
             "converted": len(broken.converted),
         }
         with written_whole(kept.with_suffix(".json")) as unfinished:
             unfinished.write_text(json.dumps(facts), encoding="utf-8")
+        if (images := _kept(kept)) is not None:
+            return images
     except OSError:  # no room, or no folder to write to
-        images = None
-    else:
-        images = _kept(kept)
-    if images is not None:
-        return images
-    while True:
-        known = len(broken.refused)
-        pixels = _in_memory(paths, root, (len(paths), *shape[1:]), form, side, broken)
-        paths = broken.checked(everything)
-        if len(broken.refused) == known:
-            kept_ones = np.array(broken.kept(everything))
-            return Images(pixels, kept_ones, tuple(broken.list()), chosen, words, len(broken.converted))
+        pass
+    arrays: list[np.ndarray] = []
+
+    def fill(shape: tuple[int, ...]) -> Callable[[int, np.ndarray], object]:
+        check_bytes(root, math.prod(shape))
+        arrays[:] = [np.empty(shape, dtype=np.uint8)]
+        return arrays[0].__setitem__
+
+    decode(fill)
+    return Images(arrays[0], np.array(broken.kept(paths)), tuple(broken.list()), chosen, words, len(broken.converted))
 
 
 class _Broken:
@@ -190,7 +197,7 @@ class _Broken:
     def __init__(self, root: Path, skip: bool, n: int) -> None:
         self.refused: dict[ImageFile, DataError] = {}
         self.converted: set[ImageFile] = set()
-        self._root, self._skip, self._n = root, skip, n
+        self.root, self._skip, self._n = root, skip, n
 
     @contextmanager
     def noted(self, path: ImageFile) -> Iterator[None]:
@@ -207,7 +214,7 @@ class _Broken:
             if len(self.refused) == 1:
                 raise type(first)(f"{first}{'' if self._skip else ', or leave it out with ?broken=skip'}") from first
             raise type(first)(
-                f"{len(self.refused)} of {self._n} images in {self._root} cannot be read: {_names(self.list())}; of "
+                f"{len(self.refused)} of {self._n} images in {self.root} cannot be read: {few(dict(self.list()))}; of "
                 f"the first, {first}{'' if self._skip else ', or leave all of them out with ?broken=skip'}"
             ) from first
         return [path for path in paths if path not in self.refused]
@@ -218,14 +225,9 @@ class _Broken:
     def list(self) -> list[tuple[str, str]]:
         """Path within the folder, and what is wrong, of each."""
         return [
-            (str(path.relative_to(self._root)) if isinstance(path, Path) else path.name, str(error))
+            (str(path.relative_to(self.root)) if isinstance(path, Path) else path.name, str(error))
             for path, error in self.refused.items()
         ]
-
-
-def _names(broken: Sequence[tuple[str, str]]) -> str:
-    named = ", ".join(name for name, _ in broken[:_NAMED])
-    return f"{named} and {len(broken) - _NAMED} others" if len(broken) > _NAMED else named
 
 
 def _kept(file: Path) -> Images | None:
@@ -251,36 +253,22 @@ def _remove_unused(folder: Path) -> None:
                 file.unlink()
 
 
-def _plan(
-    paths: Sequence[ImageFile], form: ImageForm, broken: _Broken
-) -> tuple[tuple[int, int, int, int], int | None, str]:
-    """The shape of all images, the size chosen for them and why, from what the files say at their beginning."""
+def _plan(paths: Sequence[ImageFile], form: ImageForm, broken: _Broken) -> tuple[tuple[int, int, int], int | None, str]:
+    """The shape of each image, the size chosen for them and why, from what the files say at their beginning."""
     sizes: Int64[np.ndarray, "N 2"] = np.empty((len(paths), 2), dtype=np.int64)  # width, height
     grey = True
-    pages: Int64[np.ndarray, " N"] = np.ones(len(paths), dtype=np.int64)
     for i, path in enumerate(paths):
         with broken.noted(path), _opened(path) as image:
-            pages[i] = _n_pages(image)
             has_exif = image.format != "PNG" or "exif" in image.info  # else a PNG is decoded to look behind its pixels
             sideways = has_exif and image.getexif().get(_ORIENTATION) in _SIDEWAYS
             sizes[i] = image.size[::-1] if sideways else image.size
             grey = grey and image.mode in (*_GREY_MODES, *_DEEP_GREY)
-    if broken.refused:
-        whole = broken.kept(paths)
-        paths, sizes, pages = broken.checked(paths), sizes[whole], pages[whole]
-    differ = np.flatnonzero(pages != pages[0])
-    if len(differ):
-        raise DataError(
-            f"{paths[0]} has {pages[0]} pages and {paths[differ[0]]} {pages[differ[0]]}; give images that all have the "
-            "same channels, one in each page"
-        )
-    channels = int(pages[0]) if pages[0] > 1 else form.channels or (1 if grey else _COLOURS)
-    if form.channels is not None and channels != form.channels:
-        raise DataError(f"images of {channels} channels were given, and of {form.channels} are expected")
+    paths, sizes = broken.checked(paths), sizes[broken.kept(paths)]
+    channels = form.channels or (1 if grey else _COLOURS)
     side, chosen, words = form.resize or form.size, None, ""
     others = np.flatnonzero((sizes != sizes[0]).any(axis=1))
     if side is None and len(others) == 0:
-        return (len(paths), channels, int(sizes[0, 1]), int(sizes[0, 0])), None, ""
+        return (channels, int(sizes[0, 1]), int(sizes[0, 0])), None, ""
     if side is None and not form.automatic:
         (width, height), (w, h) = sizes[0].tolist(), sizes[others[0]].tolist()
         raise DataError(
@@ -298,7 +286,7 @@ def _plan(
             f"(median {median}), are brought to {side} x {side}: short side to {side}, then the middle"
             f"{f'; {enlarged} of {len(paths)} are enlarged' if enlarged else ''} (?size= takes another size)"
         )
-    return (len(paths), channels, side, side), chosen, words
+    return (channels, side, side), chosen, words
 
 
 def planned_size(paths: Sequence[ImageFile], root: Path) -> tuple[int, int, bool]:
@@ -306,94 +294,51 @@ def planned_size(paths: Sequence[ImageFile], root: Path) -> tuple[int, int, bool
 
     Only the beginning of each file is read; those that cannot be are passed over.
     """
-    shape, chosen, _ = _plan(paths, ImageForm(), _Broken(root, skip=True, n=len(paths)))
-    return shape[2], shape[3], chosen is not None
-
-
-def _write(
-    file: Path,
-    paths: Sequence[ImageFile],
-    root: Path,
-    shape: tuple[int, ...],
-    form: ImageForm,
-    side: int | None,
-    broken: _Broken,
-) -> None:
-
-    def write(shape: tuple[int, ...]) -> Callable[[int, np.ndarray], object]:
-        stream.seek(0)
-        stream.truncate()
-        np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
-        return lambda i, pixels: stream.write(pixels.tobytes())
-
-    with file.open("wb") as stream:
-        _decode(paths, root, shape, form, side, write, broken)
-
-
-def _in_memory(
-    paths: Sequence[ImageFile], root: Path, shape: tuple[int, ...], form: ImageForm, side: int | None, broken: _Broken
-) -> UInt8[np.ndarray, "N C H W"]:
-    check_bytes(root, int(np.prod(shape)))
-    arrays: list[np.ndarray] = []
-
-    def fill(shape: tuple[int, ...]) -> Callable[[int, np.ndarray], object]:
-        arrays[:] = [np.empty(shape, dtype=np.uint8)]
-        return arrays[0].__setitem__
-
-    _decode(paths, root, shape, form, side, fill, broken)
-    return arrays[0]
+    (_, height, width), chosen, _ = _plan(paths, ImageForm(), _Broken(root, skip=True, n=len(paths)))
+    return height, width, chosen is not None
 
 
 def _decode(
     paths: Sequence[ImageFile],
-    root: Path,
-    shape: tuple[int, ...],
     form: ImageForm,
     side: int | None,
-    begin: Callable[[tuple[int, ...]], Callable[[int, np.ndarray], object]],
+    shape: tuple[int, int, int],
     broken: _Broken,
+    begin: Callable[[tuple[int, ...]], Callable[[int, np.ndarray], object]],
 ) -> None:
     """Give every image (C, H, W) to the function that `begin` returns, in order, one at a time.
 
-    It begins again where decoded images turn out grey, or coloured, against what their files say at the beginning.
+    It begins again where files turn out broken, and where decoded images turn out grey, or coloured, against what their
+    files say at the beginning.
     """
-    n, channels, height, width = shape
+    channels, height, width = shape
     while True:
-        check_bytes(root, n * channels * height * width, most_gb=_MOST_GB)
-        keep, grey, stacked = begin((n, channels, height, width)), True, False
-        for i, path in enumerate(paths):
+        whole, known, grey = broken.checked(paths), len(broken.refused), True
+        check_bytes(broken.root, len(whole) * channels * height * width, most_gb=_MOST_GB)
+        keep = begin((len(whole), channels, height, width))
+        for i, path in enumerate(whole):
             with broken.noted(path):
-                decoded, is_converted = _read_image(path, form, side)
+                image, is_converted = _read_image(path, form, side)
                 if is_converted:
                     broken.converted.add(path)
-                grey, stacked = grey and decoded[0].mode == "L", stacked or len(decoded) > 1
-                mode = "RGB" if channels == _COLOURS and len(decoded) == 1 else "L"
-                pixels = np.concatenate([np.atleast_3d(np.asarray(image.convert(mode))) for image in decoded], axis=2)
+                grey = grey and image.mode == "L"
+                pixels = np.atleast_3d(np.asarray(image.convert("RGB" if channels == _COLOURS else "L")))
                 if pixels.shape != (height, width, channels):  # a file that says another size at its beginning
                     raise CorruptDataError(
                         f"{path} cannot be read as an image (it has not the size it declares); mend or remove it"
                     )
                 keep(i, pixels.transpose(2, 0, 1))
-        if form.channels is not None or stacked or grey == (channels == 1):
-            return
-        channels = 1 if grey else _COLOURS
+        if len(broken.refused) == known:
+            if form.channels is not None or grey == (channels == 1):
+                return
+            channels = 1 if grey else _COLOURS
 
 
-def _n_pages(image: Image.Image) -> int:
-    """The pages of a TIFF file; of an animation only the first image counts."""
-    return int(getattr(image, "n_frames", 1)) if image.format == "TIFF" else 1
-
-
-def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[list[Image.Image], bool]:
-    """The upright pages of an image, at the form's size or cut to `side`; whether bits or transparency were lost."""
+def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[Image.Image, bool]:
+    """An upright image, at the form's size or cut to `side`; whether bits or transparency were lost."""
     with _opened(path) as opened:
-        n_pages = _n_pages(opened)
-        if n_pages > 1:
-            return [_sized(_page(opened, page, path), form.resize, side) for page in range(n_pages)], False
-        if side is not None:
-            opened.draft(
-                None, (2 * side, 2 * side)
-            )  # a JPEG is decoded at 1/2, 1/4 or 1/8 while twice the size is left
+        if side is not None:  # a JPEG is decoded at 1/2, 1/4 or 1/8 while twice the size is left
+            opened.draft(None, (2 * side, 2 * side))
         is_converted = opened.mode in _DEEP_GREY or _bits(opened) > 8
         upright = ImageOps.exif_transpose(opened)
         if upright.mode in _DEEP_GREY:
@@ -410,25 +355,11 @@ def _read_image(path: ImageFile, form: ImageForm, side: int | None) -> tuple[lis
             upright, is_converted = Image.alpha_composite(white, upright.convert("RGBA")), True
         plain = grey or upright.mode == "RGB"  # a palette loses nothing by way of RGBA
         image = (upright if plain else upright.convert("RGBA")).convert("L" if grey else "RGB")
-    return [_sized(image, form.resize, side)], is_converted
-
-
-def _page(opened: Image.Image, page: int, path: ImageFile) -> Image.Image:
-    """One page of a TIFF file, which must be grey and of the size of the first."""
-    size = opened.size
-    opened.seek(page)
-    if opened.mode not in ("1", "L") or opened.size != size:
-        raise DataError(
-            f"page {page + 1} of {path} is of the mode {opened.mode} and {opened.size[0]} x {opened.size[1]} pixels; "
-            f"expected grey pages of 8 bits, a channel in each, of {size[0]} x {size[1]}: save others as an .npz file"
-        )
-    return opened.convert("L")
-
-
-def _sized(image: Image.Image, resize: int | None, side: int | None) -> Image.Image:
-    if resize is not None:
-        return image.resize((resize, resize), Image.Resampling.BILINEAR)
-    return image if side is None else ImageOps.fit(image, (side, side), method=Image.Resampling.BILINEAR)
+    if form.resize is not None:
+        return image.resize((form.resize, form.resize), Image.Resampling.BILINEAR), is_converted
+    if side is not None:
+        image = ImageOps.fit(image, (side, side), method=Image.Resampling.BILINEAR)
+    return image, is_converted
 
 
 @contextmanager
@@ -441,6 +372,10 @@ def _opened(path: ImageFile) -> Iterator[Image.Image]:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
             with Image.open(file, formats=_FORMATS) as opened:
+                if opened.format == "TIFF" and getattr(opened, "n_frames", 1) > 1:
+                    raise DataError(
+                        f"{path} has several pages; save channels as an .npz file, or one page in each file"
+                    )
                 if opened.mode in _WIDE_MODES:
                     raise DataError(f"{path} has 32 bits a channel ({opened.mode}); save it with 8 bits")
                 yield opened

@@ -19,18 +19,7 @@ from transferscope.files import require_regular
 _UNREADABLE = (".heic", ".heif", ".avif", ".jxl", ".svg", ".dng", ".cr2", ".cr3", ".nef", ".arw")
 
 
-@dataclass(frozen=True)
-class FolderParts(Parts):
-    """Both parts of a folder of images.
-
-    Attributes:
-        chosen_size: The size in pixels that images of mixed sizes were given by themselves; None where there was none.
-    """
-
-    chosen_size: int | None = None
-
-
-def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, seed: int) -> FolderParts:
+def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, seed: int) -> Parts:
     """Read images whose class is the name of their folder.
 
     Hidden files, and those whose suffix belongs to no kind of image, are passed over. Images are PNG, JPEG, BMP, GIF,
@@ -89,10 +78,10 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
     if len(lost) or n_train == len(labels):
         what = f"training image of the class {classes[lost[0]]!r}" if len(lost) else "test image"
         raise DataError(f"{path} has no {what} that can be decoded ({images.skipped}); mend some or remove the class")
-    return FolderParts(
+    return Parts(
         LabelledSet(images.pixels[:n_train], labels[:n_train], tuple(classes)),
         LabelledSet(images.pixels[n_train:], labels[n_train:], tuple(classes)),
-        chosen_size=images.chosen,
+        about=images.about,
         words="; ".join(filter(None, (split.note if split else "", images.words, images.skipped))),
     )
 

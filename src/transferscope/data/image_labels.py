@@ -7,22 +7,21 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from transferscope.data.arrays import RawPart, check_labels, to_parts
+from transferscope.data.arrays import Parts, RawPart, check_labels, to_parts
 from transferscope.data.frame import read_frame
 from transferscope.data.image_files import ImageForm, read_images
-from transferscope.data.image_folder import FolderParts, image_files_below
+from transferscope.data.image_folder import image_files_below
 from transferscope.data.splits import rows_of_parts
 from transferscope.data.tables import TableSettings, read_labels, split_rows, with_labels
-from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, unknown_name
+from transferscope.wording import few
 
 _FILE_COLUMNS = ("file", "filename", "file_name", "image", "path")
-_NAMED = 3
 
 
 def load_labelled_images(
     folder: Path, table_path: Path, settings: TableSettings, *, file_column: str | None, form: ImageForm, seed: int
-) -> FolderParts:
+) -> Parts:
     """Read images that a csv file lists.
 
     Args:
@@ -61,17 +60,13 @@ def load_labelled_images(
     done = to_parts(raw[0], raw[1], name=str(table_path), kind=kind, label_names=names)
     beside = len(image_files_below(folder)) - len(files)
     note = f"{beside} images of the folder have no row in {table_path.name} and are left out" if beside > 0 else ""
-    return FolderParts(
-        _with(done.train, images.pixels[:n_train]),
-        _with(done.test, images.pixels[n_train:]),
-        chosen_size=images.chosen,
+    return Parts(
+        replace(done.train, inputs=images.pixels[:n_train]),
+        replace(done.test, inputs=images.pixels[n_train:]),
+        about=images.about,
         words="; ".join(filter(None, (images.words, images.skipped, note, left_out, *frame.notes))),
         label_units=done.label_units,
     )
-
-
-def _with(labelled: LabelledSet, pixels: np.ndarray) -> LabelledSet:
-    return replace(labelled, inputs=pixels)
 
 
 def _file_column(table: pd.DataFrame, given: str | None, path: Path) -> str:
@@ -103,7 +98,7 @@ def _files(table: pd.DataFrame, column: str, folder: Path, path: Path) -> Sequen
     if missing:
         raise DataError(
             f"{len(missing)} of {len(names)} images that {path} lists are not in {folder}: "
-            f"{', '.join(missing[:_NAMED])}{', ...' if len(missing) > _NAMED else ''}; add them or remove their rows"
+            f"{few(missing)}; add them or remove their rows"
         )
     twice = named[named.duplicated()]
     if len(twice):

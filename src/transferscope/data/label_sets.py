@@ -9,6 +9,7 @@ from jaxtyping import Bool
 
 from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError
+from transferscope.wording import few
 
 
 def flags(columns: pd.DataFrame, path: Path) -> Bool[np.ndarray, "N K"]:
@@ -75,7 +76,7 @@ def label_matrix(rows: Sequence[Sequence[str]], names: Sequence[str], path: Path
             if name not in place:
                 raise DataError(
                     f"{path}: the test rows have the label {name!r}, which no training row has; the training labels "
-                    f"are {', '.join(names[:10])}{', ...' if len(names) > 10 else ''}"
+                    f"are {few(names, 10)}"
                 )
             matrix[i, place[name]] = True
     return matrix

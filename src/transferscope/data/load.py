@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from transferscope import registry
 from transferscope.data.catalogue import CATALOGUE, CatalogueEntry, read_entry
+from transferscope.data.counter_random import check_seed
 from transferscope.data.half_images import half_images
 from transferscope.data.places import data_folder, find_path
 from transferscope.data.readers import READERS, Reader
@@ -92,8 +93,7 @@ def load(
         >>> len(digits.train), digits.train.input_shape
         (100, (1, 8, 8))
     """
-    if seed < 0:
-        raise SettingsError(f"seed = {seed} is negative; seeds are 0, 1, 2, ...")
+    check_seed(seed)
     check_transforms(transforms)
     began = time.monotonic()
     dataset = apply_transforms(_read(parse_name(spec), seed), transforms, seed=seed)

@@ -19,6 +19,7 @@ from transferscope.data.split_names import split_names
 from transferscope.data.task import Kind
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular
+from transferscope.wording import few
 
 KEYS = ("x_train", "y_train", "x_test", "y_test")
 LABEL_NAMES = "label_names"
@@ -127,16 +128,18 @@ def _read_arrays(
                 note = split.note
             missing = [key for key in keys if key not in archive]
             if missing:
-                held = ", ".join(archive.files[:10]) + (", ..." if len(archive.files) > 10 else "")
                 wanted = f"the array {' or '.join(keys)}" if first else f"the arrays {', '.join(keys)}"
-                raise DataError(
-                    f"{path} has no {' and no '.join(missing)}; expected {wanted}, and it holds {held or 'nothing'}"
-                )
+                held = few(archive.files, 10) or "nothing"
+                raise DataError(f"{path} has no {' and no '.join(missing)}; expected {wanted}, and it holds {held}")
             keys = [*keys, *(key for key in optional if key in archive)]
             assert archive.zip is not None
             _check_headers(archive.zip, path, keys)
-            return {key: _read_array(archive, key, path) for key in keys}, note
-    except (BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError) as error:
+            return {key: np.asarray(archive[key]) for key in keys}, note
+    except DataError:
+        raise
+    except MemoryError as error:
+        raise DataError(f"{path} is larger than the memory of this machine ({error}); save less of it") from error
+    except (BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, RuntimeError, ValueError) as error:
         raise CorruptDataError(f"{path} cannot be read as an .npz file ({error}); get or write it again") from error
 
 
@@ -169,7 +172,10 @@ def _check_headers(archive: ZipFile, path: Path, keys: Sequence[str]) -> None:
         except ValueError as error:
             raise CorruptDataError(f"{path}: {key} cannot be read ({error}); write the file again") from error
         if dtype.hasobject:
-            continue  # refused when it is read
+            raise DataError(
+                f"{path}: {key} is an array of objects, which is never unpickled; save plain numbers or text "
+                "(images of one size, labels of one type)"
+            )
         size, there = math.prod(shape) * dtype.itemsize, entries[0].file_size - head.tell()
         if size != there or min(shape, default=0) < 0 or dtype.itemsize == 0:
             raise CorruptDataError(
@@ -178,19 +184,3 @@ def _check_headers(archive: ZipFile, path: Path, keys: Sequence[str]) -> None:
             )
         declared += size
     check_bytes(path, declared)
-
-
-def _read_array(archive: "np.lib.npyio.NpzFile", key: str, path: Path) -> np.ndarray:
-    try:
-        return np.asarray(archive[key])
-    except MemoryError as error:
-        raise DataError(
-            f"{path}: {key} is larger than the memory of this machine ({error}); save less of it"
-        ) from error
-    except ValueError as error:
-        if "Object arrays" not in str(error):
-            raise CorruptDataError(f"{path}: {key} cannot be read ({error}); write the file again") from error
-        raise DataError(
-            f"{path}: {key} is an array of objects, which is never unpickled; save plain numbers or text "
-            "(images of one size, labels of one type)"
-        ) from error

@@ -1,5 +1,6 @@
 """A user's tables: csv and parquet files with features of any kind and one or more label columns."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -78,38 +79,15 @@ class TableSettings:
             raise SettingsError("separator is for one column with the names of several labels; name one label column")
 
 
-@dataclass(frozen=True)
-class TableParts(Parts):
-    """Both parts of a table.
-
-    Attributes:
-        remarks: What rows have that the encoding does not know, a sentence for each column: test rows, and
-            training rows where the encoding is that of another table.
-        notes: How the files were read where that is not the usual way.
-    """
-
-    encoding: TableEncoding
-    remarks: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SharedEncoding:
-    """The encoding of another table, for one with the same columns."""
-
-    encoding: TableEncoding
-    path: Path
-
-
 def load_table(
     path: Path,
     settings: TableSettings,
     *,
     form: Format,
     seed: int,
-    shared: SharedEncoding | None = None,
+    shared: tuple[TableEncoding, Path] | None = None,
     beside: Sequence[pd.DataFrame] = (),
-) -> TableParts:
+) -> tuple[Parts, TableEncoding]:
     """Read a training and a test set from a table.
 
     Features are decided on the rows of the training part, all of them, whatever number of labels is studied: they read
@@ -118,11 +96,13 @@ def load_table(
     Args:
         path: A csv or parquet file; a csv file has its column names in the first line.
         seed: Seed of the split, when the settings name no test set.
-        shared: An encoding to take over; None to fit one.
+        shared: The encoding of another table to take over, and its place; None to fit one.
         beside: Training rows of other tables that are to share the one that is fitted.
 
     Returns:
-        Both parts: features float32 (N, D) in the order of the columns, or of the shared encoding.
+        Both parts, features float32 (N, D) in the order of the columns, or of the shared encoding; and what the columns
+        became. What a reader should know of that, of how files were read, and of rows that the encoding does not know
+        is in the words of the parts, and what became of each column in their provenance.
 
     Raises:
         CorruptDataError: The file cannot be parsed.
@@ -136,10 +116,10 @@ def load_table(
     test_path = test_file or path
     features = _feature_columns(train, settings, path)
     if shared is not None:
-        read = {one.name: one.kind != "left out" for one in shared.encoding.columns}
+        encoding, place = shared
+        read = {one.name: one.kind != "left out" for one in encoding.columns}
         given = [name for name in features if read.get(name, True)]
-        check_same_columns(given, [name for name, is_read in read.items() if is_read], path, shared.path)
-        encoding = shared.encoding
+        check_same_columns(given, [name for name, is_read in read.items() if is_read], path, place)
     else:
         for name in settings.categories:
             _require_column(train, name, path)
@@ -162,16 +142,21 @@ def load_table(
         label_names=names,
     )
     if shared is None:
-        new = encoding.remarks(test, train)
+        new = [f"of test rows, {remark}" for remark in encoding.remarks(test, train)]
     else:
-        lost = np.flatnonzero(lost_in_float32(inputs)).tolist()
-        new = encoding.remarks(pd.concat([train, test])) + tuple(
+        lost = [
             f"feature {encoding.features[k]!r} lies so far from the rows that decided the encoding that the 32 bits of "
             "training lose the digits in which rows differ (subtract one number from the column in both tables)"
-            for k in lost
-        )
+            for k in np.flatnonzero(lost_in_float32(inputs)).tolist()
+        ]
+        new = [f"of its rows, {remark}" for remark in (*encoding.remarks(pd.concat([train, test])), *lost)]
     own_part, other_part = (replace(part, indicators=encoding.indicators) for part in (parts.train, parts.test))
-    return TableParts(own_part, other_part, encoding, new, notes, label_units=parts.label_units)
+    words, about = "", {}
+    if notes or new or not encoding.is_plain or len(encoding.features) < len(encoding.columns):
+        words = "; ".join((encoding.words, *notes, *new))
+        columns = [[one.name, one.words, len(one.features)] for one in encoding.columns]
+        about = {"columns": json.dumps(columns, ensure_ascii=False)}
+    return Parts(own_part, other_part, label_units=parts.label_units, words=words, about=about), encoding
 
 
 def training_rows(path: Path, settings: TableSettings, *, form: Format, seed: int) -> pd.DataFrame:
@@ -187,7 +172,12 @@ def _parts(
     frames = [read_frame(file, form) for file in files]
     tables = [frame.rows for frame in frames]
     if len(tables) > 1:
-        tables[1] = _like(tables[0], tables[1], files[1])
+        lacking = [str(column) for column in tables[0].columns if column not in tables[1].columns]
+        if lacking:
+            raise DataError(
+                f"{files[1]} lacks the columns {', '.join(lacking)} of the training table; give both the same"
+            )
+        tables[1] = tables[1][list(tables[0].columns)]
     settings, kind, tables = with_labels(tables, settings, files)
     notes = tuple(dict.fromkeys(note for frame in frames for note in frame.notes))
     if len(tables) > 1:
@@ -344,7 +334,13 @@ def _refuse_one_value_in_two_spellings(column: pd.Series, path: Path) -> None:
 
 
 def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
-    _refuse_missing(labels, path, what="label column", remedy="remove those rows")
+    for name in labels.columns:
+        missing = (labels[name].isna() | labels[name].isin([np.inf, -np.inf])).to_numpy()
+        if missing.any():
+            raise DataError(
+                f"{path}: label column {name!r} is empty, NA or infinite in {missing.sum()} of {len(labels)} rows "
+                f"(first: row {np.flatnonzero(missing)[0] + 1}); remove those rows"
+            )
     if kind == "classification":
         if labels.shape[1] > 1:
             raise DataError(
@@ -415,25 +411,6 @@ def split_rows(table: pd.DataFrame, split: str, path: Path) -> tuple[list[pd.Dat
             f"row (or others of {', '.join(ALL_NAMES)}), and both to occur"
         )
     return [table[table[split] == part] for part in (named.train, named.test)], named.note
-
-
-def _like(table: pd.DataFrame, other: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """The other table with the columns of the first, in the same order."""
-    missing = [str(column) for column in table.columns if column not in other.columns]
-    if missing:
-        raise DataError(f"{path} lacks the columns {', '.join(missing)} of the training table; give both the same")
-    return other[list(table.columns)]
-
-
-def _refuse_missing(columns: pd.DataFrame, path: Path, *, what: str, remedy: str) -> None:
-    for name in columns.columns:
-        column = columns[name]
-        missing = (column.isna() | column.isin([np.inf, -np.inf])).to_numpy()
-        if missing.any():
-            raise DataError(
-                f"{path}: {what} {name!r} is empty, NA or infinite in {missing.sum()} of {len(column)} rows "
-                f"(first: row {np.flatnonzero(missing)[0] + 1}); {remedy.format(name)}"
-            )
 
 
 def _require_column(table: pd.DataFrame, column: str, path: Path) -> None:

@@ -26,6 +26,7 @@ from transferscope.errors import (
     DataError,
     MissingDataError,
     SettingsError,
+    first_line,
     missing_extra,
     unknown_name,
 )
@@ -38,10 +39,6 @@ FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
 _KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
 _PAIRS: tuple[Literal["joined", "apart"], ...] = ("joined", "apart")
 _MOST_TOKENS = 1 << 16
-
-OPTIONS = (
-    *("text", "pair", "label", "separator", "max_length", "tokenizer", "test", "test_share", "kind", "header", "pairs"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,15 +130,9 @@ class TextSettings:
         if self.pairs == "apart" and self.pair is None:
             raise SettingsError("pairs=apart is for pairs of texts; name the column of the second with pair=COLUMN")
 
-    @classmethod
-    def of(cls, spec: DataSpec) -> "TextSettings":
-        """The settings in a name of data; a SettingsError if a column is not named, or an option cannot be read."""
-        spec.allow(OPTIONS)
-        return text_settings(spec)
-
 
 def text_settings(spec: DataSpec) -> TextSettings:
-    """The settings in a name of data that may have other options too; raises as `TextSettings.of`."""
+    """The settings in a name of data; a SettingsError if a column is not named, or an option cannot be read."""
     text, label = spec.one("text"), spec.one("label")
     if text is None or label is None:
         raise SettingsError(
@@ -160,19 +151,6 @@ def text_settings(spec: DataSpec) -> TextSettings:
     )
 
 
-@dataclass(frozen=True)
-class TextParts:
-    """Texts with labels, in tokens.
-
-    Attributes:
-        parts: Training and test part; inputs as `LabelledSet` has them, (N, 2, max_length) or (N, 4, max_length).
-        n_cut: Number of examples that were longer than `max_length`, of both parts.
-    """
-
-    parts: Parts
-    n_cut: int
-
-
 def load_texts(
     path: Path,
     settings: TextSettings,
@@ -181,7 +159,7 @@ def load_texts(
     test_file: Path | None = None,
     test_share: float | None = None,
     seed: int,
-) -> TextParts:
+) -> Parts:
     """Read a training and a test set of texts.
 
     Args:
@@ -190,6 +168,9 @@ def load_texts(
         tokenizer: The one that the network was trained with.
         test_file: Another file of the same columns that is the test set.
         test_share: Share of the rows for a seeded, stratified test set otherwise; None for a fifth.
+
+    Returns:
+        Training and test part; inputs as `LabelledSet` has them, (N, 2, max_length) or (N, 4, max_length).
 
     Raises:
         CorruptDataError: A file cannot be parsed.
@@ -219,7 +200,9 @@ def load_texts(
     raw = [RawPart(np.zeros((len(part), 1)), part) for part in labels]  # in place of tokens
     done = to_parts(raw[0], raw[1], name=str(path), kind=kind, label_names=names)
     train, test = (replace(part, inputs=one) for part, one in zip((done.train, done.test), inputs, strict=True))
-    return TextParts(Parts(train, test, label_units=done.label_units), sum(n for _, n in read))
+    n_cut = sum(n for _, n in read)
+    words = f"{n_cut} texts were cut to {train.inputs.shape[-1]} tokens" if n_cut else ""
+    return Parts(train, test, label_units=done.label_units, words=words)
 
 
 def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int32[np.ndarray, "N K L"]:
@@ -280,8 +263,7 @@ class _FastTokenizer:
         except ImportError:
             raise
         except Exception as error:  # the packages raise Exception itself
-            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-            raise CorruptDataError(f"{file} is no tokenizer ({reason}); fetch the folder again") from error
+            raise CorruptDataError(f"{file} is no tokenizer ({first_line(error)}); fetch the folder again") from error
         own = {key: value for key, value in json.loads(self._fast.to_str()).items() if key not in _OF_CALLS}
         decisive = json.dumps([own, self._side, self._prompt, self._has_types], sort_keys=True)
         self.digest = hashlib.sha256(decisive.encode()).hexdigest()

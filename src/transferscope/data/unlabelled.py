@@ -67,7 +67,7 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         asked, own = image_form(parsed), parse_name(form.data)
         if own.kind in _OF_IMAGES and not (asked.resize or asked.size):
             asked = replace(image_form(own), skip_broken=asked.skip_broken, convert=asked.convert)
-        channels = form.raw_shape[0] if len(form.raw_shape) == 3 else None
+        channels = form.raw_shape[0] if len(form.raw_shape) == 3 and form.raw_shape[0] in (1, 3) else None
         # without a size the study's images were of one, and so must these be
         as_study = replace(asked, channels=channels, automatic=False)
         raw, names = read_images_below(find_path(parsed.path), form=as_study)

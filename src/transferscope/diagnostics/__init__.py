@@ -36,8 +36,10 @@ from transferscope.registry import Registry
 def _as_diagnostic(named: object) -> Any:
     if not isinstance(named, type) or not is_dataclass(named):
         raise TypeError("is no dataclass")
-    wanted = ("name", "headline", "meaning", "needs_source", "needs_start", "measure")
-    if lacking := [name for name in wanted if not hasattr(named, name)]:
+    if not issubclass(named, Diagnostic):
+        raise TypeError("does not derive from transferscope.diagnostics.Diagnostic")
+    lacking = [name for name in ("name", "headline", "meaning") if not hasattr(named, name)]
+    if lacking := lacking + sorted(named.__abstractmethods__):
         raise TypeError(f"lacks {', '.join(lacking)}")
     return named
 

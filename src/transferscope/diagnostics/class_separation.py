@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from jaxtyping import Float, Int
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import class_labels, feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Meaning, Record, Says
+from transferscope.records import Count, Meaning, Says
 
 
 def variance_ratio(features: Float[np.ndarray, "N D"], labels: Int[np.ndarray, " N"]) -> float:
@@ -40,7 +40,7 @@ def variance_ratio(features: Float[np.ndarray, "N D"], labels: Int[np.ndarray, "
 
 
 @dataclass(frozen=True)
-class ClassSeparation:
+class ClassSeparation(Diagnostic):
     """Intra-class to inter-class variance ratio of the features."""
 
     name: ClassVar[str] = "class-separation"
@@ -55,12 +55,10 @@ class ClassSeparation:
             "linear head could separate classes that overlap in distance."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     looks_at: ClassVar[str] = "features"
     kinds: ClassVar[tuple[str, ...]] = ("classification",)
 
-    batch_size: Annotated[int, Says("Examples per forward pass")] = 512
+    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
 
     def measure(self, subject: Subject) -> Findings:
         """Record "variance_ratio", "undefined" with a single class; standard error by the jackknife over examples.
@@ -71,4 +69,4 @@ class ClassSeparation:
         labels = class_labels(subject.examples, self.name)
         features = feature_array(subject.network, subject, self.batch_size)
         estimate = jackknife(lambda index: variance_ratio(features[index], labels[index]), len(labels))
-        return Findings((Record("variance_ratio", estimate, subject.part, subject.step),))
+        return Findings.of(subject, {"variance_ratio": estimate})

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.hessian import HessianOperator
 from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
@@ -16,7 +16,7 @@ from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope.numerics.lanczos import EigenPairs, top_eigenpairs
-from transferscope.records import Count, Meaning, Record, Says, check_settings
+from transferscope.records import Count, Meaning, Says
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Spectrum:
 
 
 @dataclass(frozen=True)
-class Curvature:
+class Curvature(Diagnostic):
     """Top eigenvalues of the Hessian.
 
     Source: "Towards Understanding the Transferability of Deep Representations", Fig. 3 (a) and section A.
@@ -58,8 +58,6 @@ class Curvature:
             "networks of one architecture trained alike; flatness alone does not imply generalisation."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, int]] = {"k": 3}
     errors_over: ClassVar[str] = "batches"
 
@@ -71,9 +69,6 @@ class Curvature:
     seed: Annotated[int, Says("Seed of the first direction")] = 0
     batch_norm: BatchNorm = "running"
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     def spectrum(self, subject: Subject) -> Spectrum:
         """The eigenpairs themselves.
 
@@ -83,8 +78,20 @@ class Curvature:
         """
         n = len(subject.examples)
         with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
-            operator = self._operator(subject)
-            pairs = self._pairs(operator)
+            operator = HessianOperator(loss_surface(subject, self.blocks), batch_size=self.batch_size)
+            if self.k > (size := operator.layout.size):
+                raise SettingsError(
+                    f"{self.k} eigenvalues were asked for and there are {size} parameters; ask for fewer"
+                )
+            generator = torch.Generator().manual_seed(self.seed)
+            pairs = top_eigenpairs(
+                operator,
+                torch.randn(size, generator=generator, dtype=torch.float64).to(operator.surface.point),
+                self.k,
+                generator=generator,
+                tolerance=self.tolerance,
+                max_products=self.max_products,
+            )
             eigenvalues = tuple(self._estimate(operator, pairs, i) for i in range(self.k))
         vectors = pairs.vectors.cpu().numpy()
         return Spectrum(eigenvalues, pairs.residuals.numpy(), vectors, pairs.n_products)
@@ -92,31 +99,8 @@ class Curvature:
     def measure(self, subject: Subject) -> Findings:
         """Records "hessian_eigenvalue/1" (the largest) to "hessian_eigenvalue/k"."""
         spectrum = self.spectrum(subject)
-        records = tuple(
-            Record(f"hessian_eigenvalue/{i}", estimate, subject.part, subject.step)
-            for i, estimate in enumerate(spectrum.eigenvalues, start=1)
-        )
-        return Findings(records, {"hessian_residuals": spectrum.residuals})
-
-    def _operator(self, subject: Subject) -> HessianOperator:
-        operator = HessianOperator(loss_surface(subject, self.blocks), batch_size=self.batch_size)
-        if self.k > operator.layout.size:
-            raise SettingsError(
-                f"{self.k} eigenvalues were asked for and there are {operator.layout.size} parameters; ask for fewer"
-            )
-        return operator
-
-    def _pairs(self, operator: HessianOperator) -> EigenPairs:
-        generator = torch.Generator().manual_seed(self.seed)
-        start = torch.randn(operator.layout.size, generator=generator, dtype=torch.float64)
-        return top_eigenpairs(
-            operator,
-            start.to(operator.surface.point),
-            self.k,
-            generator=generator,
-            tolerance=self.tolerance,
-            max_products=self.max_products,
-        )
+        named = {f"hessian_eigenvalue/{i}": one for i, one in enumerate(spectrum.eigenvalues, start=1)}
+        return Findings.of(subject, named, {"hessian_residuals": spectrum.residuals})
 
     def _estimate(self, operator: HessianOperator, pairs: EigenPairs, i: int) -> Estimate:
         if pairs.status == "non_finite":

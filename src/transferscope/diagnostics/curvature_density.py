@@ -7,20 +7,20 @@ from typing import Annotated, ClassVar
 
 import torch
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.hessian import HessianOperator
 from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.trace import SpectralDensity, rademacher, spectral_density
-from transferscope.records import Count, Meaning, Positive, Record, Says, check_settings
+from transferscope.records import Count, Meaning, Positive, Says
 
 N_POINTS = 1000
 """Points at which the density is tabulated."""
 
 
 @dataclass(frozen=True)
-class CurvatureDensity:
+class CurvatureDensity(Diagnostic):
     """Spectral density of the Hessian by stochastic Lanczos quadrature."""
 
     name: ClassVar[str] = "curvature-density"
@@ -37,8 +37,6 @@ class CurvatureDensity:
             "below the edge, which the standard error holds."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, int]] = {"n_probes": 4, "steps": 30}
     errors_over: ClassVar[str] = "probes"
     version: ClassVar[int] = 3
@@ -56,9 +54,6 @@ class CurvatureDensity:
     batch_size: Annotated[Count, Says("Examples per batch")] = 128
     seed: Annotated[int, Says("Seed of the probes")] = 0
     batch_norm: BatchNorm = "running"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def density(self, subject: Subject) -> SpectralDensity:
         """The density itself."""
@@ -90,5 +85,4 @@ class CurvatureDensity:
             "hessian_density_points": points.numpy(),
             "hessian_density": density.at(points, width=width).numpy(),
         }
-        records = tuple(Record(name, share, subject.part, subject.step) for name, share in shares.items())
-        return Findings(records, arrays)
+        return Findings.of(subject, shares, arrays)

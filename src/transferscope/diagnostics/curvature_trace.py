@@ -7,17 +7,17 @@ from typing import Annotated, ClassVar
 import torch
 from annotated_types import Ge
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.hessian import HessianOperator
 from transferscope.diagnostics.loss_surface import loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.trace import estimate_trace, rademacher
-from transferscope.records import Count, Meaning, Positive, Record, Says, check_settings
+from transferscope.records import Count, Meaning, Positive, Says
 
 
 @dataclass(frozen=True)
-class CurvatureTrace:
+class CurvatureTrace(Diagnostic):
     """Trace of the Hessian by Hutchinson's estimator, until its standard error is small enough."""
 
     name: ClassVar[str] = "curvature-trace"
@@ -32,8 +32,6 @@ class CurvatureTrace:
             "opposite sign, and it changes when a ReLU network is rescaled without changing its function."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, int]] = {"max_probes": 100}
     errors_over: ClassVar[str] = "probes"
 
@@ -44,9 +42,6 @@ class CurvatureTrace:
     seed: Annotated[int, Says("Seed of the probes")] = 0
     batch_norm: BatchNorm = "running"
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     def measure(self, subject: Subject) -> Findings:
         """Record "hessian_trace": standard error over probes, n the number of probes."""
         n = len(subject.examples)
@@ -54,4 +49,4 @@ class CurvatureTrace:
             operator = HessianOperator(loss_surface(subject, self.blocks), batch_size=self.batch_size)
             probe = rademacher(operator.surface.point, torch.Generator().manual_seed(self.seed))
             trace = estimate_trace(operator, probe, tolerance=self.tolerance, max_probes=self.max_probes)
-        return Findings((Record("hessian_trace", trace, subject.part, subject.step),))
+        return Findings.of(subject, {"hessian_trace": trace})

@@ -6,12 +6,12 @@ from typing import Annotated, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import features_of
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Meaning, Record, Says
+from transferscope.records import Count, Meaning, Says
 
 
 def negative_entropy(features: Float[np.ndarray, "N D"]) -> float:
@@ -40,7 +40,7 @@ def negative_entropy(features: Float[np.ndarray, "N D"]) -> float:
 
 
 @dataclass(frozen=True)
-class DataComplexity:
+class DataComplexity(Diagnostic):
     """Negative entropy of a Gaussian fitted to the features of the start (or of the network, without a start).
 
     One backbone must look at all the data sets that are compared, so the start is preferred.
@@ -57,19 +57,16 @@ class DataComplexity:
             "sees no more than their covariance."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     looks_at: ClassVar[str] = "features"
 
-    batch_size: Annotated[int, Says("Examples per forward pass")] = 512
+    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
 
     def measure(self, subject: Subject) -> Findings:
         """Record "negative_entropy", and "source_negative_entropy" if the subject has source examples."""
         named = {"negative_entropy": subject.examples}
         if subject.source is not None:
             named["source_negative_entropy"] = subject.source
-        estimates = {name: self._estimate(subject, examples) for name, examples in named.items()}
-        return Findings(tuple(Record(name, value, subject.part, subject.step) for name, value in estimates.items()))
+        return Findings.of(subject, {name: self._estimate(subject, examples) for name, examples in named.items()})
 
     def _estimate(self, subject: Subject, examples: Examples) -> Estimate:
         backbone = subject.start or subject.network

@@ -1,15 +1,16 @@
 """What a diagnostic is, and what it hands back."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Self
 
 import numpy as np
 
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate, Interval
-from transferscope.records import Meaning, Record
+from transferscope.records import Meaning, Record, check_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,18 @@ class Findings:
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
+    @classmethod
+    def of(
+        cls,
+        subject: Subject,
+        named: Mapping[str, Estimate],
+        arrays: Mapping[str, np.ndarray] | None = None,
+        left_out: tuple[str, ...] = (),
+    ) -> Self:
+        """Findings whose records are estimates by name, of the subject's part and step."""
+        records = tuple(Record(name, estimate, subject.part, subject.step) for name, estimate in named.items())
+        return cls(records, arrays or {}, left_out)
+
     def __getitem__(self, name: str) -> Estimate:
         return {record.name: record.estimate for record in self.records}[name]
 
@@ -39,46 +52,54 @@ class Spread:
     """
 
     n: int
-    over: Literal["batches", "probes", "examples"]
+    over: str
     interval: Interval | None
 
 
-@runtime_checkable
-class Diagnostic(Protocol):
-    """A way to look at a trained network.
+class Diagnostic(ABC):
+    """A way to look at a trained network, as a frozen dataclass whose fields are its settings.
 
-    A diagnostic is a frozen dataclass whose fields are its settings. It changes nothing: weights, gradients, modes and
-    the global random state come back as they were, and the same settings on the same subject give the same numbers.
-    Numbers that cannot be had come with a status; what it cannot work with at all raises a package error.
-
-    Attributes:
-        headline: Name of the record that is shown.
-        meaning: Its words, which are kept with its numbers: a page is built where the diagnostic need not be installed.
-        needs_source: Whether it compares source and target data, and so refuses a subject without source examples.
-        needs_start: Whether it compares two networks, and so refuses a subject without another network or a start.
-
-    One that cannot read every kind of labels says so by a class variable `kinds`, as ("classification",); a study with
-    other labels is refused then before anything runs.
-
-    A standard error is over the examples unless a class variable `errors_over` says "batches" (of its setting
-    `batch_size`) or "probes".
-
-    A class variable `looks_at` of "features" says that the head of the network does not matter to it, and of "data"
-    that no network does. One whose own settings take long has in `quick` those that it is measured with where nobody
-    named it.
-
-    A class variable `version` (2 without one) is raised when the same settings give other results than before.
+    It changes nothing: weights, gradients, modes and the global random state come back as they were, and the same
+    settings on the same subject give the same numbers. Numbers that cannot be had come with a status; what it cannot
+    work with at all raises a package error.
     """
 
     name: ClassVar[str]
-    headline: ClassVar[str]
-    meaning: ClassVar[Meaning]
-    needs_source: ClassVar[bool]
-    needs_start: ClassVar[bool]
+    """The name in study files and tables."""
 
+    headline: ClassVar[str]
+    """Name of the record that is shown."""
+
+    meaning: ClassVar[Meaning]
+    """Its words, which are kept with its numbers: a page is built where the diagnostic need not be installed."""
+
+    version: ClassVar[int] = 2
+    """Part of a cell's key; raised when the same settings give other results than before."""
+
+    needs_source: ClassVar[bool] = False
+    """Whether it compares source and target data, and so refuses a subject without source examples."""
+
+    needs_start: ClassVar[bool] = False
+    """Whether it compares two networks, and so refuses a subject without another network or a start."""
+
+    looks_at: ClassVar[str] = "network"
+    """"features" where the head of the network does not matter to it, "data" where no network does."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("classification", "regression", "multi-label")
+    """Kinds of labels that it reads; a study with others is refused before anything runs."""
+
+    errors_over: ClassVar[str] = "examples"
+    """What its standard errors are over: "examples", "batches" (of its setting `batch_size`) or "probes"."""
+
+    quick: ClassVar[Mapping[str, int]] = {}
+    """Of one that takes long, the settings that it is measured with where nobody named it."""
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    @abstractmethod
     def measure(self, subject: Subject) -> Findings:
         """Look at `subject`."""
-        ...
 
 
 def check_labels_suit(diagnostic: Diagnostic, kind: str) -> None:
@@ -90,16 +111,15 @@ def check_labels_suit(diagnostic: Diagnostic, kind: str) -> None:
     Raises:
         SettingsError: It does not read them.
     """
-    kinds = getattr(diagnostic, "kinds", ("classification", "regression", "multi-label"))
-    if kind not in kinds:
+    if kind not in diagnostic.kinds:
         raise SettingsError(
-            f"{diagnostic.name} reads labels of {' and '.join(kinds)}, and these are of {kind}; leave it out"
+            f"{diagnostic.name} reads labels of {' and '.join(diagnostic.kinds)}, and these are of {kind}; leave it out"
         )
 
 
 def spread_of(diagnostic: Diagnostic, estimate: Estimate) -> Spread:
     """How many samples the standard error of an estimate rests on, and the interval that follows."""
-    over: Literal["batches", "probes", "examples"] = getattr(diagnostic, "errors_over", "examples")
+    over = diagnostic.errors_over
     n = -(-estimate.n // int(getattr(diagnostic, "batch_size", 1))) if over == "batches" else estimate.n
     if estimate.stderr is None or n < 2:
         return Spread(n, over, None)

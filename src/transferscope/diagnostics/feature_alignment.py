@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Positive, Record, Says, check_settings
+from transferscope.records import Count, Meaning, Positive, Says
 
 
 def feature_label_alignment(
@@ -43,7 +43,7 @@ def feature_label_alignment(
 
 
 @dataclass(frozen=True)
-class FeatureAlignment:
+class FeatureAlignment(Diagnostic):
     """Feature-label alignment on features of mean square norm 1.
 
     The scale: H is divided by the root of the mean squared norm of its rows. Labels are coded e_c - 1/C.
@@ -61,15 +61,10 @@ class FeatureAlignment:
             "examples only; it speaks about a linear head on frozen features."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     looks_at: ClassVar[str] = "features"
 
     ridge: Annotated[Positive, Says("lambda on the sum of squares")] = 0.1
     batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:
         """Record "feature_label_alignment"; "undefined" when all features are zero."""
@@ -80,4 +75,4 @@ class FeatureAlignment:
         else:
             codes = label_codes(subject.examples)
             estimate = feature_label_alignment(features / scale, codes, ridge=self.ridge)
-        return Findings((Record("feature_label_alignment", estimate, subject.part, subject.step),))
+        return Findings.of(subject, {"feature_label_alignment": estimate})

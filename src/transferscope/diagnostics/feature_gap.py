@@ -7,11 +7,11 @@ import numpy as np
 from annotated_types import Ge
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Record, Says, check_settings
+from transferscope.records import Count, Meaning, Says
 
 RIDGES = tuple(float(ridge) for ridge in np.logspace(-6, 3, 19))
 """Ridges that cross-validation chooses from, relative to the mean squared norm of the features times their number."""
@@ -65,7 +65,7 @@ def _ridge_predictions(features: np.ndarray, codes: np.ndarray, others: np.ndarr
 
 
 @dataclass(frozen=True)
-class FeatureGap:
+class FeatureGap(Diagnostic):
     """Share of the target function outside the feature space (cross-fitted ridge residual)."""
 
     name: ClassVar[str] = "feature-gap"
@@ -81,20 +81,15 @@ class FeatureGap:
             "little; label noise counts as outside."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     looks_at: ClassVar[str] = "features"
 
     n_folds: Annotated[int, Ge(2), Says("Folds")] = 5
     seed: Annotated[int, Says("Seed of the folds")] = 0
     batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
     def measure(self, subject: Subject) -> Findings:
         """Record "unexplained_share"."""
         features = feature_array(subject.network, subject, self.batch_size)
         codes = label_codes(subject.examples)
         share = unexplained_share(features, codes, n_folds=self.n_folds, seed=self.seed)
-        return Findings((Record("unexplained_share", share, subject.part, subject.step),))
+        return Findings.of(subject, {"unexplained_share": share})

@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Meaning, Record, Says
+from transferscope.records import Count, Meaning, Says
 
 
 def effective_rank(features: Float[np.ndarray, "N D"]) -> float:
@@ -55,7 +55,7 @@ def _singular_values(features: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class FeatureRank:
+class FeatureRank(Diagnostic):
     """Effective rank and sparsification of the features."""
 
     name: ClassVar[str] = "feature-rank"
@@ -69,8 +69,6 @@ class FeatureRank:
             "not see; with fewer examples than features the rank is bounded by the number of examples."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     looks_at: ClassVar[str] = "features"
 
     centre: Annotated[
@@ -80,7 +78,7 @@ class FeatureRank:
             "Leave it out for linear networks without bias, as in the theorem.",
         ),
     ] = True
-    batch_size: Annotated[int, Says("Examples per forward pass")] = 512
+    batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
 
     def measure(self, subject: Subject) -> Findings:
         """Records "effective_rank" and "leading_share"; standard errors by the jackknife over examples."""
@@ -88,7 +86,7 @@ class FeatureRank:
         rank = jackknife(lambda index: effective_rank(self._centred(features[index])), len(features))
         share = jackknife(lambda index: leading_share(self._centred(features[index])), len(features))
         named = {"effective_rank": rank, "leading_share": share}
-        return Findings(tuple(Record(name, value, subject.part, subject.step) for name, value in named.items()))
+        return Findings.of(subject, named)
 
     def _centred(self, features: np.ndarray) -> np.ndarray:
         centred: np.ndarray = features - features.mean(axis=0) if self.centre else features

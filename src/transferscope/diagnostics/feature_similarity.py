@@ -6,11 +6,11 @@ from typing import Annotated, ClassVar
 import numpy as np
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import feature_array
 from transferscope.diagnostics.subject import Subject
 from transferscope.numerics.jackknife import jackknife
-from transferscope.records import Count, Meaning, Record, Says, check_settings
+from transferscope.records import Count, Meaning, Says
 
 
 def linear_cka(features: Float[np.ndarray, "N D"], others: Float[np.ndarray, "N E"]) -> float:
@@ -47,7 +47,7 @@ def _hsic(k: np.ndarray, other: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class FeatureSimilarity:
+class FeatureSimilarity(Diagnostic):
     """CKA between the features of two networks on the same examples.
 
     The other network is the subject's `other`, or else its `start`.
@@ -64,13 +64,9 @@ class FeatureSimilarity:
             "task needs is lost."
         ),
     )
-    needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
 
     batch_size: Annotated[Count, Says("Examples per forward pass")] = 512
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def measure(self, subject: Subject) -> Findings:
         """Record "cka"; standard error by the jackknife over examples.
@@ -82,4 +78,4 @@ class FeatureSimilarity:
         features = feature_array(subject.network, subject, self.batch_size)
         others = feature_array(against, subject, self.batch_size)
         cka = jackknife(lambda index: linear_cka(features[index], others[index]), len(features))
-        return Findings((Record("cka", cka, subject.part, subject.step),))
+        return Findings.of(subject, {"cka": cka})

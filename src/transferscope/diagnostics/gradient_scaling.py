@@ -12,26 +12,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Record, Says, check_settings
-
-
-@dataclass(frozen=True)
-class LayerGradients:
-    """Back-propagated gradients of the examples of one batch.
-
-    Attributes:
-        by_layer: For each layer, in the order of the forward pass, dL_i/dz_i: the gradient of each example's own loss
-            with respect to the layer's output, in the shape of the output, (n, ...).
-    """
-
-    by_layer: Mapping[str, Float[Tensor, "n ..."]]
-
+from transferscope.records import Count, Meaning, Says
 
 WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """Layers whose weight has one row per unit (channel) of their output."""
@@ -42,11 +29,12 @@ def weighted_layers(network: nn.Module) -> Mapping[str, nn.Module]:
     return {name: module for name, module in network.named_modules() if isinstance(module, WEIGHTED)}
 
 
-def layer_gradients(surface: LossSurface, batch: Examples) -> LayerGradients:
+def layer_gradients(surface: LossSurface, batch: Examples) -> Mapping[str, Float[Tensor, "n ..."]]:
     """Gradients with respect to the output of every weighted layer that is called once.
 
     Returns:
-        The gradients, multiplied by n so that they are those of single examples.
+        For each layer, in the order of the forward pass, dL_i/dz_i: the gradient of each example's own loss with
+        respect to the layer's output, in the shape of the output, (n, ...).
 
     Raises:
         NetworkError: No weighted layer is called exactly once.
@@ -63,7 +51,7 @@ def layer_gradients(surface: LossSurface, batch: Examples) -> LayerGradients:
             "gradient from layer to layer; give the module itself where it is wrapped, as by torch.compile"
         )
     gradients = torch.autograd.grad(value, [output for _, output in once], materialize_grads=True)
-    return LayerGradients({name: len(batch) * g for (name, _), g in zip(once, gradients, strict=True)})
+    return {name: len(batch) * g for (name, _), g in zip(once, gradients, strict=True)}
 
 
 @contextmanager
@@ -120,7 +108,7 @@ def weight_projections(weight: Float[Tensor, "U ..."], directions: Float[Tensor,
 
 
 @dataclass(frozen=True)
-class GradientScaling:
+class GradientScaling(Diagnostic):
     """Size of back-propagated gradients, their ratio from layer to layer, and how weights treat their main directions.
 
     Source: "Towards Understanding the Transferability of Deep Representations", section 4 and Fig. 7. With
@@ -140,15 +128,10 @@ class GradientScaling:
             "and examples that are fitted perfectly have next to no gradient to scale."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
 
     n_examples: Annotated[Count, Says("Size of the sample: the first so many examples")] = 1000
     batch_size: Annotated[Count, Says("Examples per pass")] = 100
     batch_norm: BatchNorm = "running"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def layers(self, subject: Subject) -> Mapping[str, LayerScaling]:
         """Gradients at every weighted layer that is called once, in the order of the forward pass.
@@ -162,7 +145,7 @@ class GradientScaling:
         with loss_mode(subject.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
             surface, modules = loss_surface(subject), weighted_layers(subject.network)
             for batch in surface.examples.first(self.n_examples).batches(self.batch_size):
-                for name, gradient in layer_gradients(surface, batch).by_layer.items():
+                for name, gradient in layer_gradients(surface, batch).items():
                     norms.setdefault(name, []).append(gradient.flatten(1).norm(dim=1).cpu().double())
                     rows = _by_unit(gradient, modules[name])
                     moments[name] = moments.get(name, 0.0) + rows.T @ rows
@@ -199,10 +182,9 @@ class GradientScaling:
         percent = np.linspace(0, 1, 101)
         arrays = {f"gradient_quantiles/{name}": np.quantile(layer.norms, percent) for name, layer in layers.items()}
         arrays |= {f"weight_projections/{name}": layer.projections for name, layer in layers.items()}
-        records = tuple(Record(n, e, subject.part, subject.step) for n, e in estimates.items())
         matrices = [name for name, parameter in subject.network.named_parameters() if parameter.dim() >= 2]
         left_out = (name for name in matrices if not any(name.startswith(f"{layer}.") for layer in layers))
-        return Findings(records, arrays, tuple(left_out))
+        return Findings.of(subject, estimates, arrays, tuple(left_out))
 
 
 def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor, "m U"]:

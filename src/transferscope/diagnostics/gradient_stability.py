@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Positive, Record, Says, check_settings
+from transferscope.records import Count, Meaning, Positive, Says
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class DescentCurves:
 
 
 @dataclass(frozen=True)
-class GradientStability:
+class GradientStability(Diagnostic):
     """Largest change of the loss within so many steps along the gradient.
 
     Source: "Towards Understanding the Transferability of Deep Representations", Fig. 6 and 11, section A; two
@@ -52,8 +52,6 @@ class GradientStability:
             "step."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, int]] = {"steps": 50}
     errors_over: ClassVar[str] = "batches"
 
@@ -69,9 +67,6 @@ class GradientStability:
     n_examples: Annotated[Count, Says("Size of the sample: the first so many examples")] = 1000
     batch_size: Annotated[Count, Says("Examples per pass; the standard error is taken over batches")] = 100
     batch_norm: BatchNorm = "running"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def curves(self, subject: Subject) -> DescentCurves:
         """Losses along the negative gradient in both protocols."""
@@ -108,7 +103,7 @@ class GradientStability:
             "descent_gradient_step": shares @ curves.gradient_steps,
             "descent_fixed_step": shares @ curves.fixed_steps,
         }
-        return Findings(tuple(Record(name, e, subject.part, subject.step) for name, e in named.items()), arrays)
+        return Findings.of(subject, named, arrays)
 
     def _variation(self, losses: Float[np.ndarray, "B T"], n: int) -> Estimate:
         changes = torch.from_numpy(losses - losses[:, :1])

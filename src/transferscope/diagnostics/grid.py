@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from transferscope.diagnostics.loss_surface import LossSurface
-from transferscope.diagnostics.network_state import replaced_forward
 from transferscope.diagnostics.subject import Examples
-from transferscope.models.network import is_recurrent
+from transferscope.models.network import computing, is_recurrent
 
 _LINEAR = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
@@ -180,7 +179,7 @@ def _losses(
     answers = [combine(responses, c) for c in coordinates.tolist()] if first else points  # points: any tensors will do
 
     def loss(point: Tensor, answer: Tensor) -> Tensor:
-        with replaced_forward(first.module, lambda _: answer) if first else nullcontext():
+        with computing(first.module, lambda _: answer) if first else nullcontext():
             return surface.value(surface.layout.unflatten(point), batch)
 
     if len(points) == 1:
@@ -225,7 +224,7 @@ def fast_max_pool(network: nn.Module) -> Iterator[None]:
     with ExitStack() as stack:
         for module in network.modules():
             if type(module) is nn.MaxPool2d and _is_plain(module):
-                stack.enter_context(replaced_forward(module, partial(_pool, module)))
+                stack.enter_context(computing(module, partial(_pool, module)))
         yield
 
 

@@ -9,16 +9,16 @@ import torch
 from annotated_types import Ge
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.grid import Grid, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.records import Count, Meaning, Record, Says, check_settings
+from transferscope.records import Count, Meaning, Says
 
 
 @dataclass(frozen=True)
-class Interpolation:
+class Interpolation(Diagnostic):
     """Loss along (1 - t) w + t w', from the subject's network to its `other` (or to its `start` without one).
 
     Running statistics of BatchNorm are interpolated like the weights.
@@ -36,7 +36,6 @@ class Interpolation:
             "networks differ by a permutation of units only."
         ),
     )
-    needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
     quick: ClassVar[Mapping[str, int]] = {"resolution": 11}
     errors_over: ClassVar[str] = "batches"
@@ -44,9 +43,6 @@ class Interpolation:
     resolution: Annotated[int, Ge(3), Says("Points from t = 0 to t = 1, both included")] = 21
     n_examples: Annotated[Count, Says("Size of the sample: the first so many examples")] = 1000
     batch_size: Annotated[Count, Says("Examples per forward pass; the standard error is taken over batches")] = 100
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def losses(self, subject: Subject) -> Float[np.ndarray, "B G"]:
         """Mean loss of each batch at each point of the line, from the subject's network on.
@@ -75,7 +71,7 @@ class Interpolation:
         highest = int((weights @ excess).nan_to_num(nan=torch.inf).argmax())
         barrier = mean_over_batches(excess[:, highest], weights, n)
         arrays = {"interpolation_t": t.numpy(), "interpolation_loss": (weights @ losses).numpy()}
-        return Findings((Record("loss_barrier", barrier, subject.part, subject.step),), arrays)
+        return Findings.of(subject, {"loss_barrier": barrier}, arrays)
 
 
 def _whole_state(surface: LossSurface) -> LossSurface:

@@ -8,17 +8,17 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import check_one_class_each
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import RIDGE, KernelTransfer, kernel_examples, kernel_transfer
-from transferscope.records import Count, Meaning, NotNegative, Record, Says, check_settings
+from transferscope.records import Count, Meaning, NotNegative, Says
 
 
 @dataclass(frozen=True)
-class KernelDistance:
+class KernelDistance(Diagnostic):
     """Task distance ||y_Q - y_{P->Q}|| and the leading terms of Theorems 1 and 2, from inputs and labels alone.
 
     Source: "Towards Understanding the Transferability of Deep Representations", section 6. Inputs are flattened and
@@ -41,7 +41,6 @@ class KernelDistance:
         ),
     )
     needs_source: ClassVar[bool] = True
-    needs_start: ClassVar[bool] = False
     looks_at: ClassVar[str] = "data"
     quick: ClassVar[Mapping[str, int]] = {"n_source": 1000}
 
@@ -56,9 +55,6 @@ class KernelDistance:
     n_source: Annotated[Count, Says("Source examples used: the first so many")] = 2000
     n_target: Annotated[Count, Says("Target examples used")] = 1000
     ridge: Annotated[NotNegative, Says("Relative ridge on both Gram matrices")] = RIDGE
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def transfer(self, subject: Subject) -> KernelTransfer:
         """Everything the kernel says.
@@ -100,7 +96,7 @@ class KernelDistance:
             "kernel_deviation": transfer.deviation_transfer,
             "kernel_deviation_scratch": transfer.deviation_scratch,
         }
-        return Findings(tuple(Record(name, e, subject.part, subject.step) for name, e in named.items()))
+        return Findings.of(subject, named)
 
 
 def _in_order(source: Examples, target: Examples) -> Examples:

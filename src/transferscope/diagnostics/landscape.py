@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -12,13 +12,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transferscope.diagnostics.curvature import Curvature
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.grid import Grid, Progress, grid_losses
 from transferscope.diagnostics.loss_surface import LossSurface, batch_shares, loss_surface, mean_over_batches
 from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.errors import SettingsError
-from transferscope.records import Count, Meaning, Positive, Record, Says, check_settings
+from transferscope.records import Count, Meaning, Positive, Says
 
 Biases = Literal["zero", "scale"]
 """What becomes of biases and normalisation parameters: not moved, or scaled like one filter each."""
@@ -98,7 +98,7 @@ def _orthogonal_filters(draws: Float[Tensor, "n filters *rest"]) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Landscape:
+class Landscape(Diagnostic):
     """Loss on a line or plane through the weights, along filter-normalised or sharpest directions.
 
     Sources: Li et al., "Visualizing the Loss Landscape of Neural Nets"; "Towards Understanding the Transferability of
@@ -118,8 +118,6 @@ class Landscape:
             "the eigenvalues show."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, int]] = {"resolution": 15, "n_examples": 300}
     errors_over: ClassVar[str] = "batches"
 
@@ -152,9 +150,6 @@ class Landscape:
     batch_size: Annotated[Count, Says("Examples per forward pass; the standard error is taken over batches")] = 100
     seed: Annotated[int, Says("Seed of sample and directions")] = 0
     batch_norm: BatchNorm = "running"
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def losses(
         self, subject: Subject, *, file: Path | None = None, progress: Progress | None = None
@@ -207,8 +202,7 @@ class Landscape:
         }
         axis = np.linspace(-self.radius, self.radius, self.resolution)
         loss = mean.reshape((self.resolution,) * self.dimensions).numpy()
-        records = tuple(Record(name, estimate, subject.part, subject.step) for name, estimate in rises.items())
-        return Findings(records, {"landscape_axis": axis, "landscape_loss": loss})
+        return Findings.of(subject, rises, {"landscape_axis": axis, "landscape_loss": loss})
 
     def _centred(self, subject: Subject) -> Subject:
         order = torch.randperm(len(subject.examples), generator=torch.Generator().manual_seed(self.seed))
@@ -220,15 +214,7 @@ class Landscape:
         generator = torch.Generator().manual_seed(self.seed + 1)
         if self.directions == "random":
             return random_directions(surface, self.dimensions, generator=generator, biases=self.biases)
-        vectors = torch.from_numpy(self._curvature().spectrum(subject).vectors).to(surface.point)
-        scaled: Tensor = vectors * surface.point.norm()
+        shared: dict[str, Any] = {name: getattr(self, name) for name in ("blocks", "batch_size", "seed", "batch_norm")}
+        spectrum = Curvature(k=self.dimensions, **shared).spectrum(subject)
+        scaled: Tensor = torch.from_numpy(spectrum.vectors).to(surface.point) * surface.point.norm()
         return scaled
-
-    def _curvature(self) -> Curvature:
-        return Curvature(
-            k=self.dimensions,
-            blocks=self.blocks,
-            batch_size=self.batch_size,
-            seed=self.seed,
-            batch_norm=self.batch_norm,
-        )

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from transferscope.errors import NetworkError, SettingsError
-from transferscope.models.network import recurrent_backward
+from transferscope.errors import NetworkError, SettingsError, first_line
+from transferscope.models.network import computing, recurrent_backward
 from transferscope.records import Says
 
 BatchNorm = Annotated[
@@ -42,7 +42,7 @@ def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
             within.enter_context(torch.enable_grad())
             within.enter_context(recurrent_backward(*networks))
             for module in with_cudnn:
-                within.enter_context(replaced_forward(module, partial(_without_cudnn, module.forward)))
+                within.enter_context(computing(module, partial(_without_cudnn, module.forward)))
             yield
     finally:
         for module, training in modes:
@@ -95,20 +95,6 @@ def _is_initial(module: _BatchNorm) -> bool:
     return mean is not None and variance is not None and not mean.any() and bool((variance == 1).all())
 
 
-@contextmanager
-def replaced_forward(module: nn.Module, answer: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    """Let a module answer with a function of its input in place of its own `forward`.
-
-    Args:
-        module: A module without such a replacement; its hooks stay in force.
-    """
-    module.__dict__["forward"] = answer
-    try:
-        yield
-    finally:
-        del module.__dict__["forward"]
-
-
 @dataclass(frozen=True)
 class FrozenState:
     """Parameters and buffers of a network that share nothing with its gradients.
@@ -156,10 +142,10 @@ def first_outputs(network: nn.Module, inputs: Tensor, state: FrozenState) -> Ten
         except torch.OutOfMemoryError:
             raise
         except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            why = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise NetworkError(
-                f"the network cannot read inputs of shape {tuple(inputs.shape)} and type {inputs.dtype}: {why}; give "
-                "inputs as in its training, and a network that answers a batch of inputs alone"
+                f"the network cannot read inputs of shape {tuple(inputs.shape)} and type {inputs.dtype}: "
+                f"{first_line(error)}; give inputs as in its training, and a network that answers a batch of inputs "
+                "alone"
             ) from error
     if not isinstance(outputs, Tensor) or outputs.dim() == 0 or len(outputs) != len(inputs):
         seen = f"shape {tuple(outputs.shape)}" if isinstance(outputs, Tensor) else f"a {type(outputs).__name__}"

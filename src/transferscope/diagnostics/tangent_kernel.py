@@ -10,14 +10,14 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.func import grad, vmap
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import label_codes
 from transferscope.diagnostics.loss_surface import LossSurface, loss_surface
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
-from transferscope.errors import NetworkError
+from transferscope.errors import NetworkError, first_line
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Meaning, Record, Says, check_settings
+from transferscope.records import Count, Meaning, Says
 
 MEMORY = 3 * 2**28
 """Bytes of gradients that are kept at a time, by default."""
@@ -80,7 +80,7 @@ def _gradients(
         except RuntimeError as error:
             raise NetworkError(
                 "the tangent kernel takes the gradient of one example at a time, and the network does not allow it: "
-                f"{str(error).strip().splitlines()[0]}; leave tangent-kernel out"
+                f"{first_line(error)}; leave tangent-kernel out"
             ) from error
         yield batch, gradients
 
@@ -108,7 +108,7 @@ def kernel_alignment(gram: Float[np.ndarray, "N N"], other: Float[np.ndarray, "N
 
 
 @dataclass(frozen=True)
-class TangentKernel:
+class TangentKernel(Diagnostic):
     """Empirical neural tangent kernel: how well it fits the labels, and how far it moved from the start."""
 
     name: ClassVar[str] = "tangent-kernel"
@@ -123,17 +123,12 @@ class TangentKernel:
             "classes that behave differently."
         ),
     )
-    needs_source: ClassVar[bool] = False
-    needs_start: ClassVar[bool] = False
     quick: ClassVar[Mapping[str, int]] = {"n_examples": 100}
 
     n_examples: Annotated[Count, Says("Examples used: the first so many")] = 200
     blocks: Annotated[tuple[str, ...], Says("Submodules whose parameters count; () for the whole network")] = ()
     memory: Annotated[Count, Says("Bytes for the gradients that are kept at a time")] = MEMORY
     batch_size: Annotated[Count, Says("Examples whose gradients are computed in one call")] = 32
-
-    def __post_init__(self) -> None:
-        check_settings(self)
 
     def gram(self, subject: Subject) -> Float[np.ndarray, "N N"]:
         """The kernel between the first `n_examples` examples."""
@@ -157,5 +152,4 @@ class TangentKernel:
             at_start = self.gram(replace(subject, network=subject.start))
             values["ntk_change"] = 1 - kernel_alignment(gram, at_start)
         estimates = {name: Estimate.without_error(value, len(gram)) for name, value in values.items()}
-        records = tuple(Record(name, e, subject.part, subject.step) for name, e in estimates.items())
-        return Findings(records, {"ntk": gram})
+        return Findings.of(subject, estimates, {"ntk": gram})

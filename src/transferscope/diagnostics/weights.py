@@ -9,12 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
-from transferscope.diagnostics.diagnostic import Findings
+from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import submodule
 from transferscope.diagnostics.network_state import evaluation_mode
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
-from transferscope.records import Meaning, Record
+from transferscope.records import Meaning
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def _deviation(weight: Tensor, start: Tensor) -> LayerDeviation:
 
 
 @dataclass(frozen=True)
-class Weights:
+class Weights(Diagnostic):
     """Deviation of the weights, (1/sqrt(n)) ||W - W_0||_F with n training examples.
 
     Source: "Towards Understanding the Transferability of Deep Representations", section 3, Table 1 and Fig. 2.
@@ -87,7 +87,6 @@ class Weights:
             "compares runs of one recipe; unit permutations can make two equal functions look distant."
         ),
     )
-    needs_source: ClassVar[bool] = False
     needs_start: ClassVar[bool] = True
 
     def measure(self, subject: Subject) -> Findings:
@@ -101,10 +100,8 @@ class Weights:
         values = {"weight_deviation": scale * sum(layer.distance for layer in layers.values())}
         values |= {f"weight_deviation/{name}": scale * layer.distance for name, layer in layers.items()}
         values |= {f"weight_deviation_relative/{name}": layer.relative for name, layer in layers.items()}
-        return Findings(
-            tuple(Record(name, _exact(value), subject.part, subject.step) for name, value in values.items())
-        )
-
-
-def _exact(value: float) -> Estimate:
-    return Estimate(value) if isfinite(value) else Estimate.missing("non_finite", 1)
+        named = {
+            name: Estimate(value) if isfinite(value) else Estimate.missing("non_finite", 1)
+            for name, value in values.items()
+        }
+        return Findings.of(subject, named)

@@ -123,21 +123,9 @@ class AllLayersProbe(Method):
     name: ClassVar[str] = "all-layers-probe"
     called: ClassVar[tuple[str, ...]] = ("all-layers probe",)
     version: ClassVar[int] = 3
-
-    @property
-    def start(self) -> Start:
-        """The pretrained network."""
-        return "pretrained"
-
-    @property
-    def trains_backbone(self) -> bool:
-        """No, its head alone."""
-        return False
-
-    @property
-    def keeps_network(self) -> bool:
-        """No: its head reads more than the features."""
-        return False
+    start: ClassVar[Start] = "pretrained"
+    takes_steps: ClassVar[bool] = False
+    keeps_network: ClassVar[bool] = False
 
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
@@ -154,14 +142,14 @@ class AllLayersProbe(Method):
             numbers = (numbers - layers.mean) * layers.factor
         fraction = self._chosen(task, own, target, numbers, options) if self.fraction == "auto" else self.fraction
         if fraction == 0:
-            head = probe_of(frozen_features(own, train), train, options.training).head
+            head = probe_of(frozen_features(own, train), train, options.training)
             fitted = own.with_head(head)
         else:
             if fraction < 1:
-                layers.kept = _best(probe_of(numbers, train, options.training).head, fraction)
+                layers.kept = _best(probe_of(numbers, train, options.training), fraction)
             else:
                 layers.kept = torch.arange(numbers.shape[1], device=numbers.device)
-            head = probe_of(numbers[:, layers.kept], train, options.training).head
+            head = probe_of(numbers[:, layers.kept], train, options.training)
             fitted = Network(layers, head, len(layers.kept), input=own.input, scaled=own.scaled)
         fitted.is_frozen = True
         notes = {"fraction": float(fraction), "features": float(fitted.n_features)}
@@ -180,7 +168,7 @@ class AllLayersProbe(Method):
 
         def head_on(seen: Float[Tensor, "n m"], fit: Tensor) -> nn.Linear:
             of_fit = None if each is None else each[fit]
-            return ridge_probe(seen[fit], labels[fit], target.train.n_outputs, of_fit).head
+            return ridge_probe(seen[fit], labels[fit], target.train.n_outputs, of_fit)
 
         risks = dict.fromkeys(FRACTIONS, 0.0)
         for fold in stratified_folds(train, FOLDS, seed=stream_seed(options.seed, "held out")):

@@ -11,9 +11,8 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from transferscope.models.network import Network
+from transferscope.models.network import Network, computing
 from transferscope.models.texts import are_pairs, halves
-from transferscope.training.fixed_blocks import computing
 
 
 @dataclass(frozen=True)

@@ -38,16 +38,8 @@ class Boosting(Control):
 
     name: ClassVar[str] = "boosting"
     version: ClassVar[int] = 1
-
-    @property
-    def start(self) -> Start:
-        """A fresh network, of which nothing is used."""
-        return "random"
-
-    @property
-    def uses_network(self) -> bool:
-        """No, the inputs as they are."""
-        return False
+    start: ClassVar[Start] = "random"
+    uses_network: ClassVar[bool] = False
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
         """Refuse what is no table.
@@ -139,4 +131,4 @@ def linear(train: LabelledSet, training: TrainingSettings) -> nn.Module:
     scale = pixel_scale(train, get_args(Scaled))
     data = to_tensors(train, scale)
     probe = probe_of(data.batch(torch.arange(len(train))).inputs, data, training)
-    return nn.Sequential(Line(torch.zeros_like(data.factor), data.factor, data.shift), probe.head)
+    return nn.Sequential(Line(torch.zeros_like(data.factor), data.factor, data.shift), probe)

@@ -221,17 +221,10 @@ def estimate_statistics(network: Network, data: TensorSet) -> None:
         layer.momentum = momentum
 
 
-def target_head(network: Network, n_outputs: int, options: FitOptions) -> nn.Linear:
-    """A new head for the target, drawn from the seed, on the network's device."""
-    return _head(network, n_outputs, options, "target head")
-
-
-def source_head(network: Network, n_outputs: int, options: FitOptions) -> nn.Linear:
-    """A new head for the source, drawn from the seed, on the network's device."""
-    return _head(network, n_outputs, options, "source head")
-
-
-def _head(network: Network, n_outputs: int, options: FitOptions, purpose: str) -> nn.Linear:
+def drawn_head(
+    network: Network, n_outputs: int, options: FitOptions, purpose: Literal["target head", "source head"]
+) -> nn.Linear:
+    """A new head for the labels of one domain, drawn from the seed, on the network's device."""
     seed = stream_seed(options.seed, purpose)
     return new_head(network.n_features, n_outputs, seed=seed, grid=network.grid).to(device_of(network))
 

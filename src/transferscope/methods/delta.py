@@ -140,7 +140,7 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
     they make of an example does not change.
     """
     target = begun.target.train
-    probe = ridge_probe(frozen_features(begun.own, target), target.labels, target.n_outputs).head
+    probe = ridge_probe(frozen_features(begun.own, target), target.labels, target.n_outputs)
     batch = _shown(begun)
     blocks = BlockOutputs(begun.own)
     weights = {}

@@ -45,11 +45,7 @@ class DoNothing(Control):
     name: ClassVar[str] = "do-nothing"
     called: ClassVar[tuple[str, ...]] = ("the unchanged source model", "unchanged source")
     version: ClassVar[int] = 2
-
-    @property
-    def start(self) -> Start:
-        """The pretrained network, with its head."""
-        return "pretrained"
+    start: ClassVar[Start] = "pretrained"
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
         """Refuse a task whose labels the source head does not have, with a DataError as `outputs_in_source`."""

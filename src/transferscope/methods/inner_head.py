@@ -42,19 +42,6 @@ class InnerHead:
 
 
 @dataclass(frozen=True)
-class RidgeChoice:
-    """The lambda with the least leave-one-out risk.
-
-    Attributes:
-        ridge: lambda; NaN where the features are not finite.
-        risk: As in `InnerHead`; NaN for fewer than 2 examples and for targets that are all the same.
-    """
-
-    ridge: Float[Tensor, ""]
-    risk: Float[Tensor, ""]
-
-
-@dataclass(frozen=True)
 class Goal:
     """What a head is fitted to, or measured against.
 
@@ -98,7 +85,7 @@ class Goal:
 
 def choose_ridge(
     centred: Float[Tensor, "n m"], targets: Float[Tensor, "n K"], parts: Float[Tensor, " n"] | None = None
-) -> RidgeChoice:
+) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
     """Choose lambda of `RIDGE_GRID` by leave-one-out error in closed form, the mean taken without the example left out.
 
     With X X^T = V diag(w) V^T and s_j = lambda / (w_j + lambda), the residuals R = V diag(s) V^T T and
@@ -110,6 +97,10 @@ def choose_ridge(
         targets: T, targets less their mean.
         parts: Share of each example in the mean; None for 1/n, where nothing is weighted. Of a weighted problem X and T
             are less the weighted means, and their rows times the root of the weight.
+
+    Returns:
+        lambda, NaN where the features are not finite; and the risk as in `InnerHead`, NaN for fewer than 2 examples and
+        for targets that are all the same.
     """
     exact = torch.device("cpu") if centred.device.type == "mps" else centred.device  # which has no float64
     x, t = centred.detach().to(exact, torch.float64), targets.detach().to(exact, torch.float64)
@@ -118,7 +109,7 @@ def choose_ridge(
     trace = gram.trace()
     fallback = torch.where(torch.isfinite(trace), 1.0, torch.nan)
     if n < 2:
-        return RidgeChoice(fallback.to(centred), torch.full_like(fallback, torch.nan).to(centred))
+        return fallback.to(centred), torch.full_like(fallback, torch.nan).to(centred)
     known = torch.isfinite(gram).all() & torch.isfinite(t).all() & (trace > 0)
     w, v = torch.linalg.eigh(torch.where(known, gram, torch.eye(len(gram), dtype=gram.dtype, device=exact)))
     w = w.clamp(min=0)
@@ -132,7 +123,7 @@ def choose_ridge(
     best = risks.argmin(dim=0, keepdim=True)
     of_the_mean = (t / (1 - part)[:, None]).square().sum(dim=1).mean()
     ridge, risk = grid.gather(0, best)[0], risks.gather(0, best)[0] / of_the_mean
-    return RidgeChoice(torch.where(known, ridge, fallback).to(centred), torch.where(known, risk, torch.nan).to(centred))
+    return torch.where(known, ridge, fallback).to(centred), torch.where(known, risk, torch.nan).to(centred)
 
 
 def leave_one_out_head(
@@ -164,14 +155,13 @@ def leave_one_out_head(
             parts = weights / weights.sum()
             mu, ybar = ((parts * rows).sum(dim=0) for rows in (features, targets))
             x, t = (weights.sqrt() * rows for rows in (features - mu, targets - ybar))
-            choice = choose_ridge(x, t, parts[:, 0])
-            theta = ridge_head(x, t, choice.ridge)
-            return InnerHead(theta, ybar - mu @ theta, choice.risk)
-        mu, ybar = (rows.sum(dim=0) / max(len(rows), 1) for rows in (features, targets))
-        x, t = features - mu, targets - ybar
-        choice = choose_ridge(x, t)
-        theta = ridge_head(x, t, choice.ridge)
-        return InnerHead(theta, ybar - mu @ theta, choice.risk)
+            ridge, risk = choose_ridge(x, t, parts[:, 0])
+        else:
+            mu, ybar = (rows.sum(dim=0) / max(len(rows), 1) for rows in (features, targets))
+            x, t = features - mu, targets - ybar
+            ridge, risk = choose_ridge(x, t)
+        theta = ridge_head(x, t, ridge)
+        return InnerHead(theta, ybar - mu @ theta, risk)
 
 
 def ridge_head(

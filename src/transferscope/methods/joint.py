@@ -13,10 +13,9 @@ from torch.nn import functional as F
 from transferscope.data.task import TransferTask
 from transferscope.methods.common import (
     domain,
+    drawn_head,
     fit_learner,
-    source_head,
     source_of,
-    target_head,
     training_domain,
     working_copy,
 )
@@ -39,24 +38,16 @@ class Joint(Method):
     name: ClassVar[str] = "joint"
     called: ClassVar[tuple[str, ...]] = ("joint training",)
     version: ClassVar[int] = 1
-
-    @property
-    def start(self) -> Start:
-        """A freshly initialised network."""
-        return "random"
-
-    @property
-    def uses_source(self) -> bool:
-        """Source and target batches in every step."""
-        return True
+    start: ClassVar[Start] = "random"
+    uses_source: ClassVar[bool] = True
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`."""
         target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         source = domain(source_of(task, self.name), options, own)
-        own.head = target_head(own, target.train.n_outputs, options)
-        head_s = source_head(own, source.train.n_outputs, options)
+        own.head = drawn_head(own, target.train.n_outputs, options, "target head")
+        head_s = drawn_head(own, source.train.n_outputs, options, "source head")
 
         def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
             features = shared_features(own, batches)

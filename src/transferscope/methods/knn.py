@@ -37,11 +37,7 @@ class Knn(Control):
     name: ClassVar[str] = "knn"
     called: ClassVar[tuple[str, ...]] = ("nearest neighbours on the source's features", "nearest neighbours")
     version: ClassVar[int] = 1
-
-    @property
-    def start(self) -> Start:
-        """The pretrained network."""
-        return "pretrained"
+    start: ClassVar[Start] = "pretrained"
 
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 import torch
+from torch import nn
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.methods.common import Domain, domain, n_weights, solved, working_copy
 from transferscope.methods.method import FitOptions, Fitted, Method, Snapshots, Start, Value
-from transferscope.methods.probe_head import ProbeFit, best_probe, logistic_probe, probe_of
+from transferscope.methods.probe_head import Solver, best_probe, logistic_probe, probe_of
 from transferscope.models.network import Network
 from transferscope.records import Count, Positive, Says
 from transferscope.training import TrainingSettings, frozen_features, stream_seed
@@ -36,16 +37,8 @@ class LinearProbe(Method):
     name: ClassVar[str] = "linear-probe"
     called: ClassVar[tuple[str, ...]] = ("linear probe",)
     version: ClassVar[int] = 3
-
-    @property
-    def start(self) -> Start:
-        """The pretrained network."""
-        return "pretrained"
-
-    @property
-    def trains_backbone(self) -> bool:
-        """No, the head alone."""
-        return False
+    start: ClassVar[Start] = "pretrained"
+    takes_steps: ClassVar[bool] = False
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
         """Refuse numbers as labels of the logistic solver, with a DataError."""
@@ -58,8 +51,8 @@ class LinearProbe(Method):
         started = time.perf_counter()
         target = domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
-        probe, solver = self._probe(own, target, task.target.train, options)
-        fitted = own.with_head(probe.head)
+        head, solver, converged = self._probe(own, target, task.target.train, options)
+        fitted = own.with_head(head)
         fitted.is_frozen = True
         _keep(options.snapshots, own, fitted)
         source_head = own.head if self.start == "pretrained" else None
@@ -67,9 +60,9 @@ class LinearProbe(Method):
             fitted,
             target,
             started,
-            trained=n_weights(probe.head),
+            trained=n_weights(head),
             source_head=source_head,
-            converged=probe.converged,
+            converged=converged,
             notes={"logistic": 1.0} if solver == "logistic" else {},
         )
 
@@ -81,13 +74,13 @@ class LinearProbe(Method):
     @torch.no_grad()
     def _probe(
         self, own: Network, target: Domain, examples: LabelledSet, options: FitOptions
-    ) -> tuple[ProbeFit, Literal["ridge", "logistic"]]:
+    ) -> tuple[nn.Linear, Solver, bool]:
         features, train, training = frozen_features(own, target.train), target.train, options.training
         if self.solver == "auto":
             return best_probe(features, train, examples, training, seed=stream_seed(options.seed, "solver"))
         if self.solver == "ridge":
-            return probe_of(features, train, training), "ridge"
-        fitted = logistic_probe(
+            return probe_of(features, train, training), "ridge", True
+        head, converged = logistic_probe(
             features,
             train.labels,
             train.n_outputs,
@@ -95,7 +88,7 @@ class LinearProbe(Method):
             max_iterations=self.max_iterations,
             balanced=training.class_weights == "balanced",
         )
-        return fitted, "logistic"
+        return head, "logistic", converged
 
 
 def _keep(snapshots: Snapshots | None, own: Network, fitted: Network) -> None:
@@ -104,5 +97,5 @@ def _keep(snapshots: Snapshots | None, own: Network, fitted: Network) -> None:
         return
     zero = copy.deepcopy(fitted.head)
     for parameter in zero.parameters():
-        torch.nn.init.zeros_(parameter)
+        nn.init.zeros_(parameter)
     snapshots.save(0, own.with_head(zero))

@@ -15,9 +15,9 @@ from transferscope.errors import DataError, SettingsError
 from transferscope.methods.common import (
     Domain,
     domain,
+    drawn_head,
     fit_learner,
     held_statistics,
-    source_head,
     source_of,
     training_domain,
     working_copy,
@@ -154,7 +154,9 @@ class Merlin(Method):
         target = training_domain(task.target, options, network)
         own = working_copy(network, task.target.train, options, start=self.start)
         source = domain(source_of(task, self.name), options, own) if self.source_term else None
-        head_s = self._source_head(own, source, options)
+        head_s = own.head
+        if self.initial == "random" and source is not None:
+            head_s = drawn_head(own, source.train.n_outputs, options, "source head")
         own.head = nn.Identity()
         frozen = list(first_blocks(own, self.frozen_blocks))
         for block in frozen:
@@ -217,11 +219,6 @@ class Merlin(Method):
         learner = Learner(module, [ParameterGroup(trained, self.lr_scale)], draws, objective, frozen, own)
         fitted = fit_learner(learner, target, options, as_network=as_network, source_head=head_s, start=self.start)
         return replace(fitted, notes={**fitted.notes, **risks.notes()})
-
-    def _source_head(self, own: Network, source: Domain | None, options: FitOptions) -> nn.Module:
-        if self.initial == "pretrained" or source is None:
-            return own.head
-        return source_head(own, source.train.n_outputs, options)
 
     def inner_head(self, features: Float[Tensor, "n m"], goal: Goal) -> InnerHead:
         """theta_t(phi) as a differentiable function of the features of some target examples."""

@@ -62,6 +62,7 @@ class MerlinFt(Method):
     name: ClassVar[str] = "merlin-ft"
     called: ClassVar[tuple[str, ...]] = ("MeRLin-ft",)
     version: ClassVar[int] = 3
+    start: ClassVar[Start] = "pretrained"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,11 +72,6 @@ class MerlinFt(Method):
                 f'frozen_blocks = {self.frozen_blocks} and adapters = "head", with which all blocks stay as they are; '
                 "give one of the two"
             )
-
-    @property
-    def start(self) -> Start:
-        """The pretrained network."""
-        return "pretrained"
 
     @property
     def keeps_network(self) -> bool:

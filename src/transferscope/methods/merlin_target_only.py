@@ -21,6 +21,8 @@ class MerlinTargetOnly(Control, Merlin):
     name: ClassVar[str] = "merlin-target-only"
     called: ClassVar[tuple[str, ...]] = ("MeRLin's objective without a source", "MeRLin, no source")
     version: ClassVar[int] = 2
+    takes_steps: ClassVar[bool] = True
+    keeps_network: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the ranges, and that nothing is transferred."""
@@ -30,13 +32,3 @@ class MerlinTargetOnly(Control, Merlin):
                 f"merlin-target-only with source_term = {str(self.source_term).lower()} and initial = "
                 f'"{self.initial}" would be a transfer; use method = "merlin"'
             )
-
-    @property
-    def trains_backbone(self) -> bool:
-        """Unlike other controls."""
-        return True
-
-    @property
-    def keeps_network(self) -> bool:
-        """Unlike other controls."""
-        return True

@@ -177,14 +177,9 @@ class Method(ABC):
         return True
 
     @property
-    def trains_backbone(self) -> bool:
-        """Whether it trains the study's network, rather than what reads it alone."""
-        return True
-
-    @property
     def takes_steps(self) -> bool:
         """Whether it trains by steps of an optimiser, rather than in closed form or by a solver."""
-        return self.trains_backbone
+        return True
 
     @property
     def keeps_network(self) -> bool:
@@ -254,15 +249,8 @@ class Control(Method):
     Most train no network of their own, and there is nothing in them for a diagnostic of trained networks to measure.
     """
 
-    @property
-    def trains_backbone(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def keeps_network(self) -> bool:
-        """No."""
-        return False
+    takes_steps: ClassVar[bool] = False
+    keeps_network: ClassVar[bool] = False
 
 
 def called_of(methods: Mapping[str, Method]) -> dict[str, list[str]]:

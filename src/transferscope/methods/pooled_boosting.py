@@ -29,11 +29,7 @@ class SourceBoosting(Boosting):
     name: ClassVar[str] = "source-boosting"
     called: ClassVar[tuple[str, ...]] = ("the source's boosted trees",)
     version: ClassVar[int] = 1
-
-    @property
-    def uses_source(self) -> bool:
-        """Source rows."""
-        return True
+    uses_source: ClassVar[bool] = True
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
         """Refuse what is no table, and a source with other labels.

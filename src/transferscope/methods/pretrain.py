@@ -7,7 +7,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transferscope.data.task import Dataset
-from transferscope.methods.common import fit_learner, source_head, training_domain, working_copy
+from transferscope.methods.common import drawn_head, fit_learner, training_domain, working_copy
 from transferscope.methods.method import FitOptions, Fitted
 from transferscope.models.network import Network
 from transferscope.records import Record
@@ -30,7 +30,7 @@ def pretrain(source: Dataset, network: Network, options: FitOptions) -> Fitted:
     network = to_pretrain(network, source)
     data = training_domain(source, options, network)
     own = working_copy(network, source.train, options, start="as it is")
-    own.head = source_head(own, data.train.n_outputs, options)
+    own.head = drawn_head(own, data.train.n_outputs, options, "source head")
 
     def objective(batches: Mapping[str, Batch], step: int) -> Float[Tensor, ""]:
         return batch_loss(own(batches["source"].inputs), batches["source"])

@@ -1,6 +1,5 @@
 """Linear heads fitted to frozen features, in closed form or to convergence."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -22,20 +21,10 @@ FOLDS, MOST_JUDGED = 5, 600
 """Folds by which one of both is chosen, and examples that they are made of at most."""
 
 
-@dataclass(frozen=True)
-class ProbeFit:
-    """A head fitted to frozen features.
-
-    Attributes:
-        head: On the features' device.
-        converged: Whether the solver reached its tolerance; true for closed forms.
-    """
-
-    head: nn.Linear
-    converged: bool
+Solver = Literal["ridge", "logistic"]
 
 
-def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: TrainingSettings) -> ProbeFit:
+def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: TrainingSettings) -> nn.Linear:
     """The ridge probe on features of all training examples, in order, weighted as the training settings say."""
     weights = weights_in(training, train)
     each = None if weights is None else example_weights(train.labels, weights)
@@ -44,7 +33,7 @@ def probe_of(features: Float[Tensor, "N m"], train: TensorSet, training: Trainin
 
 def ridge_probe(
     features: Float[Tensor, "N m"], labels: Tensor, n_outputs: int, weights: Float[Tensor, "N ..."] | None = None
-) -> ProbeFit:
+) -> nn.Linear:
     """Ridge regression on features, its penalty chosen by leave-one-out error in closed form.
 
     Args:
@@ -70,7 +59,7 @@ def ridge_probe(
     else:
         solutions = [ridge_fit(features, targets[:, k, None], RIDGE_GRID, each[:, k]) for k in range(n_outputs)]
         coefficients, intercepts = (np.concatenate(parts) for parts in zip(*solutions, strict=True))
-    return ProbeFit(_head(coefficients, intercepts, device), converged=True)
+    return _head(coefficients, intercepts, device)
 
 
 def logistic_probe(
@@ -82,7 +71,7 @@ def logistic_probe(
     max_iterations: int,
     balanced: bool = False,
     standardised: bool = True,
-) -> ProbeFit:
+) -> tuple[nn.Linear, bool]:
     """Multinomial logistic regression on features, run to convergence; one for each of several labels.
 
     Args:
@@ -94,6 +83,9 @@ def logistic_probe(
         balanced: Whether each class, or both values of each label, count the same, as in `class_weights`.
         standardised: False divides all features by one number, so that the mean squared distance of the examples from
             their mean is 1.
+
+    Returns:
+        The head, and whether the solver reached its tolerance.
 
     Raises:
         DataError: Fewer than two classes are present.
@@ -125,7 +117,7 @@ def logistic_probe(
             weights[k] = solve(column)[0] / std
             biases[k] = model.intercept_[0] - weights[k] @ mean
             converged &= bool(model.n_iter_.max() < max_iterations)
-        return ProbeFit(_head(weights, biases, features.device), converged)
+        return _head(weights, biases, features.device), converged
     weights = np.zeros((n_outputs, design.shape[1]))
     biases = np.full(n_outputs, float(np.finfo(np.float16).min))
     coefficients = solve(labels.cpu().numpy())
@@ -137,7 +129,7 @@ def logistic_probe(
         )
     weights[present] = coefficients / std
     biases[present] = intercepts - coefficients @ (mean / std)
-    return ProbeFit(_head(weights, biases, features.device), bool(model.n_iter_.max() < max_iterations))
+    return _head(weights, biases, features.device), bool(model.n_iter_.max() < max_iterations)
 
 
 def _in_their_span(
@@ -160,21 +152,21 @@ def _in_their_span(
 @torch.no_grad()
 def best_probe(
     features: Float[Tensor, "N m"], train: TensorSet, examples: LabelledSet, training: TrainingSettings, *, seed: int
-) -> tuple[ProbeFit, Literal["ridge", "logistic"]]:
+) -> tuple[nn.Linear, Solver, bool]:
     """Ridge or logistic regression, whichever makes fewer errors over folds of the examples.
 
     Returns:
-        The head, and which it is: of equals ridge regression, which is also taken for numbers, and where there are
-        fewer labels than folds times classes.
+        The head; which it is, of equals ridge regression, which is also taken for numbers, and where there are fewer
+        labels than folds times classes; and whether the solver reached its tolerance.
     """
     weights = weights_in(training, train)
-    several: tuple[Literal["ridge", "logistic"], ...] = ("ridge", "logistic")
+    several: tuple[Solver, ...] = ("ridge", "logistic")
 
-    def fit(solver: Literal["ridge", "logistic"], rows: Int[Tensor, " n"]) -> ProbeFit:
+    def fit(solver: Solver, rows: Int[Tensor, " n"]) -> tuple[nn.Linear, bool]:
         seen, labels = features[rows], train.labels[rows]
         if solver == "ridge":
             each = None if weights is None else example_weights(labels, weights)
-            return ridge_probe(seen, labels, train.n_outputs, each)
+            return ridge_probe(seen, labels, train.n_outputs, each), True
         return logistic_probe(
             seen,
             labels,
@@ -193,10 +185,11 @@ def best_probe(
         for fold in stratified_folds(few, FOLDS, seed=seed):
             left = torch.from_numpy(rows[fold.validate])
             for solver in several:
-                head = fit(solver, torch.from_numpy(rows[fold.fit])).head
+                head, _ = fit(solver, torch.from_numpy(rows[fold.fit]))
                 errors[solver] += len(left) * harm(head(features[left]), train.labels[left], weights)[0]
         best = min(several, key=lambda solver: errors[solver])
-    return fit(best, torch.arange(len(train))), best
+    head, converged = fit(best, torch.arange(len(train)))
+    return head, best, converged
 
 
 def _head(weights: Float[np.ndarray, "K m"], biases: Float[np.ndarray, " K"], device: torch.device) -> nn.Linear:

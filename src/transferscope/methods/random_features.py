@@ -19,8 +19,4 @@ class RandomFeatures(Control, LinearProbe):
     name: ClassVar[str] = "random-features"
     called: ClassVar[tuple[str, ...]] = ("probe on random features", "random features")
     version: ClassVar[int] = 3
-
-    @property
-    def start(self) -> Start:
-        """A freshly initialised network."""
-        return "random"
+    start: ClassVar[Start] = "random"

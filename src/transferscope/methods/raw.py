@@ -109,16 +109,8 @@ class Raw(Control):
     name: ClassVar[str] = "raw"
     called: ClassVar[tuple[str, ...]] = ("ridge or logistic regression on the raw inputs", "linear on raw inputs")
     version: ClassVar[int] = 4
-
-    @property
-    def start(self) -> Start:
-        """A fresh network, of which nothing is used."""
-        return "random"
-
-    @property
-    def uses_network(self) -> bool:
-        """No, the inputs as they are."""
-        return False
+    start: ClassVar[Start] = "random"
+    uses_network: ClassVar[bool] = False
 
     @torch.no_grad()
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
@@ -132,11 +124,11 @@ class Raw(Control):
         flat, notes = reader_of(task.target.train, len(task.target.train))
         inputs = outputs_of(flat.to(target.train.device), target.train)
         seed = stream_seed(options.seed, "solver")
-        probe, solver = best_probe(inputs, target.train, task.target.train, options.training, seed=seed)
+        head, solver, converged = best_probe(inputs, target.train, task.target.train, options.training, seed=seed)
         known = NetworkInput(vocabulary=ANY_TOKEN) if task.target.train.is_tokens else None
-        fitted = Network(flat, probe.head, inputs.shape[1], input=known)
+        fitted = Network(flat, head, inputs.shape[1], input=known)
         notes |= {"logistic": 1.0} if solver == "logistic" else {}
-        return solved(fitted, target, started, trained=n_weights(probe.head), converged=probe.converged, notes=notes)
+        return solved(fitted, target, started, trained=n_weights(head), converged=converged, notes=notes)
 
 
 def reader_of(train: LabelledSet, n: int) -> tuple[nn.Module, dict[str, float]]:

@@ -13,8 +13,4 @@ class Scratch(TargetTraining):
     name: ClassVar[str] = "scratch"
     called: ClassVar[tuple[str, ...]] = ("training from scratch", "from scratch")
     version: ClassVar[int] = 1
-
-    @property
-    def learns_grids(self) -> bool:
-        """Yes."""
-        return True
+    learns_grids: ClassVar[bool] = True

@@ -29,16 +29,8 @@ class SmallScratch(TargetTraining):
     name: ClassVar[str] = "small-scratch"
     called: ClassVar[tuple[str, ...]] = ("a small network from scratch",)
     version: ClassVar[int] = 1
-
-    @property
-    def keeps_network(self) -> bool:
-        """No: it is none of the study's architecture."""
-        return False
-
-    @property
-    def uses_network(self) -> bool:
-        """No, a network of its own."""
-        return False
+    keeps_network: ClassVar[bool] = False
+    uses_network: ClassVar[bool] = False
 
     def check_task(self, target: Dataset, source: Dataset | None) -> None:
         """Refuse texts, with a DataError."""

@@ -21,14 +21,6 @@ FACTORS = (1.0, 5.0, 25.0)
 
 
 @dataclass(frozen=True)
-class _Member:
-    """One network of a soup: its factor on the rates, and which order it reads the examples in."""
-
-    factor: float
-    order: int
-
-
-@dataclass(frozen=True)
 class Soup(FineTune):
     """Fine-tune several times from one start and average the weights of those that help.
 
@@ -65,11 +57,11 @@ class Soup(FineTune):
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; notes how many runs it took ("runs") and how many "joined"."""
-        members = [_Member(factor, order) for factor in FACTORS[: self.rates] for order in range(self.orders)]
+        members = [(factor, order) for factor in FACTORS[: self.rates] for order in range(self.orders)]
         train = task.target.train
         part = held_out_part(train, seed=stream_seed(options.seed, "held out"))
         tried: list[Fitted] = []
-        joined = [member for member in members if member.factor == 1.0]
+        joined = [member for member in members if member[0] == 1.0]
         if part is not None and len(members) > 1:
             begun = self.begin(task.with_target_train(train.take(part.fit)), network, options)
             quiet = replace(options, curve_examples=0, snapshots=None)
@@ -97,16 +89,21 @@ class Soup(FineTune):
             notes={**made[0].notes, "runs": float(n_runs), "joined": float(len(joined))},
         )
 
-    def _trained(self, begun: Beginning, members: Sequence[_Member], options: Sequence[FitOptions]) -> list[Fitted]:
-        """Members trained from one start, each with options of its own; only the first keeps curve and snapshots."""
+    def _trained(
+        self, begun: Beginning, members: Sequence[tuple[float, int]], options: Sequence[FitOptions]
+    ) -> list[Fitted]:
+        """Members, their factors on the rates and their orders of the examples, trained from one start.
+
+        Each has options of its own; only the first keeps curve and snapshots.
+        """
         made = []
-        for i, (member, own) in enumerate(zip(members, options, strict=True)):
+        for i, ((factor, order), own) in enumerate(zip(members, options, strict=True)):
             method = replace(
                 self,
-                lr_scale=member.factor * self.lr_share,
-                head_lr_scale=None if self.head_lr_scale is None else member.factor * self.head_lr_scale,
+                lr_scale=factor * self.lr_share,
+                head_lr_scale=None if self.head_lr_scale is None else factor * self.head_lr_scale,
             )
-            seed = stream_seed(own.seed, f"order {member.order}") if member.order else own.seed
+            seed = stream_seed(own.seed, f"order {order}") if order else own.seed
             quiet = {"curve_examples": 0, "snapshots": None} if i else {}
             made.append(
                 method.fit_from(replace(begun, own=begun.own.copy()), replace(own, seed=seed, **quiet))  # type: ignore[arg-type]

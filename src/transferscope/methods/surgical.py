@@ -11,11 +11,11 @@ from torch import nn
 
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods.method import FitOptions, Fitted, Value
+from transferscope.methods.method import FitOptions, Fitted
 from transferscope.methods.target_training import Beginning, FineTuning, FirstHead
 from transferscope.models.network import Network, recurrent_backward
 from transferscope.records import Says
-from transferscope.training import TrainingSettings, task_loss
+from transferscope.training import task_loss
 from transferscope.training.loop import preserved_mode
 
 EXAMPLES = 512
@@ -87,10 +87,6 @@ class Surgical(FineTuning):
             raise SettingsError(
                 f"block = {self.block!r} is no block of the backbone: {hint}its blocks are {', '.join(names) or 'none'}"
             )
-
-    def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
-        """Weight decay, as the block is chosen already."""
-        return super().searched(training)
 
 
 def relative_gradient_norms(begun: Beginning) -> dict[str, float]:

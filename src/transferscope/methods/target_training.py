@@ -8,7 +8,7 @@ features are not enough), and the network that predicts (`predictor`).
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from annotated_types import Ge
 from jaxtyping import Float
@@ -18,9 +18,9 @@ from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.common import (
     Domain,
+    drawn_head,
     fit_learner,
     held_statistics,
-    target_head,
     training_domain,
     working_copy,
 )
@@ -73,10 +73,7 @@ class Beginning:
 class TargetTraining(Method):
     """Minimise the task's loss on target batches, plus what a member adds to it."""
 
-    @property
-    def start(self) -> Start:
-        """A freshly initialised network, unless a member says otherwise."""
-        return "random"
+    start: ClassVar[Start] = "random"
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`."""
@@ -116,7 +113,7 @@ class TargetTraining(Method):
 
     def first_head(self, own: Network, target: Domain, options: FitOptions) -> nn.Module:
         """The target head to begin with: drawn from the seed."""
-        return target_head(own, target.train.n_outputs, options)
+        return drawn_head(own, target.train.n_outputs, options, "target head")
 
     def groups(self, own: Network) -> Sequence[ParameterGroup]:
         """What is trained at which rate: everything, at that of the training settings."""
@@ -211,10 +208,7 @@ class FineTuning(TargetTraining):
     head: FirstHead = field(default="random", kw_only=True)
     frozen_blocks: FrozenBlocks = field(default=0, kw_only=True)
 
-    @property
-    def start(self) -> Start:
-        """The pretrained network."""
-        return "pretrained"
+    start: ClassVar[Start] = "pretrained"
 
     @property
     def lr_share(self) -> float:
@@ -237,7 +231,7 @@ class FineTuning(TargetTraining):
         """As `head` says."""
         if self.head == "random":
             return super().first_head(own, target, options)
-        return probe_of(frozen_features(own, target.train), target.train, options.training).head
+        return probe_of(frozen_features(own, target.train), target.train, options.training)
 
     def frozen(self, own: Network) -> Sequence[nn.Module]:
         """The first blocks; a SettingsError where the backbone has fewer."""

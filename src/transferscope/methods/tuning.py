@@ -75,14 +75,9 @@ class Tuned:
         if not left:
             return None
         chosen = left[0].settings
-        return replace(
-            self,
-            method=_method_with(self.method, chosen),
-            options=_options_with(self.method, self.options, chosen),
-            chosen=chosen,
-            cost=total_cost([self.cost, spent]),
-            diverged=diverged,
-        )
+        method, options = with_chosen_settings(self.method, self.options, chosen)
+        cost = total_cost([self.cost, spent])
+        return replace(self, method=method, options=options, chosen=chosen, cost=cost, diverged=diverged)
 
 
 def search_grid(method: Method, training: TrainingSettings, *, rates: bool = True) -> dict[str, tuple[Value, ...]]:
@@ -126,7 +121,18 @@ def with_settings(
     Raises:
         SettingsError: One of them refuses its settings.
     """
-    return _method_with(method, settings), _training_with(method, training, settings)
+    names = {field.name for field in fields(method)}  # type: ignore[arg-type]
+    own = {name: value for name, value in settings.items() if name in names}
+    others = {name: value for name, value in settings.items() if name not in names}
+    return replace(method, **own), replace(training, **others)  # type: ignore[type-var, arg-type]
+
+
+def with_chosen_settings(
+    method: Method, options: FitOptions, settings: Mapping[str, Value]
+) -> tuple[Method, FitOptions]:
+    """The same with the recipe in its options."""
+    method, training = with_settings(method, options.training, settings)
+    return method, replace(options, training=training)
 
 
 def candidates(everything: Sequence[Mapping[str, Value]], trials: int, *, seed: int) -> tuple[dict[str, Value], ...]:
@@ -193,7 +199,7 @@ def tune(
     train = task.target.train
     needed = labels_needed(train, n_folds) if search == "halving" else 0
     if len(tried) == 1:
-        return Tuned(_method_with(method, tried[0]), _options_with(method, options, tried[0]), tried[0], (), Cost())
+        return Tuned(*with_chosen_settings(method, options, tried[0]), tried[0], (), Cost())
     if len(train) < needed:
         return Tuned(method, options, {}, (), Cost(), needed)
     parts = stratified_folds(train, n_folds, seed=stream_seed(options.seed, "folds"))
@@ -213,16 +219,16 @@ def tune(
         for i in going_on:
             if not log.has(i, place):
                 progress = shown(begun=sum(map(len, risks)) * share, weight=share)
-                trial = replace(_shortened(_options_with(method, quiet, tried[i]), share), on_progress=progress)
-                fitted = _method_with(method, tried[i]).fit(fold_task, network, trial)
+                own, given = with_chosen_settings(method, quiet, tried[i])
+                fitted = own.fit(fold_task, network, replace(_shortened(given, share), on_progress=progress))
                 labels = torch.from_numpy(held_out.labels)
                 log.add(i, place, risk(fitted.outputs(held_out), labels, balanced=balanced), fitted.cost)
             risks[i].append(log.risk(i, place))
     ranked = sorted(range(len(tried)), key=lambda i: (-len(risks[i]), _mean(risks[i]).value))
     best = tried[ranked[0]]
-    final = replace(_options_with(method, options, best), on_progress=shown(begun=sum(counts) * share, weight=1.0))
-    made = tuple(Trial(tried[i], _mean(risks[i])) for i in ranked)
-    return Tuned(_method_with(method, best), final, best, made, log.cost)
+    chosen, final = with_chosen_settings(method, options, best)
+    final = replace(final, on_progress=shown(begun=sum(counts) * share, weight=1.0))
+    return Tuned(chosen, final, best, tuple(Trial(tried[i], _mean(risks[i])) for i in ranked), log.cost)
 
 
 def _shortened(options: FitOptions, share: float) -> FitOptions:
@@ -284,31 +290,6 @@ class _TrialLog:
 def trials_file(checkpoint: Path) -> Path:
     """The file that keeps the trials of a run, beside its checkpoint."""
     return checkpoint.with_suffix(".trials")
-
-
-def with_chosen_settings(
-    method: Method, options: FitOptions, settings: Mapping[str, Value]
-) -> tuple[Method, FitOptions]:
-    """The method and the options with settings that were chosen elsewhere, by name."""
-    return _method_with(method, settings), _options_with(method, options, settings)
-
-
-def _method_with(method: Method, settings: Mapping[str, Value]) -> Method:
-    own = _setting_names(method)
-    return replace(method, **{name: value for name, value in settings.items() if name in own})  # type: ignore[type-var]
-
-
-def _options_with(method: Method, options: FitOptions, settings: Mapping[str, Value]) -> FitOptions:
-    return replace(options, training=_training_with(method, options.training, settings))
-
-
-def _training_with(method: Method, training: TrainingSettings, settings: Mapping[str, Value]) -> TrainingSettings:
-    own = _setting_names(method)
-    return replace(training, **{name: value for name, value in settings.items() if name not in own})  # type: ignore[arg-type]
-
-
-def _setting_names(method: Method) -> set[str]:
-    return {field.name for field in fields(method)}  # type: ignore[arg-type]
 
 
 def _mean(risks: Sequence[float]) -> Estimate:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from transferscope.errors import NetworkError
+from transferscope.errors import NetworkError, first_line
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, seeded
 from transferscope.models.texts import AFTER, encoded, reads_texts, sample_tokens, vocabulary_of
@@ -357,8 +357,7 @@ def _run(module: nn.Module, inputs: Tensor, what: str) -> Tensor:
     except NetworkError:
         raise
     except Exception as error:  # code of another package may raise anything
-        first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise NetworkError(f"{what} fails on inputs of shape {tuple(inputs.shape)}: {first_line}") from error
+        raise NetworkError(f"{what} fails on inputs of shape {tuple(inputs.shape)}: {first_line(error)}") from error
     if not isinstance(outputs, Tensor):
         raise NetworkError(
             f"{what} returns {type(outputs).__name__}; expected one tensor (N, width): wrap it in a module that picks "

@@ -25,11 +25,6 @@ class Backbone:
     n_features: int
 
 
-def n_inputs(input_shape: tuple[int, ...]) -> int:
-    """Number of scalars of one input, whatever its shape."""
-    return prod(input_shape)
-
-
 def check_image(name: str, input_shape: tuple[int, ...], *, smallest: int) -> None:
     """Refuse inputs that a convolutional backbone cannot read.
 
@@ -54,7 +49,7 @@ def check_image(name: str, input_shape: tuple[int, ...], *, smallest: int) -> No
 
 def linear(input_shape: tuple[int, ...], widths: tuple[()]) -> Backbone:
     """Features are the flattened inputs, so that the network is one linear map; no layers, no parameters."""
-    return Backbone(nn.Sequential(OrderedDict(flatten=nn.Flatten())), n_inputs(input_shape))
+    return Backbone(nn.Sequential(OrderedDict(flatten=nn.Flatten())), prod(input_shape))
 
 
 def mlp(input_shape: tuple[int, ...], widths: tuple[int, ...]) -> Backbone:
@@ -64,7 +59,7 @@ def mlp(input_shape: tuple[int, ...], widths: tuple[int, ...]) -> Backbone:
         input_shape: Of any rank.
         widths: Units of each hidden layer, from the input up; the last one is the width of the features.
     """
-    sizes = (n_inputs(input_shape), *widths)
+    sizes = (prod(input_shape), *widths)
     blocks: OrderedDict[str, nn.Module] = OrderedDict(flatten=nn.Flatten())
     for depth, (n_in, n_out) in enumerate(pairwise(sizes), start=1):
         blocks[f"hidden{depth}"] = nn.Sequential(nn.Linear(n_in, n_out), nn.ReLU())
@@ -183,23 +178,8 @@ class ResidualBlock(nn.Module):
         return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, self.n_new - before))
 
 
-def resnet8(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
-    """1 residual block per stage, 0.08 million parameters at the default widths; see `resnet56`."""
-    return _resnet("resnet8", input_shape, widths, n_per_stage=1)
-
-
-def resnet20(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
-    """3 residual blocks per stage, 0.27 million parameters at the default widths; see `resnet56`."""
-    return _resnet("resnet20", input_shape, widths, n_per_stage=3)
-
-
-def resnet32(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
-    """5 residual blocks per stage, 0.46 million parameters at the default widths; see `resnet56`."""
-    return _resnet("resnet32", input_shape, widths, n_per_stage=5)
-
-
-def resnet56(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbone:
-    """9 residual blocks per stage, 0.85 million parameters at the default widths.
+def resnet(input_shape: tuple[int, ...], widths: tuple[int, int, int], *, name: str, n_per_stage: int) -> Backbone:
+    """A residual network with one, three, five or nine blocks in each of its three stages.
 
     The CIFAR-10 networks of section 4.2 of "Deep Residual Learning for Image Recognition" (He et al. 2016): a 3 x 3
     convolution, three stages at full, half and quarter resolution, and global average pooling. Batch normalisation
@@ -215,10 +195,6 @@ def resnet56(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Back
     Raises:
         NetworkError: The inputs are no images, too small, or the widths decrease.
     """
-    return _resnet("resnet56", input_shape, widths, n_per_stage=9)
-
-
-def _resnet(name: str, input_shape: tuple[int, ...], widths: tuple[int, int, int], *, n_per_stage: int) -> Backbone:
     check_image(name, input_shape, smallest=4)
     if list(widths) != sorted(widths):
         raise NetworkError(f"{name} has widths {widths}; its shortcuts need widths that do not decrease")

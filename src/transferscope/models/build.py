@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -16,7 +16,7 @@ from transferscope import registry
 from transferscope.errors import CorruptDataError, NetworkError, SettingsError, TransferscopeError
 from transferscope.machine import memory_free
 from transferscope.models.adapt import adapt, check_answers
-from transferscope.models.backbones import Backbone, conv4, lenet, linear, mlp, resnet8, resnet20, resnet32, resnet56
+from transferscope.models.backbones import Backbone, conv4, lenet, linear, mlp, resnet
 from transferscope.models.hubs.factory import Factory
 from transferscope.models.hubs.hub import NamedModule
 from transferscope.models.hubs.huggingface import HuggingFace, split_tower
@@ -105,10 +105,10 @@ BACKBONES: Registry[BackboneEntry | FactoryEntry] = Registry(
         "mlp": BackboneEntry(mlp, (256, 256), any_depth=True),
         "lenet": BackboneEntry(lenet, (20, 50, 500)),
         "conv4": BackboneEntry(conv4, (32, 32, 32, 32)),
-        "resnet8": BackboneEntry(resnet8, (16, 32, 64)),
-        "resnet20": BackboneEntry(resnet20, (16, 32, 64)),
-        "resnet32": BackboneEntry(resnet32, (16, 32, 64)),
-        "resnet56": BackboneEntry(resnet56, (16, 32, 64)),
+        **{
+            name: BackboneEntry(partial(resnet, name=name, n_per_stage=n), (16, 32, 64))
+            for name, n in (("resnet8", 1), ("resnet20", 3), ("resnet32", 5), ("resnet56", 9))
+        },
     },
     _as_entry,
 )

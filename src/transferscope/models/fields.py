@@ -276,8 +276,11 @@ def check_fields(path: Path, fields: Mapping[str, Any], file: str = "") -> None:
         raise NetworkError(f"{path} {refusal}; save the model without it")
 
 
-def read_fields(path: Path) -> dict[str, Any]:
-    """The fields of a JSON file in a folder of the network's folder, once all are followed or harmless.
+def read_fields(path: Path, file: str = "") -> dict[str, Any]:
+    """The fields of a JSON file, once all are followed or harmless.
+
+    Args:
+        file: Its name within the folder of the network; "" for one in a folder of that folder.
 
     Raises:
         NetworkError: It cannot be read, or a field is refused.
@@ -285,7 +288,7 @@ def read_fields(path: Path) -> dict[str, Any]:
     fields = read_json(path)
     if not isinstance(fields, dict):
         raise NetworkError(f"{path} holds no settings by name; fetch the folder again")
-    check_fields(path, fields, f"{path.parent.name}/{path.name}")
+    check_fields(path, fields, file or f"{path.parent.name}/{path.name}")
     return fields
 
 
@@ -312,7 +315,4 @@ def check_folder(folder: Path) -> None:
     for file in sorted(folder.glob("*.json")):
         is_read = file.name in ("config.json", "config_sentence_transformers.json") or fnmatch(file.name, _SENTENCES)
         if is_read and file.is_file():
-            fields = read_json(file)
-            if not isinstance(fields, dict):
-                raise NetworkError(f"{file} holds no settings by name; fetch the folder again")
-            check_fields(file, fields)
+            read_fields(file, file.name)

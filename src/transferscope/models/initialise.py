@@ -7,8 +7,7 @@ from torch import nn
 
 from transferscope.errors import NetworkError
 from transferscope.models.network import Network, seeded
-
-_LISTED = 3
+from transferscope.wording import few
 
 
 def reinitialise(network: Network, *, seed: int) -> Network:
@@ -49,11 +48,10 @@ def draw_again(module: nn.Module, *, seed: int) -> None:
             _reset(part)()
         stuck = [name for name, tensor in module.state_dict().items() if name in saved and tensor.isnan().any()]
     if stuck:
-        shown = ", ".join(stuck[:_LISTED]) + (f" and {len(stuck) - _LISTED} more" if len(stuck) > _LISTED else "")
         raise NetworkError(
             f"the network cannot be initialised again, which training from scratch begins with: no reset_parameters() "
-            f"draws {shown}; give its module that method, name the network by a function that makes it with random "
-            "weights, or leave scratch out"
+            f"draws {few(stuck)}; give its module that method, name the network by a function that makes it with "
+            "random weights, or leave scratch out"
         )
 
 

@@ -17,7 +17,7 @@ from transferscope.scores.nce import Nce
 from transferscope.scores.neighbours import Neighbours
 from transferscope.scores.parc import Parc
 from transferscope.scores.ridge_probe import RidgeProbe
-from transferscope.scores.score import Score, TargetView, leave_groups_out, with_error, without_value
+from transferscope.scores.score import Score, TargetView, leave_groups_out, with_error
 from transferscope.scores.transrate import TransRate
 
 
@@ -25,7 +25,10 @@ def _as_score(kind: object) -> Score:
     """What a reference leads to, if it is a class of scores that can be made without settings."""
     if not isinstance(kind, type):
         raise TypeError("is no class")
-    if lacking := [name for name in ("name", "title", "source", "needs", "kinds", "value") if not hasattr(kind, name)]:
+    if not issubclass(kind, Score):
+        raise TypeError("does not derive from transferscope.scores.Score")
+    lacking = [name for name in ("name", "title", "source", "needs", "kinds") if not hasattr(kind, name)]
+    if lacking := lacking + sorted(kind.__abstractmethods__):
         raise TypeError(f"lacks {', '.join(lacking)}")
     score: Score = kind()
     return score
@@ -62,5 +65,4 @@ __all__ = [
     "grouped_error",
     "leave_groups_out",
     "with_error",
-    "without_value",
 ]

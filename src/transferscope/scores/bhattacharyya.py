@@ -17,13 +17,13 @@ from jaxtyping import Float64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
-from transferscope.records import Count, Says, check_settings
-from transferscope.scores.score import Needs, TargetView, indicators, without_value
+from transferscope.records import Count, Says
+from transferscope.scores.score import Needs, Score, TargetView, indicators
 from transferscope.scores.spectrum import centred, spectrum
 
 
 @dataclass(frozen=True)
-class Bhattacharyya:
+class Bhattacharyya(Score):
     """GBC over ordered pairs of classes, between -C (C - 1) and 0; variances divide by n_c, as in the authors' code.
 
     A Gaussian is a poor picture of a class with several clusters, and a spherical one of a class that is spread along
@@ -47,14 +47,8 @@ class Bhattacharyya:
     needs: ClassVar[Needs] = "features"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    def value(self, view: TargetView) -> Estimate:
+    def computed(self, view: TargetView) -> Estimate:
         """Negative sum of Bhattacharyya coefficients; see the class."""
-        refusal = without_value(self, view)
-        if refusal is not None:
-            return refusal
         n, classes = len(view), indicators(view)
         sizes = classes.sum(axis=0)[:, None]
         if sizes.min() < 2:

@@ -20,12 +20,12 @@ from jaxtyping import Float64
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.records import Says
-from transferscope.scores.score import Needs, TargetView, indicators, without_value
+from transferscope.scores.score import Needs, Score, TargetView, indicators
 from transferscope.scores.spectrum import centred, spectrum
 
 
 @dataclass(frozen=True)
-class HScore:
+class HScore(Score):
     """H-score, between 0 and C - 1 for C classes.
 
     Plain, it is C - 1 for any features of full rank with n <= d, noise included; shrinkage is therefore the default.
@@ -43,11 +43,8 @@ class HScore:
     needs: ClassVar[Needs] = "features"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
-    def value(self, view: TargetView) -> Estimate:
+    def computed(self, view: TargetView) -> Estimate:
         """The H-score; see the class."""
-        refusal = without_value(self, view)
-        if refusal is not None:
-            return refusal
         n, d = view.features.shape
         features, classes = centred(view.features), indicators(view)
         principal = spectrum(features)

@@ -14,11 +14,11 @@ from jaxtyping import Float64, Int64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
-from transferscope.scores.score import Needs, TargetView, without_value
+from transferscope.scores.score import Needs, Score, TargetView
 
 
 @dataclass(frozen=True)
-class Leep:
+class Leep(Score):
     """LEEP: mean log likelihood of the labels, at most 0, in nats.
 
     It rates the source head, not only the features, so networks with different source classes compare poorly. The
@@ -32,16 +32,14 @@ class Leep:
     needs: ClassVar[Needs] = "source_probabilities"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
-    def value(self, view: TargetView) -> Estimate:
+    def computed(self, view: TargetView) -> Estimate:
         """Mean log expected empirical prediction; see the class."""
-        refusal = without_value(self, view)
-        if refusal is not None or view.source_probabilities is None:
-            return refusal or Estimate.missing("undefined", len(view))
+        assert view.source_probabilities is not None
         expected = _expected(view, view.source_probabilities)
         return Estimate(float(np.log(expected).mean()), None, len(view))
 
     def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
-        """See `Contributing`: log e_i of the example, and what it changes in P(y | z) for all examples.
+        """log e_i of the example, and what it changes in P(y | z) for all examples.
 
         With e_i = sum_z P(y_i | z) theta(x_i)_z, M_z = sum_i theta(x_i)_z and
         A_yz = sum_{i: y_i = y} theta(x_i)_z / e_i, that is sum_z theta(x_i)_z (A_(y_i)z - sum_y A_yz P(y | z)) / M_z.

@@ -25,7 +25,7 @@ from jaxtyping import Bool, Float64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate, Status
-from transferscope.scores.score import Needs, TargetView, outputs, without_value
+from transferscope.scores.score import Needs, Score, TargetView, outputs
 from transferscope.scores.spectrum import Spectrum, spectrum
 
 _STEP = 0.5  # of the grid, in log t
@@ -157,7 +157,7 @@ def _peak(profile: _Profile) -> tuple[Float64[np.ndarray, " K"], Float64[np.ndar
 
 
 @dataclass(frozen=True)
-class LogME:
+class LogME(Score):
     """LogME: mean over outputs of the largest log evidence, divided by n; nats per example and output.
 
     Class labels become one column of 0 and 1 for each class that occurs, which several labels of an example are anyway;
@@ -179,11 +179,8 @@ class LogME:
     needs: ClassVar[Needs] = "features"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
-    def value(self, view: TargetView) -> Estimate:
+    def computed(self, view: TargetView) -> Estimate:
         """Mean log evidence per example; see the class."""
-        refusal = without_value(self, view)
-        if refusal is not None:
-            return refusal
         evidence = log_evidence(view.features, outputs(view))
         return Estimate(float(evidence.value.mean()) / len(view), None, len(view), _status(evidence))
 

@@ -14,11 +14,11 @@ from jaxtyping import Float64, Int64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
-from transferscope.scores.score import Needs, TargetView, class_indices, without_value
+from transferscope.scores.score import Needs, Score, TargetView, class_indices
 
 
 @dataclass(frozen=True)
-class Nce:
+class Nce(Score):
     """NCE, between -log C and 0, in nats.
 
     The paper has source labels of the same examples; reading them off the source head's argmax is common practice, and
@@ -33,18 +33,16 @@ class Nce:
     needs: ClassVar[Needs] = "source_probabilities"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
-    def value(self, view: TargetView) -> Estimate:
+    def computed(self, view: TargetView) -> Estimate:
         """Negative conditional entropy; see the class."""
-        refusal = without_value(self, view)
-        if refusal is not None or view.source_probabilities is None:
-            return refusal or Estimate.missing("undefined", len(view))
+        assert view.source_probabilities is not None
         source, of_pair, of_source = _counts(view, view.source_probabilities)
         n, alone = len(view), int((np.bincount(source) == 1).sum())
         value = float(np.log(of_pair / of_source).mean())
         return Estimate(value, None, n, "not_identified" if 2 * alone > n else "ok")
 
     def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
-        """See `Contributing`: log P(y_i | z_i); what an example changes in it for the others adds up to 0."""
+        """log P(y_i | z_i); what an example changes in it for the others adds up to 0."""
         assert view.source_probabilities is not None
         _, of_pair, of_source = _counts(view, view.source_probabilities)
         return np.asarray(np.log(of_pair / of_source))

@@ -13,15 +13,15 @@ from jaxtyping import Float64
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.numerics.average_precision import macro_average_precision
-from transferscope.records import Count, Says, check_settings
-from transferscope.scores.score import Needs, TargetView, outputs, without_value
+from transferscope.records import Count, Says
+from transferscope.scores.score import Needs, Score, TargetView, outputs
 from transferscope.scores.spectrum import centred
 
 _ROWS = 512  # examples whose distances are held at once
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class Neighbours(Score):
     """Share of examples whose k nearest others vote for their class; R^2 of the mean of the k nearest in regression.
 
     With several labels of each example, the macro-averaged average precision of the share of the k that has each label.
@@ -41,14 +41,13 @@ class Neighbours:
     needs: ClassVar[Needs] = "features"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
-    def __post_init__(self) -> None:
-        check_settings(self)
+    @property
+    def least_examples(self) -> int:
+        """One more than the neighbours."""
+        return max(3, self.k + 1)
 
-    def value(self, view: TargetView) -> Estimate:
+    def computed(self, view: TargetView) -> Estimate:
         """Accuracy, R^2 or average precision, leaving one out; see the class."""
-        refusal = without_value(self, view, at_least=max(3, self.k + 1))
-        if refusal is not None:
-            return refusal
         targets = outputs(view)
         means = neighbour_means(view.features, targets, self.k)
         rate = {"classification": accuracy, "regression": r_squared, "multi-label": macro_average_precision}[view.kind]

@@ -13,11 +13,11 @@ from jaxtyping import Bool, Float64
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
-from transferscope.scores.score import Needs, TargetView, varies, without_value
+from transferscope.scores.score import Needs, Score, TargetView, varies
 
 
 @dataclass(frozen=True)
-class Parc:
+class Parc(Score):
     """PARC, between -1 and 1 (the authors print it times 100).
 
     Features are standardised one by one, as in the authors' code; those that do not vary are left out. One-hot labels
@@ -34,11 +34,8 @@ class Parc:
     needs: ClassVar[Needs] = "features"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
-    def value(self, view: TargetView) -> Estimate:
+    def computed(self, view: TargetView) -> Estimate:
         """Spearman's correlation of distances; see the class."""
-        refusal = without_value(self, view)
-        if refusal is not None:
-            return refusal
         n, features = len(view), view.features[:, varies(view.features)]
         standard = (features - features.mean(axis=0)) / features.std(axis=0)
         rows = standard - standard.mean(axis=1, keepdims=True)

@@ -19,7 +19,7 @@ from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
 from transferscope.numerics.average_precision import macro_average_precision
 from transferscope.scores.neighbours import accuracy, r_squared
-from transferscope.scores.score import Needs, TargetView, outputs, without_value
+from transferscope.scores.score import Needs, Score, TargetView, outputs
 from transferscope.scores.spectrum import centred, spectrum
 
 RELATIVE_LAMBDAS = 10.0 ** np.arange(-8, 5)
@@ -27,7 +27,7 @@ RELATIVE_LAMBDAS = 10.0 ** np.arange(-8, 5)
 
 
 @dataclass(frozen=True)
-class RidgeProbe:
+class RidgeProbe(Score):
     """Leave-one-out accuracy of a ridge head (classification), or its R^2 as mean over the outputs that vary.
 
     With several labels of each example, its macro-averaged average precision over the labels that vary.
@@ -46,11 +46,8 @@ class RidgeProbe:
     needs: ClassVar[Needs] = "features"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification", "regression", "multi-label")
 
-    def value(self, view: TargetView) -> Estimate:
+    def computed(self, view: TargetView) -> Estimate:
         """Accuracy, R^2 or average precision, leaving one out; see the class."""
-        refusal = without_value(self, view)
-        if refusal is not None:
-            return refusal
         targets = outputs(view)
         codes = targets - targets.mean(axis=0)
         if view.kind == "regression":

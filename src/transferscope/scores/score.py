@@ -4,9 +4,10 @@ Higher is better for all of them. Scores of one kind compare networks on the sam
 across target tasks. Their standard errors, and those of differences between networks, come from leaving groups out.
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from math import nan
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -15,6 +16,7 @@ from transferscope.data.task import Kind
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
 from transferscope.numerics.jackknife import all_but_one_group, grouped_error
+from transferscope.records import check_settings
 
 Needs = Literal["features", "source_probabilities"]
 """What a score reads."""
@@ -107,78 +109,79 @@ def _of_full_precision(view: TargetView) -> dict[str, np.ndarray | None]:
     }
 
 
-@runtime_checkable
-class Score(Protocol):
+class Score(ABC):
     """A transferability score: a frozen dataclass whose fields are its settings.
 
-    `value` depends neither on the order of examples nor on the names (indices) of classes, and ignores classes without
-    examples. It never changes its input. Where there is no value, or one that should not be used, the status of the
-    estimate says why: "too_few" (fewer examples than it takes), "undefined" (one class, features without variance), or
-    what the class of the score names.
-
-    Class attributes:
-        name: As in `SCORES`.
-        title: In words, for tables.
-        source: Paper, with the equation or section.
-        needs: What it reads.
-        kinds: Of labels: "classification", "regression", "multi-label".
+    It depends neither on the order of examples nor on the names (indices) of classes, ignores classes without examples,
+    and never changes its input. Where there is no value, or one that should not be used, the status of the estimate
+    says why: "too_few" (fewer examples than it takes), "undefined" (one class, features without variance), or what the
+    class of the score names.
     """
 
     name: ClassVar[str]
+    """As in `SCORES`."""
+
     title: ClassVar[str]
+    """In words, for tables."""
+
     source: ClassVar[str]
+    """Paper, with the equation or section."""
+
     needs: ClassVar[Needs]
+    """What it reads."""
+
     kinds: ClassVar[tuple[Kind, ...]]
+    """Kinds of labels that it rates: "classification", "regression", "multi-label"."""
 
-    def value(self, view: TargetView) -> Estimate:
-        """The score on all examples, without a standard error (see `with_error`)."""
-        ...
+    def __post_init__(self) -> None:
+        check_settings(self)
 
+    @property
+    def least_examples(self) -> int:
+        """How many examples it takes."""
+        return 3
 
-@runtime_checkable
-class Contributing(Protocol):
-    """A score that knows its derivative to the weight of each example; optional.
+    @abstractmethod
+    def computed(self, view: TargetView) -> Estimate:
+        """The score on examples of which there are enough, whose labels and features vary; without a standard error."""
 
-    Leaving groups out doubles the variance of what is quadratic in the examples (Efron and Stein, "The jackknife
-    estimate of variance", 1981), such as the bias of counts and of log determinants; the derivative does not.
-    """
+    def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"] | None:
+        """The score and its derivative to the weight of each example, of one that knows it; None for most.
 
-    def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
-        """One number for each example: the score, and its derivative to the weight of the example.
-
-        Their mean is the score and their standard deviation over sqrt(n) its standard error (the infinitesimal
-        jackknife: Efron, "The jackknife, the bootstrap and other resampling plans", 1982, chapter 6).
+        The mean of these numbers is the score and their standard deviation over sqrt(n) its standard error (the
+        infinitesimal jackknife: Efron, "The jackknife, the bootstrap and other resampling plans", 1982, chapter 6).
+        Leaving groups out doubles the variance of what is quadratic in the examples (Efron and Stein, "The jackknife
+        estimate of variance", 1981), such as the bias of counts and of log determinants; the derivative does not.
 
         Args:
             view: Labelled examples for which `value` is finite.
         """
-        ...
+        return None
 
+    def value(self, view: TargetView) -> Estimate:
+        """The score on all examples, without a standard error (see `with_error`).
 
-def without_value(score: Score, view: TargetView, *, at_least: int = 3) -> Estimate | None:
-    """Why there is no value: an estimate that says so, or None when the score can be computed.
+        Returns:
+            What is `computed`; NaN with status "too_few" (fewer than `least_examples`) or "undefined" (one class or
+            labels that do not vary, features that do not vary).
 
-    Returns:
-        NaN with status "too_few" (fewer examples than `at_least`) or "undefined" (one class or labels that do not
-        vary, features that do not vary); else None.
-
-    Raises:
-        DataError: The labels are of a kind that the score does not rate, or it needs source probabilities and there
-            are none.
-    """
-    if view.kind not in score.kinds:
-        rated = " and ".join(score.kinds)
-        raise DataError(f"{score.name} rates {rated} and the labels are of {view.kind}; leave it out")
-    if score.needs == "source_probabilities" and view.source_probabilities is None:
-        raise DataError(
-            f"{score.name} reads what the source head says and no source_probabilities were given; give the softmax of "
-            "a head of classes or leave it out"
-        )
-    if len(view) < at_least:
-        return Estimate(nan, None, len(view), "too_few")
-    still = score.needs == "features" and not varies(view.features).any()
-    same = not varies(view.labels if view.kind != "multi-label" else view.labels.astype(np.float64)).any()
-    return Estimate(nan, None, len(view), "undefined") if still or same else None
+        Raises:
+            DataError: The labels are of a kind that the score does not rate, or it needs source probabilities and there
+                are none.
+        """
+        if view.kind not in self.kinds:
+            rated = " and ".join(self.kinds)
+            raise DataError(f"{self.name} rates {rated} and the labels are of {view.kind}; leave it out")
+        if self.needs == "source_probabilities" and view.source_probabilities is None:
+            raise DataError(
+                f"{self.name} reads what the source head says and no source_probabilities were given; give the softmax "
+                "of a head of classes or leave it out"
+            )
+        if len(view) < self.least_examples:
+            return Estimate(nan, None, len(view), "too_few")
+        still = self.needs == "features" and not varies(view.features).any()
+        same = not varies(view.labels if view.kind != "multi-label" else view.labels.astype(np.float64)).any()
+        return Estimate(nan, None, len(view), "undefined") if still or same else self.computed(view)
 
 
 def varies(array: np.ndarray) -> np.ndarray:
@@ -212,7 +215,7 @@ def outputs(view: TargetView) -> Float64[np.ndarray, "n K"]:
 
 
 def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed: int = 0) -> Float64[np.ndarray, " G"]:
-    """The score without each of G groups of examples; that of a `Contributing` score to first order.
+    """The score without each of G groups of examples; to first order where it knows its `contributions`.
 
     The groups depend on the number of examples, `n_groups` and `seed` only: networks that saw the same examples in the
     same order have the same groups, so `grouped_error(first - second)` is the standard error of their difference.
@@ -225,8 +228,8 @@ def leave_groups_out(score: Score, view: TargetView, *, n_groups: int = 20, seed
         One value per group, NaN where there is none.
     """
     rests = all_but_one_group(len(view), n_groups=n_groups, seed=seed) if len(view) > 1 else []
-    if isinstance(score, Contributing) and rests and np.isfinite(score.value(view).value):
-        each = score.contributions(view)
+    each = score.contributions(view) if rests and np.isfinite(score.value(view).value) else None
+    if each is not None:
         return np.array([each[rest].mean() for rest in rests])
     values = np.array([score.value(view.take(rest)).value for rest in rests], dtype=np.float64)
     return np.where(np.isfinite(values), values, np.nan)

@@ -18,13 +18,13 @@ from scipy import linalg
 
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate
-from transferscope.records import Positive, Says, check_settings
-from transferscope.scores.score import Needs, TargetView, class_indices, varies, without_value
+from transferscope.records import Positive, Says
+from transferscope.scores.score import Needs, Score, TargetView, class_indices, varies
 from transferscope.scores.spectrum import centred
 
 
 @dataclass(frozen=True)
-class TransRate:
+class TransRate(Score):
     """TransRate, at least 0, in nats.
 
     It depends on the scale of the features, and at the published eps mainly on the number of directions that the
@@ -39,14 +39,8 @@ class TransRate:
     needs: ClassVar[Needs] = "features"
     kinds: ClassVar[tuple[Kind, ...]] = ("classification",)
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    def value(self, view: TargetView) -> Estimate:
+    def computed(self, view: TargetView) -> Estimate:
         """Difference of coding rates; see the class."""
-        refusal = without_value(self, view)
-        if refusal is not None:
-            return refusal
         n, classes = len(view), class_indices(view)
         sizes = np.bincount(classes)
         features = centred(view.features)
@@ -56,7 +50,7 @@ class TransRate:
         return Estimate(float(rate), None, n, "ok" if narrow else "not_identified")
 
     def contributions(self, view: TargetView) -> Float64[np.ndarray, " n"]:
-        """See `Contributing`: the derivative of both rates to the weight of each example, with that of the mean."""
+        """The derivative of both rates to the weight of each example, with that of the mean."""
         n, classes, features = len(view), class_indices(view), centred(view.features)
         contribution = coding_rate(features, self.epsilon) + _pull(features, self.epsilon)[0]
         for c in range(classes.max() + 1):

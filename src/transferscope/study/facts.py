@@ -319,7 +319,7 @@ def _opened(
     check_kind(target.train, known)
     check_kind(target.test, known)
     _check_methods(spec, opened.network)
-    trained = any(one.start == "pretrained" and one.trains_backbone for one in spec.methods.values())
+    trained = any(one.start == "pretrained" and one.takes_steps for one in spec.methods.values())
     moved = spec.training.batch_norm == "train" and trained
     follows = moved and bool(batch_norms(opened.network.features))
     words = "" if known is None else str(known)

@@ -28,9 +28,6 @@ from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec
 from transferscope.training import TrainingSettings, check_data, choose_device, choose_precision
 
-DIAGNOSE_VERSION = 2
-"""Part of the key of a diagnostic's cell, but of one with a `version` of its own."""
-
 
 @dataclass(frozen=True)
 class StudyPlan:
@@ -322,8 +319,11 @@ def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _Ar
 def _diagnosis(
     recipe: MethodRecipe, name: str, settings: DiagnosticSettings, arithmetic: Mapping[str, Any]
 ) -> _Diagnosis:
-    version = getattr(settings.diagnostic, "version", DIAGNOSE_VERSION)
-    parts = {"role": "diagnose", "version": version, **settings.as_json()}  # the rest is in its needs
+    parts = {
+        "role": "diagnose",
+        "version": settings.diagnostic.version,
+        **settings.as_json(),
+    }  # the rest is in its needs
     if origin := DIAGNOSTICS.identity(type(settings.diagnostic)):
         parts |= {"name": settings.diagnostic.name, "origin": origin}
     return _Diagnosis(name, shared_digest(parts), {**DiagnoseRecipe(recipe, settings).as_payload(), **arithmetic})

@@ -22,7 +22,6 @@ def check_score(score: Score) -> None:
 
 
 def _frozen(score: Score) -> None:
-    require(isinstance(score, Score), "it lacks a part of the protocol Score: name, title, source, needs, kinds, value")
     has_frozen_settings(score)
 
 
@@ -65,7 +64,7 @@ def _says_undefined(score: Score) -> None:
         require(
             one.status == "undefined" and np.isnan(one.value),
             f'one class, or features that never vary, give {one.value} with status "{one.status}"; expected NaN and '
-            '"undefined" (see without_value)',
+            '"undefined" (see Score.value)',
         )
 
 
@@ -73,7 +72,7 @@ def _says_too_few(score: Score) -> None:
     for n in (1, 2):
         one = score.value(classes_view(n))
         told = (one.status, one.n, one.stderr) == ("too_few", n, None) and np.isnan(one.value)
-        require(told, f'{n} examples give {one}; expected NaN and "too_few" (see without_value)')
+        require(told, f'{n} examples give {one}; expected NaN and "too_few" (see Score.value)')
         require(with_error(score, classes_view(n)).status == "too_few", "its error is computed from too few examples")
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from transferscope.machine import memory_free
-from transferscope.models.network import Network
+from transferscope.models.network import Network, computing
 from transferscope.models.texts import are_pairs, halves
 from transferscope.settings.training import TrainingSettings
 from transferscope.training.evaluate import frozen_features
@@ -398,20 +398,6 @@ def _hooked(module: nn.Module, function: Callable[[Any], None]) -> Iterator[None
         yield
     finally:
         handle.remove()
-
-
-@contextmanager
-def computing(module: nn.Module, function: Callable[..., Any]) -> Iterator[None]:
-    """Within, a module computes something else: a function stands for its forward."""
-    before = module.__dict__.get("forward")
-    module.__dict__["forward"] = function
-    try:
-        yield
-    finally:
-        if before is None:
-            del module.__dict__["forward"]
-        else:
-            module.__dict__["forward"] = before
 
 
 def _random_state(device: torch.device) -> Tensor:

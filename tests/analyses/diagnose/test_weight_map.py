@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from safetensors.numpy import load_file
 
-from diagnostics.subjects import mlp
 from studies import tables
 from transferscope.analyses.diagnose import map_weights, weight_map
 from transferscope.analyses.diagnose.weight_map import Trajectory, draw_weight_map, map_study, weight_distances
@@ -18,6 +17,7 @@ from transferscope.store import Store
 from transferscope.study.plan import plan_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import StudySpec, parse_spec
+from transferscope.testing.diagnostics import mlp
 
 METHODS = {"scratch": {}, "fine-tune": {}, "merlin": {"target_batch": 8}}
 

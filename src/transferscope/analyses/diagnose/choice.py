@@ -92,7 +92,7 @@ def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagno
     made = {
         name: read_table(
             DIAGNOSTICS[name],
-            {**({} if name in names else getattr(DIAGNOSTICS[name], "quick", {})), **changes.get(name, {})},
+            {**({} if name in names else DIAGNOSTICS[name].quick), **changes.get(name, {})},
             f"[{name}]",
             mistakes,
         )
@@ -108,7 +108,7 @@ def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, of_
     lacks = looked_at.lacks(diagnostic)
     if lacks is not None and wanted:
         raise SettingsError(f"{diagnostic.name} {_REFUSALS[lacks]}")
-    many_passes = hasattr(diagnostic, "quick") and getattr(diagnostic, "looks_at", "network") != "data"
+    many_passes = diagnostic.quick and diagnostic.looks_at != "data"
     return Choice(diagnostic, lacks or ("passes" if of_others and many_passes and not wanted else None), wanted=wanted)
 
 

@@ -120,7 +120,7 @@ class FileSubject:
             The findings at step 0; None where there is no start, the diagnostic compares with it by itself or looks at
             no network, or the start has another head and the diagnostic looks through the head.
         """
-        start, looks_at = self.subject.start, getattr(diagnostic, "looks_at", "network")
+        start, looks_at = self.subject.start, diagnostic.looks_at
         if start is None or diagnostic.needs_start or looks_at == "data" or _is_of_start(diagnostic):
             return None
         if self.backbone_only and looks_at != "features":

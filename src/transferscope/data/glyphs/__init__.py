@@ -9,13 +9,12 @@ from functools import lru_cache
 import numpy as np
 import PIL
 
+from transferscope.data.counter_random import TEST_START
 from transferscope.data.glyphs.atlas import make_atlas
 from transferscope.data.glyphs.layer import make_canvas
 from transferscope.data.glyphs.scene import GlyphSettings, Scenes, render
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError
-
-TEST_START = 2**40  # test images are counted from here: no training set is that long
 
 # Images drawn at once; their intermediate arrays fit in a processor's cache. Chunks are always whole and start at its
 # multiples, as matrix products round differently for other numbers of rows.

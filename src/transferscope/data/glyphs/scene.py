@@ -1,17 +1,19 @@
 """Images of characters: what they show, painted layer by layer and lit."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
+from annotated_types import Ge, Le
 from jaxtyping import Float, Int, UInt8
 
-from transferscope.data.arrays import check_side
+from transferscope.data.arrays import LARGEST_SIDE
 from transferscope.data.counter_random import uniform_rows
 from transferscope.data.glyphs.atlas import Atlas
 from transferscope.data.glyphs.layer import N_POSE_DRAWS, Canvas, Layer, draw_poses, place
 from transferscope.data.portable import cosine, sine
 from transferscope.errors import SettingsError
+from transferscope.records import check_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +43,21 @@ class GlyphSettings:
     """
 
     characters: str = "0123456789"
-    size: int = 28
+    size: Annotated[int, Ge(8), Le(LARGEST_SIDE)] = 28
     colour: bool = False
     appearance: Literal["single", "several"] = "single"
     light: Literal["fixed", "random"] = "fixed"
     background: Literal["fixed", "random"] = "fixed"
     texture: Literal["without", "with"] = "without"
-    pose: float = 1.0
+    pose: Annotated[float, Ge(0), Le(2)] = 1.0
     fonts: str | None = None
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if not self.characters or len(set(self.characters)) != len(self.characters):
             raise SettingsError(f"characters = {self.characters!r} must name at least one, and each only once")
         if any(character.isspace() for character in self.characters):
             raise SettingsError(f"characters = {self.characters!r} holds a space, which cannot be seen; leave it out")
-        if self.size < 8:
-            raise SettingsError(f"size = {self.size} is too small to show a character; expected at least 8 pixels")
-        check_side(self.size, f"size = {self.size}")
-        if not 0 <= self.pose <= 2:
-            raise SettingsError(f"pose = {self.pose} is out of range; expected 0 (upright) to 2")
-        choices = {
-            "appearance": ("single", "several"),
-            "light": ("fixed", "random"),
-            "background": ("fixed", "random"),
-            "texture": ("without", "with"),
-        }
-        for name, valid in choices.items():
-            if getattr(self, name) not in valid:
-                raise SettingsError(f"{name} = {getattr(self, name)!r} is unknown; expected {' or '.join(valid)}")
 
     @property
     def n_channels(self) -> int:

@@ -1,12 +1,10 @@
 """Names of arrays and of folders of images."""
 
-from pathlib import Path
-
 from transferscope.data.image_files import ImageForm
-from transferscope.data.image_folder import FolderParts, load_image_folder
+from transferscope.data.image_folder import load_image_folder
 from transferscope.data.npz import load_npz
 from transferscope.data.places import find_path
-from transferscope.data.readers.understood import KINDS, label_units_note, of_file, understood
+from transferscope.data.readers.understood import KINDS, as_dataset, checksum_of
 from transferscope.data.spec import DataSpec
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
@@ -20,7 +18,7 @@ def read_npz(spec: DataSpec, seed: int) -> Dataset:
     spec.allow(("channels", "kind"))
     path = find_path(spec.path)
     parts = load_npz(path, channels=spec.choice("channels", ("first", "last")), kind=spec.choice("kind", KINDS))
-    return of_file(spec, path, parts)
+    return as_dataset(spec, path, parts, path.stem, checksum=checksum_of(path))
 
 
 def read_folder(spec: DataSpec, seed: int) -> Dataset:
@@ -30,17 +28,8 @@ def read_folder(spec: DataSpec, seed: int) -> Dataset:
     if beside:
         raise SettingsError(f"{spec.text!r} gives {beside[0]} and no table of labels; name it with labels=FILE.csv")
     path = find_path(spec.path)
-    return of_images(
-        spec, path, load_image_folder(path, form=image_form(spec), test_share=spec.share("test_share"), seed=seed)
-    )
-
-
-def of_images(spec: DataSpec, path: Path, parts: FolderParts) -> Dataset:
-    """Images with what they were taken for."""
-    provenance = {"spec": spec.text, "address": str(path), "understood": understood(parts), **label_units_note(parts)}
-    if parts.chosen_size is not None:
-        provenance["size"] = str(parts.chosen_size)
-    return Dataset(path.resolve().name, parts.train, parts.test, provenance)
+    parts = load_image_folder(path, form=image_form(spec), test_share=spec.share("test_share"), seed=seed)
+    return as_dataset(spec, path, parts, path.resolve().name)
 
 
 def image_form(spec: DataSpec) -> ImageForm:

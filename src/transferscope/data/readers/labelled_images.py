@@ -2,8 +2,8 @@
 
 from transferscope.data.image_labels import load_labelled_images
 from transferscope.data.places import find_path
-from transferscope.data.readers.images import OF_TABLE, image_form, of_images
-from transferscope.data.readers.understood import KINDS
+from transferscope.data.readers.images import OF_TABLE, image_form
+from transferscope.data.readers.understood import KINDS, as_dataset
 from transferscope.data.spec import DataSpec
 from transferscope.data.tables import TableSettings
 from transferscope.data.task import Dataset
@@ -22,4 +22,4 @@ def read_labelled_images(spec: DataSpec, seed: int) -> Dataset:
     )
     table, form = find_path(spec.one("labels") or ""), image_form(spec)
     parts = load_labelled_images(path, table, settings, file_column=spec.one("file"), form=form, seed=seed)
-    return of_images(spec, path, parts)
+    return as_dataset(spec, path, parts, path.resolve().name)

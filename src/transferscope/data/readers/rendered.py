@@ -1,71 +1,57 @@
 """Names of characters and scenes that are rendered."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any
 
 from transferscope.data.glyphs import GlyphSettings, load_glyphs
 from transferscope.data.places import find_path
 from transferscope.data.scenes import SceneSettings, load_scenes
-from transferscope.data.scenes.settings import SceneTask
 from transferscope.data.spec import DataSpec
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
 
-_N_RENDERED, _N_TEST_RENDERED = 10_000, 2_000
-
 
 def read_glyphs(spec: DataSpec, seed: int) -> Dataset:
     """Rendered characters."""
-    if spec.path:
-        raise SettingsError(f"{spec.text!r} has a path; glyphs have options only, as in 'glyphs?characters=abc'")
     fonts = spec.one("fonts")
-    settings = {
+    own = {
         "characters": spec.one("characters"),
-        **_complexity(spec),
         "pose": spec.number("pose"),
         "fonts": None if fonts is None else str(find_path(fonts)),
     }
-    spec.allow(("n_train", "n_test", *settings))
-    chosen: dict[str, Any] = {key: value for key, value in settings.items() if value is not None}
-    dataset = load_glyphs(
-        n_train=spec.integer("n_train") or _N_RENDERED,
-        n_test=spec.integer("n_test") or _N_TEST_RENDERED,
-        settings=GlyphSettings(**chosen),
-        seed=seed,
-    )
-    return replace(dataset, provenance={**dataset.provenance, "spec": spec.text})
+    return _rendered(spec, own, lambda chosen, n: load_glyphs(**n, settings=GlyphSettings(**chosen), seed=seed))
 
 
 def read_scenes(spec: DataSpec, seed: int) -> Dataset:
     """Rendered solids."""
-    if spec.path:
-        raise SettingsError(f"{spec.text!r} has a path; scenes have options only, as in 'scenes?task=count'")
     kinds = spec.one("kinds")
-    settings = {
-        "task": spec.choice("task", get_args(SceneTask)),
+    own = {
+        "task": spec.one("task"),
         "kinds": None if kinds is None else tuple(kind.strip() for kind in kinds.split(",")),
-        **_complexity(spec),
         "objects": spec.integer("objects"),
         "grid": spec.integer("grid"),
     }
-    spec.allow(("n_train", "n_test", *settings))
-    dataset = load_scenes(
-        n_train=spec.integer("n_train") or _N_RENDERED,
-        n_test=spec.integer("n_test") or _N_TEST_RENDERED,
-        settings=SceneSettings(**{key: value for key, value in settings.items() if value is not None}),
-        seed=seed,
-    )
-    return replace(dataset, provenance={**dataset.provenance, "spec": spec.text})
+    return _rendered(spec, own, lambda chosen, n: load_scenes(**n, settings=SceneSettings(**chosen), seed=seed))
 
 
-def _complexity(spec: DataSpec) -> dict[str, Any]:
-    """What glyphs and scenes have in common; None for what is not said."""
+def _rendered(
+    spec: DataSpec, own: Mapping[str, Any], load: Callable[[dict[str, Any], dict[str, int]], Dataset]
+) -> Dataset:
+    """What is made with the settings that a name gives, those of this kind and those that both kinds have."""
+    if spec.path:
+        raise SettingsError(f"{spec.text!r} has a path; {spec.kind} have options only, as in '{spec.kind}?size=32'")
     colour = spec.choice("colour", ("yes", "no"))
-    return {
+    settings = {
+        **own,
         "size": spec.integer("size"),
         "colour": None if colour is None else colour == "yes",
-        "appearance": spec.choice("appearance", ("single", "several")),
-        "light": spec.choice("light", ("fixed", "random")),
-        "background": spec.choice("background", ("fixed", "random")),
-        "texture": spec.choice("texture", ("without", "with")),
+        **{name: spec.one(name) for name in ("appearance", "light", "background", "texture")},
     }
+    spec.allow(("n_train", "n_test", *settings))
+    numbers = {"n_train": spec.integer("n_train"), "n_test": spec.integer("n_test")}
+    dataset = load(
+        {key: value for key, value in settings.items() if value is not None},
+        {key: value for key, value in numbers.items() if value is not None},
+    )
+    return replace(dataset, provenance={**dataset.provenance, "spec": spec.text})

@@ -1,17 +1,16 @@
 """Names of tables, and what their columns become beside those of other tables and of exported networks."""
 
-import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
+from transferscope.data.arrays import Parts
 from transferscope.data.column_encoding import TableEncoding
 from transferscope.data.frame import SUFFIXES, Format, form_of
 from transferscope.data.input_form import table_of_network
 from transferscope.data.places import find_path
-from transferscope.data.readers.understood import KINDS, of_file
+from transferscope.data.readers.understood import KINDS, as_dataset, checksum_of
 from transferscope.data.spec import NETWORK_FILE, TABLES, DataSpec, parse_spec
-from transferscope.data.tables import SharedEncoding, TableParts, TableSettings, load_table, training_rows
+from transferscope.data.tables import TableSettings, load_table, training_rows
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError
 
@@ -24,28 +23,14 @@ _TABLE_OPTIONS = (
 
 def read_table(spec: DataSpec, seed: int) -> Dataset:
     """A table, with what its columns became."""
-    shared = spec.one("encoding")
     path = find_path(spec.path)
-    parts = _table_parts(spec, path, seed)
-    dataset = of_file(spec, path, parts)
-    where = "test rows" if shared is None else "its rows"
-    new = "".join(f"; {note}" for note in parts.notes)
-    new += "".join(f"; of {where}, {remark}" for remark in parts.remarks)
-    if not new and parts.encoding.is_plain and len(parts.encoding.features) == len(parts.encoding.columns):
-        return dataset
-    columns = [[one.name, one.words, len(one.features)] for one in parts.encoding.columns]
-    about = {
-        "understood": f"{dataset.provenance['understood']}; {parts.encoding.words}{new}",
-        "columns": json.dumps(columns, ensure_ascii=False),
-    }
-    return replace(dataset, provenance={**dataset.provenance, **about})
+    return as_dataset(spec, path, _table_parts(spec, path, seed)[0], path.stem, checksum=checksum_of(path))
 
 
 def table_form(spec: DataSpec) -> Format:
     """How the table of a name is written; a SettingsError if the name does not tell."""
     if spec.kind in ("csv", "parquet"):
         return "csv" if spec.kind == "csv" else "parquet"
-
     if not SUFFIXES.keys() & {suffix.lower() for suffix in Path(spec.path).suffixes}:
         raise SettingsError(
             f"{spec.text!r} does not end in {', '.join(SUFFIXES)}; write csv:{spec.path} or parquet:{spec.path}"
@@ -56,11 +41,11 @@ def table_form(spec: DataSpec) -> Format:
 def table_encoding(spec: DataSpec, seed: int) -> TableEncoding:
     """What the columns of a table become."""
     shared = _shared_encoding(spec, seed)
-    return _table_parts(spec, find_path(spec.path), seed).encoding if shared is None else shared.encoding
+    return _table_parts(spec, find_path(spec.path), seed)[1] if shared is None else shared[0]
 
 
-def _shared_encoding(spec: DataSpec, seed: int) -> SharedEncoding | None:
-    """The encoding that a name says: that of another table, or of an exported network."""
+def _shared_encoding(spec: DataSpec, seed: int) -> tuple[TableEncoding, Path] | None:
+    """The encoding that a name says, that of another table or of an exported network, and where it comes from."""
     shared = spec.one("encoding")
     if shared is None:
         return None
@@ -71,17 +56,16 @@ def _shared_encoding(spec: DataSpec, seed: int) -> SharedEncoding | None:
             raise SettingsError(
                 f"{spec.text!r} shares the encoding of {shared}, which does not say that it reads tables"
             )
-        return SharedEncoding(encoding, file)
+        return encoding, file
     like = parse_spec(shared)
     if like.kind not in TABLES:
         raise SettingsError(f"{spec.text!r} shares the encoding of {like.text!r}, which is no table; name a table")
     if "encoding" in like.options:
         raise SettingsError(f"{spec.text!r} shares the encoding of a table that shares one itself; name that one")
-    return SharedEncoding(table_encoding(like, seed), find_path(like.path))
+    return table_encoding(like, seed), find_path(like.path)
 
 
-def _table_parts(spec: DataSpec, path: Path, seed: int) -> TableParts:
-
+def _table_parts(spec: DataSpec, path: Path, seed: int) -> tuple[Parts, TableEncoding]:
     spec.allow(_TABLE_OPTIONS)
     shared = _shared_encoding(spec, seed)
     others = [parse_spec(name) for name in spec.options.get("together", ())]
@@ -99,7 +83,6 @@ def _table_parts(spec: DataSpec, path: Path, seed: int) -> TableParts:
 
 
 def _table_settings(spec: DataSpec) -> TableSettings:
-
     test_file = spec.one("test")
     return TableSettings(
         labels=spec.options.get("label", ()),

@@ -4,51 +4,43 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+from transferscope.data.arrays import Parts
 from transferscope.data.hf_dataset import load_saved_images, open_splits
 from transferscope.data.places import find_path
 from transferscope.data.readers.images import image_form
-from transferscope.data.readers.understood import KINDS, label_units_note, of_file, understood
+from transferscope.data.readers.understood import KINDS, as_dataset, checksum_of
 from transferscope.data.spec import DataSpec
 from transferscope.data.split_names import split_files
 from transferscope.data.task import Dataset
-from transferscope.data.texts import FORMATS, TextSettings, load_texts, text_settings, tokenizer_of
+from transferscope.data.texts import FORMATS, load_texts, text_settings, tokenizer_of
 from transferscope.errors import SettingsError
+
+_OPTIONS = ("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "test", "test_share")
+"""Of texts, whatever holds them."""
 
 
 def read_texts(spec: DataSpec, seed: int) -> Dataset:
     """Texts of a table, in tokens."""
-
-    settings, test_file = TextSettings.of(spec), spec.one("test")
-    tokenizer = tokenizer_of(spec)
+    spec.allow((*_OPTIONS, "separator", "header"))
+    given = spec.one("test")
     path, of_folder, note = split_files(find_path(spec.path), FORMATS)
-    if of_folder is not None and test_file is not None:
-        raise SettingsError(f"{spec.path} has {of_folder.name}, and test={test_file} was given; leave one out")
-    loaded = load_texts(
-        path,
-        settings,
-        tokenizer,
-        test_file=of_folder if test_file is None else find_path(test_file),
-        test_share=spec.share("test_share"),
-        seed=seed,
-    )
-    dataset = of_file(spec, path, loaded.parts)
-    if of_folder is not None:
-        dataset = replace(dataset, name=path.resolve().parent.name)
-    cut = "" if not loaded.n_cut else f"; {loaded.n_cut} texts were cut to {loaded.parts.train.inputs.shape[-1]} tokens"
-    cut += f"; {note}" if note else ""
-    about = {"understood": dataset.provenance["understood"] + cut, "tokenizer": f"sha256:{tokenizer.digest}"}
-    return replace(dataset, provenance={**dataset.provenance, **about})
+    if of_folder is not None and given is not None:
+        raise SettingsError(f"{spec.path} has {of_folder.name}, and test={given} was given; leave one out")
+    parts, tokenizer = _in_tokens(spec, path, of_folder if given is None else find_path(given), note, seed)
+    name = path.stem if of_folder is None else path.resolve().parent.name
+    return as_dataset(spec, path, parts, name, checksum=checksum_of(path), tokenizer=tokenizer)
 
 
 def read_hf_dataset(spec: DataSpec, seed: int) -> Dataset:
     """A folder that `datasets` saved: texts where a column of them is named, else images."""
-
     path = find_path(spec.path)
     train, test, note = splits = open_splits(path, train=spec.one("train"), test=spec.one("test"))
     stamp = hashlib.sha256(repr([split.stamp for split in (train, test) if split is not None]).encode()).hexdigest()
-    about = {"spec": spec.text, "address": str(path), "files": f"sha256 of their sizes and times: {stamp[:16]}"}
+    name, files = path.resolve().name, f"sha256 of their sizes and times: {stamp[:16]}"
     if "text" in spec.options:
-        return _saved_texts(spec, train.path, None if test is None else test.path, note, about, seed)
+        spec.allow((*_OPTIONS, "train"))
+        parts, tokenizer = _in_tokens(spec, train.path, None if test is None else test.path, note, seed)
+        return as_dataset(spec, path, parts, name, files=files, tokenizer=tokenizer)
     spec.allow(("image", "label", "kind", "train", "test", "test_share", "size", "resize", "broken"))
     parts = load_saved_images(
         splits,
@@ -59,19 +51,12 @@ def read_hf_dataset(spec: DataSpec, seed: int) -> Dataset:
         test_share=spec.share("test_share"),
         seed=seed,
     )
-    about |= {"understood": understood(parts), **label_units_note(parts)}
-    if parts.chosen_size is not None:
-        about["size"] = str(parts.chosen_size)
-    return Dataset(path.resolve().name, parts.train, parts.test, about)
+    return as_dataset(spec, path, parts, name, files=files)
 
 
-def _saved_texts(spec: DataSpec, path: Path, test: Path | None, note: str, about: dict[str, str], seed: int) -> Dataset:
-    spec.allow(("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs", "train", "test", "test_share"))
+def _in_tokens(spec: DataSpec, path: Path, test: Path | None, note: str, seed: int) -> tuple[Parts, str]:
+    """Texts with labels, and the digest of the tokenizer that they were read by."""
     settings, tokenizer = text_settings(spec), tokenizer_of(spec)
-    share = spec.share("test_share")
-    loaded = load_texts(path, settings, tokenizer, test_file=test, test_share=share, seed=seed)
-    cut = "" if not loaded.n_cut else f"; {loaded.n_cut} texts were cut to {loaded.parts.train.inputs.shape[-1]} tokens"
-    cut += f"; {note}" if note else ""
-    about |= {"understood": f"{understood(loaded.parts)}{cut}", **label_units_note(loaded.parts)}
-    about["tokenizer"] = f"sha256:{tokenizer.digest}"
-    return Dataset(find_path(spec.path).resolve().name, loaded.parts.train, loaded.parts.test, about)
+    parts = load_texts(path, settings, tokenizer, test_file=test, test_share=spec.share("test_share"), seed=seed)
+    parts = replace(parts, words="; ".join(filter(None, (parts.words, note))))
+    return parts, f"sha256:{tokenizer.digest}"

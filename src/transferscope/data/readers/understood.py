@@ -18,11 +18,6 @@ _BYTES_COMPARED = 2**20
 _USUAL_CHANNELS = 4
 
 
-def label_units_note(parts: Parts) -> dict[str, str]:
-    """The units of numeric labels as provenance, by which predictions become numbers as they were given."""
-    return {"label_units": json.dumps(parts.label_units)} if parts.label_units else {}
-
-
 def understood(parts: Parts) -> str:
     """What the labels and inputs of a user's own data were taken for, in words, and what was done to them."""
     shown = ", ".join(
@@ -79,15 +74,18 @@ def _on_grid(train: LabelledSet) -> str:
     return "" if train.grid is None else f" on a grid of {train.grid[0]} x {train.grid[1]} over each image"
 
 
-def of_file(spec: DataSpec, path: Path, parts: Parts) -> Dataset:
-    """Data of one file with what they were taken for."""
+def checksum_of(path: Path) -> str:
+    """The checksum of a file, as provenance."""
     with path.open("rb") as stream:
-        checksum = hashlib.file_digest(stream, "sha256").hexdigest()
-    provenance = {
-        "spec": spec.text,
-        "address": str(path),
-        "checksum": f"sha256:{checksum}",
-        "understood": understood(parts),
-        **label_units_note(parts),
-    }
-    return Dataset(path.stem, parts.train, parts.test, provenance)
+        return f"sha256:{hashlib.file_digest(stream, 'sha256').hexdigest()}"
+
+
+def as_dataset(spec: DataSpec, path: Path, parts: Parts, name: str, **about: str) -> Dataset:
+    """A user's data with what they were taken for.
+
+    Args:
+        about: Further provenance.
+    """
+    units = {"label_units": json.dumps(parts.label_units)} if parts.label_units else {}  # to give predictions back in
+    known = {"spec": spec.text, "address": str(path), **about, "understood": understood(parts), **units, **parts.about}
+    return Dataset(name, parts.train, parts.test, known)

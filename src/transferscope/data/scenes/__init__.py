@@ -8,13 +8,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from transferscope.data.counter_random import TEST_START
 from transferscope.data.scenes.labels import LABELS, ON_GRID, names
 from transferscope.data.scenes.render import render
 from transferscope.data.scenes.settings import SceneSettings
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import SettingsError
-
-TEST_START = 2**40  # test images are counted from here: no training set is that long
 
 _PIXELS = 2**16  # rendered at once: then intermediate arrays fit in memory, whatever the size of the images
 _CHUNKS_KEPT = 320  # those of 20,480 images of 32 x 32 pixels, about 70 MB

@@ -1,12 +1,14 @@
 """What scenes look like and what is to be learnt from them."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Le
 
 from transferscope.data.scenes.solids import SOLIDS
 from transferscope.errors import SettingsError, unknown_name
+from transferscope.records import Count, check_settings
 
-SceneTask = Literal["class", "kinds", "count", "box", "segmentation", "normals"]
 MOST_OBJECTS = 10  # as many as in the paper
 LARGEST = 512  # pixels on a side
 
@@ -41,47 +43,27 @@ class SceneSettings:
         SettingsError: A value is out of its range.
     """
 
-    task: SceneTask = "class"
+    task: Literal["class", "kinds", "count", "box", "segmentation", "normals"] = "class"
     kinds: tuple[str, ...] = tuple(SOLIDS)
-    size: int = 32
+    size: Annotated[int, Ge(8), Le(LARGEST)] = 32
     colour: bool = True
     appearance: Literal["single", "several"] = "single"
-    objects: int = 6
+    objects: Annotated[int, Ge(2), Le(MOST_OBJECTS)] = 6
     light: Literal["fixed", "random"] = "fixed"
     background: Literal["fixed", "random"] = "fixed"
     texture: Literal["without", "with"] = "without"
-    grid: int = 8
+    grid: Count = 8
 
     def __post_init__(self) -> None:
+        check_settings(self)
         if len(self.kinds) < 2 or len(set(self.kinds)) != len(self.kinds):
             raise SettingsError(f"kinds = {', '.join(self.kinds)!r} must name at least two, and each only once")
         for kind in self.kinds:
             if kind not in SOLIDS:
                 raise unknown_name("kind of solid", kind, SOLIDS)
-        if self.size < 8:
-            raise SettingsError(f"size = {self.size} is too small to show a solid; expected at least 8 pixels")
-        if self.size > LARGEST:
-            raise SettingsError(f"size = {self.size} is too large; expected at most {LARGEST} pixels")
-        if not 2 <= self.objects <= MOST_OBJECTS:
-            raise SettingsError(f"objects = {self.objects} is out of range; expected 2 to {MOST_OBJECTS}")
-        if self.grid < 1 or (self.task in ("segmentation", "normals") and self.size % self.grid):
+        if self.task in ("segmentation", "normals") and self.size % self.grid:
             raise SettingsError(
                 f"grid = {self.grid} does not divide size = {self.size}; expected as many pixels in every cell"
             )
-        choices = {
-            "task": get_args(SceneTask),
-            "appearance": ("single", "several"),
-            "light": ("fixed", "random"),
-            "background": ("fixed", "random"),
-            "texture": ("without", "with"),
-        }
-        for name, valid in choices.items():
-            if getattr(self, name) not in valid:
-                raise SettingsError(f"{name} = {getattr(self, name)!r} is unknown; expected {' or '.join(valid)}")
         if self.task == "count" and self.appearance == "single":
             raise SettingsError("task = 'count' needs scenes of several solids; set appearance = 'several'")
-
-    @property
-    def n_channels(self) -> int:
-        """Channels of an image: 3 in colour, 1 in grey."""
-        return 3 if self.colour else 1

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from transferscope.data.arrays import check_side
-from transferscope.data.task import Dataset, LabelledSet, made_of
+from transferscope.data.task import Dataset, made_of
 from transferscope.errors import DataError, SettingsError, unknown_name
 
 Images = Num[np.ndarray, "N C H W"]
@@ -27,7 +27,10 @@ def map_images(dataset: Dataset, change: Callable[[np.ndarray], np.ndarray]) -> 
         DataError: The inputs are no images.
     """
     check_images(dataset)
-    return replace(dataset, train=_changed(dataset.train, change), test=_changed(dataset.test, change))
+    train, test = (
+        replace(part, inputs=np.ascontiguousarray(change(part.inputs))) for part in (dataset.train, dataset.test)
+    )
+    return replace(dataset, train=train, test=test)
 
 
 def check_images(dataset: Dataset) -> None:
@@ -61,10 +64,6 @@ def as_type_of(values: Float[np.ndarray, "*shape"], images: Images) -> Num[np.nd
     return values.astype(images.dtype)
 
 
-def _changed(data: LabelledSet, change: Callable[[np.ndarray], np.ndarray]) -> LabelledSet:
-    return replace(data, inputs=np.ascontiguousarray(change(data.inputs)))
-
-
 LUMA = np.array([19595, 38470, 7471]) / 2**16  # ITU-R BT.601 (.299, .587, .114) as in Pillow's conversion to "L"
 _CHUNK = 128
 
@@ -76,7 +75,14 @@ def grey(dataset: Dataset, argument: str, seed: int) -> Dataset:
 
 def colour(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Three channels: grey is repeated; images with three channels stay as they are."""
-    return map_images(dataset, _three_channels)
+
+    def three_channels(images: Images) -> Reshaped:
+        if images.shape[1] == 1:
+            return np.repeat(images, 3, axis=1)
+        _check_three(images)
+        return images
+
+    return map_images(dataset, three_channels)
 
 
 def upside_down(dataset: Dataset, argument: str, seed: int) -> Dataset:
@@ -114,7 +120,15 @@ def permuted(dataset: Dataset, argument: str, seed: int) -> Dataset:
 def pad(dataset: Dataset, argument: str, seed: int) -> Dataset:
     """Black borders up to a square of the given side, the image in the middle ("pad:32"); a DataError if larger."""
     side = side_of_images(argument, "pad:32")
-    return map_images(dataset, lambda images: _padded(images, side))
+
+    def padded(images: Images) -> Reshaped:
+        height, width = images.shape[2:]
+        if max(height, width) > side:
+            raise DataError(f"images of {height} x {width} pixels cannot be padded to {side}; use resize:{side}")
+        top, left = (side - height) // 2, (side - width) // 2
+        return np.pad(images, ((0, 0), (0, 0), (top, side - height - top), (left, side - width - left)))
+
+    return map_images(dataset, padded)
 
 
 def _luma(images: Images) -> Reshaped:
@@ -126,21 +140,6 @@ def _luma(images: Images) -> Reshaped:
         red, green, blue = images[start : start + _CHUNK].transpose(1, 0, 2, 3)
         result[start : start + _CHUNK, 0] = as_type_of(red * LUMA[0] + green * LUMA[1] + blue * LUMA[2], images)
     return result
-
-
-def _three_channels(images: Images) -> Reshaped:
-    if images.shape[1] == 1:
-        return np.repeat(images, 3, axis=1)
-    _check_three(images)
-    return images
-
-
-def _padded(images: Images, side: int) -> Reshaped:
-    height, width = images.shape[2:]
-    if max(height, width) > side:
-        raise DataError(f"images of {height} x {width} pixels cannot be padded to {side}; use resize:{side}")
-    top, left = (side - height) // 2, (side - width) // 2
-    return np.pad(images, ((0, 0), (0, 0), (top, side - height - top), (left, side - width - left)))
 
 
 def _check_three(images: Images) -> None:
@@ -175,15 +174,15 @@ def crop(dataset: Dataset, argument: str, seed: int) -> Dataset:
         DataError: The inputs are no images, or smaller than that.
     """
     side = side_of_images(argument, "crop:4")
-    return map_images(dataset, lambda images: _cropped(images, side))
 
+    def cropped(images: Images) -> Reshaped:
+        height, width = images.shape[2:]
+        if min(height, width) < side:
+            raise DataError(f"images of {height} x {width} pixels have no middle of {side} x {side}; use resize:{side}")
+        top, left = (height - side) // 2, (width - side) // 2
+        return images[:, :, top : top + side, left : left + side]
 
-def _cropped(images: Images, side: int) -> Reshaped:
-    height, width = images.shape[2:]
-    if min(height, width) < side:
-        raise DataError(f"images of {height} x {width} pixels have no middle of {side} x {side}; use resize:{side}")
-    top, left = (height - side) // 2, (width - side) // 2
-    return images[:, :, top : top + side, left : left + side]
+    return map_images(dataset, cropped)
 
 
 def resized(images: Images, side: int, kernel: str = "bilinear") -> Reshaped:

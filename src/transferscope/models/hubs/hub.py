@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from transferscope.errors import NetworkError, TransferscopeError, missing_extra
+from transferscope.errors import NetworkError, TransferscopeError, first_line, missing_extra
 from transferscope.models.inputs import NetworkInput
 
 
@@ -45,9 +45,9 @@ class NamedModule(ABC):
         """Name of its head; None where it must be found."""
 
     @property
-    @abstractmethod
     def identity(self) -> Mapping[str, Any]:
-        """What of its origin can change an answer, as JSON values, its weights left out."""
+        """What of its origin, beside its name, can change an answer, as JSON values, its weights left out."""
+        return {}
 
     @abstractmethod
     def random(self, seed: int) -> nn.Module:
@@ -116,8 +116,3 @@ def as_network_error(name: str, what: str) -> Iterator[None]:
         raise
     except Exception as error:  # code of another package may raise anything
         raise NetworkError(f"the network {name} cannot be {what}: {first_line(error)}") from error
-
-
-def first_line(error: Exception) -> str:
-    """What an exception says, its first line alone."""
-    return next(iter(str(error).strip().splitlines()), "") or f"it raised {type(error).__name__}"

@@ -18,13 +18,14 @@ from transferscope.errors import (
     MissingDataError,
     NetworkError,
     TransferscopeError,
+    first_line,
 )
 from transferscope.files import require_regular
 from transferscope.models.adapt import NO_HEAD
 from transferscope.models.fields import check_folder, read_json
 from transferscope.models.hubs.adapters import SETTINGS as ADAPTER
 from transferscope.models.hubs.adapters import Adapter, read_adapter
-from transferscope.models.hubs.hub import NamedModule, WithWeights, as_network_error, first_line, imported
+from transferscope.models.hubs.hub import NamedModule, WithWeights, as_network_error, imported
 from transferscope.models.hubs.sentences import SentenceFolder, read_sentence_folder
 from transferscope.models.inputs import NetworkInput, read_image_processor
 from transferscope.models.network import seeded

@@ -42,7 +42,14 @@ class SentenceFolder:
 
     def made(self) -> nn.Sequential | None:
         """The layers after the pooling, their weights drawn; None where there are none."""
-        layers = [Normalize() if settings is None else _dense(settings) for _, settings in self.after]
+        layers: list[nn.Module] = []
+        for _, settings in self.after:
+            if settings is None:
+                layers.append(Normalize())
+                continue
+            activation = str(settings.get("activation_function", "Tanh")).rpartition(".")[2]
+            sizes, bias = (settings["in_features"], settings["out_features"]), bool(settings.get("bias", True))
+            layers.append(Dense(*sizes, bias, activation))
         return nn.Sequential(*layers) if layers else None
 
     def load(self, layers: nn.Sequential, folder: Path) -> None:
@@ -143,8 +150,3 @@ def _check_dense(settings: dict[str, Any], path: Path) -> None:
             f"{path} asks for the activation {activation!r}, which is not run; expected one of torch.nn: "
             f"{', '.join(ACTIVATIONS)}"
         )
-
-
-def _dense(settings: dict[str, Any]) -> Dense:
-    activation = str(settings.get("activation_function", "Tanh")).rpartition(".")[2]
-    return Dense(settings["in_features"], settings["out_features"], bool(settings.get("bias", True)), activation)

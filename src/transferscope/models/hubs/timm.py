@@ -40,11 +40,6 @@ class Timm(NamedModule):
         name = self._config.get("classifier")
         return name if isinstance(name, str) else None
 
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """The name says it all."""
-        return {}
-
     def random(self, seed: int) -> nn.Module:
         """The network as timm initialises it."""
         with seeded(seed), as_network_error(f"timm:{self.name}", "made"):

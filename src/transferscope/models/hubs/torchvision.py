@@ -1,6 +1,5 @@
 """Networks of torchvision by name, with the weights that it calls the default."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -36,11 +35,6 @@ class Torchvision(NamedModule):
             resize=None if side == size else side,
             resample=None if resample == "bilinear" else resample,
         )
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """The name says it all."""
-        return {}
 
     def random(self, seed: int) -> nn.Module:
         """The network as torchvision initialises it."""
