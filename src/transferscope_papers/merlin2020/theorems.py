@@ -22,7 +22,7 @@ from transferscope_papers.simulate.quadratic import (
     pretrain,
     start_at_feature,
 )
-from transferscope_papers.theory.quadratic import WRONG_FEATURE_LOSS, source_minimum
+from transferscope_papers.theory.quadratic import OVERFITTING_BELOW, WRONG_FEATURE_LOSS, source_minimum
 
 _N_SIGNAL = 4
 _WIDTH = 8
@@ -129,7 +129,11 @@ class QuadraticFigure(TheoryFigure):
     def claims(self) -> tuple[Claim, ...]:
         """What Theorems 1 and 2 say of the global minima, read off the two starts."""
         short = f"{self.steps} steps do not end at a minimum." if self.steps < _LEAST_STEPS else ""
-        many = "" if 0.13 * self.d > _FEW else f"{_FEW} examples are not few for {self.d} inputs (n < 0.13 d)."
+        many = (
+            ""
+            if OVERFITTING_BELOW**2 * self.d > _FEW
+            else f"{_FEW} examples are not few for {self.d} inputs (n < 0.13 d)."
+        )
         return (
             Claim(
                 "pre-training that ends at a source-specific feature has a target loss of 10/27 at least",

@@ -37,10 +37,10 @@ from transferscope_papers.simulate.relu_student import (
 from transferscope_papers.simulate.seeds import generator
 from transferscope_papers.theory.relu import (
     PowerLaw,
-    feature_split,
     fit_power_law,
     kernel_alignment,
     negative_transfer_size,
+    outside_features,
 )
 
 _TEACHER, _ON_STUDENTS, _ON_SOURCE = 600, 601, 610
@@ -248,8 +248,8 @@ class ReluFigure(TheoryFigure):
 
     def _outside(self, mu: float) -> np.ndarray:
         """Share of the target outside the source's features, shape (seeds,)."""
-        splits = [feature_split(pair.source.neurons, pair.target) for pair in self._pairs(mu)]
-        return np.array([split.outside.value / split.total.value for split in splits])
+        pairs = self._pairs(mu)
+        return np.array([outside_features(pair.source.neurons, pair.target).value for pair in pairs]) / _norms(pairs)
 
 
 def _transfer(mu: float) -> str:

@@ -15,7 +15,7 @@ from transferscope_papers.simulate.relu_student import (
     train_from_scratch,
 )
 from transferscope_papers.simulate.seeds import generator
-from transferscope_papers.theory.relu import feature_split, kernel_alignment
+from transferscope_papers.theory.relu import kernel_alignment, outside_features
 
 ONE_STEP = DescentSettings(max_steps=1, stability=1e-3, movement=float("inf"), tolerance=1e-12)
 
@@ -85,7 +85,7 @@ def test_the_risk_of_linear_transfer_tends_to_the_part_outside_the_features() ->
     students = Students((pair.source,) * n_seeds, np.full(n_seeds, "ok"), np.zeros(n_seeds, dtype=np.int64))
     samples = [pair.sample(n, generator(seed)) for seed in range(n_seeds)]
     outcome = risks(refit_heads(students, samples, rcond=1e-8), [pair.target] * n_seeds)
-    outside = feature_split(pair.source.neurons, pair.target).outside.value
+    outside = outside_features(pair.source.neurons, pair.target).value
     # What is left of the target acts as noise on n_features coefficients: outside * O(n_features/n) on top.
     estimate = outcome.means(n_seeds)[0]
     assert estimate.stderr is not None

@@ -10,7 +10,6 @@ from transferscope_papers.theory.quadratic import (
     OVERFITTING_BELOW,
     SPARSEST_PENALTY,
     WRONG_FEATURE_LOSS,
-    joint_training,
     source_minimum,
 )
 
@@ -61,12 +60,3 @@ def test_a_second_neuron_or_entry_does_not_help() -> None:
     generator = np.random.default_rng(0)
     found = min(float(optimize.minimize(objective, generator.standard_normal(8)).fun) for _ in range(15))
     assert found == pytest.approx(float(source_minimum(penalty).value), abs=1e-6)
-
-
-@pytest.mark.parametrize(("d", "n", "overfits"), [(200, 10, True), (50, 30, False)])
-def test_joint_training_overfits_with_few_examples_for_its_inputs(d: int, n: int, overfits: bool) -> None:
-    inputs = QuadraticProblem(d=d, k=1).sample(n, np.random.default_rng(1)).inputs
-    result = joint_training(inputs)
-    assert result.overfits is overfits
-    first = np.eye(d)[0]
-    assert result.visible == pytest.approx(np.linalg.norm(np.linalg.pinv(inputs) @ inputs @ first))
