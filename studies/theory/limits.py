@@ -14,7 +14,7 @@ from transferscope_papers.problems import QuadraticProblem, teachers_at_angle
 from transferscope_papers.simulate.deep_linear import end_to_end, train
 from transferscope_papers.simulate.descent import DescentSettings
 from transferscope_papers.simulate.linear_transfer import draw, perfectly_pretrained
-from transferscope_papers.simulate.quadratic import QuadraticSettings, draw_targets, merlin, noisy_start
+from transferscope_papers.simulate.quadratic import QuadraticSettings, best_restarts, draw_targets, merlin, noisy_start
 from transferscope_papers.simulate.seeds import generator
 from transferscope_papers.theory.fine_tuning import fine_tuned_weights
 from transferscope_papers.theory.quadratic import source_minimum
@@ -76,7 +76,7 @@ def restart_rows(profile: Profile) -> Iterator[str]:
         penalty=PENALTY, inner_ridge=0.01, n_splits=4, steps=profile.steps, lr=0.01, source_only=300
     )
     run = merlin(data, start, settings)
-    for number, best in enumerate(run.best_restarts(profile.n_restarts)):
+    for number, best in enumerate(best_restarts(run.objective, profile.n_restarts)):
         own = run.target_loss[number * profile.n_restarts : (number + 1) * profile.n_restarts]
         yield (
             f"| {number} | {run.objective[best]:.5f} | {run.target_loss[best]:.5f} "

@@ -23,7 +23,14 @@ from transferscope_papers.figure import (
     setting,
 )
 from transferscope_papers.problems import QuadraticProblem
-from transferscope_papers.simulate.quadratic import QuadraticSettings, draw_targets, merlin, noisy_start, pretrain
+from transferscope_papers.simulate.quadratic import (
+    QuadraticSettings,
+    best_restarts,
+    draw_targets,
+    merlin,
+    noisy_start,
+    pretrain,
+)
 from transferscope_papers.simulate.seeds import generator
 from transferscope_papers.theory.feature_recovery import examples_needed, recovery_probability, sufficient_examples
 from transferscope_papers.theory.quadratic import source_minimum
@@ -219,8 +226,7 @@ class RandomStartsFigure(TheoryFigure):
         shares = []
         for point, first, last in zip(points, ends, ends[1:], strict=False):
             n_starts = 1 if point.series == _SINGLE else self.restarts
-            objective = np.where(np.isfinite(run.objective), run.objective, np.inf)[first:last].reshape(-1, n_starts)
-            chosen = first + objective.argmin(1) + n_starts * np.arange(len(objective))
+            chosen = first + best_restarts(run.objective[first:last], n_starts)
             shares.append(_share(run.target_loss[chosen] < _FOUND))
         return tuple(shares)
 

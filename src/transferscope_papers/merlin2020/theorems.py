@@ -29,24 +29,19 @@ _WIDTH = 8
 _PENALTY = 0.01
 
 
-@dataclass(frozen=True)
-class _Way:
-    train: Callable[[TargetSamples, Weights, QuadraticSettings], QuadraticRun]
-    feature: int
-
-
-_WAYS = {
-    "pre-training, at a source-specific feature": _Way(pretrain, 1),
-    "joint training, from the shared feature": _Way(joint_training, 0),
-    "joint training, from a source-specific feature": _Way(joint_training, 1),
-    "MeRLin, from the shared feature": _Way(merlin, 0),
-    "MeRLin, from a source-specific feature": _Way(merlin, 1),
-}
+_FROZEN = "pre-training, at a source-specific feature"
+_SHARES = "joint training, from the shared feature"
+_OVERFITS = "joint training, from a source-specific feature"
 _STAYS = "MeRLin, from the shared feature"
 _LEAVES = "MeRLin, from a source-specific feature"
-_FROZEN = "pre-training, at a source-specific feature"
-_OVERFITS = "joint training, from a source-specific feature"
-_SHARES = "joint training, from the shared feature"
+_WAYS: dict[str, tuple[Callable[[TargetSamples, Weights, QuadraticSettings], QuadraticRun], int]] = {
+    _FROZEN: (pretrain, 1),
+    _SHARES: (joint_training, 0),
+    _OVERFITS: (joint_training, 1),
+    _STAYS: (merlin, 0),
+    _LEAVES: (merlin, 1),
+}
+"""How each way trains, and the feature that it starts from."""
 _FEW, _ENOUGH, _MANY = 6, 20, 40
 _LEAST_STEPS = 2000
 
@@ -65,7 +60,7 @@ class QuadraticFigure(TheoryFigure):
     """
 
     d: int = setting(50, Range(5, 500))
-    steps: int = setting(6000, Range(1, 100_000), quick=2000)
+    steps: int = setting(6000, Range(10, 100_000), quick=2000)
     seeds: int = setting(8, Range(1, 1000), quick=4)
 
     name: ClassVar[str] = "merlin2020-theorems"
@@ -113,12 +108,12 @@ class QuadraticFigure(TheoryFigure):
         data = draw_targets(QuadraticProblem(self.d, 1), sizes, seeds, n_signal=_N_SIGNAL)
         starts = [
             start_at_feature(
-                range(first, first + self.seeds), self.d, feature=_WAYS[way].feature, width=_WIDTH, penalty=_PENALTY
+                range(first, first + self.seeds), self.d, feature=_WAYS[way][1], width=_WIDTH, penalty=_PENALTY
             )
             for (way, _), first in zip(cases, own, strict=True)
         ]
         start = tuple(torch.cat(layers) for layers in zip(*starts, strict=True))
-        run = _WAYS[cases[0][0]].train(data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
+        run = _WAYS[cases[0][0]][0](data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
         runs = {}
         for i, case in enumerate(cases):
             rows = slice(i * self.seeds, (i + 1) * self.seeds)

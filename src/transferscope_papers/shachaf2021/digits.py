@@ -97,8 +97,8 @@ class DigitTable(TheoryFigure):
         """Means over draws with their standard errors, and each draw without one."""
         data = load("mnist")
         tasks = Tasks(self._digits(data.train), self._digits(data.test))
-        tables = [bound_table(tasks, self._settings(draw)).r_squared for draw in range(self.draws)]
-        values = {name: np.array([[one.value for one in table[name]] for table in tables]) for name in tables[0]}
+        tables = [bound_table(tasks, self._settings(draw)) for draw in range(self.draws)]
+        values = {name: np.array([table[name] for table in tables]) for name in tables[0]}
         estimates = []
         for point in points:
             own = values[point.series]

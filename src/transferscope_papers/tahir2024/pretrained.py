@@ -273,7 +273,7 @@ class PretrainedFigure(TheoryFigure):
         gram = np.stack([sample.inputs.T @ sample.inputs / n for sample in samples])
         cross = np.stack([sample.targets @ sample.inputs / n for sample in samples])
         rank = torch.full((len(seeds),), int(n))
-        return from_moments(torch.from_numpy(gram), torch.from_numpy(cross), rank=rank)
+        return from_moments(torch.from_numpy(gram), torch.from_numpy(cross), rank)
 
     def _measured(self, trained: Descent, i: int, seeds: Sequence[int]) -> dict[str, Estimate]:
         """The means of one start over its networks: the ratio of singular values, and the risk with each head."""

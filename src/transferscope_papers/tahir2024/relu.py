@@ -301,7 +301,7 @@ class _Pretrained:
 def _risk_of_source_heads(pairs: Sequence[AblatedTeachers], n: int, seed: int) -> np.ndarray:
     """Risk of least-squares heads on the source's own neurons, the mean over `_SAMPLES` samples; shape (pairs,)."""
     sources = tuple(pair.source for pair in pairs)
-    given = Students(sources, np.full(len(pairs), "ok"), np.zeros(len(pairs), dtype=np.int64))
+    given = Students(sources, np.full(len(pairs), "ok"))
     targets = [pair.target for pair in pairs]
     total = np.zeros(len(pairs))
     for k in range(_SAMPLES):

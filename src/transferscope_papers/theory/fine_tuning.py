@@ -145,7 +145,7 @@ def fine_tuning_average(
     n: int,
     d: int,
     *,
-    sigma: float,
+    sigma: float = 0.0,
     source_norm: float = 1.0,
     target_norm: float = 1.0,
     depth: float = 2,

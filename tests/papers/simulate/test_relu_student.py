@@ -82,7 +82,7 @@ def test_pretraining_ends_with_the_kernel_of_the_source() -> None:
 def test_the_risk_of_linear_transfer_tends_to_the_part_outside_the_features() -> None:
     n, n_features, n_seeds = 4000, 8, 20
     pair = ablate(relu_teacher(6, 16, generator(5)), 0.5, generator(6))
-    students = Students((pair.source,) * n_seeds, np.full(n_seeds, "ok"), np.zeros(n_seeds, dtype=np.int64))
+    students = Students((pair.source,) * n_seeds, np.full(n_seeds, "ok"))
     samples = [pair.sample(n, generator(seed)) for seed in range(n_seeds)]
     outcome = risks(refit_heads(students, samples, rcond=1e-8), [pair.target] * n_seeds)
     outside = outside_features(pair.source.neurons, pair.target).value
@@ -102,7 +102,7 @@ def test_the_descended_head_is_that_of_steps_of_gradient_descent(monkeypatch: py
         left = features @ heads - sample.targets
         losses.append(left @ left / 60)
         heads = heads - 0.01 * m * features.T @ left / 30
-    students = Students((ReluNetwork(neurons, np.ones(m)),), np.array(["ok"]), np.zeros(1, dtype=np.int64))
+    students = Students((ReluNetwork(neurons, np.ones(m)),), np.array(["ok"]))
     monkeypatch.setattr(relu_student, "HEAD_STEPS", 400)
     np.testing.assert_allclose(refit_heads(students, [sample]).networks[0].heads, heads, rtol=1e-8)
     monkeypatch.setattr(relu_student, "HEAD_LOSS", losses[150] * (1 + 1e-9))  # stops there, as descent would
