@@ -78,11 +78,7 @@ class LinearTeachersFigure(TheoryFigure):
             alike.setdefault(self.training(point).way, []).append(point)
         return [points[i : i + size] for points in alike.values() for i in range(0, len(points), size)]
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train the networks of one point."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Means over target samples of the risk, or of the risk from scratch minus it, of trained networks."""
         trainings = [self.training(point) for point in points]
         way = trainings[0].way

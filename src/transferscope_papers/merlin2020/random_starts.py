@@ -128,11 +128,7 @@ class RandomStartsFigure(TheoryFigure):
         ]
         return (*pretrained, *single, *compared, *best)
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train, or compare, for one point."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """All networks of one way together; features are compared one sample size after the other."""
         if points[0].group == "pre-training":
             return self._pretrained(points)

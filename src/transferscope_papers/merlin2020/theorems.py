@@ -92,11 +92,7 @@ class QuadraticFigure(TheoryFigure):
             for n in (_FEW, _ENOUGH, _MANY)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train, and measure what the point's panel shows."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Train with Adam from a slightly perturbed source minimum; both panels show the same networks.
 
         Networks of one way are trained together, whatever the size of their sample and the feature they start from.

@@ -1,8 +1,6 @@
 """The figures of the Syn2Real paper from the authors' published rows, with our numbers beside the published ones."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import cast
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -27,9 +25,7 @@ from transferscope.report.figures.style import MarkStyle, drawing
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.surface import Surface
-from transferscope_papers.catalogue import found_at, listed
-from transferscope_papers.from_study import SeenClaim, StudyFigure, StudyFigureMade
-from transferscope_papers.looks import write_drawings
+from transferscope_papers.made import ClaimSeen, FigureMade
 from transferscope_papers.mikami2021.landscapes import draw_alike, draw_landscapes, valley_widths
 from transferscope_papers.mikami2021.rows import (
     FIGURE_5_LARGEST,
@@ -45,7 +41,6 @@ from transferscope_papers.mikami2021.rows import (
     panel_fits,
     paper_fit,
     paper_surface,
-    read_errors,
     rendering_panels,
     rendering_steps,
     surface_table,
@@ -53,7 +48,7 @@ from transferscope_papers.mikami2021.rows import (
 )
 
 
-def figure_1(errors: pd.DataFrame) -> StudyFigure:
+def figure_1(errors: pd.DataFrame) -> FigureMade:
     """Cross-task curves with the fitted law."""
     panels = task_panels(errors)
     fits = panel_fits(panels)
@@ -73,10 +68,10 @@ def figure_1(errors: pd.DataFrame) -> StudyFigure:
         ),
     )
     drawing = draw_panels(panels, name="mikami2021-fig1", series="Pre-trained on")
-    return StudyFigure((drawing,), (), claims, {"fits": fits})
+    return FigureMade((drawing,), (), claims, {"fits": fits})
 
 
-def figure_4(errors: pd.DataFrame) -> StudyFigure:
+def figure_4(errors: pd.DataFrame) -> FigureMade:
     """Effect of model size."""
     panels = model_panels(errors)
     fits = panel_fits(panels)
@@ -105,10 +100,10 @@ def figure_4(errors: pd.DataFrame) -> StudyFigure:
         draw_panels(panels, name="mikami2021-fig4-left", series="Network"),
         draw_gap_over_models(fits, name="mikami2021-fig4-right"),
     )
-    return StudyFigure(drawings, (), claims, {"fits": fits})
+    return FigureMade(drawings, (), claims, {"fits": fits})
 
 
-def figure_5(errors: pd.DataFrame) -> StudyFigure:
+def figure_5(errors: pd.DataFrame) -> FigureMade:
     """Extrapolation beyond 64,000 images."""
     table = extrapolation_table(errors)
     wide = table.pivot(index="model", columns="law", values="rmse")
@@ -128,10 +123,10 @@ def figure_5(errors: pd.DataFrame) -> StudyFigure:
         ),
     )
     drawing = draw_extrapolation(errors, name="mikami2021-fig5")
-    return StudyFigure((drawing,), (), claims, {"root mean square errors": table})
+    return FigureMade((drawing,), (), claims, {"root mean square errors": table})
 
 
-def figure_6(errors: pd.DataFrame) -> StudyFigure:
+def figure_6(errors: pd.DataFrame) -> FigureMade:
     """Effect of the complexity of synthetic images."""
     panels, steps = rendering_panels(errors), rendering_steps(errors)
     slower, lower = steps["alpha after"] < steps["alpha before"], steps["C after"] < steps["C before"]
@@ -161,10 +156,10 @@ def figure_6(errors: pd.DataFrame) -> StudyFigure:
         draw_panel_parameters(panels, name="mikami2021-fig6-right"),
     )
     note = "Which rows have which attributes is inferred from the names of the authors' configuration files."
-    return StudyFigure(drawings, (note,), claims, {"one attribute more": steps, "fits": panel_fits(panels)})
+    return FigureMade(drawings, (note,), claims, {"one attribute more": steps, "fits": panel_fits(panels)})
 
 
-def figure_8(errors: pd.DataFrame) -> StudyFigure:
+def figure_8(errors: pd.DataFrame) -> FigureMade:
     """Rates and transfer gaps of the cross-task setting."""
     panels = task_panels(errors)
     fits = panel_fits(panels)
@@ -176,10 +171,10 @@ def figure_8(errors: pd.DataFrame) -> StudyFigure:
         unstable == "normal to semseg",
         unstable or "none",
     )
-    return StudyFigure((draw_panel_parameters(panels, name="mikami2021-fig8"),), (), (claim,), {"fits": fits})
+    return FigureMade((draw_panel_parameters(panels, name="mikami2021-fig8"),), (), (claim,), {"fits": fits})
 
 
-def figure_9(errors: pd.DataFrame) -> StudyFigure:
+def figure_9(errors: pd.DataFrame) -> FigureMade:
     """The full law over both sizes by the fit whose parameters are printed, with its points, which are Figure 2."""
     surface, fit, table = paper_surface(errors), full_law_fit(errors), full_law_table(errors)
     published = Surface({"full": fit}, {}, {}, fit.observations, ())
@@ -212,10 +207,10 @@ def figure_9(errors: pd.DataFrame) -> StudyFigure:
             f"off by at most {100 * off.max():.1f} %; root mean square error {fit.rmse:.4f} over {len(points)} points",
         ),
     )
-    return StudyFigure(drawings, (), claims, {"full law": table, "held-out scores": surface_table(surface)})
+    return FigureMade(drawings, (), claims, {"full law": table, "held-out scores": surface_table(surface)})
 
 
-def figure_10(errors: pd.DataFrame) -> StudyFigure:
+def figure_10(errors: pd.DataFrame) -> FigureMade:
     """Figure 1, linearised."""
     return _linearised(
         task_panels(errors),
@@ -225,17 +220,17 @@ def figure_10(errors: pd.DataFrame) -> StudyFigure:
     )
 
 
-def figure_11(errors: pd.DataFrame) -> StudyFigure:
+def figure_11(errors: pd.DataFrame) -> FigureMade:
     """Figure 4, linearised."""
     return _linearised(model_panels(errors), name="mikami2021-fig11", series="Network")
 
 
-def figure_12(errors: pd.DataFrame) -> StudyFigure:
+def figure_12(errors: pd.DataFrame) -> FigureMade:
     """Figure 6, linearised."""
     return _linearised(rendering_panels(errors), name="mikami2021-fig12", series="Rendering")
 
 
-def _linearised(panels: tuple[Panel, ...], *, name: str, series: str, below: str = "") -> StudyFigure:
+def _linearised(panels: tuple[Panel, ...], *, name: str, series: str, below: str = "") -> FigureMade:
     fits = panel_fits(panels)
     straight = fits["straight"] > 0.8
     claims = [
@@ -250,10 +245,10 @@ def _linearised(panels: tuple[Panel, ...], *, name: str, series: str, below: str
         own = ", ".join(sorted(fits[fits["below"] > 0]["series"] + " to " + fits[fits["below"] > 0]["panel"]))
         claims.append(_claim(f"a few points lie below C in {below} alone", "section C.3", own == below, own))
     drawing = draw_panels(panels, name=name, series=series, linearised=True)
-    return StudyFigure((drawing,), (), tuple(claims), {"fits": fits})
+    return FigureMade((drawing,), (), tuple(claims), {"fits": fits})
 
 
-def figure_13(errors: pd.DataFrame) -> StudyFigure:
+def figure_13(errors: pd.DataFrame) -> FigureMade:
     """Two curves that look alike, the landscape of objdet to objdet, and the common-D procedure of appendix D."""
     curve = {"objdet to objdet": task_panels(errors)[0].curves["objdet"]}
     common = common_d_table(errors)
@@ -281,10 +276,10 @@ def figure_13(errors: pd.DataFrame) -> StudyFigure:
         ),
     )
     drawings = (alike, draw_landscapes(curve, name="mikami2021-fig13-right"))
-    return StudyFigure(drawings, (), claims, {"common D": common})
+    return FigureMade(drawings, (), claims, {"common D": common})
 
 
-def figure_14(errors: pd.DataFrame) -> StudyFigure:
+def figure_14(errors: pd.DataFrame) -> FigureMade:
     """The landscapes of all tasks."""
     curves = {
         f"{series} to {panel.title}": data for panel in task_panels(errors) for series, data in panel.curves.items()
@@ -296,32 +291,15 @@ def figure_14(errors: pd.DataFrame) -> StudyFigure:
         (widths > 1.2).mean() > 0.5,
         f"{(widths > 1.2).sum()} of {len(widths)} pairs",
     )
-    return StudyFigure((draw_landscapes(curves, name="mikami2021-fig14"),), (), (claim,))
+    return FigureMade((draw_landscapes(curves, name="mikami2021-fig14"),), (), (claim,))
 
 
-def _claim(sentence: str, place: str, holds: bool | np.bool, seen: str) -> SeenClaim:
-    return SeenClaim(sentence, f"mikami2021, {place}", bool(holds), seen)
+def _claim(sentence: str, place: str, holds: bool | np.bool, seen: str) -> ClaimSeen:
+    return ClaimSeen(sentence, f"mikami2021, {place}", bool(holds), seen=seen)
 
 
 def _by_panel(values: Mapping[str, float]) -> str:
     return ", ".join(f"{value:.3g} ({title})" for title, value in values.items())
-
-
-def write_paper_figure(table: Path, name: str, folder: Path) -> StudyFigureMade:
-    """Draw a figure of the paper from the authors' table.
-
-    Args:
-        table: syn2real_finetune.csv.
-        name: Its name in the catalogue, as in "fig5".
-        folder: Where SVG, PDF and CSV go; made if it is missing.
-
-    Raises:
-        UnknownNameError: The paper has no such figure.
-        MissingDataError: There is no such table.
-    """
-    make = cast(Callable[[pd.DataFrame], StudyFigure], found_at(listed("mikami2021", name).place))
-    made = make(read_errors(table))
-    return StudyFigureMade(table.name, made, write_drawings(made.drawings, folder))
 
 
 X_TITLE, Y_TITLE = "Pre-training images n", "Target error"

@@ -89,11 +89,7 @@ class DigitTable(TheoryFigure):
         ]
         return (*sizes, *draws)
 
-    def simulate(self, point: Point) -> Estimate:
-        """Fine-tune on every pair, and correlate."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Means over draws with their standard errors, and each draw without one."""
         data = load("mnist")
         tasks = Tasks(self._digits(data.train), self._digits(data.test))

@@ -325,7 +325,7 @@ class RidgeFigure(LinearTeachersFigure):
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
         return Training(pair, int(point.parameters["n"]), Way(_DEPTH, _DEPTH - 1))
 
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Solve for the head of a pre-trained two-layer network."""
         return tuple(self._solved(point) for point in points)
 

@@ -107,11 +107,7 @@ class ReluFigure(TheoryFigure):
         scratch = [Point("scratch", _SCRATCH, float(n), nan) for n in (self.largest // 10, *self._sizes())]
         return (*(point for mu in _SHARES for point in self._points_of(mu)), *scratch)
 
-    def simulate(self, point: Point) -> Estimate:
-        """Simulate the point alone."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Train students on samples of the target, or on the sources of one share and then put new heads on them."""
         seed = points[0].seed
         start = random_students(range(seed, seed + self.seeds), self.d, width=self.width)
@@ -249,7 +245,8 @@ class ReluFigure(TheoryFigure):
     def _outside(self, mu: float) -> np.ndarray:
         """Share of the target outside the source's features, shape (seeds,)."""
         pairs = self._pairs(mu)
-        return np.array([outside_features(pair.source.neurons, pair.target).value for pair in pairs]) / _norms(pairs)
+        outside = [outside_features(pair.source.neurons, pair.target).value for pair in pairs]
+        return np.asarray(np.array(outside) / _norms(pairs))
 
 
 def _transfer(mu: float) -> str:
