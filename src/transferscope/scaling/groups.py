@@ -91,5 +91,4 @@ def _log_normal(
     one: PowerPosterior, mean: Float[np.ndarray, "2"], covariance: Float[np.ndarray, "2 2"]
 ) -> Float[np.ndarray, " N"]:
     z = np.stack([one.log_D, one.alpha], axis=1) - mean
-    result: Float[np.ndarray, " N"] = -0.5 * np.einsum("ni,ij,nj->n", z, np.linalg.inv(covariance), z)
-    return result
+    return np.asarray(-0.5 * np.einsum("ni,ij,nj->n", z, np.linalg.inv(covariance), z))

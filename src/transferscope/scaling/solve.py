@@ -67,21 +67,18 @@ class Problem:
     def unit(self) -> Float[np.ndarray, " v"]:
         """Geometric mean of the positive sizes in each column."""
         logs = np.log(np.where(self.x > 0, self.x, 1.0))
-        result: Float[np.ndarray, " v"] = np.exp(logs.sum(axis=0) / np.maximum((self.x > 0).sum(axis=0), 1))
-        return result
+        return np.asarray(np.exp(logs.sum(axis=0) / np.maximum((self.x > 0).sum(axis=0), 1)))
 
     def held(self) -> Bool[np.ndarray, " p"]:
         """Which parameters are held."""
         if self.fixed is None:
             return np.zeros(len(self.law.parameters), dtype=bool)
-        result: Bool[np.ndarray, " p"] = ~np.isnan(self.fixed[0])
-        return result
+        return np.asarray(~np.isnan(self.fixed[0]))
 
     def residuals(self, values: Float[np.ndarray, "B m"], y: Float[np.ndarray, "B m"]) -> Float[np.ndarray, "B m"]:
         """Residuals of `values` against `y`; 0 where y cannot be in log error (such points must have weight 0)."""
         if self.loss == "linear":
-            result: Float[np.ndarray, "B m"] = y - values
-            return result
+            return np.asarray(y - values)
         usable = y > 0
         return np.where(usable, np.log(np.where(usable, y, 1.0)) - np.log(np.maximum(values, TINY)), 0.0)
 
@@ -145,8 +142,7 @@ def _determinant(columns: list[Float[np.ndarray, "*batch k"]]) -> Float[np.ndarr
         return columns[0][..., 0]
     if len(columns) == 2:
         (a, b) = columns
-        area: Float[np.ndarray, "*batch"] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
-        return area
+        return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
     a, b, c = columns
     volume: Float[np.ndarray, "*batch"] = (
         a[..., 0] * (b[..., 1] * c[..., 2] - b[..., 2] * c[..., 1])
@@ -304,12 +300,10 @@ class _Box:
 
     def pushes_out(self, u: Float[np.ndarray, "*B p"], descent: Float[np.ndarray, "*B p"]) -> Bool[np.ndarray, "*B p"]:
         """Where a parameter at a bound would leave the box."""
-        result: Bool[np.ndarray, "*B p"] = ((u <= self.low) & (descent < 0)) | ((u >= self.high) & (descent > 0))
-        return result
+        return np.asarray(((u <= self.low) & (descent < 0)) | ((u >= self.high) & (descent > 0)))
 
     def free(self, u: Float[np.ndarray, "B p"], descent: Float[np.ndarray, "B p"]) -> Bool[np.ndarray, "B p"]:
-        result: Bool[np.ndarray, "B p"] = ~self.pushes_out(u, descent) & ~self.held
-        return result
+        return np.asarray(~self.pushes_out(u, descent) & ~self.held)
 
 
 def _step(problem: Problem, box: _Box, state: _State, tolerance: float) -> Bool[np.ndarray, " B"]:
@@ -329,8 +323,7 @@ def _step(problem: Problem, box: _Box, state: _State, tolerance: float) -> Bool[
     state.u = np.where(better[:, None], trial, state.u)
     state.cost = np.where(better, cost, state.cost)
     state.damping = np.where(better, np.maximum(state.damping / 8, 1e-14), state.damping * 6)
-    result: Bool[np.ndarray, " B"] = settled | (state.cost <= 1e-28)
-    return result
+    return np.asarray(settled | (state.cost <= 1e-28))
 
 
 def _normal_equations(

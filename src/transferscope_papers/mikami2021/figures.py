@@ -26,11 +26,11 @@ from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.surface import Surface
 from transferscope_papers.made import ClaimSeen, FigureMade
+from transferscope_papers.mikami2021.common_d import PUBLISHED_RATES
 from transferscope_papers.mikami2021.landscapes import draw_alike, draw_landscapes, valley_widths
 from transferscope_papers.mikami2021.rows import (
     FIGURE_5_LARGEST,
     PUBLISHED_D,
-    PUBLISHED_RATES,
     Panel,
     common_d_table,
     extrapolation_series,
@@ -98,7 +98,7 @@ def figure_4(errors: pd.DataFrame) -> FigureMade:
     )
     drawings = (
         draw_panels(panels, name="mikami2021-fig4-left", series="Network"),
-        draw_gap_over_models(fits, name="mikami2021-fig4-right"),
+        draw_gap_over_models(fits),
     )
     return FigureMade(drawings, (), claims, {"fits": fits})
 
@@ -122,7 +122,7 @@ def figure_5(errors: pd.DataFrame) -> FigureMade:
             f"off by at most {off.max():.2f} times; three of the five fitted sizes are not among the published rows",
         ),
     )
-    drawing = draw_extrapolation(errors, name="mikami2021-fig5")
+    drawing = draw_extrapolation(errors)
     return FigureMade((drawing,), (), claims, {"root mean square errors": table})
 
 
@@ -252,7 +252,7 @@ def figure_13(errors: pd.DataFrame) -> FigureMade:
     """Two curves that look alike, the landscape of objdet to objdet, and the common-D procedure of appendix D."""
     curve = {"objdet to objdet": task_panels(errors)[0].curves["objdet"]}
     common = common_d_table(errors)
-    alike = draw_alike(name="mikami2021-fig13-left")
+    alike = draw_alike()
     apart = float(np.abs(alike.data["D = 0.5, alpha = 0.4"] / alike.data["D = 1, alpha = 0.5"] - 1).max())
     ratio = float(valley_widths(curve)[0])
     claims = (
@@ -303,6 +303,8 @@ def _by_panel(values: Mapping[str, float]) -> str:
 
 
 X_TITLE, Y_TITLE = "Pre-training images n", "Target error"
+_COLOUR = "#0072b2"
+_PARAMETERS = {"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}
 
 
 def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised: bool = False) -> Figure:
@@ -348,7 +350,7 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
     rows = []
     for row in fits.to_dict("records"):
         curve = f"{row['series']} to {row['panel']}" if len(panels) > 1 else str(row["series"])
-        for parameter in ("alpha", "C"):
+        for parameter in _PARAMETERS:
             stderr = float(row[f"{parameter}_stderr"])
             if np.isfinite(stderr) and stderr < 1:
                 value = float(row[parameter])
@@ -356,37 +358,26 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
                 rows.append({"curve": curve, "parameter": parameter, **ends})
     if not rows:
         raise DataError("no series of these rows has a rate or a transfer gap with a standard error; give more sizes")
-    caption = f"Rates and transfer gaps with D = {PUBLISHED_D} held; bars are two standard errors given that D."
-    return parameter_figure(pd.DataFrame(rows), name=name, caption=caption)
-
-
-COLOUR = "#0072b2"
-NAMES = {"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}
-
-
-def parameter_figure(frame: pd.DataFrame, *, name: str, caption: str) -> Figure:
-    """Medians with intervals, one panel for each parameter; columns curve, parameter, median, low, high."""
-    parameters = list(dict.fromkeys(frame["parameter"]))
+    frame = pd.DataFrame(rows)
     curves = list(dict.fromkeys(frame["curve"]))
 
     def draw(_: Canvas, panels: list[Axes]) -> None:
-        for axes, parameter in zip(panels, parameters, strict=True):
+        for axes, (parameter, label) in zip(panels, _PARAMETERS.items(), strict=True):
             part = frame[frame["parameter"] == parameter].set_index("curve").reindex(curves)
             arms = np.stack([part["median"] - part["low"], part["high"] - part["median"]])
-            axes.errorbar(
-                part["median"], range(len(curves)), xerr=np.maximum(arms, 0), fmt="o", color=COLOUR, markersize=4
-            )
+            axes.errorbar(part["median"], range(len(curves)), xerr=arms, fmt="o", color=_COLOUR, markersize=4)
             leftmost = axes.get_position().x0 == panels[0].get_position().x0
             axes.set_yticks(range(len(curves)), curves if leftmost else [""] * len(curves))
-            axes.set_xlabel(NAMES.get(parameter, parameter))
+            axes.set_xlabel(label)
             axes.xaxis.set_major_locator(MaxNLocator(5))
             axes.invert_yaxis()
 
-    canvas, narrow, _ = in_panels(draw, len(parameters), width=3.6, height=0.9 + 0.24 * len(curves))
+    canvas, narrow, _ = in_panels(draw, len(_PARAMETERS), width=3.6, height=0.9 + 0.24 * len(curves))
+    caption = f"Rates and transfer gaps with D = {PUBLISHED_D} held; bars are two standard errors given that D."
     return Figure(name=name, canvas=canvas, narrow=narrow, data=frame, caption=caption)
 
 
-def draw_gap_over_models(fits: pd.DataFrame, *, name: str) -> Figure:
+def draw_gap_over_models(fits: pd.DataFrame) -> Figure:
     """Transfer gap C over model size in `millions`, log-log, with a straight line for each panel (Figure 4 right)."""
     panels = list(dict.fromkeys(fits["panel"]))
     with drawing():
@@ -394,16 +385,15 @@ def draw_gap_over_models(fits: pd.DataFrame, *, name: str) -> Figure:
         for drawn, panel in zip(axes, panels, strict=True):
             part = fits[fits["panel"] == panel].sort_values("millions")
             slope, offset = np.polyfit(np.log(part["millions"]), np.log(part["C"]), 1)
-            drawn.plot(part["millions"], part["C"], "o", color="#0072b2", markersize=4)
-            drawn.plot(part["millions"], np.exp(offset) * part["millions"] ** slope, color="#0072b2", linewidth=1.1)
+            drawn.plot(part["millions"], part["C"], "o", color=_COLOUR, markersize=4)
+            drawn.plot(part["millions"], np.exp(offset) * part["millions"] ** slope, color=_COLOUR, linewidth=1.1)
             drawn.set_title(panel)
             log_axes(drawn, x_title="Parameters (million)", y_title="Transfer gap C")
-    return Figure(
-        name=name, canvas=canvas, data=fits, caption="Fitted transfer gap C over model size, with a power law."
-    )
+    caption = "Fitted transfer gap C over model size, with a power law."
+    return Figure(name="mikami2021-fig4-right", canvas=canvas, data=fits, caption=caption)
 
 
-def draw_extrapolation(errors: pd.DataFrame, *, name: str) -> Figure:
+def draw_extrapolation(errors: pd.DataFrame) -> Figure:
     """The power law and the law (1) beyond the sizes they were fitted to (Figure 5)."""
     pairs = extrapolation_series(errors)
     styles = series_styles(list(pairs))
@@ -421,7 +411,7 @@ def draw_extrapolation(errors: pd.DataFrame, *, name: str) -> Figure:
         f"Fitted to sizes up to {FIGURE_5_LARGEST:,} (filled) and continued to larger ones (open, on grey). Solid: "
         f"power law. Dashed: D n^-alpha + C with D = {PUBLISHED_D}."
     )
-    return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
+    return Figure(name="mikami2021-fig5", canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
 
 
 def _draw_extrapolated(axes: Axes, model: str, seen: Observations, unseen: Observations, style: MarkStyle) -> None:

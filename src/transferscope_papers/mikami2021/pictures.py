@@ -124,10 +124,10 @@ class RenderingsFigure(TheoryFigure):
 
     def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Of `n` scenes of 8 x 8 pixels in colour, the mean over seeds."""
-        names = {_place(name): name for name in RENDERINGS}
+        names = {_place(name).seed: name for name in RENDERINGS}
         means = []
         for point in points:
-            made = (scenes(self.n, _settings(names[point], 8), seed=seed).inputs for seed in range(self.seeds))
+            made = (scenes(self.n, _settings(names[point.seed], 8), seed=seed).inputs for seed in range(self.seeds))
             entropies = [negative_entropy(pixels.reshape(self.n, -1) / 255) / pixels[0].size for pixels in made]
             means.append(t_interval(np.array(entropies)))
         return tuple(means)
