@@ -24,7 +24,7 @@ def test_a_pass_of_the_common_D_procedure_has_the_medians_of_fits_one_by_one() -
 
     def alone(**held: float) -> np.ndarray:
         fits = [fit_law(one.sizes, one.errors, law=PAPER_LAW, loss="linear", fixed=held) for one in whole]
-        return np.median([fit.theta for fit in fits], axis=0)
+        return np.asarray(np.median([fit.theta for fit in fits], axis=0))
 
     medians = [alone(alpha=0.5)[1], alone(D=0.5)[0]]
     np.testing.assert_allclose(history[0], medians, rtol=1e-3)
