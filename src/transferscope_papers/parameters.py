@@ -37,7 +37,7 @@ def above(name: str, value: Numbers, lower: float) -> Array:
 def counts(name: str, value: Numbers) -> Array:
     """Finite numbers above 0 as a float64 array."""
     array = above(name, value, 0)
-    _check(np.isfinite(array), name, array, "must be finite")
+    _check(np.asarray(np.isfinite(array)), name, array, "must be finite")
     return array
 
 

@@ -97,4 +97,5 @@ def _chi_squared_means(n: Numbers, a: Numbers) -> tuple[Array, Array, Array]:
     with np.errstate(divide="ignore"):
         without_ridge = np.where(n > 2, 1 / (n - 2), np.inf)
     inflation = np.where(a == 0, without_ridge, (weight * left**2 / u).sum(axis=-1, keepdims=True))
-    return (weight * left).sum(axis=-1), (weight * left**2).sum(axis=-1), np.asarray(inflation[..., 0])
+    shrink, shrink_squared = (np.asarray((weight * power).sum(axis=-1)) for power in (left, left**2))
+    return shrink, shrink_squared, np.asarray(inflation[..., 0])
