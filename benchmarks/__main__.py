@@ -10,7 +10,6 @@ SUITE = (
     "methods",
     "engine",
     "glyphs",
-    "simulate",
     "scaling",
     "scaling_bootstrap",
     "curvature",

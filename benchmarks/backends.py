@@ -1,6 +1,6 @@
 """What a cell costs beside its work, on each backend, beside Optuna with a database and joblib doing the same nothing.
 
-    python benchmarks/backends.py [--cells 2000] [--markdown FILE]
+    python benchmarks/backends.py [--cells 2000]
 
 All do the same cells in two processes (the inline backend and Optuna in one), after a few to start processes and load
 modules. transferscope claims each cell in SQL, stores its outcome there and can be killed at any moment; so does Optuna
@@ -93,7 +93,6 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=int, default=2000)
-    parser.add_argument("--markdown", type=Path, help="also write the table to this file")
     options = parser.parse_args()
     os.environ["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])  # Ray's
     rivals: dict[str, tuple[str | None, Callable[[int, Path], float]]] = {
@@ -111,8 +110,6 @@ def main() -> None:
             lines.append(f"| {name} | {1000 * measure(options.cells, Path(folder)) / options.cells:.2f} |")
     text = "\n".join(lines)
     print(text)
-    if options.markdown is not None:
-        options.markdown.write_text(text + "\n")
 
 
 if __name__ == "__main__":

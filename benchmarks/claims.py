@@ -1,6 +1,6 @@
 """How fast several runners share one study: cells per second and claims that came too late, on 20,000 empty cells.
 
-    python benchmarks/claims.py [--cells 20000] [--runners 1 2 4 8] [--url postgresql+psycopg://...] [--markdown FILE]
+    python benchmarks/claims.py [--cells 20000] [--runners 1 2 4 8] [--url postgresql+psycopg://...]
 
 Each runner is a process that claims a cell, does nothing and stores an outcome of two numbers, until none is left.
 Without `--url` the store is a SQLite file; a database that is given is emptied first. A look is one query for cells
@@ -115,12 +115,9 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=20_000)
     parser.add_argument("--runners", type=int, nargs="+", default=[1, 2, 4, 8])
     parser.add_argument("--url", help="an empty PostgreSQL database; everything in it is deleted")
-    parser.add_argument("--markdown", type=Path, help="also write the table to this file")
     options = parser.parse_args()
     found = table(options.cells, options.runners, options.url)
     print(found)
-    if options.markdown is not None:
-        options.markdown.write_text(found + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Top 20 Hessian eigenvalues of LeNet to 1e-3, against PyHessian (aim 5 times) and curvlinops with SciPy (aim equal).
 
-    python benchmarks/curvature.py [--examples N] [--skip-pyhessian] [--markdown FILE]
+    python benchmarks/curvature.py [--examples N] [--skip-pyhessian]
 
 Also a Hessian-vector product against a gradient (aim under 3 times). Seconds are those that this process used, so that
 a busy machine does not count. Needs `pip install 'transferscope[bench]'`.
@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -95,7 +94,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", type=int, default=128)
     parser.add_argument("--skip-pyhessian", action="store_true", help="leave out the slow one")
-    parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()
     case = trained_lenet(arguments.examples)
     exact = transferscope(case, 1e-6)
@@ -111,8 +109,6 @@ def main() -> None:
     ratio = product_against_gradient(case)
     lines += ["", f"A Hessian-vector product takes {ratio:.2f} times a gradient ({arguments.examples} images)."]
     print("\n".join(lines))
-    if arguments.markdown:
-        arguments.markdown.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
 """What the study engine costs: planning and resuming 100,000 cells (aim 1 s each), and an empty cell (aim 20 ms).
 
-    python benchmarks/engine.py [--markdown FILE]
+    python benchmarks/engine.py
 
 Process seconds are what the program itself used; a busy machine shows in the other column alone.
 """
 
-import argparse
 import tempfile
 import time
 from collections.abc import Callable
@@ -117,14 +116,9 @@ def table(rows: list[Spent]) -> str:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--markdown", type=Path, help="also write the table to this file")
-    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         text = table([*planning(Path(folder)), *overhead(Path(folder))])
     print(text)
-    if options.markdown is not None:
-        options.markdown.write_text(text + "\n")
 
 
 if __name__ == "__main__":

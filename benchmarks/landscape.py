@@ -1,13 +1,12 @@
 """A 51 x 51 landscape of LeNet on 1,000 images, against loss-landscapes 3.0.6, both in the same batches.
 
-    python benchmarks/landscape.py [--resolution R] [--markdown FILE]
+    python benchmarks/landscape.py [--resolution R]
 
 Seconds are those that this process used, so that a busy machine does not count. It needs the extra "bench".
 """
 
 import argparse
 import time
-from pathlib import Path
 
 import torch
 from lenet import trained_lenet
@@ -21,7 +20,6 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--resolution", type=int, default=51)
-    parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()
     case = trained_lenet(1000)
     n_points = arguments.resolution**2
@@ -60,8 +58,6 @@ def main() -> None:
         f"theirs {finite[1]}.",
     ]
     print("\n".join(lines))
-    if arguments.markdown:
-        arguments.markdown.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """A large store: what `status`, `report` and a `run` with nothing to do take, and how that grows with the cells.
 
-    python benchmarks/large_store.py [--cells 25000 100000] [--no-report] [--markdown FILE]
+    python benchmarks/large_store.py [--cells 25000 100000] [--no-report]
 
 The cells are those of a study of digits with many seeds; each has ten made-up records. Aims, with 100,000 cells and a
 million records: `status` under 1 s, `report` under 30 s and 2 GiB. Each command is a process of its own; "start" is
@@ -99,7 +99,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=int, nargs="+", default=[25_000, 100_000])
     parser.add_argument("--no-report", action="store_true", help="leave out `report`, which is the slowest")
-    parser.add_argument("--markdown", type=Path, help="also write the table to this file")
     options = parser.parse_args()
     commands = {
         "start": ["--version"],
@@ -121,8 +120,6 @@ def main() -> None:
                 print(lines[-1], file=sys.stderr, flush=True)
     text = "\n".join(lines)
     print(text)
-    if options.markdown is not None:
-        options.markdown.write_text(text + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Empirical tangent kernel of LeNet on 600 images (aim under 2 GiB), against the whole Jacobian on a few of them.
 
-    python benchmarks/ntk.py [--examples N] [--markdown FILE]
+    python benchmarks/ntk.py [--examples N]
 
 Peak memory is the largest resident memory of this process, torch and data included. The whole Jacobian of 600 images
 and 10 outputs would take 10 GB.
@@ -9,7 +9,6 @@ and 10 outputs would take 10 GB.
 import argparse
 import resource
 import time
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -36,7 +35,6 @@ def whole_jacobian(case: Trained) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--examples", type=int, default=600)
-    parser.add_argument("--markdown", type=Path)
     arguments = parser.parse_args()
     case = trained_lenet(arguments.examples)
     subject = Subject(case.network, Examples(case.inputs, case.labels))
@@ -67,8 +65,6 @@ def main() -> None:
         f"smallest eigenvalue of {arguments.examples}: {np.linalg.eigvalsh(gram).min():.2e}.",
     ]
     print("\n".join(lines))
-    if arguments.markdown:
-        arguments.markdown.write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Extrapolation of real learning curves, side by side with other recipes.
 
-    python benchmarks/scaling.py DATA_FOLDER [--markdown docs/results/scaling-benchmark.md]
+    python benchmarks/scaling.py DATA_FOLDER
 
 Fits on the rows with fit = 1 and scores on the rows with fit = 0 of scaling/learning_curves.csv: root mean square error
 in log error (RMSLE) per curve, coverage and width of nominal 90 % intervals, and process time per curve. A failure
@@ -48,7 +48,6 @@ class Result:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("data", type=Path)
-    parser.add_argument("--markdown", type=Path, help="also write the tables to this file")
     parser.add_argument("--slow-everywhere", action="store_true", help="run the slow recipe on all suites")
     arguments = parser.parse_args()
     curves = benchmark_curves(arguments.data)
@@ -66,8 +65,6 @@ def main() -> None:
     parts = [heading(), against_aims(frame), *(suite_table(frame, suite) for suite in suites), bootstrap_table()]
     text = "\n\n".join(parts)
     print(text)
-    if arguments.markdown:
-        arguments.markdown.write_text(text + "\n")
 
 
 def run(curve: TestCurve, name: str, rival: Rival) -> Result:

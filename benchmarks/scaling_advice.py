@@ -1,6 +1,6 @@
 """Coverage of the advice on simulated truths of every law.
 
-    python benchmarks/scaling_advice.py [--markdown docs/results/scaling-advice.md] [--per-law 60]
+    python benchmarks/scaling_advice.py [--per-law 60]
 
 Draws curves from each falling law with random parameters, sizes and noise; asks for a target between the last error and
 the floor; and counts how often the nominal 90 % intervals of the transfer gap C and of the size needed hold the truth.
@@ -9,7 +9,6 @@ Development truths (by which TEMPER was kept) and confirmation truths have diffe
 
 import argparse
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -38,7 +37,6 @@ class Truth:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--markdown", type=Path, help="also write the table to this file")
     parser.add_argument("--per-law", type=int, default=60)
     arguments = parser.parse_args()
     rows = [
@@ -50,8 +48,6 @@ def main() -> None:
     text = report(pd.concat(rows))
     print(text)
     print(named().to_string())
-    if arguments.markdown:
-        arguments.markdown.write_text(text + "\n")
 
 
 def simulate(name: str, generator: np.random.Generator) -> Truth:

@@ -38,7 +38,7 @@ from transferscope.store import Store
 from transferscope.study.run import run_study, work_on
 from transferscope.study.spec import parse_spec
 from transferscope.trained import CARD_DIGEST, card_digest
-from transferscope_papers.from_study import write_study_figure
+from transferscope_papers.from_study import study_figure
 
 CODE = """
 from dataclasses import dataclass
@@ -200,7 +200,7 @@ def readers_of_code(path: Path, out: Path) -> dict[str, Callable[[], object]]:
         "diagnose --map": command("diagnose", path, "--map", "--out", out),
         "export": command("export", path, "--out", out / "net", "--method", "linear-probe"),
         "rank()": lambda: rank(path),
-        "write_study_figure()": lambda: write_study_figure("tahir2024", "placement", str(path), out),
+        "study_figure()": lambda: study_figure("tahir2024", "placement", str(path)),
         "export()": lambda: export(path, out / "net", method="linear-probe"),
         "map_study()": lambda: _mapped(path),
         "work": on_command,

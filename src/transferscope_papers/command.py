@@ -1,6 +1,7 @@
 """`transferscope papers`: the figures of the papers by author and year, as the field cites them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -8,12 +9,10 @@ import typer
 
 from transferscope.cli.as_json import AsJson, print_json
 from transferscope.errors import SettingsError
-from transferscope_papers.catalogue import PAPERS, Listed, listed
+from transferscope_papers.catalogue import PAPERS, Listed, found_at, listed
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from transferscope.report.blocks import Figure
+    from transferscope_papers.made import FigureMade
 
 app = typer.Typer(
     help="Draw the figures of five papers on transfer learning again.",
@@ -83,100 +82,92 @@ def draw(
 ) -> None:
     """Draw a figure, say how theory and simulation agree, and which claims of the paper hold on what is drawn."""
     known, name = listed(paper, figure), f"{paper} {figure}"
+    simulated = "computed and simulated"
+    of_runs = {"nothing": simulated, "table": "from the authors' rows", "study": "from a finished study"}[known.reads]
     # the command line starts faster without the numerics of a command that is not used
     if study and known.reads != "study":
-        what = "from the authors' rows" if known.reads == "table" else "computed and simulated"
+        what = of_runs if known.reads == "nothing" else f"drawn {of_runs}"
         raise SettingsError(f"{name} is {what}, and reads no study; leave --study {study} out")
-    if known.reads != "nothing":
-        of_runs = "from a finished study" if known.reads == "study" else "from the authors' rows"
-        if known.reads == "study" and (not study or table is not None):
-            what = "takes no --table; leave it out" if study else "give its file, as in --study STUDY.toml"
-            raise SettingsError(f"{name} is drawn from a finished study; {what}")
-        if known.reads == "table" and table is None:
-            raise SettingsError(f"{name} is drawn from the authors' rows; give them with --table syn2real_finetune.csv")
-        if change:
-            raise SettingsError(f"{name} is drawn {of_runs} and has no settings; leave --set out")
-        from transferscope_papers.from_study import write_study_figure
-        from transferscope_papers.mikami2021.figures import write_paper_figure
+    if known.reads == "study" and (not study or table is not None):
+        what = "takes no --table; leave it out" if study else "give its file, as in --study STUDY.toml"
+        raise SettingsError(f"{name} is drawn {of_runs}; {what}")
+    if known.reads == "table" and table is None:
+        raise SettingsError(f"{name} is drawn {of_runs}; give them with --table syn2real_finetune.csv")
+    if known.reads != "nothing" and change:
+        raise SettingsError(f"{name} is drawn {of_runs} and has no settings; leave --set out")
+    if known.reads == "nothing" and table is not None:
+        raise SettingsError(f"{name} is {simulated}, and reads no table; leave --table {table} out")
+    if known.reads == "study":
+        from transferscope_papers.from_study import study_figure
 
-        if table is None:
-            drawn = write_study_figure(paper, figure, study, out, store=store)
-        else:
-            drawn = write_paper_figure(table, figure, out)
-        claims = [one.words for one in drawn.figure.claims]
-        page = _page(
-            out / f"{paper}-{figure}.html",
-            f"{known.title} ({name})",
-            [f"From {drawn.runs}.", *drawn.figure.sentences],
-            claims,
-            drawn.figure.drawings,
-            drawn.figure.tables,
-        )
-        if not as_json:
-            typer.echo(f"{drawn.words(f'{known.title} ({name})')}\n\nReport: {page}")
-            return
-        held = [
-            {"claim": one.sentence, "source": one.source, "holds": one.holds, "exception": ""}
-            for one in drawn.figure.claims
-        ]
-        frames = {one.name: one.data for one in drawn.figure.drawings} | dict(drawn.figure.tables)
-        rows = [{"table": of} | row for of, frame in frames.items() for row in frame.to_dict("records")]
-        facts = {"agreement": " ".join(drawn.figure.sentences), "claims": held, "points": 0, "points_failed": 0}
-        _answer(paper, figure, known, facts | {"rows": rows}, [*drawn.written, page])
-        return
-    if table is not None:
-        raise SettingsError(f"{name} is computed and simulated, and reads no table; leave --table {table} out")
-    from transferscope_papers.make import chosen_figure, make_figure
+        made = study_figure(paper, figure, study, store=store)
+    elif table is not None:
+        from transferscope_papers.mikami2021.rows import read_errors
 
-    chosen = chosen_figure(f"{paper}-{figure}", change or [], quick=quick)
-    if workers is None and quick:
-        workers = 0  # a process takes longer to start than most quick points take to simulate
-    try:
-        made = make_figure(chosen, out, store=store, workers=workers, quiet=quiet or as_json)
-    except KeyboardInterrupt as error:
-        typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
-        raise typer.Exit(130) from None
-    page = _page(
-        out / f"{paper}-{figure}.html",
-        f"{known.title} ({name})",
-        made.agreement.splitlines(),
-        [one.sentence for one in made.claims],
-        [made.drawing],
-        {},
-    )
+        made = replace(found_at(known.place)(read_errors(table)), runs=table.name)  # type: ignore[operator]
+    else:
+        from transferscope_papers.make import chosen_figure, make_figure
+
+        chosen = chosen_figure(f"{paper}-{figure}", change or [], quick=quick)
+        if workers is None and quick:
+            workers = 0  # a process takes longer to start than most quick points take to simulate
+        if not store:
+            out.mkdir(parents=True, exist_ok=True)
+            store = str(out / "papers.sqlite")
+        try:
+            made = make_figure(chosen, store=store, workers=workers, quiet=quiet or as_json)
+        except KeyboardInterrupt as error:
+            typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
+            raise typer.Exit(130) from None
+    from transferscope_papers.looks import write_drawings
+
+    written = write_drawings(made.drawings, out)
+    page = _page(out / f"{paper}-{figure}.html", f"{known.title} ({name})", made)
     if as_json:
-        claimed = [
-            {
-                "claim": one.claim.sentence,
-                "source": one.claim.source,
-                "holds": one.holds,
-                "exception": one.claim.exception,
-            }
+        claims = [
+            {"claim": one.sentence, "source": one.source, "holds": one.holds, "exception": one.exception}
             for one in made.claims
         ]
-        points = {"points": made.n_points, "points_failed": made.n_failed}
-        facts = {"agreement": made.agreement, "claims": claimed, **points, "rows": made.drawing.data.to_dict("records")}
-        _answer(paper, figure, known, facts, [*made.written, page])
+        frames = {one.name: one.data for one in made.drawings} | dict(made.tables)
+        facts = {
+            "paper": paper,
+            "figure": figure,
+            "title": known.title,
+            "agreement": "\n".join(made.sentences),
+            "claims": claims,
+            "points": made.points,
+            "points_failed": made.points_failed,
+            "rows": [{"table": of} | row for of, frame in frames.items() for row in frame.to_dict("records")],
+            "written": [str(file) for file in (*written, page)],
+        }
+        print_json("papers draw", facts)
     else:
-        typer.echo(f"{made.words(f'{known.title} ({name})')}\n\nReport: {page}")
-    if made.n_failed:
+        typer.echo(f"{_words(f'{known.title} ({name})', made, written)}\n\nReport: {page}")
+    if made.points_failed:
         raise typer.Exit(1)
 
 
-def _page(
-    file: Path,
-    title: str,
-    sentences: Sequence[str],
-    claims: Sequence[str],
-    drawings: Sequence["Figure"],
-    tables: Mapping[str, "pd.DataFrame"],
-) -> Path:
+def _words(title: str, made: "FigureMade", written: Sequence[Path]) -> str:
+    """What to tell the reader, below a title; `written` as of `looks.write_drawings`."""
+    lines = [f"{title}, from {made.runs}" if made.runs else title, *made.sentences]
+    lines += [
+        f"{name}\n{frame.to_string(index=False, float_format='{:.4g}'.format)}" for name, frame in made.tables.items()
+    ]
+    lines += [f"claim {claim.words}" for claim in made.claims]
+    for i, drawn in enumerate(made.drawings):
+        svg, pdf, table = written[3 * i : 3 * i + 3]
+        lines.append(f"{svg}, {pdf.name}, {table.name}\n{drawn.caption}")
+    return "\n".join(lines)
+
+
+def _page(file: Path, title: str, made: "FigureMade") -> Path:
     """Write the page of a figure: what it shows, the drawings, the claims of the paper and the numbers to print."""
     from transferscope.cli.answer import as_typed
     from transferscope.report.blocks import Cell, Column, Points, Section, Table, Text
     from transferscope.report.page import Verdict, write_page
 
-    headline, *further = sentences
+    headline, *further = [f"From {made.runs}."] * bool(made.runs) + list(made.sentences)
+    claims = tuple(claim.words for claim in made.claims)
     shown = [
         Table(
             tuple(Column(str(column)) for column in frame),
@@ -186,18 +177,13 @@ def _page(
             ),
             caption,
         )
-        for caption, frame in tables.items()
+        for caption, frame in made.tables.items()
     ]
     answer = Section(
-        "In short", "verdict", (Text(headline, "lead"), *drawings, *([Points(tuple(further))] if further else []))
+        "In short", "verdict", (Text(headline, "lead"), *made.drawings, *([Points(tuple(further))] if further else []))
     )
-    claimed = Section("What the paper says of it", "claims", (Points(tuple(claims)),))
+    claimed = Section("What the paper says of it", "claims", (Points(claims),))
     numbers = Section("Numbers", "numbers", tuple(shown))
     sections = [answer, *([claimed] if claims else []), *([numbers] if shown else [])]
     verdict = Verdict({}, headline, (*further, *claims))
     return write_page(sections, file, kicker="papers", title=title, verdict=verdict, command=as_typed()).html
-
-
-def _answer(paper: str, figure: str, known: Listed, facts: dict[str, Any], written: Sequence[Path]) -> None:
-    of = {"paper": paper, "figure": figure, "title": known.title}
-    print_json("papers draw", {**of, **facts, "written": [str(file) for file in written]})

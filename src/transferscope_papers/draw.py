@@ -1,7 +1,6 @@
 """Drawing a figure of theory and simulation with matplotlib: maps, lines, points with error bars."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,7 +12,6 @@ from scipy.stats import binomtest
 
 from transferscope.estimate import Estimate
 from transferscope_papers.figure import TRANSFERABILITY, Curve, Diagram, Panel, Simulated, Theory
-from transferscope_papers.looks import fit_titles, letters
 
 COLOURS = (
     "#0072b2",
@@ -49,8 +47,8 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
         canvas.supxlabel(note, x=1.0, ha="right", fontsize="x-small", color="#555555")  # the layout leaves it room
     colours = _colours(theory, simulated)
     image, mapped, shows = None, [], TRANSFERABILITY
-    for axes, panel, letter in zip(grid, theory.panels, letters(len(grid)), strict=True):
-        _label(axes, replace(panel, title=letter + panel.title))
+    for axes, panel in zip(grid, theory.panels, strict=True):
+        _label(axes, panel)
         for diagram in theory.diagrams:
             if diagram.panel == panel.name:
                 image, shows = _draw_map(axes, diagram), diagram.shows
@@ -65,7 +63,6 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
     _add_legends(canvas, list(grid))
     if image is not None:
         canvas.colorbar(image, ax=mapped, label=shows, fraction=0.06, pad=0.02)
-    fit_titles(canvas)
 
 
 def _add_legends(canvas: Figure, grid: Sequence[Axes]) -> None:

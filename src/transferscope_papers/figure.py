@@ -1,7 +1,7 @@
 """What a figure of theory against simulation consists of: lines and maps that are computed, points that are simulated.
 
-A figure is a frozen dataclass, a member of `TheoryFigure`, whose fields are its settings. Its points are simulated one
-at a time, so that a study of them can stop and resume anywhere; everything about the theory is instant.
+A figure is a frozen dataclass, a member of `TheoryFigure`, whose fields are its settings. Its points are simulated
+group by group, so that a study of them can stop and resume anywhere; everything about the theory is instant.
 """
 
 import math
@@ -16,6 +16,7 @@ from jaxtyping import Float64
 
 from transferscope.errors import SettingsError, unknown_name
 from transferscope.estimate import Estimate
+from transferscope_papers.made import ClaimSeen
 from transferscope_papers.simulate.agreement import Agreement, agreement
 
 
@@ -89,7 +90,7 @@ class Point:
         expected: What theory says, NaN if it is not to be compared.
         parameters: What the simulation needs to know, numbers by name.
         y: Its height in a diagram, where colour shows the value; None in a coordinate system of values.
-        group: Points of one group come out of one simulation (`simulate_group`); None for a simulation of its own.
+        group: Points of one group come out of one simulation; None for a simulation of its own.
     """
 
     panel: str
@@ -234,23 +235,6 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class CheckedClaim:
-    """A claim with what came of it: `holds` is None where it cannot be told, or what it takes is not drawn."""
-
-    claim: Claim
-    holds: bool | None
-
-    @property
-    def sentence(self) -> str:
-        """Whether it holds, what it says and where it stands, and why not where that is known."""
-        claim = self.claim
-        untold = "cannot be checked, because points are missing" if claim.told else "cannot be told"
-        verdict = {True: "holds", False: "DOES NOT HOLD", None: untold}
-        reason = f". {claim.exception}" if claim.exception and self.holds is not True else ""
-        return f"{verdict[self.holds]}: {claim.sentence} ({claim.source}){reason}"
-
-
-@dataclass(frozen=True)
 class Range:
     """The values of a setting for which a figure can be computed and its simulation ends, ends included."""
 
@@ -310,16 +294,12 @@ class TheoryFigure(ABC):
         """The points to simulate."""
 
     @abstractmethod
-    def simulate(self, point: Point) -> Estimate:
-        """Simulate one point: the mean over seeds."""
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+        """The means over seeds of the points of a group; where one simulation gives all, with the first's seed."""
 
     @abstractmethod
     def claims(self) -> tuple[Claim, ...]:
         """What the paper says that the figure shows, at least one claim."""
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
-        """An estimate for each point of a group; overridden where one simulation gives all, with the first's seed."""
-        return tuple(self.simulate(point) for point in points)
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
         """What the points that are there say beyond their agreement with theory; nothing unless overridden."""
@@ -385,25 +365,26 @@ class TheoryFigure(ABC):
         sentences = [self.agreement(simulated).sentence if scored else "", own.sentence]
         return Drawn(theory, tuple(simulated), planned, "\n".join(filter(None, sentences)))
 
-    def check(self, drawn: Drawn) -> tuple[CheckedClaim, ...]:
+    def check(self, drawn: Drawn) -> tuple[ClaimSeen, ...]:
         """Every claim of the figure, and whether it holds on what is drawn, where that can be told."""
         checked = []
         for claim in self.claims():
+            holds, reason = None, claim.exception
             try:
                 holds = bool(claim.check(drawn)) if claim.told else None
             except LookupError:
-                holds = None
-            checked.append(CheckedClaim(claim, holds))
+                reason = "Points are missing."
+            checked.append(ClaimSeen(claim.sentence, claim.source, holds, reason))
         return tuple(checked)
 
-    def unlike_the_paper(self, *names: str) -> str:
+    def unlike_the_paper(self, *names: str, says: str = "The paper has") -> str:
         """Why a claim about the paper's settings need not hold: those of `names` that differ here; "" if none."""
         changed = [
             f"{item.name} = {item.default:.4g} where it is {getattr(self, item.name):.4g} here"
             for item in fields(self)
             if item.name in names and getattr(self, item.name) != item.default
         ]
-        return f"The paper has {' and '.join(changed)}." if changed else ""
+        return f"{says} {' and '.join(changed)}." if changed else ""
 
     def _check_before_simulation(self) -> None:
         """Refuse settings that need too much memory, or leave the figure without sense."""

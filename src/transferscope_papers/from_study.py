@@ -1,23 +1,19 @@
-"""Figures of papers that are drawn from a finished study: what such a figure is, and how its files are written."""
+"""Figures of papers that are drawn from a finished study, and what they ask of it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
-import numpy as np
 import pandas as pd
 
 from transferscope.analyses.finished_study import finished_cells
 from transferscope.consent import reads_code
 from transferscope.errors import DataError, StoreError
-from transferscope.numerics.intervals import t_interval
-from transferscope.report.blocks import Figure
 from transferscope.store import Store, StoredCell, without_password
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import one_study, open_existing, studies_in
 from transferscope_papers.catalogue import found_at, listed
-from transferscope_papers.looks import write_drawings
+from transferscope_papers.made import FigureMade
 
 
 @dataclass(frozen=True)
@@ -72,101 +68,6 @@ class FinishedStudy:
             )
 
 
-@dataclass(frozen=True)
-class MeasuredClaim:
-    """What a paper says that a figure shows, as a difference that has to be above 0.
-
-    Attributes:
-        source: Where it is made: paper, and section or figure.
-        differences: One for each seed.
-        unit: What the difference is counted in, as in "points".
-    """
-
-    sentence: str
-    source: str
-    differences: Sequence[float]
-    unit: str
-
-    @property
-    def holds(self) -> bool | None:
-        """Whether the 95 % t-interval of the mean difference lies above 0 (true) or below (false); None for neither."""
-        interval = t_interval(np.asarray(self.differences, dtype=np.float64)).interval
-        return None if interval is None or not interval.excludes(0.0) else interval.low > 0
-
-    @property
-    def words(self) -> str:
-        """What came of it, with the difference and its interval."""
-        mean = t_interval(np.asarray(self.differences, dtype=np.float64))
-        verdict = {True: "holds", False: "DOES NOT HOLD", None: "cannot be told"}[self.holds]
-        measured = f"difference {mean.value:+.3g} {self.unit}"
-        if mean.interval is not None:
-            measured += f" ({mean.interval.low:+.3g} to {mean.interval.high:+.3g}, 95 % over {mean.n} seeds)"
-        return f"{verdict}: {self.sentence} ({self.source}); {measured}"
-
-
-@dataclass(frozen=True)
-class SeenClaim:
-    """What a paper says that a figure shows, decided by what is drawn.
-
-    Attributes:
-        source: Where it is made: paper, and section or figure.
-        seen: The numbers that decide it.
-    """
-
-    sentence: str
-    source: str
-    holds: bool
-    seen: str
-
-    @property
-    def words(self) -> str:
-        """What came of it, with the numbers."""
-        return f"{'holds' if self.holds else 'DOES NOT HOLD'}: {self.sentence} ({self.source}); {self.seen}"
-
-
-@dataclass(frozen=True)
-class StudyFigure:
-    """What came of a figure of a finished study or of the authors' rows.
-
-    Attributes:
-        sentences: What it shows, in numbers.
-        claims: What the paper says of it, each with what the runs say.
-        tables: Numbers to print, by title.
-    """
-
-    drawings: tuple[Figure, ...]
-    sentences: tuple[str, ...] = ()
-    claims: tuple[MeasuredClaim | SeenClaim, ...] = ()
-    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class StudyFigureMade:
-    """A figure that was drawn from runs and written.
-
-    Attributes:
-        runs: The study, or the file of the authors' rows.
-        written: The SVG, the PDF and the CSV of each drawing, one after another.
-    """
-
-    runs: str
-    figure: StudyFigure
-    written: tuple[Path, ...]
-
-    def words(self, title: str) -> str:
-        """What to tell the reader, below a title."""
-        lines = [f"{title}, from {self.runs}", *self.figure.sentences]
-        lines += [
-            f"{name}\n{frame.to_string(index=False, float_format='{:.4g}'.format)}"
-            for name, frame in self.figure.tables.items()
-        ]
-        lines += [f"claim {claim.words}" for claim in self.figure.claims]
-        for i, drawn in enumerate(self.figure.drawings):
-            svg, pdf, table = self.written[3 * i : 3 * i + 3]
-            lines.append(f"{svg}, {pdf.name}, {table.name}\n{drawn.caption}")
-        return "\n".join(lines)
-
-
 def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[float]:
     """Mean of `value` of one selection of rows minus that of another, for each `seed` that has both."""
     means = [rows[chosen].groupby("seed")["value"].mean() for chosen in (first, second)]
@@ -174,12 +75,11 @@ def paired(rows: pd.DataFrame, first: pd.Series, second: pd.Series) -> list[floa
 
 
 @reads_code
-def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, store: str = "") -> StudyFigureMade:
-    """Draw a figure from a finished study and write it.
+def study_figure(paper: str, figure: str, place: str, *, store: str = "") -> FigureMade:
+    """Draw a figure from a finished study.
 
     Args:
         place: The study file, or the path or URL of a store that holds one study.
-        folder: Where SVG, PDF and CSV go; made if it is missing.
         store: The store of the study; "" for the one that its file names.
 
     Raises:
@@ -187,7 +87,7 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
         StoreError: There is no such store, or the study is not finished.
         DataError: The study has not what the figure shows.
     """
-    draw = cast(Callable[[FinishedStudy], StudyFigure], found_at(listed(paper, figure).place))
+    draw = cast(Callable[[FinishedStudy], FigureMade], found_at(listed(paper, figure).place))
     with open_existing(store or place) as opened:
         names = studies_in(opened, place)
         if len(names) > 1:
@@ -198,5 +98,4 @@ def write_study_figure(paper: str, figure: str, place: str, folder: Path, *, sto
             )
         name = one_study(opened, place)
         cells = finished_cells(opened, name, before="it is drawn")
-        made = draw(FinishedStudy(opened, name, cells, read_study(opened, name)))
-    return StudyFigureMade(name, made, write_drawings(made.drawings, folder))
+        return replace(draw(FinishedStudy(opened, name, cells, read_study(opened, name))), runs=name)

@@ -13,7 +13,7 @@ from transferscope_papers.figure import SEEDS, D, Point, TheoryFigure, setting
 from transferscope_papers.problems import LinearTransfer
 from transferscope_papers.simulate.linear_transfer import draw, fine_tuning, from_scratch, perfectly_pretrained
 from transferscope_papers.simulate.outcomes import Outcomes
-from transferscope_papers.theory.fine_tuning import AveragedFineTuning, fine_tuning_average
+from transferscope_papers.theory.fine_tuning import fine_tuning_average
 
 ON_LINES = 4_000
 """Draws for a point of a line: a tenth of the width of a line."""
@@ -78,11 +78,7 @@ class LinearTeachersFigure(TheoryFigure):
             alike.setdefault(self.training(point).way, []).append(point)
         return [points[i : i + size] for points in alike.values() for i in range(0, len(points), size)]
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train the networks of one point."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Means over target samples of the risk, or of the risk from scratch minus it, of trained networks."""
         trainings = [self.training(point) for point in points]
         way = trainings[0].way
@@ -97,23 +93,9 @@ class LinearTeachersFigure(TheoryFigure):
         if way.shows == "gain":
             scratch = from_scratch(batch, depth=way.depth)
             status = np.where(scratch.status == "converged", outcomes.status, scratch.status)
-            outcomes = Outcomes(scratch.risk - outcomes.risk, status, outcomes.steps)
+            outcomes = Outcomes(scratch.risk - outcomes.risk, status)
         return outcomes.means(self.seeds)
 
 
-@lru_cache(maxsize=4096)
-def fine_tuned_average(
-    theta: float,
-    n: int,
-    d: int,
-    *,
-    sigma: float = 0.0,
-    source_norm: float = 1.0,
-    target_norm: float = 1.0,
-    depth: float = 2,
-    draws: int = 20_000,
-) -> AveragedFineTuning:
-    """`theory.fine_tuning_average`, remembered; the draws add at most a tenth to the error of 200 simulated seeds."""
-    return fine_tuning_average(
-        theta, n, d, sigma=sigma, source_norm=source_norm, target_norm=target_norm, depth=depth, draws=draws
-    )
+fine_tuned_average = lru_cache(maxsize=4096)(fine_tuning_average)
+"""`theory.fine_tuning_average`, remembered; its draws add at most a tenth to the error of 200 simulated seeds."""

@@ -54,7 +54,7 @@ def arrange(canvas: Canvas) -> None:
         for axes, letter in zip(panels, letters(len(panels)), strict=True):
             title = _title(axes)
             title.set_text(f"{letter}{title.get_text()}".rstrip())
-        fit_titles(canvas)
+        _fit_titles(canvas)
 
 
 def letters(n_panels: int) -> tuple[str, ...]:
@@ -64,12 +64,8 @@ def letters(n_panels: int) -> tuple[str, ...]:
     return tuple(f"({name}) " for name in itertools.islice(names, n_panels)) if n_panels > 1 else ("",)
 
 
-def fit_titles(canvas: Canvas) -> None:
-    """Break titles that would end beyond their panel, and texts of the figure that would end beyond it; see `_fit`.
-
-    Args:
-        canvas: The drawing, which is changed; call it within `drawing`.
-    """
+def _fit_titles(canvas: Canvas) -> None:
+    """Break titles that would end beyond their panel, and texts of the figure that would end beyond it; see `_fit`."""
     layout = canvas.get_layout_engine()
     if layout is not None:
         layout.execute(canvas)  # a panel has its width only now: labels and colour bars take theirs first

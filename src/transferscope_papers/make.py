@@ -1,7 +1,4 @@
-"""The work behind `transferscope papers draw`: simulate what is missing, draw, write, and say how it agrees."""
-
-from dataclasses import dataclass
-from pathlib import Path
+"""Figures that are computed and simulated: simulate what is missing, draw, and say how it agrees."""
 
 import numpy as np
 import pandas as pd
@@ -10,14 +7,14 @@ from transferscope.cli.progress import study_view
 from transferscope.errors import SettingsError
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import drawing, new_figure
-from transferscope.report.save import save_figure, write_table
 from transferscope.settings.engine import EngineSettings
 from transferscope.store import Store
 from transferscope.study.backends.worker import keep_freed_memory
 from transferscope.study.run import run_plan
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.draw import draw
-from transferscope_papers.figure import CheckedClaim, Drawn, Simulated, TheoryFigure
+from transferscope_papers.figure import Drawn, Simulated, TheoryFigure
+from transferscope_papers.made import FigureMade
 from transferscope_papers.simulate.agreement import z_score
 from transferscope_papers.study import WORK, plan_figure, simulated_points
 
@@ -41,58 +38,23 @@ def chosen_figure(name: str, changes: list[str], *, quick: bool) -> TheoryFigure
     return FIGURES[name].configured(quick=quick, changes=values)
 
 
-@dataclass(frozen=True)
-class FigureMade:
-    """What came of a figure.
-
-    Attributes:
-        agreement: How theory and simulation agree, in a sentence.
-        claims: What the paper says of it, checked.
-        drawing: The figure with everything that is drawn, see `numbers_of`.
-        n_points: Points that were to be simulated.
-        n_failed: Those that could not be; they are tried again the next time.
-        written: The SVG, the PDF and the CSV.
-    """
-
-    agreement: str
-    claims: tuple[CheckedClaim, ...]
-    drawing: Figure
-    n_points: int
-    n_failed: int
-    written: tuple[Path, ...]
-
-    def words(self, title: str) -> str:
-        """What to tell the reader, below a title."""
-        lines = [title, self.agreement]
-        if self.n_failed:
-            of_all = f"{self.n_failed} of {self.n_points} points"
-            lines.append(f"{of_all} could not be simulated; they are tried again the next time")
-        lines += [f"claim {claim.sentence}" for claim in self.claims]
-        first, *others = self.written
-        return "\n".join([*lines, ", ".join([str(first), *(file.name for file in others)])])
-
-
-def make_figure(figure: TheoryFigure, out: Path, *, store: str, workers: int | None, quiet: bool) -> FigureMade:
-    """Simulate, draw and write a figure.
+def make_figure(figure: TheoryFigure, *, store: str, workers: int | None, quiet: bool) -> FigureMade:
+    """Simulate what is missing of a figure, and draw it.
 
     Args:
-        out: Folder for SVG, PDF and CSV; made if it does not exist.
-        store: Path or URL of the store of simulated points; empty for one in `out`.
+        store: Path or URL of the store of simulated points.
         workers: Processes; 0 for this one, None for as many as the machine has room for.
         quiet: Show failures only.
     """
-    out.mkdir(parents=True, exist_ok=True)
-    drawn = figure.drawn(_simulated(figure, store or str(out / "papers.sqlite"), workers, quiet))
+    drawn = figure.drawn(_simulated(figure, store, workers, quiet))
     with drawing():
         canvas = new_figure(_PANEL_INCHES[0] * len(drawn.theory.panels), _PANEL_INCHES[1])
         draw(canvas, drawn.theory, drawn.simulated)
     made = Figure(figure.name, canvas, numbers_of(figure, drawn), "Lines and maps: theory. Points: simulation.")
-    svg, pdf = save_figure(canvas, made.svg, out, figure.name)
-    table = out / f"{figure.name}.csv"
-    write_table(made.data, table)
-    n_points = len(drawn.planned)
-    claims, files = tuple(figure.check(drawn)), (svg, pdf, table)
-    return FigureMade(drawn.sentence, claims, made, n_points, n_points - len(drawn.simulated), files)
+    n_points, n_failed = len(drawn.planned), len(drawn.planned) - len(drawn.simulated)
+    failed = f"{n_failed} of {n_points} points could not be simulated; they are tried again the next time"
+    sentences = [*drawn.sentence.splitlines(), *([failed] if n_failed else [])]
+    return FigureMade((made,), tuple(sentences), figure.check(drawn), points=n_points, points_failed=n_failed)
 
 
 def numbers_of(figure: TheoryFigure, drawn: Drawn) -> pd.DataFrame:

@@ -34,11 +34,10 @@ def above(name: str, value: Numbers, lower: float) -> Array:
     return array
 
 
-def counts(name: str, value: Numbers, *, whole: bool = False) -> Array:
-    """Finite numbers above 0 as a float64 array, all of them whole where a formula draws so many examples."""
+def counts(name: str, value: Numbers) -> Array:
+    """Finite numbers above 0 as a float64 array."""
     array = above(name, value, 0)
-    fine = np.isfinite(array) & (array == np.round(array) if whole else True)
-    _check(np.asarray(fine), name, array, "must be a whole number" if whole else "must be finite")
+    _check(np.asarray(np.isfinite(array)), name, array, "must be finite")
     return array
 
 

@@ -40,16 +40,14 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     """Simulate the points of a cell; see `study.context.Work`.
 
-    The outcome holds the records "simulated" and "expected" (what theory says of the point; undefined where it says
-    nothing) of each point; part is its number within the cell.
+    The outcome holds the record "simulated" of each point; part is its number within the cell.
     """
     payload = cell.payload
     figure = replace(FIGURES[payload["figure"]], **payload["settings"])
     points = [Point(**point) for point in payload["points"]]
     started = time.perf_counter()
-    records = [Record("simulated", estimate, part=str(i)) for i, estimate in enumerate(figure.simulate_group(points))]
-    records += [Record("expected", _exact(point.expected), part=str(i)) for i, point in enumerate(points)]
-    return Outcome(tuple(records), Cost(seconds=time.perf_counter() - started))
+    records = tuple(Record("simulated", mean, part=str(i)) for i, mean in enumerate(figure.simulate(points)))
+    return Outcome(records, Cost(seconds=time.perf_counter() - started))
 
 
 def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...]:
@@ -84,10 +82,6 @@ def _key(figure: TheoryFigure, points: list[Point]) -> str:
 
 def _as_json(point: Point) -> dict[str, Any]:
     return {**vars(point), "parameters": dict(point.parameters)}
-
-
-def _exact(value: float) -> Estimate:
-    return Estimate(value, 0.0, 0, "undefined" if math.isnan(value) else "ok")
 
 
 def _estimate(columns: RecordColumns, i: int) -> Estimate:

@@ -9,7 +9,7 @@ Figures of studies are not among them: their pages have their runs.
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pandas as pd
 
 from transferscope_papers.catalogue import FIGURES, PAPERS, found_at
 from transferscope_papers.figure import Simulated, TheoryFigure
+from transferscope_papers.made import ClaimSeen
 from transferscope_papers.mikami2021.rows import read_errors
 
 VERDICTS = {True: "holds", False: "does not hold", None: "cannot be told"}
@@ -28,33 +29,21 @@ def computed(figure: TheoryFigure) -> Iterator[dict[str, object]]:
     points = [
         Simulated(point, estimate)
         for group in figure.groups()
-        for point, estimate in zip(group, figure.simulate_group(group), strict=True)
+        for point, estimate in zip(group, figure.simulate(group), strict=True)
     ]
     drawn = figure.drawn(points)
     checked = figure.check(drawn)
     seconds = round(time.process_time() - started)
     yield {"what": "agreement", "text": drawn.sentence.replace("\n", "; "), "seconds": seconds}
-    for one in checked:
-        reason = "" if one.holds else one.claim.exception
-        yield {
-            "what": "claim",
-            "text": one.claim.sentence,
-            "source": one.claim.source,
-            "verdict": VERDICTS[one.holds],
-            "seen": reason,
-        }
+    yield from claimed(checked)
 
 
-def of_rows(place: str, errors: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Of a figure from the authors' rows."""
-    for one in found_at(place)(errors).claims:  # type: ignore[operator]
-        yield {
-            "what": "claim",
-            "text": one.sentence,
-            "source": one.source,
-            "verdict": VERDICTS[one.holds],
-            "seen": one.seen,
-        }
+def claimed(claims: Iterable[ClaimSeen]) -> Iterator[dict[str, object]]:
+    """A row for each claim."""
+    for one in claims:
+        seen = one.seen or ("" if one.holds else one.exception)
+        verdict = VERDICTS[one.holds]
+        yield {"what": "claim", "text": one.sentence, "source": one.source, "verdict": verdict, "seen": seen}
 
 
 def main() -> None:
@@ -72,7 +61,9 @@ def main() -> None:
                 continue
             reading = listed.reads == "table"
             made = (
-                of_rows(listed.place, errors) if reading else computed(FIGURES[full].configured(quick=True, changes={}))
+                claimed(found_at(listed.place)(errors).claims)  # type: ignore[operator]
+                if reading
+                else computed(FIGURES[full].configured(quick=True, changes={}))
             )
             rows += [{"figure": full, "version": version("transferscope"), **row} for row in made]
             print(full, flush=True)

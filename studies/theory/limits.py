@@ -1,4 +1,4 @@
-"""What only large runs show: very wide networks, very deep ones, and MeRLin from many random starts.
+"""What only large runs show: very deep networks, and MeRLin from many random starts.
 
 python -m studies.theory.limits --profile quick
 """
@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from studies.theory.networks import kernel_gap
 
 from transferscope_papers.problems import QuadraticProblem, teachers_at_angle
 from transferscope_papers.simulate.deep_linear import end_to_end, train
 from transferscope_papers.simulate.descent import DescentSettings
 from transferscope_papers.simulate.linear_transfer import draw, perfectly_pretrained
-from transferscope_papers.simulate.quadratic import QuadraticSettings, draw_targets, merlin, noisy_start
+from transferscope_papers.simulate.quadratic import QuadraticSettings, best_restarts, draw_targets, merlin, noisy_start
 from transferscope_papers.simulate.seeds import generator
 from transferscope_papers.theory.fine_tuning import fine_tuned_weights
 from transferscope_papers.theory.quadratic import source_minimum
@@ -26,9 +25,8 @@ PENALTY = 0.03
 
 @dataclass(frozen=True)
 class Profile:
-    """Width of the kernel runs, depths, seeds of each, data sets, restarts and Adam steps of MeRLin."""
+    """Depths, seeds of each, data sets, restarts and Adam steps of MeRLin."""
 
-    width: int
     depths: tuple[int, ...]
     n_seeds: int
     n_data_sets: int
@@ -37,21 +35,10 @@ class Profile:
 
 
 PROFILES = {
-    "toy": Profile(400, (5,), 1, 1, 2, 30),
-    "quick": Profile(20_000, (5, 8, 16), 4, 2, 10, 6000),
-    "full": Profile(20_000, (5, 8, 16, 32), 10, 20, 10, 6000),
+    "toy": Profile((5,), 1, 1, 2, 30),
+    "quick": Profile((5, 8, 16), 4, 2, 10, 6000),
+    "full": Profile((5, 8, 16, 32), 10, 20, 10, 6000),
 }
-
-
-def width_rows(profile: Profile) -> Iterator[str]:
-    """liu2019 Theorems 1 and 2 at a large width."""
-    yield "| m | Theorem 1 | Theorem 2, fine-tuning | Theorem 2, scratch | converged |"
-    yield "|---|---|---|---|---|"
-    gap = kernel_gap(profile.width)
-    yield (
-        f"| {gap.width} | {gap.activation_gradient:.4f} | {gap.travel:.4f} | {gap.scratch_travel:.4f} "
-        f"| {'yes' if gap.converged else 'no'} |"
-    )
 
 
 def depth_rows(profile: Profile) -> Iterator[str]:
@@ -89,7 +76,7 @@ def restart_rows(profile: Profile) -> Iterator[str]:
         penalty=PENALTY, inner_ridge=0.01, n_splits=4, steps=profile.steps, lr=0.01, source_only=300
     )
     run = merlin(data, start, settings)
-    for number, best in enumerate(run.best_restarts(profile.n_restarts)):
+    for number, best in enumerate(best_restarts(run.objective, profile.n_restarts)):
         own = run.target_loss[number * profile.n_restarts : (number + 1) * profile.n_restarts]
         yield (
             f"| {number} | {run.objective[best]:.5f} | {run.target_loss[best]:.5f} "
@@ -99,7 +86,7 @@ def restart_rows(profile: Profile) -> Iterator[str]:
     yield f"\nstatuses: {counts}"
 
 
-PARTS = {"width": width_rows, "depth": depth_rows, "restarts": restart_rows}
+PARTS = {"depth": depth_rows, "restarts": restart_rows}
 
 
 def main() -> None:

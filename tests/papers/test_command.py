@@ -102,7 +102,7 @@ def test_points_that_cannot_be_simulated_are_counted_and_tried_again(
 
     arguments = [*RIDGE, "--out", str(tmp_path), "--workers", "0", "--quiet"]
     with monkeypatch.context() as patch:
-        patch.setattr(RidgeFigure, "simulate_group", refuse)
+        patch.setattr(RidgeFigure, "simulate", refuse)
         result = CliRunner().invoke(app, arguments, catch_exceptions=False)
     assert result.exit_code == 1
     words = (

@@ -25,6 +25,6 @@ def test_trained_networks_have_the_exact_mean_on_both_sides_of_the_peak() -> Non
     figure = FIGURES["tahir2024-double-descent"].configured(quick=True, changes={"d": "20", "seeds": "30"})
     points = [point for point in figure.points() if (point.panel, point.series) == ("equal", "from scratch")]
     group = [point for point in points if point.x in (0.6, 1.3)]
-    found = figure.agreement([Simulated(*pair) for pair in zip(group, figure.simulate_group(group), strict=True)])
+    found = figure.agreement([Simulated(*pair) for pair in zip(group, figure.simulate(group), strict=True)])
     assert len(found.z) == 2
     assert found.largest < 4

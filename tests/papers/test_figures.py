@@ -90,7 +90,7 @@ def test_relu_students_converge_and_heads_on_the_source_reach_the_closed_form() 
     figure = FIGURES["tahir2024-fig4"].configured(quick=True, changes={"d": "8", "n_teacher": "8", "width": "60"})
     assert isinstance(figure, ReluFigure)
     group = [point for point in figure.points() if point.group == "μ = 0.5"]
-    found = dict(zip([(p.panel, p.series, p.x) for p in group], figure.simulate_group(group), strict=True))
+    found = dict(zip([(p.panel, p.series, p.x) for p in group], figure.simulate(group), strict=True))
     assert {estimate.status for estimate in found.values()} == {"converged"}
     exact = next(point for point in group if point.panel == "outside")
     assert figure.agreement([Simulated(exact, found["outside", exact.series, 0.5])]).largest < 4
@@ -142,7 +142,7 @@ def test_simulation_agrees_with_theory_on_a_sample_of_points(name: str, series: 
     changes = {"seeds": "30"} | ({"d": "20"} if name == "tahir2024-fig1" else {})
     figure = FIGURES[name].configured(quick=True, changes=changes)
     points = [point for point in figure.points() if point.series == series][1:4]
-    found = figure.agreement([Simulated(point, figure.simulate(point)) for point in points])
+    found = figure.agreement([Simulated(point, figure.simulate([point])[0]) for point in points])
     assert len(found.z) == 3
     assert found.largest < 4
 
@@ -151,7 +151,7 @@ def test_simulation_agrees_with_theory_on_a_sample_of_points(name: str, series: 
 def test_gradient_descent_decides_between_the_printed_and_the_corrected_sign() -> None:
     figure = DecidingFigure(d=40, seeds=60)
     point = next(point for point in figure.points() if point.x == 54)
-    estimate = figure.simulate(point)
+    estimate = figure.simulate([point])[0]
     assert estimate.stderr is not None
     assert abs(estimate.value - point.expected) < 4 * estimate.stderr
     printed = float(printed_transferability(math.radians(54), 0.5))

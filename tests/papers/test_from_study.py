@@ -20,7 +20,7 @@ from transferscope.study.context import WorkContext
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
 from transferscope_papers.command import app
-from transferscope_papers.from_study import MeasuredClaim
+from transferscope_papers.made import ClaimSeen, measured_claim
 from transferscope_papers.merlin2020.features import features_of
 
 pytestmark = pytest.mark.long
@@ -156,8 +156,8 @@ def test_settings_that_diverged_are_marked_and_take_part_in_no_claim(tmp_path: P
 
 
 def test_a_claim_is_open_where_its_interval_holds_zero_or_one_seed_is_there() -> None:
-    def claim(*differences: float) -> MeasuredClaim:
-        return MeasuredClaim("a is above b", "liu2019, Figure 0", differences, "points")
+    def claim(*differences: float) -> ClaimSeen:
+        return measured_claim("a is above b", "liu2019, Figure 0", differences, "points")
 
     assert claim(1.0, 1.1, 0.9).holds is True
     assert claim(-1.0, -1.1, -0.9).holds is False

@@ -18,7 +18,8 @@ from transferscope.store import Store
 from transferscope.study.frames import read_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
-from transferscope_papers.from_study import FinishedStudy, StudyFigure
+from transferscope_papers.from_study import FinishedStudy
+from transferscope_papers.made import FigureMade
 from transferscope_papers.problems import teachers_at_angle
 from transferscope_papers.tahir2024.placement import placement
 
@@ -60,7 +61,7 @@ def regression(folder: Path) -> dict[str, Any]:
     }
 
 
-def drawn(tables: Mapping[str, Any], folder: Path) -> StudyFigure:
+def drawn(tables: Mapping[str, Any], folder: Path) -> FigureMade:
     spec = parse_spec(tables)
     with Store.open(folder / "store.sqlite") as store:
         run_study(spec, store, work=REMEMBERED)
@@ -68,7 +69,7 @@ def drawn(tables: Mapping[str, Any], folder: Path) -> StudyFigure:
         return placement(FinishedStudy(store, spec.name, cells, read_study(store, spec.name)))
 
 
-def rows(figure: StudyFigure) -> list[dict[str, Any]]:
+def rows(figure: FigureMade) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in figure.tables["pairs"].to_dict("records")]
 
 

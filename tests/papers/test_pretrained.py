@@ -17,7 +17,7 @@ FIGURE = PretrainedFigure(d=10, seeds=2, targets=2)
 def test_features_keep_their_start_beside_the_source(depth: int) -> None:
     points = [point for point in FIGURE.points() if point.parameters["depth"] == depth and point.x == 0.01]
     point = next(point for point in points if point.panel == "scale")
-    found = FIGURE.simulate(point)
+    found = FIGURE.simulate([point])[0]
     assert found.status == "converged"
     largest = float(remaining_features(0.01, 10, depth=depth, width=10))
     assert 0.6 * largest < found.value < 1.1 * largest

@@ -62,7 +62,7 @@ def test_a_share_of_all_or_nothing_has_an_error() -> None:
 def test_pre_training_from_random_starts_finds_one_of_the_features() -> None:
     figure = FIGURES["merlin2020-random-starts"].configured(quick=True, changes={"starts": "40", "steps": "600"})
     points = [point for point in figure.points() if point.group == "pre-training" and point.x >= 8]
-    found = figure.simulate_group(points)
+    found = figure.simulate(points)
     assert all(estimate.n >= 20 for estimate in found)
     assert figure.agreement([Simulated(*pair) for pair in zip(points, found, strict=True)]).largest < 4
 

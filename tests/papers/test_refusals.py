@@ -5,31 +5,14 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import torch
 
 from transferscope.errors import TransferscopeError
 from transferscope_papers.catalogue import FIGURES
 from transferscope_papers.problems import (
-    Covariance,
-    QuadraticProblem,
-    ablate,
     isotropic,
     power_law_covariance,
-    power_law_transfer,
-    relu_teacher,
     teachers_at_angle,
 )
-from transferscope_papers.problems.sample import Sample
-from transferscope_papers.simulate.averaged_sgd import OnlineSettings
-from transferscope_papers.simulate.deep_linear import balanced_start, train
-from transferscope_papers.simulate.descent import DescentSettings
-from transferscope_papers.simulate.digit_pairs import Digits, draw_pairs
-from transferscope_papers.simulate.least_squares import isotropic_population
-from transferscope_papers.simulate.linear_transfer import draw
-from transferscope_papers.simulate.outcomes import Outcomes
-from transferscope_papers.simulate.quadratic import QuadraticSettings, draw_targets
-from transferscope_papers.simulate.relu_student import random_students, train_from_scratch
-from transferscope_papers.simulate.seeds import generator
 from transferscope_papers.simulate.wide_relu import paired_start
 from transferscope_papers.tahir2024.pair_parameters import unexplained
 from transferscope_papers.tahir2024.sampled_distance import reduced
@@ -43,65 +26,25 @@ from transferscope_papers.theory.fine_tuning import (
 from transferscope_papers.theory.fine_tuning_bounds import deviation_bound, fine_tuning_bound
 from transferscope_papers.theory.gaussian_regression import GaussianRegression
 from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite
-from transferscope_papers.theory.linear_teachers import rescaled_risk, risk_leading_term
 from transferscope_papers.theory.linear_transfer import linear_transfer_risk, linear_transferability
 from transferscope_papers.theory.ntk import convergence
 from transferscope_papers.theory.placement import Pair
 from transferscope_papers.theory.quadratic import source_minimum
-from transferscope_papers.theory.rates import fine_tuning_bound as rates_bound
 from transferscope_papers.theory.rates import fine_tuning_rates
-from transferscope_papers.theory.relu import PowerLaw, feature_split, fit_power_law, negative_transfer_size
+from transferscope_papers.theory.relu import PowerLaw, fit_power_law, negative_transfer_size
 from transferscope_papers.theory.ridge import ridge_risk
 from transferscope_papers.theory.sparsification import remaining_features
 
-RANDOM = np.random.default_rng(0)
 ONES, TWO = np.ones(3), np.eye(2)
-DIGITS = Digits(np.eye(4), np.arange(4) % 2)
-LAW = power_law_transfer(3, r0=0.5, r1=1.0, xi=2.0)
-TEACHERS = teachers_at_angle(3, theta=1.0)
 
 
 def settings(name: str, quick: bool = True, **changes: str) -> Callable[[], object]:
     return lambda: FIGURES[name].configured(quick=quick, changes=changes)
 
 
-def train_frozen(n_frozen: int) -> object:
-    start = torch.ones(1, 3, dtype=torch.float64)
-    return train(isotropic_population(start), balanced_start(start, depth=2), DescentSettings(), n_frozen=n_frozen)
-
-
-def rates_of(ridge: float, rate: float) -> object:
-    return rates_bound(LAW, 9, r0=0.5, r1=1, ridge=ridge, rate=rate, source_error=0)
-
-
 CASES: tuple[tuple[str, Callable[[], object]], ...] = (
     ("theta = 4.0 ", lambda: teachers_at_angle(3, theta=4.0)),
     ("d = 1 ", lambda: teachers_at_angle(1, theta=0.0)),
-    ("sigma = -1 ", lambda: teachers_at_angle(3, theta=0.0, sigma=-1.0)),
-    ("n = 0 ", lambda: QuadraticProblem(d=2, k=1).sample(0, RANDOM)),
-    ("k = 3 ", lambda: QuadraticProblem(d=2, k=3)),
-    ("mu = 1.0 ", lambda: ablate(relu_teacher(2, 3, RANDOM), 1.0, RANDOM)),
-    ("r0 = 0.2 ", lambda: power_law_transfer(4, r0=0.2, r1=0.5, xi=2.0)),
-    ("xi = 1.0 ", lambda: power_law_transfer(4, r0=0.5, r1=0.5, xi=1.0)),
-    ("eigenvalues of a covariance", lambda: Covariance(np.array([1.0, 2.0]))),
-    ("n_frozen = -1 for 2 layers", lambda: train_frozen(-1)),
-    ("n_frozen = 2 for 2 layers", lambda: train_frozen(2)),
-    ("tolerance = 0 ", lambda: DescentSettings(tolerance=0)),
-    ("max_steps = 0 ", lambda: DescentSettings(max_steps=0)),
-    ("n_examples, ridge and rate are 0, 1 and 1", lambda: OnlineSettings(np.zeros(1, int), ONES[:1], ONES[:1], (0,))),
-    ("5 pairs of tasks", lambda: draw_pairs([3, 8], 5, seed=0)),
-    ("classes 0 and 9", lambda: DIGITS.task(0, 9)),
-    ("1 problems, 2 sizes and 1 seeds", lambda: draw([TEACHERS], [3, 4], [0])),
-    ("3 outcomes were to be grouped by 2", lambda: Outcomes(ONES, np.array(["ok"] * 3), np.zeros(3, int)).means(2)),
-    ("inner_ridge = 0 ", lambda: QuadraticSettings(inner_ridge=0)),
-    ("n_target = 1 ", lambda: draw_targets(QuadraticProblem(5, 1), 1, [0], n_signal=2)),
-    (
-        "samples of sizes [3, 5]",
-        lambda: train_from_scratch(
-            [Sample(np.zeros((n, 4)), np.zeros(n)) for n in (3, 5)], random_students([0, 1], 4, width=3)
-        ),
-    ),
-    ("seed = -1 ", lambda: generator(-1)),
     ("width = 7 ", lambda: paired_start([0], 3, width=7)),
     ("6 target examples", lambda: unexplained(np.ones((6, 2)), np.arange(6.0)[:, None], what="features")),
     (
@@ -116,9 +59,7 @@ CASES: tuple[tuple[str, Callable[[], object]], ...] = (
     ("depth = 0.5 ", lambda: fine_tuning(1.0, 0.5, sigma=0, depth=0.5)),
     ("theta = -0.1 ", lambda: printed_transferability(-0.1, 0.5)),
     ("n = 0 ", lambda: fine_tuning_average(1.0, 0, 20, sigma=0.5)),
-    ("gamma = 1.5 ", lambda: risk_leading_term(1, 1.5, layers="one")),
-    ("scale = 0 ", lambda: rescaled_risk(TWO, ONES[:2], 0.0, isotropic(2))),
-    ("n = 0, delta = 1.0", lambda: deviation_bound(ONES, 0)),
+    ("n = 0, constant = 1.0", lambda: deviation_bound(ONES, 0)),
     ("deviation = -1.0 ", lambda: fine_tuning_bound(ONES, isotropic(3), deviation=-1.0)),
     ("n = 0 ", lambda: GaussianRegression(ONES, ONES).risk(0)),
     ("n = inf ", lambda: GaussianRegression(ONES, ONES).risk(math.inf)),
@@ -132,9 +73,6 @@ CASES: tuple[tuple[str, Callable[[], object]], ...] = (
     ("penalty = -1 ", lambda: source_minimum(-1.0)),
     ("r0 = 0.4 ", lambda: fine_tuning_rates(0.4, 1, 2)),
     ("zeta = 1 ", lambda: fine_tuning_rates(0.5, 1, 2, zeta=1)),
-    ("the rate ", lambda: rates_of(ridge=0.5, rate=0.05)),
-    ("ridge = 2 ", lambda: rates_of(ridge=2.0, rate=0.01)),
-    ("rtol = 1.0 ", lambda: feature_split(np.eye(3), relu_teacher(3, 2, RANDOM), rtol=1.0)),
     ("two sample sizes", lambda: fit_power_law(ONES[:2], np.array([1.0, 2.0]))),
     ("exponent = 0 ", lambda: negative_transfer_size(0.1, PowerLaw(1.0, 0.0))),
     ("depth = 1 ", lambda: remaining_features(0.1, 10, depth=1, width=10)),

@@ -15,7 +15,7 @@ SMALL = KernelFigure(d=6, n_teacher=4, width=40, n=5, seeds=2)
 def test_students_come_closer_and_their_matrices_are_drawn() -> None:
     points = SMALL.points()
     assert len(points) == 2 * 15
-    simulated = [Simulated(*pair) for pair in zip(points, SMALL.simulate_group(points), strict=True)]
+    simulated = [Simulated(*pair) for pair in zip(points, SMALL.simulate(points), strict=True)]
     drawn = SMALL.drawn(simulated)
     assert [found.holds for found in SMALL.check(drawn)][1]
     for panel in ("pretrained", "start"):

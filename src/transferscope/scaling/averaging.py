@@ -39,8 +39,7 @@ FAR = 45.0
 def _log_normal(rate: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
     """Log density of a rate over log rate."""
     z = (np.log(rate) - np.log(PRIOR_RATE_MEDIAN)) / PRIOR_RATE_LOG_SD
-    result: Float[np.ndarray, " G"] = -0.5 * z**2
-    return result
+    return np.asarray(-0.5 * z**2)
 
 
 RATE = np.geomspace(0.03, 4.0, 28)

@@ -103,8 +103,7 @@ def combination_weights(
     middle = float(np.median(known)) if len(known) else 1.0
     filled = np.where(np.isfinite(errors), errors, middle)
     weights = usable / np.sqrt(filled**2 + SHRINKAGE * middle**2 + 1e-24)
-    result: Float[np.ndarray, " K"] = weights / weights.sum()
-    return result
+    return np.asarray(weights / weights.sum())
 
 
 def weighted_quantile(
@@ -133,8 +132,7 @@ def winsorised_mean(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray,
 def spread(values: Float[np.ndarray, "K T"], weights: Float[np.ndarray, " K"]) -> Float[np.ndarray, " T"]:
     """Half the distance between the weighted 16 % and 84 % quantiles: a standard deviation if forms were normal."""
     low, high = weighted_quantile(values, weights, 0.16), weighted_quantile(values, weights, 0.84)
-    half: Float[np.ndarray, " T"] = (high - low) / 2
-    return half
+    return np.asarray((high - low) / 2)
 
 
 FACTORS: dict[int, tuple[float, ...]] = {
@@ -186,8 +184,7 @@ def half_width(scale: Scale, *, n_points: int, ahead: Float[np.ndarray, " T"]) -
         ahead: Each target over the largest measured size.
     """
     factors = FACTORS[max(least for least in FACTORS if least <= n_points)]
-    result: Float[np.ndarray, " T"] = np.interp(np.log(ahead), np.log(FACTORS_AT), factors) * scale.total()
-    return result
+    return np.asarray(np.interp(np.log(ahead), np.log(FACTORS_AT), factors) * scale.total())
 
 
 LEAST_POINTS = 3

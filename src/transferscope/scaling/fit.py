@@ -68,8 +68,7 @@ class LawFit:
     def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
         """The fitted law at `sizes`, shape (t,) or (t, v); NaN without a fit."""
         x = np.asarray(sizes, dtype=np.float64)
-        result: Float[np.ndarray, " t"] = self.law.value(x[:, None] if x.ndim == 1 else x, self.theta[None])[0]
-        return result
+        return np.asarray(self.law.value(x[:, None] if x.ndim == 1 else x, self.theta[None])[0])
 
 
 def fit_law(
@@ -204,8 +203,7 @@ def scaled_jacobian(problem: Problem, theta: Float[np.ndarray, "1 p"]) -> Float[
     values, jacobian = problem.law.value(problem.x, theta)[0], problem.law.gradient(problem.x, theta)[0]
     if problem.loss != "linear":
         jacobian = jacobian / np.maximum(values, TINY)[:, None]
-    result: Float[np.ndarray, "m r"] = np.sqrt(problem.weights[0])[:, None] * jacobian[:, ~problem.held()]
-    return result
+    return np.asarray(np.sqrt(problem.weights[0])[:, None] * jacobian[:, ~problem.held()])
 
 
 def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, " p"]:

@@ -200,8 +200,7 @@ def forecasts(
         predict = _posterior_mean if posterior else _best_fit
         result[tuple(np.array(places).T)] = predict(law_named(name), curve, masks, targets)
     low, high = curve.log_y.min() + np.log(LOWEST), curve.log_y.max() + np.log(HIGHEST)
-    kept: Float[np.ndarray, "O K T"] = np.clip(result, low, high)
-    return kept
+    return np.asarray(np.clip(result, low, high))
 
 
 def _windows(
@@ -229,8 +228,7 @@ def _best_fit(
         return np.repeat(curve.log_y[last][:, None], len(targets), axis=1)
     y = np.repeat(np.exp(curve.log_y)[None], len(masks), axis=0)
     fitted = solve(Problem(law, curve.x[:, None], y, masks * curve.counts), QUICK)
-    result: Float[np.ndarray, "B T"] = np.log(np.maximum(law.value(targets[:, None], fitted.theta), 1e-300))
-    return result
+    return np.asarray(np.log(np.maximum(law.value(targets[:, None], fitted.theta), 1e-300)))
 
 
 def _posterior_mean(
@@ -238,5 +236,4 @@ def _posterior_mean(
 ) -> Float[np.ndarray, "B T"]:
     windows = [Observations(curve.x[mask, None], np.exp(curve.log_y[mask])) for mask in masks]
     posteriors = [power_posterior(window, noise=NOISE) for window in windows]
-    result: Float[np.ndarray, "B T"] = np.log(np.array([one.weights @ one.predict(targets) for one in posteriors]))
-    return result
+    return np.asarray(np.log(np.array([one.weights @ one.predict(targets) for one in posteriors])))

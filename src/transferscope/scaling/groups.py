@@ -25,16 +25,11 @@ class HierarchicalFit:
 
     Attributes:
         names: The groups with enough points.
-        mean: Mean of the prior of (log D, alpha).
-        pooled: Whether there were enough groups to fit the prior; otherwise every curve stands alone.
         left_out: Groups with fewer than two different sizes, or whose error does not fall.
     """
 
     names: tuple[str, ...]
     posteriors: tuple[PowerPosterior, ...]
-    mean: Float[np.ndarray, "2"]
-    covariance: Float[np.ndarray, "2 2"]
-    pooled: bool
     left_out: tuple[str, ...]
 
 
@@ -63,16 +58,16 @@ def fit_hierarchical(groups: Mapping[str, Observations]) -> HierarchicalFit:
         raise DataError("the error falls in no group; look at those runs first, as the law only falls")
     alone = list(used.values())
     left_out = tuple(name for name in groups if name not in used)
-    mean, covariance = _moments(alone)
     if len(alone) < LEAST_GROUPS:
-        return HierarchicalFit(tuple(used), tuple(alone), mean, covariance, False, left_out)
+        return HierarchicalFit(tuple(used), tuple(alone), left_out)
+    mean, covariance = _moments(alone)
     for _ in range(MAX_PASSES):
         together = [one.reweighted(_log_normal(one, mean, covariance)) for one in alone]
         before, (mean, covariance) = mean, _moments(together)
         if np.abs(mean - before).max() < 1e-6:
             break
     together = [one.reweighted(_log_normal(one, mean, covariance)) for one in alone]
-    return HierarchicalFit(tuple(used), tuple(together), mean, covariance, True, left_out)
+    return HierarchicalFit(tuple(used), tuple(together), left_out)
 
 
 def _moments(posteriors: list[PowerPosterior]) -> tuple[Float[np.ndarray, "2"], Float[np.ndarray, "2 2"]]:
@@ -91,5 +86,4 @@ def _log_normal(
     one: PowerPosterior, mean: Float[np.ndarray, "2"], covariance: Float[np.ndarray, "2 2"]
 ) -> Float[np.ndarray, " N"]:
     z = np.stack([one.log_D, one.alpha], axis=1) - mean
-    result: Float[np.ndarray, " N"] = -0.5 * np.einsum("ni,ij,nj->n", z, np.linalg.inv(covariance), z)
-    return result
+    return np.asarray(-0.5 * np.einsum("ni,ij,nj->n", z, np.linalg.inv(covariance), z))

@@ -84,8 +84,7 @@ class PowerPosterior(WeightedDraws):
     @property
     def log_D(self) -> Float[np.ndarray, " N"]:
         """Logarithms of the coefficients."""
-        result: Float[np.ndarray, " N"] = np.log(self.theta[:, 1])
-        return result
+        return np.asarray(np.log(self.theta[:, 1]))
 
     @property
     def C(self) -> Float[np.ndarray, " N"]:
@@ -193,11 +192,9 @@ def separable(basis: Float[np.ndarray, "A m k"], precision: Float[np.ndarray, " 
         length = np.sqrt(np.einsum("amk,m,amk->ak", basis, precision, basis))
         finite = np.isfinite(length).all(axis=1) & (length > 0).all(axis=1)
         if basis.shape[2] == 1:
-            alone: Bool[np.ndarray, " A"] = finite
-            return alone
+            return np.asarray(finite)
         both = np.einsum("am,m,am->a", basis[..., 0], precision, basis[..., 1]) / length.prod(axis=1)
-    result: Bool[np.ndarray, " A"] = finite & (np.abs(both) < 1 - 1e-11)
-    return result
+    return np.asarray(finite & (np.abs(both) < 1 - 1e-11))
 
 
 def conditional(
@@ -215,8 +212,7 @@ def conditional(
 
 def _log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
     z = (np.log(rates) - np.log(PRIOR_RATE_MEDIAN)) / PRIOR_RATE_LOG_SD
-    result: Float[np.ndarray, " A"] = -0.5 * z**2 - np.log(rates)
-    return result
+    return np.asarray(-0.5 * z**2 - np.log(rates))
 
 
 @cache
@@ -226,5 +222,4 @@ def t_points(degrees: float) -> Float[np.ndarray, "R 2"]:
 
     uniform = stats.qmc.Halton(3, scramble=False).random(DRAWS_PER_RATE + 1)[1:]
     normal = special.ndtri(uniform[:, :2])
-    result: Float[np.ndarray, "R 2"] = normal / np.sqrt(special.chdtri(degrees, 1 - uniform[:, 2:]) / degrees)
-    return result
+    return np.asarray(normal / np.sqrt(special.chdtri(degrees, 1 - uniform[:, 2:]) / degrees))

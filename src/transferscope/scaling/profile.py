@@ -270,5 +270,4 @@ def _at_search_edge(problem: Problem, profiled: Float[np.ndarray, "K p"], j: int
     theta = profiled[:, :q]
     at_low = (theta <= low[:q] * (1 + 1e-9)) & ~natural_low
     at_high = theta >= high[:q] * (1 - 1e-9)
-    at_edge: Bool[np.ndarray, " K"] = ((at_low | at_high) & others).any(axis=1)
-    return at_edge
+    return np.asarray(((at_low | at_high) & others).any(axis=1))

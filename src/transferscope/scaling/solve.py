@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from scipy import optimize
 
 from transferscope.scaling.laws.law import Law
@@ -67,21 +67,18 @@ class Problem:
     def unit(self) -> Float[np.ndarray, " v"]:
         """Geometric mean of the positive sizes in each column."""
         logs = np.log(np.where(self.x > 0, self.x, 1.0))
-        result: Float[np.ndarray, " v"] = np.exp(logs.sum(axis=0) / np.maximum((self.x > 0).sum(axis=0), 1))
-        return result
+        return np.asarray(np.exp(logs.sum(axis=0) / np.maximum((self.x > 0).sum(axis=0), 1)))
 
     def held(self) -> Bool[np.ndarray, " p"]:
         """Which parameters are held."""
         if self.fixed is None:
             return np.zeros(len(self.law.parameters), dtype=bool)
-        result: Bool[np.ndarray, " p"] = ~np.isnan(self.fixed[0])
-        return result
+        return np.asarray(~np.isnan(self.fixed[0]))
 
     def residuals(self, values: Float[np.ndarray, "B m"], y: Float[np.ndarray, "B m"]) -> Float[np.ndarray, "B m"]:
         """Residuals of `values` against `y`; 0 where y cannot be in log error (such points must have weight 0)."""
         if self.loss == "linear":
-            result: Float[np.ndarray, "B m"] = y - values
-            return result
+            return np.asarray(y - values)
         usable = y > 0
         return np.where(usable, np.log(np.where(usable, y, 1.0)) - np.log(np.maximum(values, TINY)), 0.0)
 
@@ -98,7 +95,6 @@ class Solution:
     theta: Float[np.ndarray, "B p"]
     cost: Float[np.ndarray, " B"]
     converged: Bool[np.ndarray, " B"]
-    steps: Int[np.ndarray, " B"]
 
 
 def nnls(gram: Float[np.ndarray, "*batch k k"], moment: Float[np.ndarray, "*batch k"]) -> Float[np.ndarray, "*batch k"]:
@@ -145,8 +141,7 @@ def _determinant(columns: list[Float[np.ndarray, "*batch k"]]) -> Float[np.ndarr
         return columns[0][..., 0]
     if len(columns) == 2:
         (a, b) = columns
-        area: Float[np.ndarray, "*batch"] = a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
-        return area
+        return np.asarray(a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0])
     a, b, c = columns
     volume: Float[np.ndarray, "*batch"] = (
         a[..., 0] * (b[..., 1] * c[..., 2] - b[..., 2] * c[..., 1])
@@ -271,17 +266,16 @@ def polish(problem: Problem, theta: Float[np.ndarray, "B p"], effort: Effort) ->
     u = box.inward(box.to_search(theta))
     cost = _cost(problem, np.arange(len(u)), box.to_theta(u))
     best, best_cost = u.copy(), cost.copy()
-    converged, steps = np.zeros(len(u), dtype=bool), np.zeros(len(u), dtype=np.int64)
+    converged = np.zeros(len(u), dtype=bool)
     state = _State(np.arange(len(u)), u, cost, np.full(len(u), 1e-3))
     for _ in range(effort.max_steps):
         if len(state.rows) == 0:
             break
-        steps[state.rows] += 1
         done = _step(problem, box, state, effort.tolerance)
         best[state.rows], best_cost[state.rows] = state.u, state.cost
         converged[state.rows[done]] = True
         state = _State(state.rows[~done], state.u[~done], state.cost[~done], state.damping[~done])
-    return Solution(box.to_theta(best), best_cost, converged, steps)
+    return Solution(box.to_theta(best), best_cost, converged)
 
 
 class _Box:
@@ -304,12 +298,10 @@ class _Box:
 
     def pushes_out(self, u: Float[np.ndarray, "*B p"], descent: Float[np.ndarray, "*B p"]) -> Bool[np.ndarray, "*B p"]:
         """Where a parameter at a bound would leave the box."""
-        result: Bool[np.ndarray, "*B p"] = ((u <= self.low) & (descent < 0)) | ((u >= self.high) & (descent > 0))
-        return result
+        return np.asarray(((u <= self.low) & (descent < 0)) | ((u >= self.high) & (descent > 0)))
 
     def free(self, u: Float[np.ndarray, "B p"], descent: Float[np.ndarray, "B p"]) -> Bool[np.ndarray, "B p"]:
-        result: Bool[np.ndarray, "B p"] = ~self.pushes_out(u, descent) & ~self.held
-        return result
+        return np.asarray(~self.pushes_out(u, descent) & ~self.held)
 
 
 def _step(problem: Problem, box: _Box, state: _State, tolerance: float) -> Bool[np.ndarray, " B"]:
@@ -329,8 +321,7 @@ def _step(problem: Problem, box: _Box, state: _State, tolerance: float) -> Bool[
     state.u = np.where(better[:, None], trial, state.u)
     state.cost = np.where(better, cost, state.cost)
     state.damping = np.where(better, np.maximum(state.damping / 8, 1e-14), state.damping * 6)
-    result: Bool[np.ndarray, " B"] = settled | (state.cost <= 1e-28)
-    return result
+    return np.asarray(settled | (state.cost <= 1e-28))
 
 
 def _normal_equations(
@@ -413,36 +404,34 @@ def _polish_alone(problem: Problem, theta: Float[np.ndarray, " p"], effort: Effo
         values = basis @ theta[0, q:]
         return np.asarray(root * ((np.log(np.maximum(values, TINY)) if in_logs else values) - y))
 
-    def jacobian(part: np.ndarray, all_of_them: bool = False) -> np.ndarray:
+    def jacobian(part: np.ndarray) -> np.ndarray:
         theta, basis = basis_at(part)
         coefficients = theta[0, q:]
         bends = law.basis_jacobian(problem.x, theta[:, :q])[0]  # (m, k, q)
         slopes = np.concatenate([np.swapaxes(bends, 1, 2) @ coefficients, basis], axis=1)
         slopes = slopes * np.where(box.log, theta, 1.0) if curved else slopes
         scale = root / np.maximum(basis @ coefficients, TINY) if in_logs else root
-        slopes = scale[:, None] * slopes
-        return np.asarray(slopes if all_of_them else slopes[:, free])
+        return np.asarray(scale[:, None] * slopes)
 
-    steps = 0
+    def free_jacobian(part: np.ndarray) -> np.ndarray:
+        return jacobian(part)[:, free]
+
     for _ in range(len(u)):
         if not 0 < free.sum() <= len(y):
             return None
         with np.errstate(all="ignore"):
             part, _, info, _, flag = optimize.leastsq(
-                residuals, u[free], Dfun=jacobian, full_output=True, ftol=effort.tolerance, xtol=1e-10, maxfev=200
+                residuals, u[free], Dfun=free_jacobian, full_output=True, ftol=effort.tolerance, xtol=1e-10, maxfev=200
             )
-        steps += int(info["nfev"])
         if flag not in (1, 2, 3) or not np.isfinite(info["fvec"]).all():
             return None
         u[free] = part
         outside = (u < box.low) | (u > box.high)
         if not outside.any():
-            descent = -jacobian(part, all_of_them=True).T @ info["fvec"]
+            descent = -jacobian(part).T @ info["fvec"]
             small = 1e-9 * np.sqrt((info["fvec"] ** 2).sum()) + 1e-14
             if (free | box.pushes_out(u, descent) | (np.abs(descent) <= small)).all():
-                return Solution(
-                    placed(part), (info["fvec"] ** 2).sum(keepdims=True), np.array([True]), np.array([steps])
-                )
+                return Solution(placed(part), (info["fvec"] ** 2).sum(keepdims=True), np.array([True]))
             return None
         u, free = np.clip(u, box.low, box.high), free & ~outside
     return None
@@ -466,7 +455,7 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
     polished = polish(many, start.reshape(-1, n_parameters), effort)
     best = polished.cost.reshape(n_rows, n_each).argmin(axis=1) + n_each * np.arange(n_rows)
     theta = problem.law.in_unit(polished.theta[best], 1 / unit)
-    return Solution(theta, polished.cost[best], polished.converged[best], polished.steps[best])
+    return Solution(theta, polished.cost[best], polished.converged[best])
 
 
 def solve_one(problem: Problem) -> Solution:

@@ -86,8 +86,7 @@ class Surface:
         """Weighted mean (of logarithms) over the laws at (n, s), shape (t, 2)."""
         x = np.asarray(sizes, dtype=np.float64)
         logs = [weight * np.log(self.fits[name].predict(x)) for name, weight in self.weights.items()]
-        result: Float[np.ndarray, " t"] = np.exp(np.sum(logs, axis=0))
-        return result
+        return np.asarray(np.exp(np.sum(logs, axis=0)))
 
 
 def fit_surface(
@@ -228,8 +227,7 @@ def _squares(
         return np.full(int(scored.sum()), np.nan)
     theta = solve(problem_of(part, law, loss, {}), HELD_OUT).theta
     predicted = np.maximum(law.value(data.sizes[scored], theta)[0], 1e-12)
-    result: Float[np.ndarray, " r"] = np.square(np.log(predicted) - np.log(np.maximum(data.errors[scored], 1e-12)))
-    return result
+    return np.asarray(np.square(np.log(predicted) - np.log(np.maximum(data.errors[scored], 1e-12))))
 
 
 def _root_mean(squares: Float[np.ndarray, " r"]) -> float:

@@ -1,7 +1,6 @@
 """Figures 3b, 3c, 5, 10, 12 and 13 of liu2019: the loss around the start and the end of training, of each layer."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +11,8 @@ from matplotlib.contour import QuadContourSet
 from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import drawing, new_figure
-from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
+from transferscope_papers.from_study import FinishedStudy, paired
+from transferscope_papers.made import ClaimSeen, FigureMade, measured_claim
 
 _SCRATCH = "from scratch"
 _AT = {"start": "landscape_loss@0", "end": "landscape_loss"}
@@ -31,7 +31,7 @@ class _Map:
     loss: np.ndarray
 
 
-def landscapes(study: FinishedStudy) -> StudyFigure:
+def landscapes(study: FinishedStudy) -> FigureMade:
     """The maps of a study with the diagnostic `landscape` at the start and the end, from scratch and fine-tuned.
 
     One network of each is drawn, that of the first seed; the claims are about all seeds.
@@ -76,7 +76,7 @@ def landscapes(study: FinishedStudy) -> StudyFigure:
     ]
     first = [item for item in maps if item.seed == min(table["seed"])]
     drawings = tuple(_draw(first, (_SCRATCH, tuned), layers, at, table) for at in _AT if at in set(table["at"]))
-    return StudyFigure(drawings, tuple(sentences), tuple(claims))
+    return FigureMade(drawings, tuple(sentences), tuple(claims))
 
 
 def _maps(study: FinishedStudy) -> list[_Map]:
@@ -103,28 +103,16 @@ def _layer(table: object) -> str | None:
         return None
     settings = table.get("settings")
     blocks = settings.get("blocks") if isinstance(settings, Mapping) else None
-    return named([str(block).removeprefix("features.") for block in blocks]) if blocks else "all layers"
+    return ", ".join(str(block).removeprefix("features.") for block in blocks) if blocks else "all layers"
 
 
-def named(blocks: Sequence[str]) -> str:
-    """Blocks by name; three or more that are numbered one after another by the first and the last."""
-    runs: list[list[str]] = []
-    for block in blocks:
-        last = re.fullmatch(r"(.*?)(\d+)", runs[-1][-1]) if runs else None
-        if last and block == f"{last[1]}{int(last[2]) + 1}":
-            runs[-1].append(block)
-        else:
-            runs.append([block])
-    return ", ".join(f"{run[0]} to {run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
-
-
-def _claim(table: pd.DataFrame, tuned: str, at: str, layer: str) -> MeasuredClaim:
+def _claim(table: pd.DataFrame, tuned: str, at: str, layer: str) -> ClaimSeen:
     """The logarithm of the ratio of variations, from scratch over pre-trained."""
     rows = table[(table["at"] == at) & (table["layer"] == layer)]
     rows = rows.assign(value=np.log10(rows["variation"].clip(lower=np.finfo(np.float64).tiny)))
     where = {"start": "at initialisation", "end": "around the minimum"}[at]
     figures = {"start": "Figures 5, 12 and 13", "end": "Figures 3 and 10"}[at]
-    return MeasuredClaim(
+    return measured_claim(
         f"{where} the loss varies less over {layer} from pre-trained weights than from scratch",
         f"liu2019, {figures}",
         paired(rows, rows["network"] == _SCRATCH, rows["network"] == tuned),

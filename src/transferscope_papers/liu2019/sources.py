@@ -9,12 +9,13 @@ from transferscope.errors import DataError
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import drawing, new_figure
 from transferscope_papers.draw import COLOURS
-from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
+from transferscope_papers.from_study import FinishedStudy, paired
+from transferscope_papers.made import FigureMade, measured_claim
 
 _SCRATCH = "from scratch"
 
 
-def figure_8cd(study: FinishedStudy) -> StudyFigure:
+def figure_8cd(study: FinishedStudy) -> FigureMade:
     """Curves of a study that fine-tunes from several sources, which its file names from the nearest to the farthest.
 
     Raises:
@@ -43,14 +44,14 @@ def figure_8cd(study: FinishedStudy) -> StudyFigure:
             where = "" if table is end else " over the steps of training, so it converges faster"
             differences = paired(table, table["source"] == near, table["source"] == far)
             claims.append(
-                MeasuredClaim(
+                measured_claim(
                     f"fine-tuning from {near}, the nearer source, {what} than from {far}{where}",
                     "liu2019, section 5.1 with Figures 8c and 8d",
                     differences,
                     "points",
                 )
             )
-    return StudyFigure((_draw(study, rows, names),), (f"final accuracy: {sentence} (± over seeds)",), tuple(claims))
+    return FigureMade((_draw(study, rows, names),), (f"final accuracy: {sentence} (± over seeds)",), tuple(claims))
 
 
 def _draw(study: FinishedStudy, rows: pd.DataFrame, names: list[str]) -> Figure:

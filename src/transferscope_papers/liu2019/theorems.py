@@ -73,8 +73,11 @@ class KernelFigure(TheoryFigure):
             for width in (self.width // 32 * 2, self.width // 8 * 2, self.width)
         )
 
-    def simulate(self, point: Point) -> Estimate:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Train on the source, then on the target, and on the target from scratch."""
+        return tuple(self._trained(point) for point in points)
+
+    def _trained(self, point: Point) -> Estimate:
         task = point.series.split(",")[0]
         source, target = (_labelled(data, self.seeds) for data in (_source(), _target(task)))
         seeds = range(point.seed, point.seed + self.seeds)
@@ -181,11 +184,7 @@ class ConvergenceFigure(TheoryFigure):
             for k, error in zip(marks, self._convergence(task, way, marks).errors, strict=True)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train, and measure one error."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Train on the source, unless from scratch, then on the target."""
         first = points[0]
         source = _labelled(_source(), self.seeds) if first.series == _WAYS[0] else None

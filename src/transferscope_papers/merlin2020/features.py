@@ -18,7 +18,8 @@ from transferscope.study.context import WorkContext
 from transferscope.study.fitting import task_of
 from transferscope.training import outputs_of, scale_of, to_tensors
 from transferscope_papers.draw import COLOURS
-from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
+from transferscope_papers.from_study import FinishedStudy, paired
+from transferscope_papers.made import FigureMade, measured_claim
 
 PERPLEXITY = 80.0
 """As in appendix A.1; a third of the examples where there are fewer than 240."""
@@ -43,7 +44,7 @@ class CellFeatures:
     labels: dict[str, np.ndarray]
 
 
-def figure_2a(study: FinishedStudy) -> StudyFigure:
+def figure_2a(study: FinishedStudy) -> FigureMade:
     """The maps of a study that kept its networks: those of the first seed; the claims are about all seeds.
 
     Training and test examples of one network lie on one map. Networks have no common features, so each has a map of
@@ -86,7 +87,7 @@ def figure_2a(study: FinishedStudy) -> StudyFigure:
     on_test, claims = ratios[ratios["part"] == "test"], []
     for ours in study.methods("merlin")[:1]:
         claims = [
-            MeasuredClaim(
+            measured_claim(
                 f"the features of {ours} separate the classes of test examples better than those of {other}",
                 "merlin2020, section 3 with Figure 2a",
                 paired(on_test, on_test["method"] == other, on_test["method"] == ours),
@@ -96,7 +97,7 @@ def figure_2a(study: FinishedStudy) -> StudyFigure:
             if other != ours and other not in study.methods("merlin")
         ]
     first = [one for one in networks if one.seed == min(ratios["seed"])]
-    return StudyFigure((_draw(study, first, means),), tuple(sentences), tuple(claims))
+    return FigureMade((_draw(study, first, means),), tuple(sentences), tuple(claims))
 
 
 def features_of(stored: StoredCell, context: WorkContext) -> CellFeatures:

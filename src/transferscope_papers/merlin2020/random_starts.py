@@ -23,7 +23,14 @@ from transferscope_papers.figure import (
     setting,
 )
 from transferscope_papers.problems import QuadraticProblem
-from transferscope_papers.simulate.quadratic import QuadraticSettings, draw_targets, merlin, noisy_start, pretrain
+from transferscope_papers.simulate.quadratic import (
+    QuadraticSettings,
+    best_restarts,
+    draw_targets,
+    merlin,
+    noisy_start,
+    pretrain,
+)
 from transferscope_papers.simulate.seeds import generator
 from transferscope_papers.theory.feature_recovery import examples_needed, recovery_probability, sufficient_examples
 from transferscope_papers.theory.quadratic import source_minimum
@@ -121,11 +128,7 @@ class RandomStartsFigure(TheoryFigure):
         ]
         return (*pretrained, *single, *compared, *best)
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train, or compare, for one point."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """All networks of one way together; features are compared one sample size after the other."""
         if points[0].group == "pre-training":
             return self._pretrained(points)
@@ -219,8 +222,7 @@ class RandomStartsFigure(TheoryFigure):
         shares = []
         for point, first, last in zip(points, ends, ends[1:], strict=False):
             n_starts = 1 if point.series == _SINGLE else self.restarts
-            objective = np.where(np.isfinite(run.objective), run.objective, np.inf)[first:last].reshape(-1, n_starts)
-            chosen = first + objective.argmin(1) + n_starts * np.arange(len(objective))
+            chosen = first + best_restarts(run.objective[first:last], n_starts)
             shares.append(_share(run.target_loss[chosen] < _FOUND))
         return tuple(shares)
 

@@ -10,7 +10,8 @@ from transferscope.numerics.intervals import t_interval
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.wording import counted
-from transferscope_papers.from_study import FinishedStudy, MeasuredClaim, StudyFigure, paired
+from transferscope_papers.from_study import FinishedStudy, paired
+from transferscope_papers.made import ClaimSeen, FigureMade, measured_claim
 
 _WITHIN = 0.01
 """Accuracy below that of the best setting that still counts as close to it."""
@@ -18,7 +19,7 @@ _DARK = 0.6
 """Share of the scale from which text on it is black."""
 
 
-def figure_4b(study: FinishedStudy) -> StudyFigure:
+def figure_4b(study: FinishedStudy) -> FigureMade:
     """The map of a study whose methods are MeRLin with constant ridges, and training from scratch beside them.
 
     Raises:
@@ -53,7 +54,7 @@ def figure_4b(study: FinishedStudy) -> StudyFigure:
         )
         lowest = rows["method"] == _method(settings, worst)
         claims.append(
-            MeasuredClaim(
+            measured_claim(
                 "MeRLin is not sensitive to rho and lambda: its worst setting "
                 f"{'that trained ' if len(diverged) else ''}lies above training from scratch",
                 "merlin2020, section A.7 with Figure 4b",
@@ -63,7 +64,7 @@ def figure_4b(study: FinishedStudy) -> StudyFigure:
         )
     if tuned:
         claims.append(_approaches(settings, rows, tuned[0]))
-    return StudyFigure((_draw(study, table),), tuple(sentences), tuple(claims))
+    return FigureMade((_draw(study, table),), tuple(sentences), tuple(claims))
 
 
 def _grid(study: FinishedStudy) -> dict[str, tuple[float, float]]:
@@ -123,7 +124,7 @@ def _table(
     return pd.DataFrame(table).sort_values(["lambda", "rho"]).reset_index(drop=True)
 
 
-def _approaches(settings: Mapping[str, tuple[float, float]], rows: pd.DataFrame, tuned: str) -> MeasuredClaim:
+def _approaches(settings: Mapping[str, tuple[float, float]], rows: pd.DataFrame, tuned: str) -> ClaimSeen:
     rhos = sorted({rho for rho, _ in settings.values()})
     reference = rows["method"] == tuned
 
@@ -132,7 +133,7 @@ def _approaches(settings: Mapping[str, tuple[float, float]], rows: pd.DataFrame,
         return paired(rows, rows["method"].isin(names), reference)
 
     nearer = [abs(b) - abs(a) for a, b in zip(apart(rhos[0]), apart(rhos[len(rhos) // 2]), strict=True)]
-    return MeasuredClaim(
+    return measured_claim(
         f"accuracy at the smallest rho ({rhos[0]:g}, mean over lambda) is nearer to that of fine-tuning than at rho = "
         f"{rhos[len(rhos) // 2]:g}",
         "merlin2020, section A.7: as rho approaches 0, MeRLin approaches fine-tuning",

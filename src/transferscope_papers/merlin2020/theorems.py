@@ -22,31 +22,26 @@ from transferscope_papers.simulate.quadratic import (
     pretrain,
     start_at_feature,
 )
-from transferscope_papers.theory.quadratic import WRONG_FEATURE_LOSS, source_minimum
+from transferscope_papers.theory.quadratic import OVERFITTING_BELOW, WRONG_FEATURE_LOSS, source_minimum
 
 _N_SIGNAL = 4
 _WIDTH = 8
 _PENALTY = 0.01
 
 
-@dataclass(frozen=True)
-class _Way:
-    train: Callable[[TargetSamples, Weights, QuadraticSettings], QuadraticRun]
-    feature: int
-
-
-_WAYS = {
-    "pre-training, at a source-specific feature": _Way(pretrain, 1),
-    "joint training, from the shared feature": _Way(joint_training, 0),
-    "joint training, from a source-specific feature": _Way(joint_training, 1),
-    "MeRLin, from the shared feature": _Way(merlin, 0),
-    "MeRLin, from a source-specific feature": _Way(merlin, 1),
-}
+_FROZEN = "pre-training, at a source-specific feature"
+_SHARES = "joint training, from the shared feature"
+_OVERFITS = "joint training, from a source-specific feature"
 _STAYS = "MeRLin, from the shared feature"
 _LEAVES = "MeRLin, from a source-specific feature"
-_FROZEN = "pre-training, at a source-specific feature"
-_OVERFITS = "joint training, from a source-specific feature"
-_SHARES = "joint training, from the shared feature"
+_WAYS: dict[str, tuple[Callable[[TargetSamples, Weights, QuadraticSettings], QuadraticRun], int]] = {
+    _FROZEN: (pretrain, 1),
+    _SHARES: (joint_training, 0),
+    _OVERFITS: (joint_training, 1),
+    _STAYS: (merlin, 0),
+    _LEAVES: (merlin, 1),
+}
+"""How each way trains, and the feature that it starts from."""
 _FEW, _ENOUGH, _MANY = 6, 20, 40
 _LEAST_STEPS = 2000
 
@@ -65,7 +60,7 @@ class QuadraticFigure(TheoryFigure):
     """
 
     d: int = setting(50, Range(5, 500))
-    steps: int = setting(6000, Range(1, 100_000), quick=2000)
+    steps: int = setting(6000, Range(10, 100_000), quick=2000)
     seeds: int = setting(8, Range(1, 1000), quick=4)
 
     name: ClassVar[str] = "merlin2020-theorems"
@@ -97,11 +92,7 @@ class QuadraticFigure(TheoryFigure):
             for n in (_FEW, _ENOUGH, _MANY)
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Train, and measure what the point's panel shows."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Train with Adam from a slightly perturbed source minimum; both panels show the same networks.
 
         Networks of one way are trained together, whatever the size of their sample and the feature they start from.
@@ -113,12 +104,12 @@ class QuadraticFigure(TheoryFigure):
         data = draw_targets(QuadraticProblem(self.d, 1), sizes, seeds, n_signal=_N_SIGNAL)
         starts = [
             start_at_feature(
-                range(first, first + self.seeds), self.d, feature=_WAYS[way].feature, width=_WIDTH, penalty=_PENALTY
+                range(first, first + self.seeds), self.d, feature=_WAYS[way][1], width=_WIDTH, penalty=_PENALTY
             )
             for (way, _), first in zip(cases, own, strict=True)
         ]
         start = tuple(torch.cat(layers) for layers in zip(*starts, strict=True))
-        run = _WAYS[cases[0][0]].train(data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
+        run = _WAYS[cases[0][0]][0](data, start, QuadraticSettings(penalty=_PENALTY, steps=self.steps))
         runs = {}
         for i, case in enumerate(cases):
             rows = slice(i * self.seeds, (i + 1) * self.seeds)
@@ -129,7 +120,11 @@ class QuadraticFigure(TheoryFigure):
     def claims(self) -> tuple[Claim, ...]:
         """What Theorems 1 and 2 say of the global minima, read off the two starts."""
         short = f"{self.steps} steps do not end at a minimum." if self.steps < _LEAST_STEPS else ""
-        many = "" if 0.13 * self.d > _FEW else f"{_FEW} examples are not few for {self.d} inputs (n < 0.13 d)."
+        many = (
+            ""
+            if OVERFITTING_BELOW**2 * self.d > _FEW
+            else f"{_FEW} examples are not few for {self.d} inputs (n < 0.13 d)."
+        )
         return (
             Claim(
                 "pre-training that ends at a source-specific feature has a target loss of 10/27 at least",

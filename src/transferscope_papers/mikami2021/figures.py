@@ -1,8 +1,6 @@
 """The figures of the Syn2Real paper from the authors' published rows, with our numbers beside the published ones."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import cast
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
@@ -27,14 +25,12 @@ from transferscope.report.figures.style import MarkStyle, drawing
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.surface import Surface
-from transferscope_papers.catalogue import found_at, listed
-from transferscope_papers.from_study import SeenClaim, StudyFigure, StudyFigureMade
-from transferscope_papers.looks import write_drawings
+from transferscope_papers.made import ClaimSeen, FigureMade
+from transferscope_papers.mikami2021.common_d import PUBLISHED_RATES
 from transferscope_papers.mikami2021.landscapes import draw_alike, draw_landscapes, valley_widths
 from transferscope_papers.mikami2021.rows import (
     FIGURE_5_LARGEST,
     PUBLISHED_D,
-    PUBLISHED_RATES,
     Panel,
     common_d_table,
     extrapolation_series,
@@ -45,7 +41,6 @@ from transferscope_papers.mikami2021.rows import (
     panel_fits,
     paper_fit,
     paper_surface,
-    read_errors,
     rendering_panels,
     rendering_steps,
     surface_table,
@@ -53,7 +48,7 @@ from transferscope_papers.mikami2021.rows import (
 )
 
 
-def figure_1(errors: pd.DataFrame) -> StudyFigure:
+def figure_1(errors: pd.DataFrame) -> FigureMade:
     """Cross-task curves with the fitted law."""
     panels = task_panels(errors)
     fits = panel_fits(panels)
@@ -73,10 +68,10 @@ def figure_1(errors: pd.DataFrame) -> StudyFigure:
         ),
     )
     drawing = draw_panels(panels, name="mikami2021-fig1", series="Pre-trained on")
-    return StudyFigure((drawing,), (), claims, {"fits": fits})
+    return FigureMade((drawing,), (), claims, {"fits": fits})
 
 
-def figure_4(errors: pd.DataFrame) -> StudyFigure:
+def figure_4(errors: pd.DataFrame) -> FigureMade:
     """Effect of model size."""
     panels = model_panels(errors)
     fits = panel_fits(panels)
@@ -103,12 +98,12 @@ def figure_4(errors: pd.DataFrame) -> StudyFigure:
     )
     drawings = (
         draw_panels(panels, name="mikami2021-fig4-left", series="Network"),
-        draw_gap_over_models(fits, name="mikami2021-fig4-right"),
+        draw_gap_over_models(fits),
     )
-    return StudyFigure(drawings, (), claims, {"fits": fits})
+    return FigureMade(drawings, (), claims, {"fits": fits})
 
 
-def figure_5(errors: pd.DataFrame) -> StudyFigure:
+def figure_5(errors: pd.DataFrame) -> FigureMade:
     """Extrapolation beyond 64,000 images."""
     table = extrapolation_table(errors)
     wide = table.pivot(index="model", columns="law", values="rmse")
@@ -127,11 +122,11 @@ def figure_5(errors: pd.DataFrame) -> StudyFigure:
             f"off by at most {off.max():.2f} times; three of the five fitted sizes are not among the published rows",
         ),
     )
-    drawing = draw_extrapolation(errors, name="mikami2021-fig5")
-    return StudyFigure((drawing,), (), claims, {"root mean square errors": table})
+    drawing = draw_extrapolation(errors)
+    return FigureMade((drawing,), (), claims, {"root mean square errors": table})
 
 
-def figure_6(errors: pd.DataFrame) -> StudyFigure:
+def figure_6(errors: pd.DataFrame) -> FigureMade:
     """Effect of the complexity of synthetic images."""
     panels, steps = rendering_panels(errors), rendering_steps(errors)
     slower, lower = steps["alpha after"] < steps["alpha before"], steps["C after"] < steps["C before"]
@@ -161,10 +156,10 @@ def figure_6(errors: pd.DataFrame) -> StudyFigure:
         draw_panel_parameters(panels, name="mikami2021-fig6-right"),
     )
     note = "Which rows have which attributes is inferred from the names of the authors' configuration files."
-    return StudyFigure(drawings, (note,), claims, {"one attribute more": steps, "fits": panel_fits(panels)})
+    return FigureMade(drawings, (note,), claims, {"one attribute more": steps, "fits": panel_fits(panels)})
 
 
-def figure_8(errors: pd.DataFrame) -> StudyFigure:
+def figure_8(errors: pd.DataFrame) -> FigureMade:
     """Rates and transfer gaps of the cross-task setting."""
     panels = task_panels(errors)
     fits = panel_fits(panels)
@@ -176,10 +171,10 @@ def figure_8(errors: pd.DataFrame) -> StudyFigure:
         unstable == "normal to semseg",
         unstable or "none",
     )
-    return StudyFigure((draw_panel_parameters(panels, name="mikami2021-fig8"),), (), (claim,), {"fits": fits})
+    return FigureMade((draw_panel_parameters(panels, name="mikami2021-fig8"),), (), (claim,), {"fits": fits})
 
 
-def figure_9(errors: pd.DataFrame) -> StudyFigure:
+def figure_9(errors: pd.DataFrame) -> FigureMade:
     """The full law over both sizes by the fit whose parameters are printed, with its points, which are Figure 2."""
     surface, fit, table = paper_surface(errors), full_law_fit(errors), full_law_table(errors)
     published = Surface({"full": fit}, {}, {}, fit.observations, ())
@@ -212,10 +207,10 @@ def figure_9(errors: pd.DataFrame) -> StudyFigure:
             f"off by at most {100 * off.max():.1f} %; root mean square error {fit.rmse:.4f} over {len(points)} points",
         ),
     )
-    return StudyFigure(drawings, (), claims, {"full law": table, "held-out scores": surface_table(surface)})
+    return FigureMade(drawings, (), claims, {"full law": table, "held-out scores": surface_table(surface)})
 
 
-def figure_10(errors: pd.DataFrame) -> StudyFigure:
+def figure_10(errors: pd.DataFrame) -> FigureMade:
     """Figure 1, linearised."""
     return _linearised(
         task_panels(errors),
@@ -225,17 +220,17 @@ def figure_10(errors: pd.DataFrame) -> StudyFigure:
     )
 
 
-def figure_11(errors: pd.DataFrame) -> StudyFigure:
+def figure_11(errors: pd.DataFrame) -> FigureMade:
     """Figure 4, linearised."""
     return _linearised(model_panels(errors), name="mikami2021-fig11", series="Network")
 
 
-def figure_12(errors: pd.DataFrame) -> StudyFigure:
+def figure_12(errors: pd.DataFrame) -> FigureMade:
     """Figure 6, linearised."""
     return _linearised(rendering_panels(errors), name="mikami2021-fig12", series="Rendering")
 
 
-def _linearised(panels: tuple[Panel, ...], *, name: str, series: str, below: str = "") -> StudyFigure:
+def _linearised(panels: tuple[Panel, ...], *, name: str, series: str, below: str = "") -> FigureMade:
     fits = panel_fits(panels)
     straight = fits["straight"] > 0.8
     claims = [
@@ -250,14 +245,14 @@ def _linearised(panels: tuple[Panel, ...], *, name: str, series: str, below: str
         own = ", ".join(sorted(fits[fits["below"] > 0]["series"] + " to " + fits[fits["below"] > 0]["panel"]))
         claims.append(_claim(f"a few points lie below C in {below} alone", "section C.3", own == below, own))
     drawing = draw_panels(panels, name=name, series=series, linearised=True)
-    return StudyFigure((drawing,), (), tuple(claims), {"fits": fits})
+    return FigureMade((drawing,), (), tuple(claims), {"fits": fits})
 
 
-def figure_13(errors: pd.DataFrame) -> StudyFigure:
+def figure_13(errors: pd.DataFrame) -> FigureMade:
     """Two curves that look alike, the landscape of objdet to objdet, and the common-D procedure of appendix D."""
     curve = {"objdet to objdet": task_panels(errors)[0].curves["objdet"]}
     common = common_d_table(errors)
-    alike = draw_alike(name="mikami2021-fig13-left")
+    alike = draw_alike()
     apart = float(np.abs(alike.data["D = 0.5, alpha = 0.4"] / alike.data["D = 1, alpha = 0.5"] - 1).max())
     ratio = float(valley_widths(curve)[0])
     claims = (
@@ -281,10 +276,10 @@ def figure_13(errors: pd.DataFrame) -> StudyFigure:
         ),
     )
     drawings = (alike, draw_landscapes(curve, name="mikami2021-fig13-right"))
-    return StudyFigure(drawings, (), claims, {"common D": common})
+    return FigureMade(drawings, (), claims, {"common D": common})
 
 
-def figure_14(errors: pd.DataFrame) -> StudyFigure:
+def figure_14(errors: pd.DataFrame) -> FigureMade:
     """The landscapes of all tasks."""
     curves = {
         f"{series} to {panel.title}": data for panel in task_panels(errors) for series, data in panel.curves.items()
@@ -296,35 +291,20 @@ def figure_14(errors: pd.DataFrame) -> StudyFigure:
         (widths > 1.2).mean() > 0.5,
         f"{(widths > 1.2).sum()} of {len(widths)} pairs",
     )
-    return StudyFigure((draw_landscapes(curves, name="mikami2021-fig14"),), (), (claim,))
+    return FigureMade((draw_landscapes(curves, name="mikami2021-fig14"),), (), (claim,))
 
 
-def _claim(sentence: str, place: str, holds: bool | np.bool, seen: str) -> SeenClaim:
-    return SeenClaim(sentence, f"mikami2021, {place}", bool(holds), seen)
+def _claim(sentence: str, place: str, holds: bool | np.bool, seen: str) -> ClaimSeen:
+    return ClaimSeen(sentence, f"mikami2021, {place}", bool(holds), seen=seen)
 
 
 def _by_panel(values: Mapping[str, float]) -> str:
     return ", ".join(f"{value:.3g} ({title})" for title, value in values.items())
 
 
-def write_paper_figure(table: Path, name: str, folder: Path) -> StudyFigureMade:
-    """Draw a figure of the paper from the authors' table.
-
-    Args:
-        table: syn2real_finetune.csv.
-        name: Its name in the catalogue, as in "fig5".
-        folder: Where SVG, PDF and CSV go; made if it is missing.
-
-    Raises:
-        UnknownNameError: The paper has no such figure.
-        MissingDataError: There is no such table.
-    """
-    make = cast(Callable[[pd.DataFrame], StudyFigure], found_at(listed("mikami2021", name).place))
-    made = make(read_errors(table))
-    return StudyFigureMade(table.name, made, write_drawings(made.drawings, folder))
-
-
 X_TITLE, Y_TITLE = "Pre-training images n", "Target error"
+_COLOUR = "#0072b2"
+_PARAMETERS = {"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}
 
 
 def draw_panels(panels: tuple[Panel, ...], *, name: str, series: str, linearised: bool = False) -> Figure:
@@ -370,7 +350,7 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
     rows = []
     for row in fits.to_dict("records"):
         curve = f"{row['series']} to {row['panel']}" if len(panels) > 1 else str(row["series"])
-        for parameter in ("alpha", "C"):
+        for parameter in _PARAMETERS:
             stderr = float(row[f"{parameter}_stderr"])
             if np.isfinite(stderr) and stderr < 1:
                 value = float(row[parameter])
@@ -378,37 +358,26 @@ def draw_panel_parameters(panels: tuple[Panel, ...], *, name: str) -> Figure:
                 rows.append({"curve": curve, "parameter": parameter, **ends})
     if not rows:
         raise DataError("no series of these rows has a rate or a transfer gap with a standard error; give more sizes")
-    caption = f"Rates and transfer gaps with D = {PUBLISHED_D} held; bars are two standard errors given that D."
-    return parameter_figure(pd.DataFrame(rows), name=name, caption=caption)
-
-
-COLOUR = "#0072b2"
-NAMES = {"alpha": "Pre-training rate alpha", "C": "Transfer gap C"}
-
-
-def parameter_figure(frame: pd.DataFrame, *, name: str, caption: str) -> Figure:
-    """Medians with intervals, one panel for each parameter; columns curve, parameter, median, low, high."""
-    parameters = list(dict.fromkeys(frame["parameter"]))
+    frame = pd.DataFrame(rows)
     curves = list(dict.fromkeys(frame["curve"]))
 
     def draw(_: Canvas, panels: list[Axes]) -> None:
-        for axes, parameter in zip(panels, parameters, strict=True):
+        for axes, (parameter, label) in zip(panels, _PARAMETERS.items(), strict=True):
             part = frame[frame["parameter"] == parameter].set_index("curve").reindex(curves)
             arms = np.stack([part["median"] - part["low"], part["high"] - part["median"]])
-            axes.errorbar(
-                part["median"], range(len(curves)), xerr=np.maximum(arms, 0), fmt="o", color=COLOUR, markersize=4
-            )
+            axes.errorbar(part["median"], range(len(curves)), xerr=arms, fmt="o", color=_COLOUR, markersize=4)
             leftmost = axes.get_position().x0 == panels[0].get_position().x0
             axes.set_yticks(range(len(curves)), curves if leftmost else [""] * len(curves))
-            axes.set_xlabel(NAMES.get(parameter, parameter))
+            axes.set_xlabel(label)
             axes.xaxis.set_major_locator(MaxNLocator(5))
             axes.invert_yaxis()
 
-    canvas, narrow, _ = in_panels(draw, len(parameters), width=3.6, height=0.9 + 0.24 * len(curves))
+    canvas, narrow, _ = in_panels(draw, len(_PARAMETERS), width=3.6, height=0.9 + 0.24 * len(curves))
+    caption = f"Rates and transfer gaps with D = {PUBLISHED_D} held; bars are two standard errors given that D."
     return Figure(name=name, canvas=canvas, narrow=narrow, data=frame, caption=caption)
 
 
-def draw_gap_over_models(fits: pd.DataFrame, *, name: str) -> Figure:
+def draw_gap_over_models(fits: pd.DataFrame) -> Figure:
     """Transfer gap C over model size in `millions`, log-log, with a straight line for each panel (Figure 4 right)."""
     panels = list(dict.fromkeys(fits["panel"]))
     with drawing():
@@ -416,16 +385,15 @@ def draw_gap_over_models(fits: pd.DataFrame, *, name: str) -> Figure:
         for drawn, panel in zip(axes, panels, strict=True):
             part = fits[fits["panel"] == panel].sort_values("millions")
             slope, offset = np.polyfit(np.log(part["millions"]), np.log(part["C"]), 1)
-            drawn.plot(part["millions"], part["C"], "o", color="#0072b2", markersize=4)
-            drawn.plot(part["millions"], np.exp(offset) * part["millions"] ** slope, color="#0072b2", linewidth=1.1)
+            drawn.plot(part["millions"], part["C"], "o", color=_COLOUR, markersize=4)
+            drawn.plot(part["millions"], np.exp(offset) * part["millions"] ** slope, color=_COLOUR, linewidth=1.1)
             drawn.set_title(panel)
             log_axes(drawn, x_title="Parameters (million)", y_title="Transfer gap C")
-    return Figure(
-        name=name, canvas=canvas, data=fits, caption="Fitted transfer gap C over model size, with a power law."
-    )
+    caption = "Fitted transfer gap C over model size, with a power law."
+    return Figure(name="mikami2021-fig4-right", canvas=canvas, data=fits, caption=caption)
 
 
-def draw_extrapolation(errors: pd.DataFrame, *, name: str) -> Figure:
+def draw_extrapolation(errors: pd.DataFrame) -> Figure:
     """The power law and the law (1) beyond the sizes they were fitted to (Figure 5)."""
     pairs = extrapolation_series(errors)
     styles = series_styles(list(pairs))
@@ -443,7 +411,7 @@ def draw_extrapolation(errors: pd.DataFrame, *, name: str) -> Figure:
         f"Fitted to sizes up to {FIGURE_5_LARGEST:,} (filled) and continued to larger ones (open, on grey). Solid: "
         f"power law. Dashed: D n^-alpha + C with D = {PUBLISHED_D}."
     )
-    return Figure(name=name, canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
+    return Figure(name="mikami2021-fig5", canvas=canvas, data=pd.concat(rows, ignore_index=True), caption=caption)
 
 
 def _draw_extrapolated(axes: Axes, model: str, seen: Observations, unseen: Observations, style: MarkStyle) -> None:

@@ -12,15 +12,12 @@ from transferscope.scaling.observations import Observations
 ALPHAS, DS = np.linspace(0.02, 1.0, 80), np.linspace(0.02, 2.0, 80)
 
 
-def landscape(
-    data: Observations, alphas: Float[np.ndarray, " A"] = ALPHAS, ds: Float[np.ndarray, " D"] = DS
-) -> Float[np.ndarray, "A D"]:
-    """Root mean square residual of errors in one size above 0, with alpha and D held and the best C >= 0."""
-    power = data.sizes[:, 0] ** -alphas[:, None]  # (A, m)
-    left = data.errors - ds[:, None] * power[:, None, :]  # (A, D, m): what C is to explain
+def landscape(data: Observations) -> Float[np.ndarray, "A D"]:
+    """Root mean square residual of errors in one size at every alpha and D of the axes, with the best C >= 0."""
+    power = data.sizes[:, 0] ** -ALPHAS[:, None]  # (A, m)
+    left = data.errors - DS[:, None] * power[:, None, :]  # (A, D, m): what C is to explain
     C = np.maximum(left.mean(axis=2, keepdims=True), 0)
-    result: Float[np.ndarray, "A D"] = np.sqrt(np.square(left - C).mean(axis=2))
-    return result
+    return np.asarray(np.sqrt(np.square(left - C).mean(axis=2)))
 
 
 def valley_widths(curves: dict[str, Observations]) -> Float[np.ndarray, " curves"]:
@@ -33,7 +30,7 @@ def valley_widths(curves: dict[str, Observations]) -> Float[np.ndarray, " curves
     return np.array(ends)
 
 
-def draw_alike(*, name: str) -> Figure:
+def draw_alike() -> Figure:
     """Two laws with C = 0.5 that look alike (Figure 13 left)."""
     n = np.geomspace(1_000, 64_000, 50)
     pairs = {f"D = {D:g}, alpha = {alpha:g}": 0.5 + D * n**-alpha for D, alpha in ((0.5, 0.4), (1.0, 0.5))}
@@ -44,19 +41,13 @@ def draw_alike(*, name: str) -> Figure:
         axes.legend(fontsize=8)
         log_axes(axes, x_title="Pre-training images n", y_title="Target error")
     caption = "D n^-alpha + C with C = 0.5 for two pairs of D and alpha: almost the same curve."
-    return Figure(name=name, canvas=canvas, data=pd.DataFrame({"n": n, **pairs}), caption=caption)
-
-
-def _listed(
-    name: str, alphas: Float[np.ndarray, " A"], ds: Float[np.ndarray, " D"], loss: Float[np.ndarray, "A D"]
-) -> pd.DataFrame:
-    alpha, D = (axis.ravel() for axis in np.meshgrid(alphas, ds, indexing="ij"))
-    return pd.DataFrame({"series": name, "alpha": alpha.round(5), "D": D.round(5), "rmse": loss.ravel().round(7)})
+    return Figure("mikami2021-fig13-left", canvas, pd.DataFrame({"n": n, **pairs}), caption)
 
 
 def draw_landscapes(curves: dict[str, Observations], *, name: str) -> Figure:
     """One landscape for each curve (Figures 13 right and 14 of Mikami et al. 2021); dark is a good fit."""
     rows = []
+    alpha, D = (axis.ravel().round(5) for axis in np.meshgrid(ALPHAS, DS, indexing="ij"))
     with drawing():
         canvas, panels = new_panels(len(curves))
         for axes, (series, data) in zip(panels, curves.items(), strict=True):
@@ -67,7 +58,7 @@ def draw_landscapes(curves: dict[str, Observations], *, name: str) -> Figure:
             axes.plot(*best, "x", color="white", markersize=6, markeredgewidth=1.6, clip_on=False)
             axes.set_title(series)
             axes.set(xlabel="alpha", ylabel="D")
-            rows.append(_listed(series, ALPHAS, DS, loss))
+            rows.append(pd.DataFrame({"series": series, "alpha": alpha, "D": D, "rmse": loss.ravel().round(7)}))
     caption = (
         "Root mean square residual (log scale, dark is small) over alpha and D, with the best C for each. Cross: the "
         "smallest. Along the dark valley the data tell alpha and D apart by little."

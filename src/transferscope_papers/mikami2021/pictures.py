@@ -1,6 +1,7 @@
 """Figures 3 and 7 of the Syn2Real paper: the scenarios of the law, and images with each set of attributes."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -58,7 +59,7 @@ class ScenariosFigure(TheoryFigure):
         """None: nothing is simulated."""
         return ()
 
-    def simulate(self, point: Point) -> Estimate:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Never asked."""
         raise NotImplementedError
 
@@ -121,11 +122,15 @@ class RenderingsFigure(TheoryFigure):
         """The negative entropy of each."""
         return tuple(_place(name) for name in RENDERINGS)
 
-    def simulate(self, point: Point) -> Estimate:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Of `n` scenes of 8 x 8 pixels in colour, the mean over seeds."""
-        settings = _settings(next(name for name in RENDERINGS if _place(name).seed == point.seed), 8)
-        drawn = [scenes(self.n, settings, seed=seed).inputs.reshape(self.n, -1) / 255 for seed in range(self.seeds)]
-        return t_interval(np.array([negative_entropy(pixels) / pixels.shape[1] for pixels in drawn]))
+        names = {_place(name).seed: name for name in RENDERINGS}
+        means = []
+        for point in points:
+            made = (scenes(self.n, _settings(names[point.seed], 8), seed=seed).inputs for seed in range(self.seeds))
+            entropies = [negative_entropy(pixels.reshape(self.n, -1) / 255) / pixels[0].size for pixels in made]
+            means.append(t_interval(np.array(entropies)))
+        return tuple(means)
 
     def claims(self) -> tuple[Claim, ...]:
         """Entropy rises with the attributes, but with light, which also darkens."""

@@ -105,8 +105,11 @@ class RatesFigure(TheoryFigure):
             for i in reversed(range(5))
         )
 
-    def simulate(self, point: Point) -> Estimate:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Pre-train, then fine-tune with the step size and the regularisation of the table."""
+        return tuple(self._risk(point) for point in points)
+
+    def _risk(self, point: Point) -> Estimate:
         case = self._cases[point.series]
         if point.panel == "source":
             pair = power_law_transfer(self.d, r0=case.r0, r1=case.r1, xi=self.xi, added_size=0.0)

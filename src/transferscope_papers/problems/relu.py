@@ -5,9 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int
 
-from transferscope.errors import SettingsError
-from transferscope_papers.parameters import at_least
-from transferscope_papers.problems.sample import Sample, check_size
+from transferscope_papers.problems.sample import Sample
 
 
 def cosines(left: Float64[np.ndarray, "m d"], right: Float64[np.ndarray, "k d"]) -> Float64[np.ndarray, "m k"]:
@@ -39,18 +37,11 @@ class ReluNetwork:
         neurons: w, shape (m, d); unit rows in tahir2024, any rows here.
         heads: c, shape (m,).
         sigma: Standard deviation of the label noise, at least 0.
-
-    Raises:
-        SettingsError: There is no neuron, or sigma is negative.
     """
 
     neurons: Float64[np.ndarray, "m d"]
     heads: Float64[np.ndarray, " m"]
     sigma: float = 0.0
-
-    def __post_init__(self) -> None:
-        at_least("the number of neurons", len(self.heads), 1)
-        at_least("sigma", self.sigma, 0)
 
     @property
     def d(self) -> int:
@@ -66,8 +57,7 @@ class ReluNetwork:
         return np.asarray(self.features(inputs) @ self.heads / len(self.heads))
 
     def sample(self, n: int, generator: np.random.Generator) -> Sample:
-        """Draw n >= 1 inputs from N(0, I) with noisy targets; SettingsError for fewer."""
-        check_size(n)
+        """Draw n >= 1 inputs from N(0, I) with noisy targets."""
         inputs = generator.standard_normal((n, self.d))
         return Sample(inputs, self.predict(inputs) + self.sigma * generator.standard_normal(n))
 
@@ -93,12 +83,10 @@ class AblatedTeachers:
 
     Attributes:
         source: What is learnt first, on the population: the neurons that are left.
-        ablated: Share mu of the target's neurons that the source lacks, in [0, 1).
     """
 
     source: ReluNetwork
     target: ReluNetwork
-    ablated: float
 
     def sample(self, n: int, generator: np.random.Generator) -> Sample:
         """Draw n examples of the target."""
@@ -125,9 +113,6 @@ def relu_teacher(
         head_std: Their standard deviation, at least 0.
         sigma: Label noise, at least 0.
     """
-    at_least("d", d, 1)
-    at_least("n_neurons", n_neurons, 1)
-    at_least("head_std", head_std, 0)
     directions = generator.standard_normal((n_neurons, d))
     neurons = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     return ReluNetwork(neurons, head_mean + head_std * generator.standard_normal(n_neurons), sigma)
@@ -138,16 +123,8 @@ def ablate(target: ReluNetwork, mu: float, generator: np.random.Generator) -> Ab
 
     Args:
         mu: Share to remove, in [0, 1); round(mu m*) neurons go, and at least one stays.
-
-    Returns:
-        The pair, with the share that was in fact removed.
-
-    Raises:
-        SettingsError: mu is out of range.
     """
-    if not 0 <= mu < 1:
-        raise SettingsError(f"mu = {mu} is out of range; the share of ablated neurons lies in [0, 1)")
     m = len(target.heads)
     n_gone = min(round(mu * m), m - 1)
     left = np.sort(generator.permutation(m)[n_gone:])
-    return AblatedTeachers(target.keep(left), target, n_gone / m)
+    return AblatedTeachers(target.keep(left), target)

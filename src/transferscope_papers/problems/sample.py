@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from transferscope.errors import SettingsError
-
 
 @dataclass(frozen=True)
 class Sample:
@@ -17,9 +15,3 @@ class Sample:
 
     def __len__(self) -> int:
         return len(self.targets)
-
-
-def check_size(n: int) -> None:
-    """Raise a SettingsError unless a sample of `n` examples can be drawn."""
-    if n < 1:
-        raise SettingsError(f"a sample of n = {n} examples was asked for; n must be at least 1")

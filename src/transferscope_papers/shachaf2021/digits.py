@@ -89,16 +89,12 @@ class DigitTable(TheoryFigure):
         ]
         return (*sizes, *draws)
 
-    def simulate(self, point: Point) -> Estimate:
-        """Fine-tune on every pair, and correlate."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Means over draws with their standard errors, and each draw without one."""
         data = load("mnist")
         tasks = Tasks(self._digits(data.train), self._digits(data.test))
-        tables = [bound_table(tasks, self._settings(draw)).r_squared for draw in range(self.draws)]
-        values = {name: np.array([[one.value for one in table[name]] for table in tables]) for name in tables[0]}
+        tables = [bound_table(tasks, self._settings(draw)) for draw in range(self.draws)]
+        values = {name: np.array([table[name] for table in tables]) for name in tables[0]}
         estimates = []
         for point in points:
             own = values[point.series]

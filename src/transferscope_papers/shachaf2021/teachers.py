@@ -15,8 +15,8 @@ from transferscope_papers.linear_teachers import ON_LINES, LinearTeachersFigure,
 from transferscope_papers.problems import LinearTransfer, teachers_apart, teachers_at_angle, two_level
 from transferscope_papers.theory.fine_tuning import fine_tuning_finite
 from transferscope_papers.theory.fine_tuning_bounds import BoundOverM, deviation_bound, fine_tuning_bound
+from transferscope_papers.theory.gaussian_regression import mean_fine_tuned_risk
 from transferscope_papers.theory.linear_scratch import scratch_risk_finite
-from transferscope_papers.theory.linear_teachers import mean_fine_tuned_risk
 from transferscope_papers.theory.linear_transfer import linear_transfer_risk
 
 

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from transferscope.errors import SettingsError
 from transferscope_papers.problems import PowerLawTarget
 from transferscope_papers.simulate.outcomes import Outcomes
 from transferscope_papers.simulate.seeds import SAMPLE, generator
@@ -44,9 +43,6 @@ class OnlineSettings:
         rate: eta, step size, above 0, shape (B,); at most 1/(4 (6 + lambda)) in mikami2021's Theorem 2.
         seeds: One per run.
         stream: Random stream of the examples: give pretraining and fine-tuning different ones.
-
-    Raises:
-        SettingsError: Lengths differ, or a value is out of its range.
     """
 
     n_examples: Int[np.ndarray, " B"]
@@ -54,15 +50,6 @@ class OnlineSettings:
     rate: Float[np.ndarray, " B"]
     seeds: Sequence[int]
     stream: int = SAMPLE
-
-    def __post_init__(self) -> None:
-        if not len(self.n_examples) == len(self.ridge) == len(self.rate) == len(self.seeds) > 0:
-            raise SettingsError("n_examples, ridge, rate and seeds must have one value per run, and at least one")
-        if self.n_examples.min() < 1 or self.ridge.min() < 0 or self.rate.min() <= 0:
-            raise SettingsError(
-                f"the smallest n_examples, ridge and rate are {self.n_examples.min()}, {self.ridge.min():g} and "
-                f"{self.rate.min():g}; they must be at least 1, at least 0 and above 0"
-            )
 
 
 def averaged_sgd(
@@ -95,4 +82,4 @@ def averaged_sgd(
     averaged = (total / (lengths + 1)[:, None]).numpy()
     risk = np.array([float(target.risk(row)) for target, row in zip(targets, averaged, strict=True)])
     status = np.where(np.isfinite(risk), "converged", "non_finite")
-    return OnlineRun(averaged, Outcomes(risk, status, settings.n_examples))
+    return OnlineRun(averaged, Outcomes(risk, status))

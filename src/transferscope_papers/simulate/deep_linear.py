@@ -17,7 +17,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transferscope.errors import SettingsError
 from transferscope_papers.simulate.descent import Descent, DescentSettings, Slope, Weights, descend, norms, times
 from transferscope_papers.simulate.least_squares import LeastSquares
 from transferscope_papers.simulate.seeds import normal
@@ -33,11 +32,7 @@ def balanced_start(beta: Float[Tensor, "B d"], *, depth: int, width: int = 1) ->
         beta: End-to-end vectors, not zero: the pretrained solution, or a tiny vector for training from scratch.
         depth: Number of layers L, at least 1.
         width: Hidden width h, at least 1; the training path does not depend on it.
-
-    Raises:
-        SettingsError: A depth or width below 1.
     """
-    _check_shape(depth, width)
     if depth == 1:
         return (beta.clone(),)
     norm = beta.norm(dim=1)
@@ -50,14 +45,7 @@ def balanced_start(beta: Float[Tensor, "B d"], *, depth: int, width: int = 1) ->
 
 
 def random_start(seeds: Sequence[int], n_inputs: int, *, depth: int, width: int, scale: float) -> Weights:
-    """Layers of independent N(0, scale^2) entries, nearly balanced when `scale` is small (tahir2024 Appendix D).
-
-    Raises:
-        SettingsError: A depth or width below 1, or a scale that is not above 0.
-    """
-    _check_shape(depth, width)
-    if scale <= 0:
-        raise SettingsError(f"scale = {scale} was given for the initial weights; it must be above 0")
+    """Layers of independent N(0, scale^2) entries, nearly balanced when `scale` is small (tahir2024 Appendix D)."""
     shapes = [(n_inputs,)] if depth == 1 else [(n_inputs, width), *[(width, width)] * (depth - 2), (width,)]
     return tuple(scale * normal(seeds, shape, stream=INITIAL_WEIGHTS + j) for j, shape in enumerate(shapes))
 
@@ -79,12 +67,7 @@ def train(loss: LeastSquares, start: Weights, settings: DescentSettings, *, n_fr
 
     Returns:
         The final layers in the original coordinates, with statuses.
-
-    Raises:
-        SettingsError: As many frozen layers as there are layers, or more, or a negative number.
     """
-    if not 0 <= n_frozen < len(start):
-        raise SettingsError(f"n_frozen = {n_frozen} for {len(start)} layers; give 0 to {len(start) - 1}")
     objective = _DeepLinear(loss.spectrum, loss.spectrum.amax(1), loss.cross, n_frozen)
     result = descend(objective, (loss.rotate(start[0]), *start[1:]), settings)
     return replace(result, weights=(loss.rotate_back(result.weights[0]), *result.weights[1:]))
@@ -109,8 +92,11 @@ class _DeepLinear:
 
     def residual(self, weights: Weights) -> Tensor:
         """norm(P(X beta - y))/norm(P y), P on the column space of X; with frozen layers the relative gradient."""
-        if self.n_frozen > 0:
-            return self._flatness(weights)
+        if self.n_frozen > 0:  # in units of norm(b) times the product of the other layers
+            sizes = norms(weights)
+            scale = torch.linalg.vector_norm(self.cross, dim=1) * sizes.prod(0) / sizes
+            flatness: Tensor = torch.linalg.vector_norm(norms(self.slope(weights).gradient) / scale, dim=0)
+            return flatness
         error = self.spectrum * _products(weights)[0] - self.cross
         weight = 1 / torch.where(self.spectrum > 0, self.spectrum, torch.inf)
         return ((weight * error**2).sum(1) / (weight * self.cross**2).sum(1)).sqrt()
@@ -118,13 +104,6 @@ class _DeepLinear:
     def take(self, index: Int[Tensor, " K"]) -> "_DeepLinear":
         """The objectives at `index`."""
         return _DeepLinear(self.spectrum[index], self.largest[index], self.cross[index], self.n_frozen)
-
-    def _flatness(self, weights: Weights) -> Tensor:
-        """Norm of the gradient in units of norm(b) times the product of the other layers."""
-        sizes = norms(weights)
-        scale = torch.linalg.vector_norm(self.cross, dim=1) * sizes.prod(0) / sizes
-        flatness: Tensor = torch.linalg.vector_norm(norms(self.slope(weights).gradient) / scale, dim=0)
-        return flatness
 
     def _curvature(self, weights: Weights, error: Tensor) -> Tensor:
         """lambda_max sum_j prod_(i != j) norm(W_i)^2 + norm(error) sum_(i != j) prod_(k != i, j) norm(W_k)."""
@@ -149,21 +128,11 @@ def _gradients(weights: Weights, products: tuple[Tensor, ...], error: Tensor) ->
     gradients, upstream = [], error
     for layer, downstream in zip(weights[:-1], products[1:], strict=True):
         gradients.append(upstream.unsqueeze(2) * downstream.unsqueeze(1))
-        upstream = _transposed_times(layer, upstream)
+        one_column = layer.shape[2] == 1
+        upstream = (layer[:, :, 0] * upstream).sum(1, keepdim=True) if one_column else times(layer.mT, upstream)
     return (*gradients, upstream)
 
 
 def _times(matrix: Tensor, vector: Tensor) -> Tensor:
     """Matrix times vector for each element; batched products are slow on single columns."""
     return matrix[:, :, 0] * vector if matrix.shape[2] == 1 else times(matrix, vector)
-
-
-def _transposed_times(matrix: Tensor, vector: Tensor) -> Tensor:
-    if matrix.shape[2] == 1:
-        return (matrix[:, :, 0] * vector).sum(1, keepdim=True)
-    return torch.bmm(vector.unsqueeze(1), matrix).squeeze(1)
-
-
-def _check_shape(depth: int, width: int) -> None:
-    if depth < 1 or width < 1:
-        raise SettingsError(f"depth = {depth} and width = {width} were asked for; both must be at least 1")

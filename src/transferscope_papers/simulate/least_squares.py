@@ -26,10 +26,6 @@ class LeastSquares:
     spectrum: Float[Tensor, "B d"]
     cross: Float[Tensor, "B d"]
 
-    def take(self, index: Int[Tensor, " K"]) -> "LeastSquares":
-        """The losses at `index`."""
-        return LeastSquares(self.basis[index], self.spectrum[index], self.cross[index])
-
     def rotate(self, vectors: Float[Tensor, "B d *k"]) -> Float[Tensor, "B d *k"]:
         """Vectors (or matrices with d rows) in the eigenbasis."""
         return torch.einsum("bij,bi...->bj...", self.basis, vectors)
@@ -39,23 +35,18 @@ class LeastSquares:
         return torch.einsum("bij,bj...->bi...", self.basis, vectors)
 
 
-def from_moments(
-    gram: Float[Tensor, "B d d"], cross: Float[Tensor, "B d"], *, rank: Int[Tensor, " B"] | None = None
-) -> LeastSquares:
+def from_moments(gram: Float[Tensor, "B d d"], cross: Float[Tensor, "B d"], rank: Int[Tensor, " B"]) -> LeastSquares:
     """The losses (1/2) beta'G beta - b'beta for given G and b; the population loss when they are expectations.
 
     Args:
         gram: G, symmetric and positive semi-definite.
         cross: b, in the column space of G.
-        rank: An upper bound of the rank of each G: smaller eigenvalues are rounding and set to 0; None for full rank.
+        rank: An upper bound of the rank of each G: smaller eigenvalues are rounding and set to 0.
     """
     d = gram.shape[-1]
     spectrum, basis = torch.linalg.eigh(gram)
-    largest = spectrum[:, -1:]
     order = torch.arange(d, 0, -1)  # 1 for the largest eigenvalue
-    inside = spectrum > d * torch.finfo(gram.dtype).eps * largest
-    if rank is not None:
-        inside &= order <= rank[:, None]
+    inside = (spectrum > d * torch.finfo(gram.dtype).eps * spectrum[:, -1:]) & (order <= rank[:, None])
     rotated = torch.einsum("bij,bi->bj", basis, cross)
     return LeastSquares(basis, torch.where(inside, spectrum, 0.0), torch.where(inside, rotated, 0.0))
 

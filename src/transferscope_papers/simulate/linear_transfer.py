@@ -1,6 +1,6 @@
 """Transfer between linear teachers, simulated: from scratch, fine-tuning, frozen layers, ridge heads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +8,6 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transferscope.errors import DataError
 from transferscope_papers.problems import LinearTransfer
 from transferscope_papers.simulate.deep_linear import balanced_start, end_to_end, train
 from transferscope_papers.simulate.descent import DescentSettings, Weights
@@ -18,6 +17,8 @@ from transferscope_papers.simulate.seeds import generator, normal
 
 SMALL_START = 99
 """Random stream of the directions in which training from scratch starts."""
+_SMALL = 1e-3
+"""Norm of every layer then; the risk moves by its square for n < d (shachaf2021, Thm. 5.2 with theta_S the start)."""
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,10 @@ class TransferBatch:
     """B transfer problems, each with a finite target sample.
 
     Attributes:
-        sizes: Target samples n of each element.
         seeds: The seed of each element; its sample depends on problem, size and seed only.
     """
 
     problems: tuple[LinearTransfer, ...]
-    sizes: tuple[int, ...]
     seeds: tuple[int, ...]
     loss: LeastSquares
 
@@ -39,10 +38,10 @@ class TransferBatch:
         """theta_S of each element."""
         return torch.from_numpy(np.stack([problem.source.weights for problem in self.problems]))
 
-    def outcomes(self, beta: Float[Tensor, "B d"], status: np.ndarray, steps: np.ndarray) -> Outcomes:
+    def outcomes(self, beta: Float[Tensor, "B d"], status: np.ndarray) -> Outcomes:
         """The risks of end-to-end vectors, with how they came about."""
         rows = zip(self.problems, beta.numpy(), strict=True)
-        return Outcomes(np.array([float(problem.target.risk(row)) for problem, row in rows]), status, steps)
+        return Outcomes(np.array([float(problem.target.risk(row)) for problem, row in rows]), status)
 
 
 def draw(problems: Sequence[LinearTransfer], sizes: Sequence[int], seeds: Sequence[int]) -> TransferBatch:
@@ -54,50 +53,23 @@ def draw(problems: Sequence[LinearTransfer], sizes: Sequence[int], seeds: Sequen
         seeds: One seed per element.
 
     Returns:
-        The batch. It takes B d^2 numbers; cut long sweeps with `slices`.
-
-    Raises:
-        DataError: The three lists differ in length, or are empty.
+        The batch; it takes B d^2 numbers.
     """
-    if not len(problems) == len(sizes) == len(seeds) > 0:
-        raise DataError(
-            f"there are {len(problems)} problems, {len(sizes)} sizes and {len(seeds)} seeds; give one of each per "
-            "element"
-        )
     grams, crosses = [], []
     for problem, n, seed in zip(problems, sizes, seeds, strict=True):
         sample = problem.sample(n, generator(seed))
         grams.append(sample.inputs.T @ sample.inputs / n)
         crosses.append(sample.targets @ sample.inputs / n)
     moments = torch.from_numpy(np.stack(grams)), torch.from_numpy(np.stack(crosses))
-    return TransferBatch(
-        tuple(problems), tuple(sizes), tuple(seeds), from_moments(*moments, rank=torch.tensor(list(sizes)))
-    )
+    return TransferBatch(tuple(problems), tuple(seeds), from_moments(*moments, torch.tensor(list(sizes))))
 
 
-def slices(n_elements: int, n_inputs: int, *, memory: int = 2**28) -> Iterator[slice]:
-    """Cut a sweep into batches whose data take about `memory` bytes each.
-
-    Args:
-        n_elements: Elements of the sweep; sort them by sample size, so that those of one batch end together.
-        memory: Bytes of one batch of (d, d) bases.
-
-    Yields:
-        Consecutive slices that cover 0..n_elements.
-    """
-    length = max(1, memory // (8 * n_inputs**2))
-    for first in range(0, n_elements, length):
-        yield slice(first, min(first + length, n_elements))
-
-
-def perfectly_pretrained(batch: TransferBatch, *, depth: int, width: int = 1) -> Weights:
+def perfectly_pretrained(batch: TransferBatch, *, depth: int) -> Weights:
     """Networks that have learnt the source exactly from a vanishing start (tahir2024, Thm. 3.4)."""
-    return balanced_start(batch.source, depth=depth, width=width)
+    return balanced_start(batch.source, depth=depth)
 
 
-def from_scratch(
-    batch: TransferBatch, *, depth: int, settings: DescentSettings | None = None, scale: float = 1e-3
-) -> Outcomes:
+def from_scratch(batch: TransferBatch, *, depth: int, settings: DescentSettings | None = None) -> Outcomes:
     """Train on the target sample from a small balanced start in a random direction.
 
     Whatever the way, it ends at the least-squares weights of least norm, but for the little that is left of the start:
@@ -108,11 +80,9 @@ def from_scratch(
     Args:
         depth: Number of layers L.
         settings: Step sizes and stopping; None for the defaults, accelerated.
-        scale: Norm of every layer at the start; the risk moves by O(scale^2) for n < d, as in A.5 of shachaf2021's
-            Thm. 5.2 with theta_S the start.
     """
     direction = normal(batch.seeds, (batch.loss.cross.shape[1],), stream=SMALL_START)
-    start = balanced_start(scale**depth * direction / direction.norm(dim=1, keepdim=True), depth=depth)
+    start = balanced_start(_SMALL**depth * direction / direction.norm(dim=1, keepdim=True), depth=depth)
     return fine_tuning(batch, start, settings=settings or DescentSettings(accelerated=True))
 
 
@@ -130,7 +100,7 @@ def fine_tuning(
     """
     chosen = settings or DescentSettings(accelerated=0 < n_frozen == len(start) - 1)
     result = train(batch.loss, start, chosen, n_frozen=n_frozen)
-    return batch.outcomes(end_to_end(result.weights), result.status, result.steps)
+    return batch.outcomes(end_to_end(result.weights), result.status)
 
 
 def ridge_transfer(batch: TransferBatch, start: Weights, *, ridge: float) -> Outcomes:
@@ -143,7 +113,7 @@ def ridge_transfer(batch: TransferBatch, start: Weights, *, ridge: float) -> Out
         ridge: Strength of the penalty, above 0.
 
     Returns:
-        Risks; a direct solve, so 0 steps and status "ok".
+        Risks; a direct solve, so status "ok".
     """
     phi = start[0]
     for layer in start[1:-1]:
@@ -154,4 +124,4 @@ def ridge_transfer(batch: TransferBatch, start: Weights, *, ridge: float) -> Out
     factor = torch.linalg.cholesky(gram + ridge * torch.eye(gram.shape[-1], dtype=gram.dtype))
     head = torch.cholesky_solve(cross.unsqueeze(2), factor).squeeze(2)
     beta = torch.einsum("bdh,bh->bd", phi, head)
-    return batch.outcomes(beta, np.full(len(beta), "ok"), np.zeros(len(beta), dtype=np.int64))
+    return batch.outcomes(beta, np.full(len(beta), "ok"))

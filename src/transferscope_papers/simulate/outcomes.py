@@ -4,15 +4,12 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 
-from transferscope.errors import DataError
 from transferscope.estimate import Estimate, Status
 
 StatusArray = Shaped[np.ndarray, "..."]
 """One `records.Status` per element, as a NumPy array of text."""
-
-USABLE = ("ok", "converged")
 
 
 @dataclass(frozen=True)
@@ -23,26 +20,16 @@ class Outcomes:
         risk: Excess population risk (squared error without the noise floor), shape (B,); NaN
             where the status is "non_finite"; not the limit where it is "max_steps".
         status: "converged", "max_steps" or "non_finite" (or "ok" for a direct solve), shape (B,).
-        steps: Steps of gradient descent, shape (B,); 0 for a direct solve.
     """
 
     risk: Float[np.ndarray, " B"]
     status: StatusArray
-    steps: Int[np.ndarray, " B"]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "risk", np.where(self.status == "non_finite", np.nan, self.risk))
 
     def means(self, n_seeds: int) -> tuple[Estimate, ...]:
-        """Mean risk (`mean_estimate`) of each run of `n_seeds` consecutive elements: the seed must vary fastest.
-
-        Raises:
-            DataError: B is no multiple of `n_seeds`.
-        """
-        if n_seeds < 1 or len(self.risk) % n_seeds:
-            raise DataError(
-                f"{len(self.risk)} outcomes were to be grouped by {n_seeds} seeds; give a divisor of their number"
-            )
+        """Mean risk (`mean_estimate`) of each run of `n_seeds` consecutive elements: the seed must vary fastest."""
         groups = self.risk.reshape(-1, n_seeds), self.status.reshape(-1, n_seeds)
         return tuple(mean_estimate(risk, status) for risk, status in zip(*groups, strict=True))
 
@@ -57,7 +44,7 @@ def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray) -> Estim
         The mean over the usable values with its standard error (None for a single one). The status is "converged" when
         all are usable, and otherwise that of the first value that is not: a mean over survivors only is biased.
     """
-    usable = np.isin(status, USABLE)
+    usable = np.isin(status, ("ok", "converged"))
     failed = status[~usable]
     n = int(usable.sum())
     overall = cast(Status, str(failed[0]) if len(failed) else "converged")

@@ -20,9 +20,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transferscope.errors import DataError
 from transferscope_papers.problems import QuadraticProblem
-from transferscope_papers.simulate.descent import Weights, refuse_out_of_range, times
+from transferscope_papers.simulate.descent import Weights, times
 from transferscope_papers.simulate.outcomes import StatusArray
 from transferscope_papers.simulate.seeds import SAMPLE, generator, normal
 from transferscope_papers.theory.quadratic import source_minimum
@@ -49,9 +48,6 @@ class QuadraticSettings:
         lr: Initial step size, above 0; it decays to 0 along a half cosine.
         source_only: First steps of joint training and MeRLin that ignore the target, at least 0.
         tolerance: Relative change of the objective over the last tenth of the steps below which a run has converged.
-
-    Raises:
-        SettingsError: A value is out of its range.
     """
 
     penalty: float = 0.01
@@ -61,18 +57,6 @@ class QuadraticSettings:
     lr: float = 0.003
     source_only: int = 0
     tolerance: float = 0.02
-
-    def __post_init__(self) -> None:
-        checks = {
-            "penalty": self.penalty >= 0,
-            "inner_ridge": self.inner_ridge > 0,
-            "n_splits": self.n_splits >= 1,
-            "steps": self.steps >= 10,
-            "lr": self.lr > 0,
-            "source_only": self.source_only >= 0,
-            "tolerance": self.tolerance > 0,
-        }
-        refuse_out_of_range(self, checks)
 
 
 @dataclass(frozen=True)
@@ -105,23 +89,15 @@ class QuadraticRun:
         status: "converged", "max_steps" (the objective still moved) or "non_finite", shape (B,).
     """
 
-    features: Float[np.ndarray, "B d m"]
     objective: Float[np.ndarray, " B"]
-    source_loss: Float[np.ndarray, " B"]
     target_loss: Float[np.ndarray, " B"]
     status: StatusArray
-    steps: Int[np.ndarray, " B"]
 
-    def best_restarts(self, n_restarts: int) -> Int[np.ndarray, " G"]:
-        """Of each `n_restarts` consecutive elements, the index of the one with the lowest training objective.
 
-        Raises:
-            DataError: The number of elements is no multiple of `n_restarts`.
-        """
-        if n_restarts < 1 or len(self.objective) % n_restarts:
-            raise DataError(f"{len(self.objective)} runs are no whole number of groups of {n_restarts} restarts")
-        groups = np.where(np.isnan(self.objective), np.inf, self.objective).reshape(-1, n_restarts)
-        return np.asarray(groups.argmin(1) + n_restarts * np.arange(len(groups)))
+def best_restarts(objective: Float[np.ndarray, " B"], n_restarts: int) -> Int[np.ndarray, " G"]:
+    """Of each `n_restarts` consecutive elements, the index of the one with the lowest training objective."""
+    groups = np.where(np.isfinite(objective), objective, np.inf).reshape(-1, n_restarts)
+    return np.asarray(groups.argmin(1) + n_restarts * np.arange(len(groups)))
 
 
 def draw_targets(
@@ -134,18 +110,9 @@ def draw_targets(
         n_target: Target examples n_t, at least 2; one number, or one per element.
         seeds: One per element; equal seeds and sizes give equal samples.
         n_signal: The source's k, from 2 to d; one number, or one per element.
-
-    Raises:
-        DataError: Fewer than two target examples, or another number of sizes or sources than of seeds.
     """
     sizes = [n_target] * len(seeds) if isinstance(n_target, int) else list(n_target)
     sources = [n_signal] * len(seeds) if isinstance(n_signal, int) else list(n_signal)
-    if not len(seeds) == len(sizes) == len(sources):
-        raise DataError(
-            f"there are {len(seeds)} seeds, {len(sizes)} sizes and {len(sources)} sources; give one of each per element"
-        )
-    if min(sizes) < 2:
-        raise DataError(f"n_target = {min(sizes)} target examples were asked for; half-splits need at least 2")
     inputs, labels = np.zeros((len(seeds), max(sizes), problem.d)), np.zeros((len(seeds), max(sizes)))
     for i, (seed, n) in enumerate(zip(seeds, sizes, strict=True)):
         sample = problem.sample(n, generator(seed, SAMPLE))
@@ -248,8 +215,9 @@ def population_loss(
 ) -> Float[Tensor, " B"]:
     """E (x'Ax - y)^2 of networks A = phi diag(head) phi' in closed form, differentiable.
 
-    See `QuadraticProblem.population_loss` for the formula. Given y, entries that tell it have variance y and the others
-    2/3, so that with T the sum of A_ii over the first and U over the others
+    It is (1/3) M_0 + (2/3) (M_1 - 2 E[x'Ax | y = 1] + 1) with M_y = E[(x'Ax)^2 | y].
+    Given y, the entries of x are independent and symmetric; those that tell y have variance v_i = y and the others 2/3,
+    which are their fourth moments too, so that with T the sum of A_ii over the first and U over the others
 
         M_0 = (4/9) U^2 - (2/3) sum_U A_ii^2 + 2 Q_0
         M_1 = (T + 2U/3)^2 - 2 sum_T A_ii^2 - (2/3) sum_U A_ii^2 + 2 Q_1
@@ -287,7 +255,7 @@ def _evaluated(weights: Weights, objective: Callable[[Weights, int], Tensor]) ->
 def _finish(
     data: TargetSamples, weights: Weights, objectives: tuple[Tensor, Tensor], settings: QuadraticSettings
 ) -> QuadraticRun:
-    phi, head, *own_head = weights
+    phi, _, *own_head = weights
     before, after = objectives
     first = torch.zeros_like(data.telling)
     first[:, 0] = 1.0
@@ -295,12 +263,9 @@ def _finish(
     target_head = own_head[0] if own_head else refitted
     status = np.where((after - before).abs() <= settings.tolerance * after.abs(), "converged", "max_steps")
     return QuadraticRun(
-        features=phi.numpy(),
         objective=after.numpy(),
-        source_loss=population_loss(phi, head, data.telling).numpy(),
         target_loss=population_loss(phi, target_head, first).numpy(),
         status=np.where(torch.isfinite(after), status, "non_finite"),
-        steps=np.full(len(phi), settings.steps),
     )
 
 

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transferscope.errors import DataError
 from transferscope_papers.problems import ReluNetwork, Sample
 from transferscope_papers.simulate.descent import Descent, DescentSettings, Slope, Weights, descend, lengths, times
 from transferscope_papers.simulate.outcomes import Outcomes, StatusArray
@@ -50,7 +49,6 @@ class Students:
 
     networks: tuple[ReluNetwork, ...]
     status: StatusArray
-    steps: np.ndarray
 
 
 def random_students(seeds: Sequence[int], n_inputs: int, *, width: int) -> Weights:
@@ -77,13 +75,7 @@ def train_from_scratch(samples: Sequence[Sample], start: Weights, settings: Desc
     Args:
         samples: One per student, all of the same size.
         settings: Step sizes and stopping. The residual is norm(f(X) - y)/norm(y).
-
-    Raises:
-        DataError: The samples differ in size.
     """
-    sizes = sorted({len(sample) for sample in samples})
-    if len(sizes) != 1:
-        raise DataError(f"samples of sizes {sizes} were given; students of one batch need samples of one size")
     inputs = torch.from_numpy(np.stack([sample.inputs for sample in samples]))
     labels = torch.from_numpy(np.stack([sample.targets for sample in samples]))
     return _students(descend(_OnSample(inputs, labels), start, settings, retract=_to_sphere))
@@ -113,7 +105,7 @@ def refit_heads(students: Students, samples: Sequence[Sample], *, rcond: float |
         else:
             heads = head_on_features(features, sample.targets, rcond=rcond)
         networks.append(ReluNetwork(student.neurons, heads))
-    return Students(tuple(networks), students.status, students.steps)
+    return Students(tuple(networks), students.status)
 
 
 HEAD_RATE, HEAD_STEPS, HEAD_LOSS = 0.01, 100_000, 1e-6
@@ -140,7 +132,7 @@ def _descended_head(features: np.ndarray, targets: np.ndarray) -> np.ndarray:
 def risks(students: Students, targets: Sequence[ReluNetwork]) -> Outcomes:
     """Population risk E (f - f*)^2 of each student on its target, in closed form."""
     values = [target.risk(student) for student, target in zip(students.networks, targets, strict=True)]
-    return Outcomes(np.array(values), students.status, students.steps)
+    return Outcomes(np.array(values), students.status)
 
 
 @dataclass(frozen=True)
@@ -238,7 +230,7 @@ class _Overlap:
 def _students(descent: Descent) -> Students:
     neurons, heads = descent.weights
     pairs = zip(_unit(neurons).numpy(), heads.numpy(), strict=True)
-    return Students(tuple(ReluNetwork(w, c) for w, c in pairs), descent.status, descent.steps)
+    return Students(tuple(ReluNetwork(w, c) for w, c in pairs), descent.status)
 
 
 def _curvature(heads: Tensor) -> Tensor:

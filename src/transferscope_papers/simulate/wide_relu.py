@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from transferscope.errors import SettingsError
@@ -36,14 +36,12 @@ class WideTransfer:
         travel: norm(W(Q) - W(P))_F, from pretrained to fine-tuned weights (liu2019 Theorem 2), shape (B,).
         scratch_travel: norm(W(Q) - W(0))_F when the target is learnt from scratch, shape (B,).
         status: "converged" when all three runs converged, else the status of the first that did not, shape (B,).
-        steps: Steps of the three runs together, shape (B,).
     """
 
     activation_gradient: Float[np.ndarray, " B"]
     travel: Float[np.ndarray, " B"]
     scratch_travel: Float[np.ndarray, " B"]
     status: StatusArray
-    steps: Int[np.ndarray, " B"]
 
 
 @dataclass(frozen=True)
@@ -59,15 +57,11 @@ class Labelled:
     labels: Float[Tensor, "B n"]
 
 
-def paired_start(seeds: Sequence[int], n_inputs: int, *, width: int, scale: float = 1.0) -> Float[Tensor, "B m d"]:
-    """Antisymmetric neurons of N(0, scale^2) entries: rows r and r + width/2 are equal, their signs are +1 and -1.
-
-    Raises:
-        SettingsError: An odd or too small width, or a scale that is not above 0.
-    """
-    if width < 2 or width % 2 or scale <= 0:
-        raise SettingsError(f"width = {width} and scale = {scale} were given; give an even width and a scale above 0")
-    half = scale * normal(seeds, (width // 2, n_inputs), stream=PAIRED_WEIGHTS)
+def paired_start(seeds: Sequence[int], n_inputs: int, *, width: int) -> Float[Tensor, "B m d"]:
+    """Antisymmetric neurons of N(0, 1) entries: rows r and r + width/2 are equal, their signs are +1 and -1."""
+    if width % 2:
+        raise SettingsError(f"width = {width} was given; paired neurons need an even one")
+    half = normal(seeds, (width // 2, n_inputs), stream=PAIRED_WEIGHTS)
     return torch.cat([half, half], dim=1)
 
 
@@ -77,7 +71,6 @@ def wide_transfer(
     *,
     width: int,
     seeds: Sequence[int],
-    scale: float = 1.0,
     settings: DescentSettings = KERNEL_STEPS,
 ) -> WideTransfer:
     """Train on the source, then on the target, and on the target from scratch.
@@ -85,10 +78,9 @@ def wide_transfer(
     Args:
         width: Number of neurons m, even; the theorems are its limit (errors of 1e-3 to 1e-2 at m = 20,000).
         seeds: One seed per network.
-        scale: Standard deviation of the initial weights.
         settings: Stopping; the curvature is lambda_max(H) of the infinite-width kernel.
     """
-    start = paired_start(seeds, source.inputs.shape[2], width=width, scale=scale)
+    start = paired_start(seeds, source.inputs.shape[2], width=width)
     on_source, on_target = _Wide.of(source, width), _Wide.of(target, width)
     pretrained = descend(on_source, (start,), settings)
     tuned = descend(on_target, pretrained.weights, settings)
@@ -101,7 +93,6 @@ def wide_transfer(
         travel=(tuned.weights[0] - pretrained.weights[0]).flatten(1).norm(dim=1).numpy(),
         scratch_travel=(scratch.weights[0] - start).flatten(1).norm(dim=1).numpy(),
         status=np.take_along_axis(statuses, first_bad[None], axis=0)[0],
-        steps=pretrained.steps + tuned.steps + scratch.steps,
     )
 
 

@@ -130,10 +130,10 @@ class DoubleDescentFigure(LinearTeachersFigure):
         way = Way(_DEPTH, _DEPTH - 1) if point.series == _TRANSFER else Way(_DEPTH, shows="scratch")
         return Training(pair, int(point.parameters["n"]), way)
 
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Trained networks, or least squares and the best ridge on the same samples, which are those of the first."""
         if points[0].panel == "equal":
-            return super().simulate_group(points)
+            return super().simulate(points)
         n, d = (int(points[0].parameters[name]) for name in ("n", "d"))
         draws = self.seeds * (_MORE if points[0].panel == "limit" else 1)
         task, risks = _unequal(d, self.sigma), np.empty((len(points), draws))
@@ -150,7 +150,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
     def claims(self) -> tuple[Claim, ...]:
         """The peak, what it does to transferability, what cures it, and what the limit leaves out."""
         noisy = "" if self.sigma >= _NOISY else f"Without noise there is no peak (here σ = {self.sigma:g})."
-        theta = self.unlike_the_paper("theta").replace("The paper has", "It was found at")
+        theta = self.unlike_the_paper("theta", says="It was found at")
         return (
             Claim(
                 "the risk of trained networks from scratch has a peak at n = d: it falls first, rises towards d and "

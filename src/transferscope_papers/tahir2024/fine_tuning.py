@@ -186,13 +186,13 @@ class DecidingFigure(LinearTeachersFigure):
 
     def claims(self) -> tuple[Claim, ...]:
         """Gradient descent decides for the corrected formula."""
-        changed = self.unlike_the_paper("gamma", "sigma", "depth")
+        changed = self.unlike_the_paper("gamma", "sigma", "depth", says="It was found at")
         return (
             Claim(
                 "at 54 degrees the printed formula has a gain, and trained networks lose",
                 "corrects tahir2024, Theorem 3.9 and eq. 17",
                 _loses_against_print,
-                changed.replace("The paper has", "It was found at"),
+                changed,
             ),
             Claim(
                 "every trained mean with a clear sign has that of the corrected formula",

@@ -30,7 +30,11 @@ from transferscope_papers.simulate.linear_transfer import draw, perfectly_pretra
 from transferscope_papers.simulate.seeds import generator
 from transferscope_papers.tahir2024.sampled_distance import reduced, sampled_bracket
 from transferscope_papers.theory.distances import kl_divergence, wasserstein_1
-from transferscope_papers.theory.linear_transfer import linear_transferability, linear_transferability_finite
+from transferscope_papers.theory.linear_transfer import (
+    linear_transferability,
+    linear_transferability_finite,
+    negative_transfer,
+)
 from transferscope_papers.theory.ridge import optimal_ridge, ridge_risk, ridge_risk_limit
 
 ANGLES = {"θ = π/8": math.pi / 8, "θ = π/4": math.pi / 4, "θ = 3π/8": 3 * math.pi / 8}
@@ -119,12 +123,12 @@ class LinearTransferDiagram(SlicedDiagram):
             Claim(
                 "with more examples than inputs transfer is negative exactly where γ − 1 > σ²/sin²θ",
                 "tahir2024, section 3.3, with Figure 1b",
-                lambda drawn: _negative_where(drawn, self._negative_above, low=1.0),
+                lambda drawn: _negative_where(drawn, self._negative, low=1.0),
             ),
             Claim(
                 "with fewer, it is negative only for σ < 1, θ > arccos(1 − σ) and γ between γ₋ and γ₊",
                 "tahir2024, section 3.3, with Figure 1b",
-                lambda drawn: _negative_where(drawn, self._negative_below, high=1.0),
+                lambda drawn: _negative_where(drawn, self._negative, high=1.0),
             ),
             Claim(
                 "both regions are separated by positive transfer that persists at θ = π/2",
@@ -139,14 +143,9 @@ class LinearTransferDiagram(SlicedDiagram):
             ),
         )
 
-    def _negative_above(self, theta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
-        return np.asarray((gamma - 1) * np.sin(theta) ** 2 > self.sigma**2)
-
-    def _negative_below(self, theta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
-        b, c = 1 + np.cos(theta) ** 2 - self.sigma**2, np.cos(theta)
-        root = np.sqrt(np.maximum(b**2 - 4 * c**2, 0))
-        allowed = (self.sigma < 1) & (c < 1 - self.sigma)
-        return np.asarray(allowed & (gamma > (b - root) / 2) & (gamma < (b + root) / 2))
+    def _negative(self, theta: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+        region = negative_transfer(theta, sigma=self.sigma)
+        return np.asarray((region.lower < gamma) & (gamma < region.upper) | (gamma > region.from_above))
 
     def expected(self, theta: float, n: float) -> float:
         """The closed form at finite n and d."""
@@ -326,7 +325,7 @@ class RidgeFigure(LinearTeachersFigure):
         pair = teachers_at_angle(self.d, theta=self.theta, sigma=self.sigma)
         return Training(pair, int(point.parameters["n"]), Way(_DEPTH, _DEPTH - 1))
 
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Solve for the head of a pre-trained two-layer network."""
         return tuple(self._solved(point) for point in points)
 
@@ -470,7 +469,7 @@ def _w1(sigma: float, angles: bytes) -> tuple[np.ndarray, np.ndarray]:
 
     lower, upper = between([one.lower.value for one in brackets]), between([one.upper.value for one in brackets])
     lower[theta < places[0]] = 0.0  # samples of tasks this near tell nothing
-    bounds = np.maximum(lower, known.lower), np.minimum(upper, known.upper)
+    bounds = np.maximum(lower, known[0]), np.minimum(upper, known[1])
     return np.maximum.accumulate(bounds[0]), np.maximum.accumulate(bounds[1])  # W1 grows with the angle
 
 

@@ -25,7 +25,8 @@ from transferscope.report.blocks import Figure
 from transferscope.report.figures.style import INK, drawing, new_figure
 from transferscope.study.cell import code_as_planned, code_of
 from transferscope.study.facts import as_read
-from transferscope_papers.from_study import FinishedStudy, SeenClaim, StudyFigure
+from transferscope_papers.from_study import FinishedStudy
+from transferscope_papers.made import ClaimSeen, FigureMade
 from transferscope_papers.tahir2024.pair_parameters import (
     PairEstimate,
     Unexplained,
@@ -77,7 +78,7 @@ class Placement:
     measured: Estimate
 
 
-def placement(study: FinishedStudy) -> StudyFigure:
+def placement(study: FinishedStudy) -> FigureMade:
     """The sources of a study with linear probes, one panel each, and how often the model's sign is right.
 
     Raises:
@@ -101,9 +102,7 @@ def placement(study: FinishedStudy) -> StudyFigure:
         pairs = _estimated(networks, data, errors)
     points = [_placed(name, pair, n, study, errors) for name, pair in pairs.items() for n in study.frames.sizes]
     best = {name: pair.best for name, pair in pairs.items()}
-    return StudyFigure(
-        (_draw(best, points, study.name),), (_levels(points),), _signs(points), {"pairs": _table(points)}
-    )
+    return FigureMade((_draw(best, points, study.name),), (_levels(points),), _signs(points), {"pairs": _table(points)})
 
 
 def _estimated(networks: StudyNetworks, data: Dataset, errors: pd.DataFrame) -> dict[str, PairEstimate]:
@@ -220,7 +219,7 @@ def _levels(points: Sequence[Placement]) -> str:
     )
 
 
-def _signs(points: Sequence[Placement]) -> tuple[SeenClaim, ...]:
+def _signs(points: Sequence[Placement]) -> tuple[ClaimSeen, ...]:
     told = [one for one in points if one.measured.n >= _FEWEST_SEEDS and one.measured.sign != 0]
     if not told:
         return ()
@@ -228,11 +227,11 @@ def _signs(points: Sequence[Placement]) -> tuple[SeenClaim, ...]:
     up = sum(one.measured.sign > 0 for one in told)
     one_sign = max(up, len(told) - up)
     return (
-        SeenClaim(
+        ClaimSeen(
             "the model's sign is that of the measured transferability more often than one sign for all pairs",
             "follows tahir2024, Figures 1c and 6c",
             right > one_sign,
-            f"right in {right} of {len(told)} cases whose sign is measured, one sign in {one_sign}",
+            seen=f"right in {right} of {len(told)} cases whose sign is measured, one sign in {one_sign}",
         ),
     )
 

@@ -150,11 +150,7 @@ class PretrainedFigure(TheoryFigure):
             planned.append(Point("source", _FINITE, share, self._finite(n), own, group="finite source"))
         return tuple(planned)
 
-    def simulate(self, point: Point) -> Estimate:
-        """Pre-train, and measure what the point's panel shows."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Pre-train the networks of all points of one depth and width at once, each start of a scale once."""
         starts = list(dict.fromkeys((point.parameters["scale"], point.parameters["source"]) for point in points))
         own = points[0].parameters
@@ -183,7 +179,7 @@ class PretrainedFigure(TheoryFigure):
 
     def claims(self) -> tuple[Claim, ...]:
         """Features sparsify, and what the limit does not say."""
-        ridge = self.unlike_the_paper("ridge").replace("The paper has", "It was found at")
+        ridge = self.unlike_the_paper("ridge", says="It was found at")
         return (
             Claim(
                 "features sparsify to the source's direction as α → 0: up to α = 0.03 the second singular value falls "
@@ -220,7 +216,7 @@ class PretrainedFigure(TheoryFigure):
                 "with 16 d it is within a tenth of it",
                 "beyond tahir2024, whose source is the population",
                 self._source_costs,
-                self.unlike_the_paper("theta", "sigma").replace("The paper has", "It was found at"),
+                self.unlike_the_paper("theta", "sigma", says="It was found at"),
             ),
         )
 
@@ -273,7 +269,7 @@ class PretrainedFigure(TheoryFigure):
         gram = np.stack([sample.inputs.T @ sample.inputs / n for sample in samples])
         cross = np.stack([sample.targets @ sample.inputs / n for sample in samples])
         rank = torch.full((len(seeds),), int(n))
-        return from_moments(torch.from_numpy(gram), torch.from_numpy(cross), rank=rank)
+        return from_moments(torch.from_numpy(gram), torch.from_numpy(cross), rank)
 
     def _measured(self, trained: Descent, i: int, seeds: Sequence[int]) -> dict[str, Estimate]:
         """The means of one start over its networks: the ratio of singular values, and the risk with each head."""

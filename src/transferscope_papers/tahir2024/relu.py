@@ -37,10 +37,10 @@ from transferscope_papers.simulate.relu_student import (
 from transferscope_papers.simulate.seeds import generator
 from transferscope_papers.theory.relu import (
     PowerLaw,
-    feature_split,
     fit_power_law,
     kernel_alignment,
     negative_transfer_size,
+    outside_features,
 )
 
 _TEACHER, _ON_STUDENTS, _ON_SOURCE = 600, 601, 610
@@ -107,11 +107,7 @@ class ReluFigure(TheoryFigure):
         scratch = [Point("scratch", _SCRATCH, float(n), nan) for n in (self.largest // 10, *self._sizes())]
         return (*(point for mu in _SHARES for point in self._points_of(mu)), *scratch)
 
-    def simulate(self, point: Point) -> Estimate:
-        """Simulate the point alone."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Train students on samples of the target, or on the sources of one share and then put new heads on them."""
         seed = points[0].seed
         start = random_students(range(seed, seed + self.seeds), self.d, width=self.width)
@@ -248,8 +244,9 @@ class ReluFigure(TheoryFigure):
 
     def _outside(self, mu: float) -> np.ndarray:
         """Share of the target outside the source's features, shape (seeds,)."""
-        splits = [feature_split(pair.source.neurons, pair.target) for pair in self._pairs(mu)]
-        return np.array([split.outside.value / split.total.value for split in splits])
+        pairs = self._pairs(mu)
+        outside = [outside_features(pair.source.neurons, pair.target).value for pair in pairs]
+        return np.asarray(np.array(outside) / _norms(pairs))
 
 
 def _transfer(mu: float) -> str:
@@ -301,7 +298,7 @@ class _Pretrained:
 def _risk_of_source_heads(pairs: Sequence[AblatedTeachers], n: int, seed: int) -> np.ndarray:
     """Risk of least-squares heads on the source's own neurons, the mean over `_SAMPLES` samples; shape (pairs,)."""
     sources = tuple(pair.source for pair in pairs)
-    given = Students(sources, np.full(len(pairs), "ok"), np.zeros(len(pairs), dtype=np.int64))
+    given = Students(sources, np.full(len(pairs), "ok"))
     targets = [pair.target for pair in pairs]
     total = np.zeros(len(pairs))
     for k in range(_SAMPLES):

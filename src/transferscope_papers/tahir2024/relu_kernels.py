@@ -81,11 +81,7 @@ class KernelFigure(TheoryFigure):
             for own, value in places
         )
 
-    def simulate(self, point: Point) -> Estimate:
-        """Pre-train students, for one pair of inputs."""
-        return self.simulate_group([point])[0]
-
-    def simulate_group(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
+    def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Pre-train the students once, and evaluate their kernels on the inputs."""
         start = random_students(range(self.seeds), self.d, width=self.width)
         students = pretrain([self._pair.source] * self.seeds, start)

@@ -10,8 +10,6 @@ round). Its Figure 5b has an axis of W1 from 526 to 529, where W1 is at most sqr
 is drawn is the bias of a sample estimate in high dimension, see `transferscope_papers.tahir2024.sampled_distance`.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from transferscope_papers.parameters import Array, Numbers, angle, at_least
@@ -19,14 +17,6 @@ from transferscope_papers.parameters import Array, Numbers, angle, at_least
 _MEAN_ABSOLUTE = np.sqrt(2 / np.pi)
 _GRID = 12
 _REFINEMENTS = 32
-
-
-@dataclass(frozen=True)
-class Bracket:
-    """Two numbers with the true one between them."""
-
-    lower: Array
-    upper: Array
 
 
 def teacher_distance(theta: Numbers, *, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Array:
@@ -59,8 +49,10 @@ def wasserstein_2(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0,
     return np.asarray(np.sqrt(np.maximum(traces - 2 * fidelity, 0)))
 
 
-def wasserstein_1(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Bracket:
-    """A certified bracket of W1 of the joint distributions of (x, y); no closed form is known.
+def wasserstein_1(
+    theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0
+) -> tuple[Array, Array]:
+    """Certified bounds of W1 of the joint distributions of (x, y), below and above; no closed form is known.
 
         max_a sqrt(2/pi) |sqrt(a'S_0 a) - sqrt(a'S_1 a)|  <=  W1  <=  min( W2, sqrt(2/pi) ||beta_s - beta_t|| )
 
@@ -73,20 +65,7 @@ def wasserstein_1(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0,
         wasserstein_2(theta, sigma=sigma, source_norm=source_norm, target_norm=target_norm), _MEAN_ABSOLUTE * distance
     )
     lower = np.minimum(_MEAN_ABSOLUTE * plane.largest_gap(), upper)
-    return Bracket(np.asarray(lower), np.asarray(upper))
-
-
-def dudley(theta: Numbers, *, sigma: Numbers, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0) -> Bracket:
-    """A certified bracket of the Dudley metric (tahir2024, eq. 27, before the error in eq. 28).
-
-        (e^(-sigma^2/2)/2) |e^(-s^2/2) - e^(-tau^2/2)|  <=  Dudley  <=  min( 2, W1 )
-
-    The lower bound is 0 for equal norms and never reaches 1/2.
-    """
-    s, tau, noise = (np.asarray(value, dtype=np.float64) for value in (source_norm, target_norm, sigma))
-    lower = np.exp(-(noise**2) / 2) / 2 * np.abs(np.exp(-(s**2) / 2) - np.exp(-(tau**2) / 2))
-    upper = np.minimum(wasserstein_1(theta, sigma=sigma, source_norm=s, target_norm=tau).upper, 2.0)
-    return Bracket(np.broadcast_to(lower, upper.shape), np.asarray(upper))
+    return np.asarray(lower), np.asarray(upper)
 
 
 class _Plane:

@@ -64,16 +64,16 @@ def effective_dimension(vectors: Float64[np.ndarray, "N D"]) -> Estimate:
     n = len(vectors)
     if n < 4:
         return Estimate.missing("too_few", n)
-    ratio = jackknife(lambda index: _participation_ratio(vectors[index]), n)
+
+    def participation_ratio(index: np.ndarray) -> float:
+        x = vectors[index] - vectors[index].mean(axis=0)
+        squares = (x**2).sum(axis=1)  # (N,)
+        gram = x.T @ x if x.shape[1] <= len(x) else x @ x.T
+        same = (squares**2).sum()
+        products, traces = (gram**2).sum() - same, squares.sum() ** 2 - same
+        return float(traces / products) if products > 1e-12 * traces else float("nan")
+
+    ratio = jackknife(participation_ratio, n)
     if ratio.status != "ok":
         return ratio
     return Estimate(max(ratio.value, 1.0), ratio.stderr, n)
-
-
-def _participation_ratio(vectors: Float64[np.ndarray, "N D"]) -> float:
-    x = vectors - vectors.mean(axis=0)
-    squares = (x**2).sum(axis=1)  # (N,)
-    gram = x.T @ x if x.shape[1] <= len(x) else x @ x.T
-    same = (squares**2).sum()
-    products, traces = (gram**2).sum() - same, squares.sum() ** 2 - same
-    return float(traces / products) if products > 1e-12 * traces else float("nan")

@@ -40,7 +40,6 @@ from jaxtyping import Float64
 from transferscope.estimate import Estimate
 from transferscope_papers.parameters import Array, Numbers, above, angle, at_least
 from transferscope_papers.theory.linear_scratch import scratch_risk_finite, variance_finite, variance_limit
-from transferscope_papers.theory.linear_teachers import outside_rows
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,8 @@ def fine_tuning(
         t^(L-1) (t - (1-gamma) s^(2/L)) = gamma tau^2 + sigma^2 gamma/(1-gamma),    kappa = (t^(L/2)/s)^((L-1)/L)
         risk = scratch risk + (1-gamma) (kappa^2 s^2 - 2 kappa s tau c)
 
-    So transfer is positive if cos(theta) > kappa s / (2 tau), and best if kappa s = tau cos(theta).
+    So transfer is positive if cos(theta) > kappa s / (2 tau), and best if kappa s = tau cos(theta). tahir2024 has 1/2
+    for every gamma and sigma, which is the case L = 1 and s = tau.
     """
     gamma, sigma = at_least("gamma", gamma, 0), at_least("sigma", sigma, 0)
     return _fine_tuning(theta, gamma, variance_limit(gamma, sigma), source_norm, target_norm, depth)
@@ -105,25 +105,6 @@ def fine_tuning_finite(
     return _fine_tuning(theta, np.asarray(n / d), variance_finite(n, d, sigma), source_norm, target_norm, depth)
 
 
-def critical_angle(
-    gamma: Numbers,
-    *,
-    sigma: Numbers,
-    source_norm: Numbers = 1.0,
-    target_norm: Numbers = 1.0,
-    depth: Numbers = 2,
-) -> Array:
-    """The angle in radians beyond which fine-tuning is worse than training from scratch: arccos(kappa s / (2 tau)).
-
-    tahir2024 has pi/3 for every gamma and sigma, which is the case L = 1 and s = tau. 0 means that no angle helps.
-
-    `target_norm` is above 0; from gamma = 1 on the angle has no meaning, because transfer changes nothing.
-    """
-    s, tau = above("source_norm", source_norm, 0), above("target_norm", target_norm, 0)
-    kappa = fine_tuning(0.0, gamma, sigma=sigma, source_norm=s, target_norm=tau, depth=depth).kappa
-    return np.asarray(np.arccos(np.minimum(kappa * s / (2 * tau), 1.0)))
-
-
 def fine_tuned_weights(
     inputs: Float64[np.ndarray, "n d"],
     targets: Float64[np.ndarray, " n"],
@@ -144,7 +125,7 @@ def fine_tuned_weights(
     """
     s = above("source_norm", float(np.linalg.norm(source)), 0)
     fitted = np.linalg.lstsq(inputs, targets, rcond=None)[0]
-    outside = outside_rows(inputs, source)
+    outside = source - np.linalg.lstsq(inputs, inputs @ source, rcond=None)[0]  # X X' may be singular
     share = np.asarray(np.sum(outside**2) / s**2)
     kappa = float(_kept_share(np.asarray(np.sum(fitted**2)), share, s, at_least("depth", depth, 1)))
     return FineTunedWeights(np.asarray(fitted + kappa * outside), kappa)
@@ -164,7 +145,7 @@ def fine_tuning_average(
     n: int,
     d: int,
     *,
-    sigma: float,
+    sigma: float = 0.0,
     source_norm: float = 1.0,
     target_norm: float = 1.0,
     depth: float = 2,
@@ -192,14 +173,20 @@ def fine_tuning_average(
         alone = _exact(float(scratch_risk_finite(n, d, sigma=sigma, target_norm=tau)))
         return AveragedFineTuning(Estimate(1.0, 0.0, 0), alone, Estimate(0.0, 0.0, 0))
     generator = np.random.default_rng(seed)
-    inside = _projection(n, d, draws, generator)
+    # M = R^-T G R^-1 with G ~ Wishart_2(n), G + H = R'R and H ~ Wishart_2(d - n)
+    own = _wishart(n, draws, generator)
+    root = np.linalg.cholesky(own + _wishart(d - n, draws, generator))  # lower, R'
+    m = np.linalg.solve(root, np.linalg.solve(root, own).swapaxes(1, 2))
+    first, both, second = m[:, 0, 0], m[:, 0, 1], m[:, 1, 1]
     noise = sigma**2 * generator.chisquare(n, draws) / generator.chisquare(d - n + 1, draws)
-    fitted = tau**2 * (c**2 * inside.first + 2 * c * sine * inside.both + sine**2 * inside.second)
-    fitted = fitted + noise + 2 * np.sqrt(noise * np.maximum(fitted, 0)) * _direction(n, draws, generator)
-    kappa = _kept_share(np.maximum(fitted, 0), 1 - inside.first, s, depth)
-    shared = s * tau * (c * (1 - inside.first) - sine * inside.both)  # theta_S'P_perp theta_T
-    gain = 2 * kappa * shared - kappa**2 * s**2 * (1 - inside.first)
-    outside = tau**2 * (c**2 * (1 - inside.first) - 2 * c * sine * inside.both + sine**2 * (1 - inside.second))
+    fitted = tau**2 * (c**2 * first + 2 * c * sine * both + sine**2 * second)
+    along = generator.standard_normal(draws)  # one coordinate of a uniform direction in n dimensions, before its norm
+    across = generator.chisquare(n - 1, draws) if n > 1 else np.zeros(draws)
+    fitted = fitted + noise + 2 * np.sqrt(noise * np.maximum(fitted, 0)) * along / np.sqrt(along**2 + across)
+    kappa = _kept_share(np.maximum(fitted, 0), 1 - first, s, depth)
+    shared = s * tau * (c * (1 - first) - sine * both)  # theta_S'P_perp theta_T
+    gain = 2 * kappa * shared - kappa**2 * s**2 * (1 - first)
+    outside = tau**2 * (c**2 * (1 - first) - 2 * c * sine * both + sine**2 * (1 - second))
     # moments of what goes as (noise^p / M_11)^m: p = (L - 1)/L, and M_11 counts for L = infinity alone
     tail = math.inf if sigma == 0 else (d - n + 1) / 2
     near = math.inf if math.isfinite(depth) or (sigma == 0 and tau * abs(sine) < 1e-15 * s) else n / 2
@@ -246,24 +233,6 @@ def _kept_share(fitted: Numbers, share: Numbers, s: Numbers, depth: Numbers) -> 
     return np.asarray(np.where(np.isinf(depth), deepest, at_depth))
 
 
-@dataclass(frozen=True)
-class _Inside:
-    """The projection on the rows of X within the plane of the teachers: M_11, M_12, M_22, each of shape (draws,)."""
-
-    first: Float64[np.ndarray, " draws"]
-    both: Float64[np.ndarray, " draws"]
-    second: Float64[np.ndarray, " draws"]
-
-
-def _projection(n: int, d: int, draws: int, generator: np.random.Generator) -> _Inside:
-    """M = R^-T G R^-1 with G ~ Wishart_2(n), G + H = R'R and H ~ Wishart_2(d - n)."""
-    own, rest = _wishart(n, draws, generator), _wishart(d - n, draws, generator)
-    root = np.linalg.cholesky(own + rest)  # lower, R'
-    half = np.linalg.solve(root, own)
-    m = np.linalg.solve(root, half.swapaxes(1, 2))
-    return _Inside(m[:, 0, 0], m[:, 0, 1], m[:, 1, 1])
-
-
 def _wishart(degrees: int, draws: int, generator: np.random.Generator) -> Float64[np.ndarray, "draws 2 2"]:
     """Z'Z of a degrees x 2 matrix of standard normals, by Bartlett's triangle."""
     first = generator.chisquare(degrees, draws)
@@ -272,13 +241,6 @@ def _wishart(degrees: int, draws: int, generator: np.random.Generator) -> Float6
     lower = np.zeros((draws, 2, 2))
     lower[:, 0, 0], lower[:, 1, 0], lower[:, 1, 1] = np.sqrt(first), cross, np.sqrt(second)
     return lower @ lower.swapaxes(1, 2)
-
-
-def _direction(n: int, draws: int, generator: np.random.Generator) -> Float64[np.ndarray, " draws"]:
-    """One coordinate of a uniform direction in n dimensions."""
-    along = generator.standard_normal(draws)
-    others = generator.chisquare(n - 1, draws) if n > 1 else np.zeros(draws)
-    return np.asarray(along / np.sqrt(along**2 + others))
 
 
 def _mean(

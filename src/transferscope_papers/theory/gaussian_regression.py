@@ -26,7 +26,7 @@ from jaxtyping import Bool, Float64
 from scipy import optimize
 
 from transferscope_papers.parameters import Array, Numbers, at_least, counts
-from transferscope_papers.problems import LinearTeacher
+from transferscope_papers.problems import Covariance, LinearTeacher
 from transferscope_papers.theory.linear_scratch import variance_finite
 from transferscope_papers.theory.ridge import optimal_ridge, ridge_risk
 
@@ -184,6 +184,24 @@ def regression_on_features(task: LinearTeacher, features: Float64[np.ndarray, "d
     floor = float(np.sum((target - left[:, seen] @ along) ** 2))
     floor = floor if floor > _RANK**2 * float(target @ target) else 0.0
     return GaussianRegression(sizes[seen] ** 2, (along / sizes[seen]) ** 2, task.sigma**2 + floor, floor)
+
+
+def mean_fine_tuned_risk(difference: Float64[np.ndarray, " d"], covariance: Covariance, n: int) -> float:
+    """Mean over Gaussian inputs of the risk of fine-tuned linear regression (shachaf2021, eq. 2), for many inputs.
+
+        E ||Sigma^(1/2) P_perp D||^2  ->  kappa^2 sum_i lambda_i D_i^2 / (lambda_i + kappa)^2 / (1 - df2/n)
+
+    without noise and without a ridge (P_perp projects on the complement of the rows of X).
+
+    Args:
+        difference: D = theta_T - theta_S, shape (d,).
+        n: Number of target examples, at least 1; 0 risk from the rank of Sigma on.
+
+    Returns:
+        The risk; exact for Sigma = I, within O(1/n) otherwise.
+    """
+    squares = covariance.to_eigenbasis(difference) ** 2
+    return float(GaussianRegression(covariance.eigenvalues, squares).risk(n))
 
 
 def ridge_weights(

@@ -13,7 +13,7 @@ examples and d inputs are at least 1. Results are broadcast, and SettingsError s
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 
 from transferscope_papers.parameters import Array, Numbers, angle, at_least
 from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite
@@ -29,7 +29,10 @@ def linear_transfer_risk(theta: Numbers, n: Numbers, *, sigma: Numbers, target_n
     """
     n, sigma = at_least("n", n, 1), at_least("sigma", sigma, 0)
     outside = unlearnable(theta, target_norm)
-    return np.asarray(outside + _over(outside + sigma**2, n - 2))
+    numerator = outside + sigma**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        over = np.where(n > 2, numerator / (n - 2), np.inf)
+    return np.asarray(outside + np.where(numerator == 0, 0.0, over))
 
 
 def linear_transferability(theta: Numbers, gamma: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> Array:
@@ -61,37 +64,35 @@ class NegativeTransfer:
         lower: gamma_-, the lower end of the region below 1; infinity where there is none.
         upper: gamma_+, its upper end; minus infinity where there is none.
         from_above: Transfer is negative for every gamma above this one, which is at least 1; infinity for never.
-        exists: Whether there is a region below 1.
     """
 
     lower: Array
     upper: Array
     from_above: Array
-    exists: Bool[np.ndarray, "..."]
 
 
-def negative_transfer(theta: Numbers, *, sigma: Numbers, target_norm: Numbers = 1.0) -> NegativeTransfer:
+def negative_transfer(theta: Numbers, *, sigma: Numbers) -> NegativeTransfer:
     """The boundaries of eq. 13 in gamma (tahir2024, section 3.3).
 
-    With c = cos(theta), sigma in units of tau > 0 and b = 1 + c^2 - sigma^2, transfer is negative for
+    With c = cos(theta), sigma in units of tau and b = 1 + c^2 - sigma^2, transfer is negative for
 
         gamma < 1:  gamma_- < gamma < gamma_+ = (b + sqrt(b^2 - 4 c^2)) / 2, gamma_- = c^2/gamma_+, if |c| <= 1 - sigma
         gamma > 1:  gamma > 1 + sigma^2 / sin^2(theta)
 
     gamma_- is taken from the product of the roots, which loses no digits when c is small.
     """
-    sigma = at_least("sigma", sigma, 0) / at_least("target_norm", target_norm, 0)
-    theta, sigma = np.broadcast_arrays(angle(theta), sigma)
-    c = np.cos(theta)
+    theta, sigma = np.broadcast_arrays(angle(theta), at_least("sigma", sigma, 0))
+    c, sine_squared = np.cos(theta), unlearnable(theta, 1.0)
     b = 1 + c**2 - sigma**2
-    exists = np.asarray((np.abs(c) < 1 - sigma) & (unlearnable(theta, 1.0) > 0))
+    exists = (np.abs(c) < 1 - sigma) & (sine_squared > 0)
     upper = (b + np.sqrt(np.maximum(b**2 - 4 * c**2, 0))) / 2
     lower = np.divide(c**2, upper, out=np.zeros_like(upper), where=upper > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        from_above = np.where(sine_squared > 0, 1 + sigma**2 / sine_squared, np.inf)
     return NegativeTransfer(
         lower=np.asarray(np.where(exists, lower, np.inf)),
         upper=np.asarray(np.where(exists, upper, -np.inf)),
-        from_above=_from_above(sigma, unlearnable(theta, 1.0)),
-        exists=exists,
+        from_above=np.asarray(from_above),
     )
 
 
@@ -114,15 +115,3 @@ def head_on_features(
         rcond: Singular values below rcond times the largest are taken as 0; about ten times the second over the first.
     """
     return np.asarray(np.linalg.lstsq(features, targets, rcond=rcond)[0])
-
-
-def _over(numerator: Numbers, denominator: Numbers) -> Array:
-    """numerator/denominator, infinite for a denominator of 0 or less, and 0 for a numerator of 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = np.where(denominator > 0, numerator / denominator, np.inf)
-        return np.asarray(np.where(numerator == 0, 0.0, ratio))
-
-
-def _from_above(sigma: Numbers, sine_squared: Numbers) -> Array:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(sine_squared > 0, 1 + sigma**2 / sine_squared, np.inf))

@@ -21,31 +21,25 @@ from transferscope.estimate import Estimate
 from transferscope.numerics.ntk import CHECK_RIDGE, RIDGE, TOLERATED_CHANGE, relu_gram, solve_gram
 
 
-def kernel_norm(
-    inputs: Float64[np.ndarray, "n d"], labels: Float64[np.ndarray, " n"], *, ridge: float = RIDGE
-) -> Estimate:
+def kernel_norm(inputs: Float64[np.ndarray, "n d"], labels: Float64[np.ndarray, " n"]) -> Estimate:
     """sqrt(y'H^-1 y): how far the weights of a wide network travel to fit y from an output of 0.
 
     Args:
         inputs: Unit-norm rows, shape (n, d), no two alike.
         labels: y, shape (n,); what is left to fit, y - f(X, Theta(0)), when training starts elsewhere.
-        ridge: Relative to the mean of the diagonal of H, at least 0.
 
     Returns:
-        The norm, exact; "not_identified" if it moves by more than 5 % from `ridge` to 1e-4 (repeated inputs that
-        disagree, many antipodal pairs), "undefined" if H is singular to machine precision and no ridge was allowed.
+        The norm, exact; "not_identified" if it moves by more than 5 % from a ridge of 1e-6 of the mean of the diagonal
+        of H to one of 1e-4 (repeated inputs that disagree, many antipodal pairs).
     """
     gram = relu_gram(inputs)
-    value, check = _norm(gram, labels, ridge), _norm(gram, labels, CHECK_RIDGE)
-    if not math.isfinite(value):
-        return Estimate.missing("undefined", 0)
+    solutions = (solve_gram(gram, labels[:, None], ridge=ridge)[:, 0] for ridge in (RIDGE, CHECK_RIDGE))
+    value, check = (float(np.sqrt(np.maximum(labels @ solution, 0.0))) for solution in solutions)
     moved = abs(value - check) > TOLERATED_CHANGE * max(value, check)
     return Estimate(value, 0.0, 0, "not_identified" if moved else "ok")
 
 
-def fine_tuning_risk_bound(
-    inputs: Float64[np.ndarray, "n d"], residual: Float64[np.ndarray, " n"], *, ridge: float = RIDGE
-) -> Estimate:
+def fine_tuning_risk_bound(inputs: Float64[np.ndarray, "n d"], residual: Float64[np.ndarray, " n"]) -> Estimate:
     """Leading term of shachaf2021's bound on the risk after fine-tuning (Theorem 6.1, eq. 11): 2 sqrt(r'H^-1 r / n).
 
     The loss is 1-Lipschitz with values in [0, 1]. A further O(sqrt(log(n)/n)) has constants that the paper leaves open.
@@ -53,12 +47,11 @@ def fine_tuning_risk_bound(
     Args:
         inputs: Unit-norm rows, shape (n, d), no two alike.
         residual: r = y - f(X, Theta(0)), shape (n,): the labels less the outputs of the pre-trained network.
-        ridge: As in `kernel_norm`.
 
     Returns:
         The bound, with the status of `kernel_norm`.
     """
-    norm = kernel_norm(inputs, residual, ridge=ridge)
+    norm = kernel_norm(inputs, residual)
     return Estimate(2 * norm.value / math.sqrt(len(residual)), norm.stderr, 0, norm.status)
 
 
@@ -69,12 +62,10 @@ class Convergence:
     Attributes:
         errors: norm((I - eta H)^k r)^2, what is left to fit in the limit of infinite width, shape (K,).
         bound: (1 - eta lambda / 2)^k norm(r)^2 with lambda the smallest eigenvalue of H, shape (K,).
-        smallest: lambda.
     """
 
     errors: Float64[np.ndarray, " K"]
     bound: Float64[np.ndarray, " K"]
-    smallest: float
 
 
 def convergence(
@@ -103,7 +94,7 @@ def convergence(
     k = np.asarray(steps, dtype=np.float64)[:, None]
     errors = ((1 - rate * values) ** (2 * k) * parts).sum(axis=1)  # (K,)
     smallest = max(float(values[0]), 0.0)
-    return Convergence(errors, (1 - rate * smallest / 2) ** k[:, 0] * parts.sum(), smallest)
+    return Convergence(errors, (1 - rate * smallest / 2) ** k[:, 0] * parts.sum())
 
 
 @dataclass(frozen=True)
@@ -117,31 +108,23 @@ class LinearKernelBound:
     """
 
     norm: Estimate
-    bound: Estimate
-    printed: Estimate
+    bound: float
+    printed: float
 
 
-def linear_kernel_bound(
-    inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, " d"], *, ridge: float = RIDGE
-) -> LinearKernelBound:
+def linear_kernel_bound(inputs: Float64[np.ndarray, "n d"], difference: Float64[np.ndarray, " d"]) -> LinearKernelBound:
     """How far a wide network travels from one linear teacher to another (shachaf2021, Corollary 6.2, sharpened).
 
     Args:
         inputs: Unit-norm rows, shape (n, d), no two alike.
         difference: D = theta_T - theta_S, shape (d,).
-        ridge: As in `kernel_norm`.
 
     Returns:
         The norm with both bounds. Divide by sqrt(n)/2 for the risk (Corollary 6.3).
     """
     seen = np.linalg.lstsq(inputs, inputs @ difference, rcond=None)[0]
     return LinearKernelBound(
-        norm=kernel_norm(inputs, inputs @ difference, ridge=ridge),
-        bound=Estimate(2 * float(np.linalg.norm(seen)), 0.0, 0),
-        printed=Estimate(3 * float(np.linalg.norm(difference)), 0.0, 0),
+        norm=kernel_norm(inputs, inputs @ difference),
+        bound=2 * float(np.linalg.norm(seen)),
+        printed=3 * float(np.linalg.norm(difference)),
     )
-
-
-def _norm(gram: Float64[np.ndarray, "n n"], labels: Float64[np.ndarray, " n"], ridge: float) -> float:
-    solution = solve_gram(gram, labels[:, None], ridge=ridge)[:, 0]
-    return float(np.sqrt(np.maximum(labels @ solution, 0.0)))

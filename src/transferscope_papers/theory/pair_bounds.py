@@ -21,7 +21,6 @@ from transferscope.numerics.ntk import KernelExamples, kernel_examples, kernel_t
 from transferscope_papers.problems import Covariance
 from transferscope_papers.theory.fine_tuning_bounds import (
     deviation_bound,
-    distance_bound,
     fine_tuning_bound,
     observed_deviation,
 )
@@ -146,12 +145,12 @@ def pair_bounds(pair: EstimatedPair, target: LabelledSet, *, constant: float = 1
         scratch, tuned = (fine_tuning_risk_bound(own.inputs, r) for r in (own.labels[:, k], outside[:, k]))
         bounds = {"theorem 6.1, from scratch": scratch, "theorem 6.1": tuned}
         values = {name: bound.value if bound.usable else np.nan for name, bound in bounds.items()}
-        travels = {"": linear.norm, ", sharpened": linear.bound, ", printed": linear.printed}
-        for name, travel in travels.items():
-            values[f"corollary 6.3{name}"] = 2 * travel.value / np.sqrt(n) if travel.usable else np.nan
+        norm = linear.norm.value if linear.norm.usable else np.nan
+        for name, travel in (("", norm), (", sharpened", linear.bound), (", printed", linear.printed)):
+            values[f"corollary 6.3{name}"] = 2 * travel / np.sqrt(n)
         for name, deviation in deviations.items():
             values[name] = fine_tuning_bound(difference, pair.covariance, deviation=deviation).best
-        values["distance"] = distance_bound(difference)
+        values["distance"] = difference @ difference
         for name, value in values.items():
             by_name.setdefault(name, []).append(float(value))
     return {name: float(np.mean(values)) for name, values in by_name.items()}

@@ -1,8 +1,8 @@
 """Two-layer quadratic networks: what pre-training, joint training and MeRLin can find (merlin2020, sec. 5 and App. B).
 
-f(x) = sum_i theta_i (phi_i'x)^2 = x'Ax on `problems.QuadraticProblem`, which has the population loss in closed
-form. With the penalty lambda (||theta||^2 + ||phi||_F^2) a source solution is one neuron on one entry, A = mu e_j e_j',
-for any of the first k entries; only e_1 also solves the target.
+f(x) = sum_i theta_i (phi_i'x)^2 = x'Ax on `problems.QuadraticProblem`; `simulate.quadratic` has its population loss.
+With the penalty lambda (||theta||^2 + ||phi||_F^2) a source solution is one neuron on one entry, A = mu e_j e_j', for
+any of the first k entries; only e_1 also solves the target.
 
 Where it stops holding: Theorem 2 is about exact global minimisers. With fewer target examples than inputs a feature
 that overfits all of them makes every split perfect, and gradient descent usually ends there; MeRLin recovers e_1 when
@@ -12,7 +12,6 @@ it starts there, or as the best of several restarts by its own training objectiv
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
 
 from transferscope_papers.parameters import Array, Numbers, at_least
 
@@ -26,7 +25,9 @@ WRONG_FEATURE_LOSS = 10 / 27
 """Smallest target loss with a feature e_j, j != 1: from mu = 2/3. It is 2/3 with no feature at all."""
 
 OVERFITTING_BELOW = (2 ** (1 / 3) - 1) ** (3 / 4)
-"""Joint training prefers an overfit feature to sharing e_1 if ||P_X e_1|| is below this, 0.36402 (lambda -> 0)."""
+"""Joint training prefers an overfit feature to sharing e_1 if ||P_X e_1||, which is near sqrt(n/d), is below this,
+0.36402 (lambda -> 0; merlin2020, Theorem 1, made sharp). It compares single neurons; fits of higher rank can be cheaper
+still, so that overfitting below it is sure and its absence above it is not."""
 
 _NEWTON_STEPS = 60
 
@@ -66,30 +67,3 @@ def source_minimum(penalty: Numbers) -> SourceMinimum:
     head = np.asarray((mu / 2) ** (1 / 3))
     value = np.asarray(2 / 3 * (1 - mu) ** 2 + SPARSEST_PENALTY * lam * mu ** (2 / 3))
     return SourceMinimum(mu, head, np.asarray(np.sqrt(2) * head), value)
-
-
-@dataclass(frozen=True)
-class JointTraining:
-    """Whether joint training would overfit the target rather than share a feature.
-
-    Attributes:
-        visible: ||P_X e_1||, the part of the transferable feature in the span of the target inputs; near sqrt(n/d).
-        overfits: Whether that is below `OVERFITTING_BELOW`, so that an overfit feature is cheaper than sharing e_1.
-    """
-
-    visible: float
-    overfits: bool
-
-
-def joint_training(inputs: Float64[np.ndarray, "n d"]) -> JointTraining:
-    """Compare the two kinds of joint solution for small penalties (merlin2020, Theorem 1, made sharp).
-
-    The comparison is between single neurons. Fits without fixed signs, or of higher rank, can be cheaper still, so that
-    "overfits" is sure and its absence is not.
-
-    Returns:
-        The comparison. At n/d below about 0.13 joint training overfits.
-    """
-    first = np.eye(inputs.shape[1])[0]
-    visible = float(np.linalg.norm(np.linalg.lstsq(inputs, inputs @ first, rcond=None)[0]))
-    return JointTraining(visible, visible < OVERFITTING_BELOW)

@@ -17,66 +17,33 @@ from transferscope_papers.parameters import Array, Numbers, above, at_least
 from transferscope_papers.problems import ReluNetwork
 from transferscope_papers.problems.relu import relu_overlap
 
-RTOL = 1e-8
-"""Eigenvalues of the features' Gram matrix below this share of the largest count as 0."""
-
-CHECK_RTOLS = (1e-6, 1e-10)
-"""The answer is also computed at these, to see whether it depends on the choice."""
-
-TOLERATED_CHANGE = 1e-3
-"""Change between those, as a share of the target's squared norm, above which the split counts as not identified."""
+_CUT_OFF, _CHECKS, _TOLERATED_CHANGE = 1e-8, (1e-6, 1e-10), 1e-3
 
 
-@dataclass(frozen=True)
-class FeatureSplit:
-    """The target's squared norm, divided between the span of the features and the rest.
+def outside_features(neurons: Float64[np.ndarray, "m d"], target: ReluNetwork) -> Estimate:
+    """The target's squared norm outside the span of ReLU features (tahir2024, Appendix C, eq. 155).
 
-    Attributes:
-        total: E f*(x)^2.
-        inside: Squared norm of its projection on the span.
-        outside: What is left: the risk of linear transfer with unlimited target data.
-        effective_rank: Number of independent directions among the features.
-    """
+        ||f*||^2 - c' Gt' G^+ Gt c / m*^2
 
-    total: Estimate
-    inside: Estimate
-    outside: Estimate
-    effective_rank: int
-
-
-def feature_split(neurons: Float64[np.ndarray, "m d"], target: ReluNetwork, *, rtol: float = RTOL) -> FeatureSplit:
-    """Split the target between the span of ReLU features and its complement (tahir2024, Appendix C, eq. 155).
-
-        ||P f*||^2 = c' Gt' G^+ Gt c / m*^2
-
-    with G the overlaps of the features, Gt those of features with target neurons. Near-duplicate neurons make G nearly
-    singular: directions that are differences of almost equal neurons are in the span but of no use, so they are cut off
-    at `rtol`. If the answer moves between the tolerances 1e-6 and 1e-10 the status is "not_identified".
+    with G the overlaps of the features, Gt those of features with target neurons. It is the risk of linear transfer
+    with unlimited target data. Near-duplicate neurons make G nearly singular: directions that are differences of almost
+    equal neurons are in the span but of no use, so eigenvalues below 1e-8 of the largest are cut off.
 
     Args:
         neurons: The features' weights, shape (m, d), m >= 1. Scale and duplicates do not matter, only the span does.
         target: The teacher f*.
-        rtol: Relative cut-off of eigenvalues, in (0, 1).
 
     Returns:
-        The split, exact (stderr 0, n 0).
-
-    Raises:
-        SettingsError: The tolerance is out of range.
+        The part outside, exact (stderr 0, n 0); "not_identified" if it moves by more than 1e-3 of the target's squared
+        norm between cut-offs of 1e-6 and 1e-10.
     """
-    if not 0 < rtol < 1:
-        raise SettingsError(f"rtol = {rtol} is out of range; it must be between 0 and 1")
     eigenvalues, vectors = np.linalg.eigh(relu_overlap(neurons, neurons))
     b = vectors.T @ (relu_overlap(neurons, target.neurons) @ target.heads) / len(target.heads)
     total = target.squared_norm()
-    inside, low, high = (_projected(eigenvalues, b, tolerance) for tolerance in (rtol, *CHECK_RTOLS))
-    status: Status = "ok" if abs(high - low) <= TOLERATED_CHANGE * total else "not_identified"
-    return FeatureSplit(
-        total=Estimate(total, 0.0, 0),
-        inside=Estimate(inside, 0.0, 0, status),
-        outside=Estimate(max(total - inside, 0.0), 0.0, 0, status),
-        effective_rank=int((eigenvalues > rtol * eigenvalues[-1]).sum()),
-    )
+    used = [eigenvalues > cut_off * eigenvalues[-1] for cut_off in (_CUT_OFF, *_CHECKS)]
+    inside, low, high = (float(np.sum(b[kept] ** 2 / eigenvalues[kept])) for kept in used)
+    status: Status = "ok" if abs(high - low) <= _TOLERATED_CHANGE * total else "not_identified"
+    return Estimate(max(total - inside, 0.0), 0.0, 0, status)
 
 
 def kernel_alignment(neurons: Float64[np.ndarray, "m d"], others: Float64[np.ndarray, "k d"]) -> float:
@@ -135,8 +102,3 @@ def negative_transfer_size(outside: Numbers, scratch: PowerLaw) -> Array:
     outside, nu = at_least("outside", outside, 0), above("exponent", scratch.exponent, 0)
     with np.errstate(divide="ignore"):
         return np.asarray((scratch.amplitude / outside) ** (1 / nu))
-
-
-def _projected(eigenvalues: Float64[np.ndarray, " m"], b: Float64[np.ndarray, " m"], rtol: float) -> float:
-    kept = eigenvalues > rtol * eigenvalues[-1]
-    return float(np.sum(b[kept] ** 2 / eigenvalues[kept]))

@@ -11,8 +11,6 @@ Everywhere `ridge` lambda, `sigma` and `target_norm` tau are at least 0; `theta`
 broadcast, and SettingsError says what is out of range.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from transferscope_papers.parameters import Array, Numbers, above, angle, at_least
@@ -40,23 +38,20 @@ def ridge_risk(
     n, sigma, tau = at_least("n", n, 1), at_least("sigma", sigma, 0), at_least("target_norm", target_norm, 0)
     a = n * at_least("ridge", ridge, 0) / _feature_norm_squared(source_norm, depth)
     c, outside = np.cos(angle(theta)), unlearnable(theta, target_norm)
-    mean = _chi_squared_means(n, a)
+    shrink, shrink_squared, inflation = _chi_squared_means(n, a)
     with np.errstate(invalid="ignore"):
-        variance = np.where(outside + sigma**2 == 0, 0.0, (outside + sigma**2) * mean.inflation)
-    return np.asarray(tau**2 + (tau * c) ** 2 * (mean.shrink_squared - 2 * mean.shrink) + variance)
+        variance = np.where(outside + sigma**2 == 0, 0.0, (outside + sigma**2) * inflation)
+    return np.asarray(tau**2 + (tau * c) ** 2 * (shrink_squared - 2 * shrink) + variance)
 
 
-def ridge_risk_limit(
-    ridge: Numbers, theta: Numbers, *, source_norm: Numbers = 1.0, target_norm: Numbers = 1.0, depth: Numbers = 2
-) -> Array:
-    """The limit n -> infinity: tau^2 (1 - c^2 (1 + 2 lambda)/(1 + lambda)^2) (tahir2024, Theorem 3.8, eq. 15).
+def ridge_risk_limit(ridge: Numbers, theta: Numbers) -> Array:
+    """The limit n -> infinity at tau = s = 1: 1 - c^2 (1 + 2 lambda)/(1 + lambda)^2 (tahir2024, Theorem 3.8, eq. 15).
 
     It is increasing in lambda, and below the risk at finite n (by 7 % at n = 20, lambda = 0.3, theta = pi/6,
     sigma = 0.5).
     """
-    tau, c = at_least("target_norm", target_norm, 0), np.cos(angle(theta))
-    lam = at_least("ridge", ridge, 0) / _feature_norm_squared(source_norm, depth)
-    return np.asarray(tau**2 * (1 - c**2 * (1 + 2 * lam) / (1 + lam) ** 2))
+    c, lam = np.cos(angle(theta)), at_least("ridge", ridge, 0)
+    return np.asarray(1 - c**2 * (1 + 2 * lam) / (1 + lam) ** 2)
 
 
 def optimal_ridge(
@@ -86,34 +81,21 @@ def _feature_norm_squared(source_norm: Numbers, depth: Numbers) -> Array:
     return np.asarray(above("source_norm", source_norm, 0) ** (2 * (1 - 1 / at_least("depth", depth, 2))))
 
 
-@dataclass(frozen=True)
-class _Means:
-    """E[u/(u+a)], E[u^2/(u+a)^2] and E[u/(u+a)^2] for u ~ chi^2_n."""
+def _chi_squared_means(n: Numbers, a: Numbers) -> tuple[Array, Array, Array]:
+    """E[u/(u+a)], E[u^2/(u+a)^2] and E[u/(u+a)^2] for u ~ chi^2_n.
 
-    shrink: Numbers
-    shrink_squared: Numbers
-    inflation: Numbers
-
-
-def _chi_squared_means(n: Numbers, a: Numbers) -> _Means:
-    """The trapezoidal rule in t = log u, whose integrand is analytic and decays at both ends: error below 1e-12."""
-    n, a = np.broadcast_arrays(n, a)
-    u = _log_spaced(n)  # (..., nodes)
-    log_density = n[..., None] / 2 * np.log(u / n[..., None]) - (u - n[..., None]) / 2
-    weight = np.exp(log_density)
-    weight /= weight.sum(axis=-1, keepdims=True)
-    left = u / (u + a[..., None])
-    with np.errstate(divide="ignore"):
-        without_ridge = np.where(n > 2, 1 / (n - 2), np.inf)
-    return _Means(
-        shrink=(weight * left).sum(axis=-1),
-        shrink_squared=(weight * left**2).sum(axis=-1),
-        inflation=np.asarray(np.where(a == 0, without_ridge, (weight * left**2 / u).sum(axis=-1))),
-    )
-
-
-def _log_spaced(n: Numbers) -> Array:
-    """Nodes that are equally spaced in log u and cover chi^2_n down to a density of 1e-17 of its peak."""
+    By the trapezoidal rule in t = log u, whose integrand is analytic and decays at both ends: error below 1e-12. The
+    nodes cover chi^2_n down to a density of 1e-17 of its peak.
+    """
+    n, a = (values[..., None] for values in np.broadcast_arrays(n, a))
     spread = 10 * np.sqrt(2 / n) + 80 / n
     low, high = np.log(n) - spread, np.log(n) + np.log1p(spread)
-    return np.asarray(np.exp(low[..., None] + (high - low)[..., None] * np.linspace(0, 1, _NODES)))
+    u = np.exp(low + (high - low) * np.linspace(0, 1, _NODES))  # (..., nodes)
+    weight = np.exp(n / 2 * np.log(u / n) - (u - n) / 2)
+    weight /= weight.sum(axis=-1, keepdims=True)
+    left = u / (u + a)
+    with np.errstate(divide="ignore"):
+        without_ridge = np.where(n > 2, 1 / (n - 2), np.inf)
+    inflation = np.where(a == 0, without_ridge, (weight * left**2 / u).sum(axis=-1, keepdims=True))
+    shrink, shrink_squared = (np.asarray((weight * power).sum(axis=-1)) for power in (left, left**2))
+    return shrink, shrink_squared, np.asarray(inflation[..., 0])

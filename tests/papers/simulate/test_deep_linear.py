@@ -18,7 +18,7 @@ GOLDEN_Y = torch.tensor([[2.0, 1.0]], dtype=torch.float64)
 def of_samples(x: torch.Tensor, y: torch.Tensor) -> LeastSquares:
     """The losses |X beta - y|^2 / 2n of the samples of each element."""
     n = x.shape[1]
-    return from_moments(x.mT @ x / n, (x.mT @ y[..., None])[..., 0] / n, rank=torch.full((len(x),), n))
+    return from_moments(x.mT @ x / n, (x.mT @ y[..., None])[..., 0] / n, torch.full((len(x),), n))
 
 
 def golden_loss() -> LeastSquares:

@@ -19,10 +19,6 @@ def test_runs_that_were_cut_off_count_where_cutting_off_is_the_rule() -> None:
 FINE: Final = "converged"
 
 
-def outcomes(risk: list[float], status: list[str]) -> Outcomes:
-    return Outcomes(np.array(risk), np.array(status), np.zeros(len(risk), dtype=np.int64))
-
-
 @pytest.mark.parametrize(
     ("risk", "status", "expected"),
     [
@@ -36,6 +32,6 @@ def outcomes(risk: list[float], status: list[str]) -> Outcomes:
 def test_means_are_those_of_the_runs_that_ended_and_say_when_one_did_not(
     risk: list[float], status: list[str], expected: Estimate
 ) -> None:
-    first, *_ = outcomes([*risk, *risk], [*status, *status]).means(len(risk))
+    first, *_ = Outcomes(np.array([*risk, *risk]), np.array([*status, *status])).means(len(risk))
     assert (first.n, first.status) == (expected.n, expected.status)
     assert [first.value, first.stderr] == pytest.approx([expected.value, expected.stderr], nan_ok=True)

@@ -15,7 +15,7 @@ from transferscope_papers.simulate.relu_student import (
     train_from_scratch,
 )
 from transferscope_papers.simulate.seeds import generator
-from transferscope_papers.theory.relu import feature_split, kernel_alignment
+from transferscope_papers.theory.relu import kernel_alignment, outside_features
 
 ONE_STEP = DescentSettings(max_steps=1, stability=1e-3, movement=float("inf"), tolerance=1e-12)
 
@@ -82,10 +82,10 @@ def test_pretraining_ends_with_the_kernel_of_the_source() -> None:
 def test_the_risk_of_linear_transfer_tends_to_the_part_outside_the_features() -> None:
     n, n_features, n_seeds = 4000, 8, 20
     pair = ablate(relu_teacher(6, 16, generator(5)), 0.5, generator(6))
-    students = Students((pair.source,) * n_seeds, np.full(n_seeds, "ok"), np.zeros(n_seeds, dtype=np.int64))
+    students = Students((pair.source,) * n_seeds, np.full(n_seeds, "ok"))
     samples = [pair.sample(n, generator(seed)) for seed in range(n_seeds)]
     outcome = risks(refit_heads(students, samples, rcond=1e-8), [pair.target] * n_seeds)
-    outside = feature_split(pair.source.neurons, pair.target).outside.value
+    outside = outside_features(pair.source.neurons, pair.target).value
     # What is left of the target acts as noise on n_features coefficients: outside * O(n_features/n) on top.
     estimate = outcome.means(n_seeds)[0]
     assert estimate.stderr is not None
@@ -102,7 +102,7 @@ def test_the_descended_head_is_that_of_steps_of_gradient_descent(monkeypatch: py
         left = features @ heads - sample.targets
         losses.append(left @ left / 60)
         heads = heads - 0.01 * m * features.T @ left / 30
-    students = Students((ReluNetwork(neurons, np.ones(m)),), np.array(["ok"]), np.zeros(1, dtype=np.int64))
+    students = Students((ReluNetwork(neurons, np.ones(m)),), np.array(["ok"]))
     monkeypatch.setattr(relu_student, "HEAD_STEPS", 400)
     np.testing.assert_allclose(refit_heads(students, [sample]).networks[0].heads, heads, rtol=1e-8)
     monkeypatch.setattr(relu_student, "HEAD_LOSS", losses[150] * (1 + 1e-9))  # stops there, as descent would

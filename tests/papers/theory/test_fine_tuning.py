@@ -9,7 +9,6 @@ from scipy import optimize
 from transferscope_papers.problems import isotropic, teachers_at_angle, two_level
 from transferscope_papers.theory.fine_tuning import (
     balanced_root,
-    critical_angle,
     fine_tuned_weights,
     fine_tuning,
     fine_tuning_average,
@@ -17,13 +16,6 @@ from transferscope_papers.theory.fine_tuning import (
     printed_transferability,
 )
 from transferscope_papers.theory.linear_scratch import scratch_risk, scratch_risk_finite
-from transferscope_papers.theory.linear_teachers import (
-    fine_tuned_risk,
-    frozen_weights,
-    outside_rows,
-    rescaled_risk,
-    risk_leading_term,
-)
 
 GOLDEN = [
     (0.5, 1, 1, math.pi / 4, 0.5, 1, 1.0000000000, 0.5428932188, 0.2071067812),
@@ -43,6 +35,11 @@ def test_the_limit_has_its_golden_values(
     assert float(result.kappa) == pytest.approx(kappa, abs=1e-10)
     assert float(result.risk) == pytest.approx(risk, abs=1e-10)
     assert float(result.transferability) == pytest.approx(gain, abs=1e-10)
+
+
+def unseen(inputs: np.ndarray, vector: np.ndarray) -> np.ndarray:
+    """P_perp v, by the pseudo-inverse."""
+    return np.asarray(vector - np.linalg.pinv(inputs) @ inputs @ vector)
 
 
 X = np.array([[1.0, 0, 0, 0], [0, 1, 1, 0]])
@@ -118,9 +115,11 @@ def test_critical_angles_have_their_golden_values() -> None:
     gamma, depth = np.array([0.2, 0.5, 0.8]), np.array([[2], [3], [math.inf]])
     half = [[59.18, 57.55, 53.05], [58.61, 56.31, 49.95], [55.05, 52.24, 41.41]]
     one = [[57.09, 52.24, 40.79], [55.11, 48.01, 28.58], [41.41, 30.00, 0.00]]
-    np.testing.assert_allclose(np.degrees(critical_angle(gamma, sigma=0.5, depth=depth)), half, atol=0.006)
-    np.testing.assert_allclose(np.degrees(critical_angle(gamma, sigma=1.0, depth=depth)), one, atol=0.006)
-    assert np.degrees(critical_angle(0.5, sigma=9.0, depth=1)) == pytest.approx(60)
+    for sigma, angles in ((0.5, half), (1.0, one)):
+        for shift in (-0.006, 0.006):  # degrees; at 0 no angle helps
+            theta = np.radians(np.maximum(np.array(angles) + shift, 0.003))
+            gain = fine_tuning(theta, gamma, sigma=sigma, depth=depth).transferability
+            np.testing.assert_array_equal(gain > 0, (shift < 0) & (np.array(angles) > 0))
 
 
 def test_risk_is_scratch_less_transferability_and_transfer_ends_at_one() -> None:
@@ -148,8 +147,8 @@ def test_the_risk_of_one_layer_on_given_inputs() -> None:
     pair = teachers_at_angle(40, theta=0.9, source_norm=0.7, covariance=covariance, generator=generator)
     sample = pair.sample(15, generator)
     weights = fine_tuned_weights(sample.inputs, sample.targets, pair.source.weights, depth=1).weights
-    formula = fine_tuned_risk(sample.inputs, pair.target.weights - pair.source.weights, covariance)
-    assert formula == pytest.approx(float(pair.target.risk(weights)), abs=1e-13)
+    formula = covariance.squared_norm(unseen(sample.inputs, pair.target.weights - pair.source.weights))  # eq. 2
+    assert float(formula) == pytest.approx(float(pair.target.risk(weights)), abs=1e-13)
 
 
 @pytest.mark.parametrize("scale", [0.25, 3.0])
@@ -160,32 +159,23 @@ def test_a_rescaled_target_is_solved_by_depth_alone(scale: float) -> None:
     deep = fine_tuned_weights(inputs, inputs @ (scale * source), source, depth=math.inf).weights
     np.testing.assert_allclose(deep, scale * source, atol=1e-10)
     plain = fine_tuned_weights(inputs, inputs @ (scale * source), source, depth=1).weights
-    risk = float(covariance.squared_norm(plain - scale * source))
-    assert rescaled_risk(inputs, scale * source, scale, covariance) == pytest.approx(risk)
+    left = (scale - 1) * unseen(inputs, source)  # eq. 8
+    assert float(np.sum((plain - scale * source) ** 2)) == pytest.approx(float(left @ left))
 
 
-def test_the_leading_terms_are_the_noiseless_limits() -> None:
+def test_the_leading_terms_of_theorem_5_4_are_the_noiseless_limits() -> None:
+    """(1 - gamma) ||theta_T - theta_S||^2 of one layer, of endless ones with the source at the norm of the target."""
     theta, gamma = np.linspace(0, math.pi, 5)[:, None], np.array([0.1, 0.5, 0.9])
-    one = risk_leading_term(theta, gamma, source_norm=1.4, target_norm=0.8, layers="one")
-    deep = risk_leading_term(theta, gamma, source_norm=1.4, target_norm=0.8, layers="infinite")
-    for depth, term in ((1, one), (math.inf, deep)):
+    for depth, reached in ((1, 1.4), (math.inf, 0.8)):
         limit = fine_tuning(theta, gamma, sigma=0, source_norm=1.4, target_norm=0.8, depth=depth)
-        np.testing.assert_allclose(term, limit.risk, atol=1e-14)
-
-
-def test_frozen_layers_leave_a_multiple_of_the_source() -> None:
-    generator = np.random.default_rng(6)
-    inputs, targets, source = generator.standard_normal((9, 5)), generator.standard_normal(9), np.arange(5.0)
-    weights = frozen_weights(inputs, targets, source)
-    ratio = weights[1:] / source[1:]
-    np.testing.assert_allclose(ratio, ratio[0])
-    assert (inputs @ source) @ (inputs @ weights - targets) == pytest.approx(0, abs=1e-10)
-    np.testing.assert_array_equal(frozen_weights(inputs[:, :2], targets, np.zeros(2)), [0, 0])
+        apart = reached**2 + 0.8**2 - 2 * reached * 0.8 * np.cos(theta)
+        np.testing.assert_allclose(limit.risk, (1 - gamma) * apart, atol=1e-14)
 
 
 def test_repeated_inputs_do_not_disturb_the_projection() -> None:
     inputs = np.array([[1.0, 2, 0], [1.0, 2, 0]])
-    np.testing.assert_allclose(outside_rows(inputs, np.array([1.0, 2, 3])), [0, 0, 3], atol=1e-14)
+    tuned = fine_tuned_weights(inputs, np.zeros(2), np.array([1.0, 2, 3]), depth=1)
+    np.testing.assert_allclose(tuned.weights, [0, 0, 3], atol=1e-14)
 
 
 @pytest.mark.long

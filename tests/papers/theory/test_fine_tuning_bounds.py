@@ -13,7 +13,6 @@ from transferscope_papers.theory.fine_tuning_bounds import (
     fine_tuning_bound,
     observed_deviation,
 )
-from transferscope_papers.theory.linear_teachers import fine_tuned_risk
 
 GOLDEN_SPECTRUM = np.array([2.0, 1, 1])
 DIFFERENCE = np.array([1.0, 2, 3])
@@ -27,9 +26,8 @@ def test_the_deviation_bound_has_its_golden_value() -> None:
 def test_theorem_4_2_has_its_golden_value() -> None:
     bound = fine_tuning_bound(DIFFERENCE, Covariance(GOLDEN_SPECTRUM), deviation=deviation_bound(GOLDEN_SPECTRUM, 4))
     assert bound.values[0] == pytest.approx(38.1837661841)
-    assert bound.best == min(bound.values.min(), bound.trivial)
-    assert bound.values[bound.best_m - 1] == bound.values.min()
-    assert bound.trivial == pytest.approx(2 * 14)
+    assert bound.best == pytest.approx(2 * 14)  # lambda_1 ||D||^2, below all of them
+    assert bound.values.min() > 28
 
 
 def test_a_null_direction_bounds_nothing() -> None:
@@ -43,7 +41,7 @@ def test_theorem_4_2_holds_for_every_m_with_the_deviation_of_the_data(covariance
     generator = np.random.default_rng(n)
     for _ in range(10):
         inputs, difference = covariance.sample(n, generator), generator.standard_normal(60)
-        risk = fine_tuned_risk(inputs, difference, covariance)
+        risk = covariance.squared_norm(difference - np.linalg.pinv(inputs) @ inputs @ difference)
         bound = fine_tuning_bound(difference, covariance, deviation=observed_deviation(inputs, covariance))
         assert (bound.values >= risk).all()
         assert bound.best >= risk
@@ -59,15 +57,4 @@ def test_a_constant_of_three_covers_the_deviation(covariance: Covariance) -> Non
 
 def test_the_bound_adapted_from_benign_overfitting_has_its_golden_values() -> None:
     spectrum = np.array([1.0] + [0.1] * 99)
-    difference = np.eye(100)[0]
-    noiseless = benign_overfitting_bound(difference, spectrum, 20)
-    assert noiseless.value == pytest.approx(0.7382411530)
-    assert noiseless.k_star == 1
-    assert benign_overfitting_bound(difference, spectrum, 20, sigma=1).value == pytest.approx(0.9902613550)
-
-
-def test_without_a_long_tail_noise_is_not_benign() -> None:
-    bound = benign_overfitting_bound(np.ones(5), np.ones(5), 20, sigma=1)
-    assert bound.k_star is None
-    assert bound.value == math.inf
-    assert benign_overfitting_bound(np.ones(5), np.ones(5), 20).value == bound.bias
+    assert benign_overfitting_bound(np.eye(100)[0], spectrum, 20) == pytest.approx(0.7382411530)

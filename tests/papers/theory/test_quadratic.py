@@ -2,17 +2,23 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy import optimize
 
-from transferscope_papers.problems import QuadraticProblem
+from transferscope_papers.simulate.quadratic import population_loss
 from transferscope_papers.theory.quadratic import (
     NONZERO_BELOW,
     OVERFITTING_BELOW,
     SPARSEST_PENALTY,
     WRONG_FEATURE_LOSS,
-    joint_training,
     source_minimum,
 )
+
+
+def loss_of(heads: np.ndarray, features: np.ndarray) -> float:
+    """Of a source of which two entries of three tell y."""
+    telling = torch.tensor([[1.0, 1, 0]], dtype=torch.float64)
+    return float(population_loss(torch.from_numpy(features)[None], torch.from_numpy(heads)[None], telling)[0])
 
 
 def test_constants_have_their_golden_values() -> None:
@@ -31,11 +37,8 @@ def test_the_source_minimum_has_its_golden_values() -> None:
 
 @pytest.mark.parametrize("penalty", [0.0, 0.05, 0.2, 0.41, 0.43, 2.0])
 def test_the_source_minimum_is_that_of_one_neuron(penalty: float) -> None:
-    problem = QuadraticProblem(d=3, k=2)
-
     def objective(x: np.ndarray) -> float:
-        loss = problem.population_loss(np.diag([x[0] * x[1] ** 2, 0, 0]))
-        return float(loss) + penalty * float(x @ x)
+        return loss_of(x[:1], np.array([[x[1]], [0], [0]])) + penalty * float(x @ x)
 
     starts = (np.zeros(2), np.array([0.8, 1.1]), np.array([0.65, 0.9]))
     found = min(float(optimize.minimize(objective, x, tol=1e-12).fun) for x in starts)
@@ -51,22 +54,11 @@ def test_the_minimum_vanishes_at_its_threshold() -> None:
 
 @pytest.mark.long
 def test_a_second_neuron_or_entry_does_not_help() -> None:
-    problem, penalty = QuadraticProblem(d=3, k=2), 0.05
+    penalty = 0.05
 
     def objective(x: np.ndarray) -> float:
-        heads, features = x[:2], x[2:].reshape(3, 2)
-        loss = problem.population_loss(features @ np.diag(heads) @ features.T)
-        return float(loss) + penalty * float(x @ x)
+        return loss_of(x[:2], x[2:].reshape(3, 2)) + penalty * float(x @ x)
 
     generator = np.random.default_rng(0)
     found = min(float(optimize.minimize(objective, generator.standard_normal(8)).fun) for _ in range(15))
     assert found == pytest.approx(float(source_minimum(penalty).value), abs=1e-6)
-
-
-@pytest.mark.parametrize(("d", "n", "overfits"), [(200, 10, True), (50, 30, False)])
-def test_joint_training_overfits_with_few_examples_for_its_inputs(d: int, n: int, overfits: bool) -> None:
-    inputs = QuadraticProblem(d=d, k=1).sample(n, np.random.default_rng(1)).inputs
-    result = joint_training(inputs)
-    assert result.overfits is overfits
-    first = np.eye(d)[0]
-    assert result.visible == pytest.approx(np.linalg.norm(np.linalg.pinv(inputs) @ inputs @ first))

@@ -7,10 +7,10 @@ import pytest
 
 from transferscope_papers.problems import ReluNetwork, ablate, relu_teacher
 from transferscope_papers.theory.relu import (
-    feature_split,
     fit_power_law,
     kernel_alignment,
     negative_transfer_size,
+    outside_features,
 )
 
 FEATURES = np.array([[1.0, 0, 0], [0, 1, 0]])
@@ -18,13 +18,10 @@ TARGET = ReluNetwork(np.array([[0.0, 0, 1], [0.6, 0.8, 0]]), np.array([1.0, -2.0
 
 
 def test_the_split_has_its_golden_values() -> None:
-    split = feature_split(FEATURES, TARGET)
-    assert split.total.value == pytest.approx(0.4658450569081046, rel=1e-13)
-    assert split.inside.value == pytest.approx(0.27510762648208575, rel=1e-13)
-    assert split.outside.value == pytest.approx(0.19073743042601887, rel=1e-13)
-    assert split.effective_rank == 2
-    assert split.outside.status == "ok"
-    assert (split.outside.stderr, split.outside.n) == (0.0, 0)
+    assert TARGET.squared_norm() == pytest.approx(0.4658450569081046, rel=1e-13)
+    outside = outside_features(FEATURES, TARGET)
+    assert outside.value == pytest.approx(0.19073743042601887, rel=1e-13)
+    assert (outside.stderr, outside.n, outside.status) == (0.0, 0, "ok")
 
 
 def test_the_part_outside_is_the_residual_of_least_squares() -> None:
@@ -36,26 +33,24 @@ def test_the_part_outside_is_the_residual_of_least_squares() -> None:
         features, labels = student.features(inputs), target.predict(inputs)
         head = np.linalg.lstsq(features, labels, rcond=None)[0]
         residuals[i] = np.mean((features @ head - labels) ** 2)
-    truth = feature_split(student.neurons, target).outside.value
+    truth = outside_features(student.neurons, target).value
     assert abs(residuals.mean() - truth) < 4 * residuals.std(ddof=1) / math.sqrt(6)
 
 
 def test_duplicates_and_scales_do_not_matter() -> None:
     doubled = np.concatenate([FEATURES, 3 * FEATURES, FEATURES[:1]])
-    split = feature_split(doubled, TARGET)
-    assert split.inside.value == pytest.approx(0.27510762648208575, rel=1e-12)
-    assert split.effective_rank == 2
-    assert split.outside.status == "ok"
+    outside = outside_features(doubled, TARGET)
+    assert outside.value == pytest.approx(0.19073743042601887, rel=1e-12)
+    assert outside.status == "ok"
 
 
 def test_near_duplicates_are_reported() -> None:
     generator = np.random.default_rng(1)
     target, student = relu_teacher(6, 5, generator), relu_teacher(6, 12, generator)
     near = np.concatenate([student.neurons + 1e-4 * generator.standard_normal((12, 6)) for _ in range(3)])
-    split = feature_split(near, target)
-    assert split.outside.status == "not_identified"
-    assert split.effective_rank == 12
-    assert split.outside.value == pytest.approx(feature_split(student.neurons, target).outside.value, rel=1e-2)
+    outside = outside_features(near, target)
+    assert outside.status == "not_identified"
+    assert outside.value == pytest.approx(outside_features(student.neurons, target).value, rel=1e-2)
 
 
 def test_the_alignment_of_kernels_is_the_cosine_of_sampled_gram_matrices() -> None:
@@ -77,8 +72,8 @@ def test_the_published_shares_outside_come_out_with_heads_of_one() -> None:
     for head_mean, head_std in ((1.0, 0.0), (0.0, 1.0)):
         generator = np.random.default_rng(5)
         target = relu_teacher(100, 100, generator, head_mean=head_mean, head_std=head_std)
-        split = feature_split(ablate(target, 0.7, generator).source.neurons, target)
-        outside[head_mean] = split.outside.value / split.total.value
+        part = outside_features(ablate(target, 0.7, generator).source.neurons, target)
+        outside[head_mean] = part.value / target.squared_norm()
     assert 0.03 < outside[1.0] < 0.05
     assert outside[0.0] > 0.3
 
@@ -87,7 +82,7 @@ def test_an_unablated_source_knows_all_and_ablation_loses_steadily() -> None:
     generator = np.random.default_rng(2)
     target = relu_teacher(30, 30, generator)
     outside = [
-        feature_split(ablate(target, mu, np.random.default_rng(3)).source.neurons, target).outside.value
+        outside_features(ablate(target, mu, np.random.default_rng(3)).source.neurons, target).value
         for mu in (0.0, 0.2, 0.5, 0.9)
     ]
     assert outside[0] == pytest.approx(0, abs=1e-14)

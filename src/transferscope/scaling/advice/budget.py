@@ -158,8 +158,7 @@ def affordable(
         middle = (low + high) / 2
         within = cost(np.exp(middle)) <= budget
         low, high = np.where(within, middle, low), np.where(within, high, middle)
-    result: Float[np.ndarray, " k"] = np.exp(low)
-    return result
+    return np.asarray(np.exp(low))
 
 
 def cheapest_split(

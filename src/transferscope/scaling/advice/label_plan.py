@@ -72,8 +72,7 @@ class CurveDraws:
         low = min(int(place), len(self.sizes) - 2)
         share = place - low
         log_errors = np.log(self.errors[:, low : low + 2])
-        result: Float[np.ndarray, " N"] = np.exp((1 - share) * log_errors[:, 0] + share * log_errors[:, 1])
-        return result
+        return np.asarray(np.exp((1 - share) * log_errors[:, 0] + share * log_errors[:, 1]))
 
     def error_at(self, size: float) -> Estimate:
         """Median error with its interval."""
@@ -133,8 +132,7 @@ def _with_uncertain_fall(
     last = np.log(errors[:, [len(x) - 1]])  # x ends with the measured sizes, the largest last
     beyond = x > data.sizes[-1, 0]
     log_errors = np.log(errors)
-    result: Float[np.ndarray, "N X"] = np.exp(np.where(beyond, last + factor * (log_errors - last), log_errors))
-    return result
+    return np.asarray(np.exp(np.where(beyond, last + factor * (log_errors - last), log_errors)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,8 +250,7 @@ def _residuals(curve: CurveDraws) -> Float[np.ndarray, "N m"]:
     data = curve.observations
     pattern = np.ones(len(data)) if data.stderr is None else data.stderr / data.errors
     sigma = curve.noise * data.errors * pattern / np.median(pattern)
-    result: Float[np.ndarray, "N m"] = np.clip((data.errors - curve.fitted) / sigma, -4, 4)
-    return result
+    return np.asarray(np.clip((data.errors - curve.fitted) / sigma, -4, 4))
 
 
 def catch_up(scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin: float = 0.0) -> LabelCount:

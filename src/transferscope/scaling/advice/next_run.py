@@ -110,8 +110,7 @@ def information(
     for outcomes in _each(predicted, weights, noise):
         variance = outcomes.weights @ centred**2 - (outcomes.weights @ centred) ** 2
         kept.append(outcomes.chance @ variance)
-    result: Float[np.ndarray, " R"] = np.clip(1 - np.array(kept) / total, 0, 1)
-    return result
+    return np.asarray(np.clip(1 - np.array(kept) / total, 0, 1))
 
 
 def share_of_value(
@@ -141,8 +140,7 @@ def share_of_value(
     if perfect <= NEGLIGIBLE:
         return np.zeros(predicted.shape[1])
     after = [outcomes.chance @ (outcomes.weights @ losses).min(axis=1) for outcomes in _each(predicted, weights, noise)]
-    result: Float[np.ndarray, " R"] = np.clip((now - np.array(after)) / perfect, 0, 1)
-    return result
+    return np.asarray(np.clip((now - np.array(after)) / perfect, 0, 1))
 
 
 def _each(

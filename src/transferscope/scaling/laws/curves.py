@@ -30,14 +30,12 @@ LAST_VALUE = Law(
 
 
 def _power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
-    result: Float[np.ndarray, "B m k"] = (x[:, 0] ** -eta[:, :1])[:, :, None]
-    return result
+    return np.asarray((x[:, 0] ** -eta[:, :1])[:, :, None])
 
 
 def _power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
     power = x[:, 0] ** -eta[:, :1]
-    result: Float[np.ndarray, "B m k q"] = (-np.log(x[:, 0]) * power)[:, :, None, None]
-    return result
+    return np.asarray((-np.log(x[:, 0]) * power)[:, :, None, None])
 
 
 POWER = Law(
@@ -109,8 +107,7 @@ r"""f(x) = D (x + x_0)^{-\alpha} + C. x >= 0: no pre-training is an observation 
 
 def _saturating_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     alpha, x_1 = eta[:, :1], eta[:, 1:]
-    result: Float[np.ndarray, "B m k"] = ((1 / x[:, 0] + 1 / x_1) ** alpha)[:, :, None]
-    return result
+    return np.asarray(((1 / x[:, 0] + 1 / x_1) ** alpha)[:, :, None])
 
 
 def _saturating_power_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
@@ -202,8 +199,7 @@ r"""f(x) = C + H z(x) with z / (1 - z)^a = (x / x_c)^{-\alpha}. x >= 0; f(0) = C
 def _log_power(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m"]:
     c_0, c_1, d, f = eta.T[:, :, None]
     log_x = np.log(x[:, 0])
-    log_power: Float[np.ndarray, "B m"] = -c_0 * log_x - c_1 * f * np.logaddexp(0, (log_x - np.log(d)) / f)
-    return log_power
+    return np.asarray(-c_0 * log_x - c_1 * f * np.logaddexp(0, (log_x - np.log(d)) / f))
 
 
 def _broken_power_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:

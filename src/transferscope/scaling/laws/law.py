@@ -86,8 +86,7 @@ class Law:
     def value(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m"]:
         """The law at sizes `x` (m, v) for each row of `theta` (B, p)."""
         eta, coefficients = np.split(theta, [len(self.nonlinear)], axis=1)
-        result: Float[np.ndarray, "B m"] = np.einsum("bmk,bk->bm", self.basis(x, eta), coefficients)
-        return result
+        return np.asarray(np.einsum("bmk,bk->bm", self.basis(x, eta), coefficients))
 
     def gradient(self, x: Sizes, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, "B m p"]:
         """Derivative of `value` with respect to each parameter."""
@@ -112,19 +111,16 @@ class Law:
     def defined_at(self, x: Sizes) -> Bool[np.ndarray, " m"]:
         """Which of the sizes lie in its domain: positive, or 0 where the law allows it."""
         allowed = (x > 0) | ((x == 0) & np.array(self.allows_zero))
-        result: Bool[np.ndarray, " m"] = np.isfinite(x).all(axis=1) & allowed.all(axis=1)
-        return result
+        return np.asarray(np.isfinite(x).all(axis=1) & allowed.all(axis=1))
 
     def bounds(self, unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "2 p"]:
         """Lower and upper ends of theta for sizes whose geometric mean is `unit`."""
         ends = np.array([[p.low for p in self.parameters], [p.high for p in self.parameters]])
-        bounds: Float[np.ndarray, "2 p"] = ends * self._factor(self.parameters, unit)
-        return bounds
+        return np.asarray(ends * self._factor(self.parameters, unit))
 
     def grid_in(self, unit: Float[np.ndarray, " v"]) -> Float[np.ndarray, "G q"]:
         """The start grid for sizes whose geometric mean is `unit`."""
-        result: Float[np.ndarray, "G q"] = self.grid * self._factor(self.nonlinear, unit)
-        return result
+        return np.asarray(self.grid * self._factor(self.nonlinear, unit))
 
     def on_log_scale(self) -> Bool[np.ndarray, " p"]:
         """Which parameters are searched by their logarithm."""

@@ -105,13 +105,11 @@ r"""f(n, s) = A n^{-\alpha} + B s^{-\beta} + E. n, s > 0. The gain of pre-traini
 
 def _product_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
     n, s = x.T
-    result: Float[np.ndarray, "B m k"] = (n ** -eta[:, :1] * s ** -eta[:, 1:])[:, :, None]
-    return result
+    return np.asarray((n ** -eta[:, :1] * s ** -eta[:, 1:])[:, :, None])
 
 
 def _product_basis_jacobian(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k q"]:
-    result: Float[np.ndarray, "B m k q"] = -np.log(x)[:, None, :] * _product_basis(x, eta)[..., None]
-    return result
+    return np.asarray(-np.log(x)[:, None, :] * _product_basis(x, eta)[..., None])
 
 
 PRODUCT = Law(
@@ -137,8 +135,7 @@ def _effective(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B 
     """s + k n^q: fine-tuning examples, and those that pre-training is worth."""
     n, s = x.T
     _, q, k = eta.T[:, :, None]
-    result: Float[np.ndarray, "B m"] = s + k * n**q
-    return result
+    return np.asarray(s + k * n**q)
 
 
 def _effective_data_basis(x: Sizes, eta: Float[np.ndarray, "B q"]) -> Float[np.ndarray, "B m k"]:
