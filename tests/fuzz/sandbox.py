@@ -104,7 +104,7 @@ class Sandbox:
         child.start()
         began, stopped, megabytes, processes = time.monotonic(), "", 0.0, 1
         while child.exitcode is None:
-            child.join(0.2)
+            child.join(0.1)
             family = _family(child.pid)
             processes = max(processes, len(family))
             megabytes = max([megabytes, *(of_one[0] for of_one in family.values())])
