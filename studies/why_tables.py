@@ -55,7 +55,15 @@ def accuracies(runs: pd.DataFrame) -> list[str]:
     """Every arm: its accuracy, what that is over training from scratch, and how far its weights moved."""
     scores, moved = by_seed(runs, "accuracy"), by_seed(runs, "weight_deviation", diagnostic="weights")
     lines = ["| study | arm | accuracy, % | over scratch, points | deviation |", "|---|---|---|---|---|"]
-    for study in ("why", "why-svhn", "why-fixed", "why-clothes", "why-resnet", "why-resnet-fixed", "why-resnet-clothes"):
+    for study in (
+        "why",
+        "why-svhn",
+        "why-fixed",
+        "why-clothes",
+        "why-resnet",
+        "why-resnet-fixed",
+        "why-resnet-clothes",
+    ):
         for _, method, source in [key for key in scores if key[0] == study]:
             own, scratch = scores[study, method, source], scores[study, "scratch", ""]
             over = "" if method == "scratch" else interval(100 * (own - scratch), digits=1)
@@ -82,12 +90,17 @@ def beside_scratch(runs: pd.DataFrame) -> list[str]:
     is_weights = (runs["step"] == 0) & runs["name"].str.startswith("weight_projection/")
     projections = runs[is_weights].groupby(KEYS)["value"].apply(lambda own: np.exp(np.log(own).mean()))
     heads = ("largest eigenvalue, end", "change of the loss, start", "rise of the loss, start", "the same, end")
-    lines = [f"| study | fine-tuned from | {' | '.join(heads)} | gradient growth, start | projection, start |", "|---" * 8 + "|"]
+    lines = [
+        f"| study | fine-tuned from | {' | '.join(heads)} | gradient growth, start | projection, start |",
+        "|---" * 8 + "|",
+    ]
     for study in ("why", "why-svhn", "why-resnet"):
         scratch = (study, "scratch", "")
         for key in [key for key in tables[0] if key[0] == study]:
             ratios = [
-                interval(np.log(table[key] / table[scratch]), digits=2, as_ratio=True) if key != scratch and key in table else ""
+                interval(np.log(table[key] / table[scratch]), digits=2, as_ratio=True)
+                if key != scratch and key in table
+                else ""
                 for table in tables
             ]
             more = f"{growth[key].mean():.2g} | {projections[key]:.3f}"
@@ -131,7 +144,9 @@ def features(runs: pd.DataFrame) -> list[str]:
     cost = by_seed(runs, "alignment_cost", diagnostic="test-alignment")
     lines = ["| method | variance within over between classes | cost of reading the labels |", "|---|---|---|"]
     for key in [key for key in spread if key[0] == "why-methods"]:
-        lines.append(f"| {key[1]} | {spread[key].mean():.2f} ± {spread[key].std():.2f} | {cost[key].mean():,.0f} ± {cost[key].std():,.0f} |")
+        lines.append(
+            f"| {key[1]} | {spread[key].mean():.2f} ± {spread[key].std():.2f} | {cost[key].mean():,.0f} ± {cost[key].std():,.0f} |"
+        )
     return lines
 
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -35,19 +36,25 @@ class Opened:
             f"--user-data-dir={folder / 'profile'}",
         ]
 
+    @cached_property
+    def _loaded(self) -> tuple[str, str, str]:
+        """The document, the console and the log of the network, of one visit."""
+        log = self._folder / "net.json"
+        found = self._run("--dump-dom", "--v=0", f"--log-net-log={log}")
+        return found.stdout, found.stderr, log.read_text(errors="replace")
+
     def dom(self) -> str:
         """The document as the browser has it after loading."""
-        return self._run("--dump-dom").stdout
+        return self._loaded[0]
 
     def console(self) -> list[str]:
         """What the page wrote to the console: script errors, refused requests."""
-        return re.findall(r".*CONSOLE.*", self._run("--dump-dom", "--v=0").stderr)
+        return re.findall(r".*CONSOLE.*", self._loaded[1])
 
     def requests(self) -> set[str]:
-        """Addresses that the page asked the network for."""
-        log = self._folder / "net.json"
-        self._run("--dump-dom", f"--log-net-log={log}")
-        return set(re.findall(r'"url":"(https?://[^"]+)"', log.read_text(errors="replace")))
+        """Addresses that the page asked the network for, but for those of the browser itself."""
+        found = set(re.findall(r'"url":"(https?://[^"]+)"', self._loaded[2]))
+        return {address for address in found if not re.search(r"google|gstatic|chrome", address)}
 
     def picture(self, *, width: int, height: int, dark: bool = False) -> Image.Image:
         """A screenshot of the top of the page."""

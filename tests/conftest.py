@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     from transferscope.store import Store
 
 
-_LONGEST = ("test_blocks.py", "test_notebooks.py", "test_contract.py", "test_golden.py", "test_fuzz.py", "test_ray.py")
+_LONGEST = (
+    *("test_contract.py", "test_devices.py", "test_blocks.py", "test_fuzz.py"),
+    *("test_runners.py", "test_notebooks.py", "test_ray.py"),
+)
 """Files that begin first, because a process takes whole files: one that begins last is waited for."""
 
 

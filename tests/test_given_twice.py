@@ -4,10 +4,10 @@ from collections.abc import Callable
 from itertools import permutations
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
+from studies import write_npz
 from study.specs import spec
 from transferscope.analyses.compare.study_file import study_tables
 from transferscope.analyses.diagnose.choice import make_diagnostics, read_changes
@@ -57,17 +57,8 @@ def test_a_method_that_is_called_like_a_built_in_one_is_run_beside_it(tmp_path: 
 
 
 def _tables(methods: list[str], folder: Path) -> dict[str, dict[str, object]]:
-    x, y = np.arange(120.0).reshape(60, 2), np.arange(60) % 3
-    np.savez(folder / "x.npz", x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
-    return study_tables(
-        [f"npz:{folder / 'x.npz'}"],
-        f"npz:{folder / 'x.npz'}",
-        labels=[20],
-        methods=methods,
-        diagnostics=[],
-        seeds=1,
-        folder=folder,
-    )
+    data = write_npz(folder / "x.npz")
+    return study_tables([data], data, labels=[20], methods=methods, diagnostics=[], seeds=1, folder=folder)
 
 
 @pytest.mark.parametrize("names", sorted({*permutations(["a", "a", "a-2", "a-3"])}))

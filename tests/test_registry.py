@@ -1,6 +1,6 @@
 """Names, entry points and references: what they lead to, in this process and in workers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,7 @@ import pytest
 import torch
 
 from cases_of_methods import BUDGET, classification_task, network_for
-from transferscope.analyses.compare.study_file import (
-    study_tables,
-    write_study,
-)
+from transferscope.analyses.compare.study_file import study_tables, write_study
 from transferscope.data import load
 from transferscope.errors import CorruptDataError, DataError, NetworkError, SettingsError
 from transferscope.methods import METHODS, FineTune, FitOptions, Scratch
@@ -83,28 +80,58 @@ def test_a_reference_that_leads_nowhere_is_refused_in_one_sentence(reference: st
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("text", ["import sys; sys.exit(3)", "1 / 0", "def broken(:", "x = 1"])
-def test_a_file_that_raises_is_refused(tmp_path: Path, text: str) -> None:
-    place = written(tmp_path, text)
-    with pytest.raises(SettingsError, match=r"cannot be loaded|defines no 'Mine'"):
-        METHODS[f"{place}:Mine"]
+MADE: dict[str, Callable[[str], object]] = {
+    "method": lambda name: METHODS[name],
+    "data": load,
+    "network": lambda name: build_network(name, (1, 8, 8), 3, seed=0),
+}
 
 
-def test_entry_points_are_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("nearest", "transferscope.scores.neighbours:Neighbours", "transferscope.scores")
+@pytest.mark.parametrize(
+    ("kind", "text", "reason"),
+    [
+        ("method", "import sys; sys.exit(3)", "cannot be loaded"),
+        ("method", "1 / 0", "cannot be loaded"),
+        ("method", "def broken(:", "cannot be loaded"),
+        ("method", "x = 1", "defines no 'mine'"),
+        ("data", "def mine(spec, seed):\n    return 3", "gave a int; expected a transferscope.data.Dataset"),
+        ("data", "def mine(spec, seed):\n    return 1 / 0", "cannot be made: division by zero"),
+        ("data", "mine = 3", "is neither a CatalogueEntry nor a function"),
+        ("network", "mine = 3", "is no function"),
+        (
+            "network",
+            "def mine(x):\n    return 3",
+            r"mine cannot be made: mine\(\) missing 1 required positional argument",
+        ),
+        ("network", "def mine(input_shape, widths):\n    return 3", "has widths without usual values"),
+        ("network", "def mine(input_shape):\n    return 3", "the network is a int; expected its features"),
+        ("network", "def mine(input_shape):\n    1 / 0", r"fails on inputs of shape \(1, 8, 8\): division by zero"),
+        (
+            "network",
+            "from torch.nn import Identity as M\ndef mine(input_shape):\n    return M()",
+            "features of 2 inputs are",
+        ),
+    ],
+)
+def test_what_a_file_gives_and_cannot_be_used_is_refused_in_one_sentence(
+    kind: str, text: str, reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises((DataError, NetworkError, SettingsError), match=reason) as error:
+        MADE[kind](f"{written(tmp_path, text)}:mine")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["nearest", "logme"])
+def test_entry_points_are_names_that_replace_none_there_is(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint(name, "transferscope.scores.neighbours:Neighbours", SCORES.group)
     monkeypatch.setattr("transferscope.registry.entry_points", lambda group: [point] if group == SCORES.group else [])
-    fresh = type(SCORES)(SCORES.kind, SCORES.group, {}, SCORES._check)
-    assert list(fresh) == ["nearest"]
-    assert fresh["nearest"].name == "knn"
-
-
-def test_an_entry_point_does_not_replace_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    point = EntryPoint("logme", "transferscope.scores.neighbours:Neighbours", "transferscope.scores")
-    own = {"logme": SCORES["logme"]}
-    monkeypatch.setattr("transferscope.registry.entry_points", lambda group: [point])
-    fresh = type(SCORES)(SCORES.kind, SCORES.group, own, SCORES._check)
-    with pytest.raises(SettingsError, match="an installed package offers another one"):
-        fresh["logme"]
+    fresh = type(SCORES)(SCORES.kind, SCORES.group, {"logme": SCORES["logme"]}, SCORES._check)
+    if name == "logme":
+        with pytest.raises(SettingsError, match="an installed package offers another one"):
+            fresh["logme"]
+    else:
+        assert set(fresh) == {"logme", "nearest"}
+        assert fresh["nearest"].name == "knn"
 
 
 def test_the_template_adds_what_it_says_to_the_loss_of_fine_tuning() -> None:
@@ -259,20 +286,6 @@ MINE = CatalogueEntry("mine", "two points", "none", "", ("a", "b"), (RemoteFile(
         load(name)
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("def mine(spec, seed):\n    return 3", "gave a int; expected a transferscope.data.Dataset"),
-        ("def mine(spec, seed):\n    return 1 / 0", "cannot be made: division by zero"),
-        ("mine = 3", "is neither a CatalogueEntry nor a function"),
-    ],
-)
-def test_data_that_cannot_be_made_are_refused_in_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
-    with pytest.raises((DataError, SettingsError), match=reason) as error:
-        load(f"{written(tmp_path, text)}:mine")
-    assert "\n" not in str(error.value)
-
-
 def test_an_edited_network_is_another_network(tmp_path: Path) -> None:
     settings = NetworkSettings(SMALL_NET, (4, 6))
     assert settings.identity["name"] == "small_net"
@@ -283,23 +296,6 @@ def test_an_edited_network_is_another_network(tmp_path: Path) -> None:
     entry = BACKBONES[SMALL_NET]
     assert isinstance(entry, BackboneEntry)
     assert entry.widths == (8, 32)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("mine = 3", "is no function"),
-        ("def mine(shape):\n    return 3", "mine cannot be made: mine\\(\\) missing 1 required positional argument"),
-        ("def mine(input_shape, widths):\n    return 3", "has widths without usual values"),
-        ("def mine(input_shape):\n    return 3", "the network is a int; expected its features"),
-        ("def mine(input_shape):\n    return 1 / 0", "fails on inputs of shape \\(1, 8, 8\\): division by zero"),
-        ("from torch import nn\ndef mine(input_shape):\n    return nn.Identity()", "features of 2 inputs are"),
-    ],
-)
-def test_a_network_that_is_none_is_refused_in_one_sentence(tmp_path: Path, text: str, reason: str) -> None:
-    with pytest.raises((NetworkError, SettingsError), match=reason) as error:
-        build_network(f"{written(tmp_path, text)}:mine", (1, 8, 8), 3, seed=0)
-    assert "\n" not in str(error.value)
 
 
 def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_file(

@@ -1,6 +1,8 @@
 """An option that is given is used or refused: every option of every command that reads more than one kind of thing."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -155,25 +157,31 @@ CHANGES = [
 ]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("options", "change"), CHANGES)
-def test_what_is_asked_of_a_table_is_answered_or_refused(
-    options: dict[str, str], change: tuple[str, str], tmp_path: Path
-) -> None:
-    """Its document is another one with the option, or it is a sentence."""
-    path = tmp_path / "t.csv"
-    if options is OVER_N:
-        pd.DataFrame({"n": SIZES, "error": OBJDET}).to_csv(path, index=False)
-    else:
-        language_models().to_csv(path, index=False)
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """What `scaling` says with options, asked once: of one axis where they are those of `OVER_N`, else of two."""
+    folder = tmp_path_factory.mktemp("tables")
+    pd.DataFrame({"n": SIZES, "error": OBJDET}).to_csv(folder / "n.csv", index=False)
+    language_models().to_csv(folder / "both.csv", index=False)
 
-    def document(given: dict[str, str]) -> str:
-        words = [word for one in given.items() for word in one]
-        found = CliRunner().invoke(app, ["scaling", str(path), *words, "--json"])
+    @cache
+    def said(name: str, *words: str) -> str:
+        found = CliRunner().invoke(app, ["scaling", str(folder / name), *words, "--json"])
         assert found.exception is None or isinstance(found.exception, TransferscopeError), found.exception
         return f"{found.exception}{found.stdout}"
 
-    assert document({**options, **dict([change])}) != document(options)
+    return said
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("options", "change"), CHANGES)
+def test_what_is_asked_of_a_table_is_answered_or_refused(
+    options: dict[str, str], change: tuple[str, str], document: Callable[..., str]
+) -> None:
+    """Its document is another one with the option, or it is a sentence."""
+    name = "n.csv" if options is OVER_N else "both.csv"
+    changed = {**options, **dict([change])}
+    assert document(name, *chain(*changed.items())) != document(name, *chain(*options.items()))
 
 
 @pytest.mark.parametrize("line", MISTAKES)

@@ -1,9 +1,10 @@
-"""The same numbers, bit by bit, whoever does the cells, in which order, and whatever is said of threads elsewhere."""
+"""The same numbers, bit by bit, whoever does the cells, in which order, killed or not, with however many threads."""
 
 import os
 import random
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,8 @@ batch_size = 256
 """
 """MeRLin solves a system of linear equations in every step: with four threads half of its records are others."""
 
-COMMAND = [sys.executable, "-c", "from transferscope.cli.main import main; main()", "run", "digits.toml", "--quiet"]
+OPTIONS = ("--quiet", "--device", "cpu", "--store", "here.sqlite")
+COMMAND = [sys.executable, "-m", "transferscope", "run", "digits.toml", *OPTIONS]
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +92,28 @@ def test_the_environment_changes_nothing(plan: StudyPlan, threads: str | None, w
     (tmp_path / "digits.toml").write_text(STUDY)
     environment = {name: value for name, value in os.environ.items() if "NUM_THREADS" not in name}
     environment |= {} if threads is None else {"OMP_NUM_THREADS": threads}
-    command = [*COMMAND, "--workers", workers, "--device", "cpu", "--store", "here.sqlite"]
-    subprocess.run(command, cwd=tmp_path, env=environment, check=True, stdout=subprocess.DEVNULL)
-    with Store.open(tmp_path / "here.sqlite", create=False) as store:
-        pd.testing.assert_frame_equal(table(store), expected, check_exact=True)
+    pd.testing.assert_frame_equal(run(tmp_path, workers, environment), expected, check_exact=True)
+
+
+def run(folder: Path, workers: str, environment: dict[str, str] | None = None) -> pd.DataFrame:
+    """The study of a folder, run to its end by the command."""
+    command = [*COMMAND, "--workers", workers]
+    subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+    with Store.open(folder / "here.sqlite", create=False) as store:
+        return table(store)
+
+
+@pytest.mark.slow
+def test_training_that_was_killed_gives_the_same_numbers(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    for folder in (whole, killed):
+        folder.mkdir()
+        (folder / "digits.toml").write_text(STUDY.replace("steps = 20", "steps = 200"))
+    for _ in range(3):  # a while after a worker has left another trained network, or the state of a training
+        before = set(killed.glob("here.files/*"))
+        with subprocess.Popen([*COMMAND, "--workers", "2"], cwd=killed, stdout=subprocess.DEVNULL) as runner:
+            while runner.poll() is None and before.issuperset(killed.glob("here.files/*")):
+                time.sleep(0.05)
+            time.sleep(0.3)
+            runner.kill()
+    pd.testing.assert_frame_equal(run(killed, "2"), run(whole, "1"), check_exact=True)

@@ -16,9 +16,10 @@ from transferscope.study.plan import StudyPlan, plan_study
 from transferscope.study.spec import read_spec
 
 Stage = Literal["not begun", "some done", "some failed", "a seed failed", "all failed", "all done"]
-OFTEN: tuple[Stage, ...] = ("not begun", "some failed", "all failed", "all done")
-SELDOM: tuple[Stage, ...] = ("some done", "a seed failed")
-STAGES = [*OFTEN, *(pytest.param(stage, marks=pytest.mark.slow) for stage in SELDOM)]
+STAGES = [
+    *("not begun", "some failed", "all failed", "all done"),
+    *(pytest.param(stage, marks=pytest.mark.slow) for stage in ("some done", "a seed failed")),
+]
 
 STUDY = """
 name = "every"
@@ -73,16 +74,10 @@ OTHERS = (
 )
 """Kinds that hardly differ from others; `make test-all` has them."""
 
-FEW = ("scratch alone", "data and networks")
-"""The least and the most of a study; `make test-long` has those between them."""
 
-KINDS_TO_TEST = [
-    pytest.param(kind, marks=pytest.mark.slow if kind in OTHERS else () if kind in FEW else pytest.mark.long)
-    for kind in KINDS
-]
-
-
-@pytest.fixture(scope="module", params=KINDS_TO_TEST)
+@pytest.fixture(
+    scope="module", params=[pytest.param(kind, marks=[pytest.mark.slow] * (kind in OTHERS)) for kind in KINDS]
+)
 def planned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Planned:
     folder = tmp_path_factory.mktemp("every")
     for i, name in enumerate(("first", "second")):

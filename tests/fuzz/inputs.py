@@ -83,15 +83,8 @@ Family = Callable[[Draw, Material, Path], list[Command]]
 _NUMBERS = [
     *("0", "-1", "1", "2", "7", "0.5", "1.5", "1.0", "0.0", "-0.0", "1_0", "007", "7.0", "0x1f", "3+4j", "²"),
     *("nan", "NaN", "inf", "-inf", "1e400", "1e308", "-1e308", "1e300", "1e-300", "1e-320", "5e-324"),
-    *(
-        "9223372036854775808",
-        "1180591620717411303424",
-        "-1180591620717411303424",
-        "9" * 20,
-        "9" * 400,
-        "9" * 5000,
-        "0x" + "f" * 40,
-    ),
+    *("9223372036854775808", "1180591620717411303424", "-1180591620717411303424"),
+    *("9" * 20, "9" * 400, "9" * 5000, "0x" + "f" * 40),
 ]
 _TEXTS = [
     *("", " ", "-", "x", "?", "a?b=c", "None", "true", "2020-01-01", "é" * 300, "a" * 5000, "%s%n", "{}", "line\nline"),
@@ -104,16 +97,8 @@ _TEXTS = [
 _LITERALS = [
     *_NUMBERS,
     *map(json.dumps, [*_TEXTS, "\0", "\0abc", "npz:\0"]),
-    *(
-        "1000000000",
-        "9223372036854775807",
-        "true",
-        "false",
-        "1979-05-27",
-        "07:32:00",
-        "1979-05-27T07:32:00Z",
-        "[1979-05-27]",
-    ),
+    *("1000000000", "9223372036854775807", "true", "false"),
+    *("1979-05-27", "07:32:00", "1979-05-27T07:32:00Z", "[1979-05-27]"),
     *("[]", "{}", "[[]]", "[{}]", "[1]", "[1, 1]", "[0]", "[-1]", "[1.5]", '["a"]', "[true]", '[1, "a"]'),
     *("[9223372036854775808]", "[1180591620717411303424]", "{ a = 1 }", '{ "" = "" }', "{ a = [] }"),
     "[" * 400 + "]" * 400,
@@ -225,19 +210,8 @@ def _nested(draw: Draw) -> str:
 # ---- command lines --------------------------------------------------------------------------------------------------
 
 _WORDS = [
-    *(
-        *_NUMBERS,
-        *_TEXTS,
-        "--",
-        "--help",
-        "\udcff\udcfe",
-        "x=",
-        "=x",
-        "a.b=c",
-        "a.b=" + "[" * 3000,
-        "sigma=nan",
-        "k=-1",
-    ),
+    *(*_NUMBERS, *_TEXTS, "--", "--help", "\udcff\udcfe"),
+    *("x=", "=x", "a.b=c", "a.b=" + "[" * 3000, "sigma=nan", "k=-1"),
     *("curvature.k=-1", "curvature.k=" + "9" * 25, "weights.x=1", "study.toml", "npz:x", "csv:table.csv"),
     *("csv:table.csv?label=label", "scenes?size=999999999", "scenes?kinds=,&size=8", "sqlite://"),
     *("postgresql://h:xx/d", "cuda", "mps", "gpu", "scratch", "lenet", "mlp", "resize:0", "resize:99999"),
@@ -368,35 +342,15 @@ def _csv(draw: Draw, material: Material, folder: Path) -> str:
     text = draw.one(["\n", "\n", "\r\n", "\r"]).join(separator.join(line) for line in lines)
     raw = text.encode("utf-8", "surrogateescape")
     if draw.chance(15):
-        raw = draw.one(
-            [
-                raw.decode("utf-8", "replace").encode("utf-16"),
-                b"\xef\xbb\xbf" + raw,
-                raw[: draw.whole(0, len(raw))],
-                b"",
-                b"\n" * 50,
-                b"a" * 300_000,
-                b",".join([b"a"] * 20_000) + b"\n",
-            ]
-        )
+        other = [raw.decode("utf-8", "replace").encode("utf-16"), b"\xef\xbb\xbf" + raw, raw[: draw.whole(0, len(raw))]]
+        raw = draw.one([*other, b"", b"\n" * 50, b"a" * 300_000, b",".join([b"a"] * 20_000) + b"\n"])
     name = draw.one(["hostile.csv", "hostile.csv", "hostile.tsv", "ho stile?.csv"])
     (folder / name).write_bytes(raw)
+    odd = ("drop=a", "kind=regression", "test_share=0.5", "test_share=nan", "split=label", "test=table.csv")
     options = draw.one(
         [
-            "label=label",
-            "label=label",
-            "label=label",
-            "label=a",
-            "label=a&label=b",
-            "label=x",
-            "",
-            "label=label&drop=a",
-            "label=label&kind=regression",
-            "label=label&test_share=0.5",
-            "label=label&test_share=nan",
-            "label=label&split=label",
-            "label=label&test=table.csv",
-            "label=&x",
+            *("label=label", "label=label", "label=label", "label=a", "label=a&label=b", "label=x", ""),
+            *(*(f"label=label&{one}" for one in odd), "label=&x"),
         ]
     )
     return f"csv:{folder / name}?{options}" if options else f"csv:{folder / name}"
@@ -446,7 +400,7 @@ def _npz(draw: Draw, material: Material, folder: Path) -> str:
             path.write_bytes(raw[: draw.whole(0, len(raw))])
         case 1:
             place = draw.whole(0, len(raw) - 1)
-            path.write_bytes(raw[:place] + bytes([raw[place] ^ 255]) + raw[place + 1 :])
+            path.write_bytes(_flipped(raw, place))
         case 2:
             _write_bomb(path, draw.one([10**9, 10**12, 2**62]))
         case 3:
@@ -454,6 +408,11 @@ def _npz(draw: Draw, material: Material, folder: Path) -> str:
         case _:
             pass
     return f"npz:{path}"
+
+
+def _flipped(raw: bytes, place: int) -> bytes:
+    """The bytes, with all bits of one turned over."""
+    return raw[:place] + bytes([raw[place] ^ 255]) + raw[place + 1 :]
 
 
 def _write_bomb(path: Path, count: int) -> None:
@@ -499,15 +458,9 @@ def _parquet(draw: Draw, material: Material, folder: Path) -> str:
     if draw.chance(20):
         raw = path.read_bytes()
         place = draw.whole(0, len(raw) - 1)
-        path.write_bytes(draw.one([raw[:place], raw[:place] + bytes([raw[place] ^ 255]) + raw[place + 1 :]]))
-    options = [
-        "label=label",
-        "label=label",
-        "label=a",
-        "label=label&kind=classification",
-        "label=label&kind=regression",
-    ]
-    return f"parquet:{path}?{draw.one(options)}"
+        path.write_bytes(draw.one([raw[:place], _flipped(raw, place)]))
+    kinds = [f"label=label&kind={kind}" for kind in ("classification", "regression")]
+    return f"parquet:{path}?{draw.one(['label=label', 'label=label', 'label=a', *kinds])}"
 
 
 _PNG_BOMB = (
@@ -569,18 +522,8 @@ def _special(draw: Draw, material: Material, folder: Path) -> str:
     os.mkfifo(folder / "fifo")
     (folder / "directory").mkdir()
     (folder / "link").symlink_to(folder / "link")
-    place = draw.one(
-        [
-            "/dev/zero",
-            "/dev/null",
-            "/dev/random",
-            str(folder / "fifo"),
-            str(folder / "directory"),
-            str(folder / "link"),
-            "/proc/self/mem",
-            "/proc/kmsg",
-        ]
-    )
+    own = [str(folder / name) for name in ("fifo", "directory", "link")]
+    place = draw.one(["/dev/zero", "/dev/null", "/dev/random", *own, "/proc/self/mem", "/proc/kmsg"])
     return f"{draw.one(['csv', 'parquet', 'npz', 'folder'])}:{place}{draw.one(['?label=a', ''])}"
 
 
@@ -602,29 +545,15 @@ def weights(draw: Draw, material: Material, folder: Path) -> list[Command]:
     tables.pop("pretraining")
     tables[""]["seeds"] = "1"
     (folder / "study.toml").write_text(as_toml(tables))
-    good = material.path("network.safetensors")
-    return [
-        draw.one(
-            [
-                ["rank", target, "--from", str(path), "--labels", "9", *network],
-                ["predict", str(path), target, "--out", "predictions.csv"],
-                ["diagnose", str(path), "--data", target, "--diagnostics", "weights", *network],
-                [
-                    "diagnose",
-                    good,
-                    "--against",
-                    str(path),
-                    "--data",
-                    target,
-                    "--diagnostics",
-                    "weights",
-                    *network,
-                ],
-                ["run", "study.toml"],
-                ["run", "study.toml"],
-            ]
-        )
+    looked = ["--data", target, "--diagnostics", "weights", *network]
+    commands = [
+        ["rank", target, "--from", str(path), "--labels", "9", *network],
+        ["predict", str(path), target, "--out", "predictions.csv"],
+        ["diagnose", str(path), *looked],
+        ["diagnose", material.path("network.safetensors"), "--against", str(path), *looked],
+        *[["run", "study.toml"]] * 2,
     ]
+    return [draw.one(commands)]
 
 
 def _write_safetensors(draw: Draw, stored: dict[str, Any], path: Path) -> None:
@@ -660,20 +589,8 @@ def _write_safetensors(draw: Draw, stored: dict[str, Any], path: Path) -> None:
 def _damage(draw: Draw, path: Path) -> None:
     raw = path.read_bytes()
     place = draw.whole(0, max(len(raw) - 1, 0))
-    path.write_bytes(
-        draw.one(
-            [
-                raw[:place],
-                raw[:place] + bytes([raw[place] ^ 255]) + raw[place + 1 :],
-                struct.pack("<Q", 2**60) + raw[8:],
-                b"",
-                raw + b"x",
-                draw.bytes(100),
-                struct.pack("<Q", 2) + b"{}",
-                struct.pack("<Q", 4) + b"null",
-            ]
-        )
-    )
+    changed = [raw[:place], _flipped(raw, place), struct.pack("<Q", 2**60) + raw[8:], b"", raw + b"x", draw.bytes(100)]
+    path.write_bytes(draw.one([*changed, struct.pack("<Q", 2) + b"{}", struct.pack("<Q", 4) + b"null"]))
 
 
 def _write_pt(draw: Draw, stored: dict[str, Any], path: Path) -> None:
@@ -790,10 +707,8 @@ def _spoil_store(draw: Draw, connection: sqlite3.Connection) -> None:
 def scaling_table(draw: Draw, material: Material, folder: Path) -> list[Command]:
     """Tables of errors: extreme, negative or missing numbers, text, few rows, and options that do not fit."""
     n_rows = draw.one([0, 1, 2, 3, 5, 8, 8, 8, 12])
-    scale, factor = (
-        draw.one([1.0] * 6 + [1e-300, 5e-324, 1e300, 1e150, -1.0]),
-        draw.one([1.0] * 6 + [1e-300, 1e300, 0.0, -1.0, 100.0]),
-    )
+    scale = draw.one([1.0] * 6 + [1e-300, 5e-324, 1e300, 1e150, -1.0])
+    factor = draw.one([1.0] * 6 + [1e-300, 1e300, 0.0, -1.0, 100.0])
     rows = [[repr(100.0 * 2**i * scale), repr((0.05 + 2 * (100.0 * 2**i) ** -0.4) * factor)] for i in range(n_rows)]
     for _ in range(draw.whole(0, 3)):
         if rows:
@@ -822,63 +737,35 @@ def url(draw: Draw, material: Material, folder: Path) -> list[Command]:
     """Where a store should be: URLs of databases that are not there, of drivers that are not, or no URLs."""
     (folder / "directory").mkdir()
     (folder / "text.sqlite").write_text("no database")
-    scheme = draw.one(
-        [
-            "postgresql",
-            "postgresql+psycopg",
-            "postgresql+nothing",
-            "sqlite",
-            "sqlite+pysqlite",
-            "sqlite+aiosqlite",
-            "mysql",
-            "oracle",
-            "http",
-            "file",
-            "",
-            "sql ite",
-            "²",
-        ]
-    )
+    known = "postgresql postgresql+psycopg postgresql+nothing sqlite sqlite+pysqlite sqlite+aiosqlite mysql oracle"
+    scheme = draw.one([*known.split(), "http", "file", "", "sql ite", "²"])
     host = draw.one(["127.0.0.1", "127.0.0.1", "127.0.0.1", "[::1", "", "h" * 300, "a b"])
     port = draw.one([":1", ":1", ":xx", ":99999", ":-1", ":", "", ":" + "9" * 5000])
     user = draw.one([f"user:{SECRET}@", f"user:{SECRET}@", f":{SECRET}@", "", "@", f"user:{SECRET}%zz@"])
     rest = draw.one(["/db", "", "/", "/../..", "/db?connect_timeout=1", "/db?x", "/db?x=%ff", "/\x00"])
     odd = [
-        "",
-        " ",
-        ":memory:",
-        "sqlite://",
-        "sqlite:///",
-        "sqlite:///:memory:",
-        "sqlite:////dev/null",
-        "sqlite:////dev/zero",
-        "/dev/null",
-        "/dev/zero",
-        "directory",
-        "text.sqlite",
-        ".",
-        "file:x?mode=memory",
-        "://",
-        "sqlite:///a\x00b",
-        "\udcff.sqlite",
-        "x" * 5000,
-        "sqlite+pysqlite://",
-        "sqlite+pysqlite:///x.sqlite",
-        "sqlite:///x?mode=ro",
+        *("", " ", ":memory:", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:////dev/null"),
+        *(
+            "sqlite:////dev/zero",
+            "/dev/null",
+            "/dev/zero",
+            "directory",
+            "text.sqlite",
+            ".",
+            "file:x?mode=memory",
+            "://",
+        ),
+        *("sqlite:///a\x00b", "\udcff.sqlite", "x" * 5000),
+        *("sqlite+pysqlite://", "sqlite+pysqlite:///x.sqlite", "sqlite:///x?mode=ro"),
     ]
     address = f"{scheme}://{user}{host}{port}{rest}" if draw.chance(65) else draw.one(odd)
     (folder / "study.toml").write_bytes(as_toml(material.study(store=address.replace("\udcff", "?"))).encode())
     plain = address.replace("\x00", "%00")  # no argument of a command can hold it
     (folder / "valid.toml").write_text(as_toml(material.study()))
     commands = [
-        ["run", "study.toml"],
-        ["status", "study.toml"],
-        ["report", "study.toml"],
-        ["status", plain],
-        ["report", plain],
+        *([command, "study.toml"] for command in ("run", "status", "report")),
+        *([command, plain] for command in ("status", "report", "rank", "scaling")),
         ["run", "valid.toml", "--store", plain],
-        ["rank", plain],
-        ["scaling", plain],
         ["papers", "draw", "tahir2024", "placement", "--study", plain],
         ["export", plain, "--out", "net"],
         ["papers", "draw", *_paper_figure(draw), "--store", plain, "--set", "nothing=1"],
@@ -899,14 +786,8 @@ def _code(draw: Draw, folder: Path) -> str:
     (folder / "planted.py").write_text(_PROGRAM)
     return draw.one(
         [
-            *(
-                "subprocess:getoutput",
-                "os:system",
-                "builtins:exec",
-                "planted.py:run",
-                "planted:run",
-                "./planted.py:run",
-            ),
+            *("subprocess:getoutput", "os:system", "builtins:exec"),
+            *("planted.py:run", "planted:run", "./planted.py:run"),
             *(f"{folder}/planted.py:run", "half-images:planted.py:run", "transferscope.files:written_whole"),
         ]
     )
@@ -981,15 +862,7 @@ _HEADINGS = [
     *("value", "metric", "seconds", "state", "predictions", "step", "epoch", "", " ", "accuracy ", "Arm", "é", "mean"),
 ]
 _RUNS_OPTIONS = [
-    *(
-        [],
-        [],
-        ["--without", "plain"],
-        ["--without", "plain"],
-        ["--without", "none"],
-        ["--without", ""],
-        ["--next", "3"],
-    ),
+    *([], [], *[["--without", one] for one in ("plain", "plain", "none", "")], ["--next", "3"]),
     *(["--metric", "loss", "--better", "lower"], ["--metric", "x"], ["--unit", "share"]),
     *(["--wide", "arms", "--metric", "accuracy"], ["--wide", "labels", "--metric", "accuracy"], ["--margin", "0"]),
     *(["--columns", "arm=model"], ["--columns", "arm=arm+seed"], ["--columns", "seed="], ["--where", "arm=tuned"]),
@@ -1005,9 +878,7 @@ def results_table(draw: Draw, material: Material, folder: Path) -> list[Command]
         for arm, base in (("plain", 0.7), ("tuned", 0.8), ("frozen", 0.75))
         for seed in range(draw.one([1, 2, 3, 3, 3, 5]))
     ]
-    for name in draw.one(
-        [(), (), ("source",), ("labels",), ("seconds",), ("state",), ("predictions",), ("f1", "loss")]
-    ):
+    for name in draw.one(["", "", "source", "labels", "seconds", "state", "predictions", "f1 loss"]).split():
         head.append(name)
         for row in rows:
             row.append(draw.one(["", "1", "20", "0.5", "near", "failed", "finished", "x.csv", "running"]))
@@ -1045,15 +916,8 @@ def results_table(draw: Draw, material: Material, folder: Path) -> list[Command]
 
 def _runs_of_tools(draw: Draw, place: Path) -> None:
     """A folder of a Trainer, of MLflow or of TensorBoard, with something odd in one file."""
-    odd = [
-        *_CELLS,
-        "{}",
-        "[1]",
-        '{"eval_accuracy": 1e999}',
-        "[" * 3000,
-        '{"log_history": 3}',
-        '{"log_history": [{"a": {}}]}',
-    ]
+    odd = [*_CELLS, "{}", "[1]", '{"eval_accuracy": 1e999}', "[" * 3000]
+    odd += ['{"log_history": 3}', '{"log_history": [{"a": {}}]}']
     kind = draw.whole(0, 2)
     for arm in ("plain", "tuned"):
         for seed in range(2):
@@ -1126,18 +990,9 @@ def command_study(draw: Draw, material: Material, folder: Path) -> list[Command]
     text = _spoil_text(draw, as_toml(tables)) if draw.chance(15) else as_toml(tables)
     text += run
     (folder / "study.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
-    first = draw.one([["run", "study.toml"]] * 4 + [["compare", "study.toml"]])
-    return [
-        first,
-        draw.one(
-            [
-                ["status", "study.toml"],
-                ["report", "study.toml"],
-                ["rank", "small.sqlite"],
-                ["run", "study.toml", "--retry-failed"],
-            ]
-        ),
-    ]
+    first = draw.one(["run"] * 4 + ["compare"])
+    then = draw.one(["status study.toml", "report study.toml", "rank small.sqlite", "run study.toml --retry-failed"])
+    return [[first, "study.toml"], then.split()]
 
 
 FAMILIES: dict[str, Family] = {

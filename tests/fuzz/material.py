@@ -11,8 +11,7 @@ import pandas as pd
 from PIL import Image
 
 from fuzz.sandbox import Sandbox
-
-N_TRAIN, N_TEST, N_FEATURES, N_CLASSES = 36, 18, 6, 3
+from studies import write_npz
 
 Tables = dict[str, dict[str, str]]
 """A study file: by table, by key, each value as it stands in the file; "" is the top."""
@@ -54,20 +53,11 @@ def as_toml(tables: Tables) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write_npz(path: Path, *, seed: int, n_train: int = N_TRAIN, n_test: int = N_TEST) -> None:
-    """Vectors of three classes whose means differ."""
-    generator = np.random.default_rng(seed)
-    labels = np.arange(n_train + n_test) % N_CLASSES
-    inputs = generator.normal(size=(n_train + n_test, N_FEATURES)) + labels[:, None]
-    train, test = slice(n_train), slice(n_train, None)
-    np.savez(path, x_train=inputs[train], y_train=labels[train], x_test=inputs[test], y_test=labels[test])
-
-
 def make_material(folder: Path, sandbox: Sandbox) -> Material:
     """Make the files; the study is run by the command itself."""
     material = Material(folder)
-    write_npz(folder / "source.npz", seed=1)
-    write_npz(folder / "target.npz", seed=2)
+    for seed, name in enumerate(("source", "target"), start=1):
+        write_npz(folder / f"{name}.npz", rows=(36, 18), features=6, seed=seed)
     generator = np.random.default_rng(3)
     inputs, labels = generator.normal(size=(60, 4)), np.arange(60) % 3
     table = pd.DataFrame(inputs, columns=list("abcd")).round(4)

@@ -93,7 +93,6 @@ class Sandbox:
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self._folder, self._environment = folder, dict(environment)
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["fuzz.sandbox", "fuzz.warm"])
 
     def run(self, *arguments: str, folder: Path | None = None) -> Ended:
         """Run a command, given what follows `transferscope`, to its end in a folder."""
@@ -105,7 +104,7 @@ class Sandbox:
         child.start()
         began, stopped, megabytes, processes = time.monotonic(), "", 0.0, 1
         while child.exitcode is None:
-            child.join(0.02 if time.monotonic() - began < 0.2 else 0.1)
+            child.join(0.1)
             family = _family(child.pid)
             processes = max(processes, len(family))
             megabytes = max([megabytes, *(of_one[0] for of_one in family.values())])

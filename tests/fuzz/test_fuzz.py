@@ -8,9 +8,12 @@ import json
 import os
 import re
 import shutil
+import sys
 import time
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -41,7 +44,20 @@ SHARES = {
 
 
 @pytest.fixture(scope="module")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+def _warm() -> Iterator[None]:
+    """The process that those of the inputs are forked from has imported everything, for this module alone."""
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]  # one that other tests have begun
+    forkserver.set_forkserver_preload(["fuzz.sandbox", "fuzz.warm"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))  # by which it finds them
+        forkserver.ensure_running()
+    yield
+    forkserver._forkserver._stop()  # type: ignore[attr-defined]
+    forkserver.set_forkserver_preload([])
+
+
+@pytest.fixture(scope="module")
+def sandbox(_warm: None, tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     folder = tmp_path_factory.mktemp("sandbox")
     nowhere = "http://127.0.0.1:9"
     environment = {

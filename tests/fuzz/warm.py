@@ -1,5 +1,6 @@
 """Imports whatever commands import, for the process that those of the inputs are forked from: they start at once."""
 
+import gc
 import importlib
 import pkgutil
 
@@ -35,3 +36,4 @@ for module in pkgutil.walk_packages(transferscope.__path__, "transferscope."):
                 raise
 for name in LIBRARIES:
     importlib.import_module(name)
+gc.freeze()  # so that no fork of it copies them

@@ -1,6 +1,8 @@
 """The published Syn2Real rows against the published and the independently verified numbers."""
 
 import os
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -113,11 +115,17 @@ def figure(name: str, errors: pd.DataFrame) -> FigureMade:
     return made
 
 
+@pytest.fixture(scope="module")
+def of_rows(errors: pd.DataFrame) -> Callable[[str], StudyFigure]:
+    """A figure of the published rows, made once."""
+    return cache(partial(figure, errors=errors))
+
+
 @pytest.mark.real_data
 @pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, one in PAPERS["mikami2021"].figures.items() if one.reads == "table"])
-def test_the_claims_of_every_figure_hold_or_are_known_not_to(name: str, errors: pd.DataFrame) -> None:
-    claims = figure(name, errors).claims
+def test_the_claims_of_every_figure_hold_or_are_known_not_to(name: str, of_rows: Callable[[str], StudyFigure]) -> None:
+    claims = of_rows(name).claims
     assert claims
     assert {claim.sentence for claim in claims if not claim.holds} == NOT_HELD.get(name, set())
 
@@ -132,9 +140,9 @@ def test_claims_fail_on_shuffled_rows(name: str, errors: pd.DataFrame) -> None:
 
 @pytest.mark.real_data
 @pytest.mark.long
-def test_what_is_drawn_has_the_parameters_that_are_printed(errors: pd.DataFrame) -> None:
+def test_what_is_drawn_has_the_parameters_that_are_printed(of_rows: Callable[[str], StudyFigure]) -> None:
     """The independent fits of Figure 8, and for Figure 9 the 42 points whose fit has the printed parameters."""
-    data = figure("fig8", errors).drawings[0].data
+    data = of_rows("fig8").drawings[0].data
     assert len(data) == 2 * len(VERIFIED) - 1  # but for the rate of normal to semseg
     for row in data.to_dict("records"):
         source, _, target = row["curve"].partition(" to ")
@@ -142,7 +150,7 @@ def test_what_is_drawn_has_the_parameters_that_are_printed(errors: pd.DataFrame)
         assert row["median"] == pytest.approx(value, abs=1e-4)
         assert row["low"] < value < row["high"]
     for name in ("fig2", "fig9"):
-        full = figure(name, errors).drawings[0].data
+        full = of_rows(name).drawings[0].data
         assert len(full) == 42
         assert np.sqrt(((full["fitted"] - full["error"]) ** 2).mean()) == pytest.approx(0.0084, abs=5e-5)
 

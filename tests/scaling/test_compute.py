@@ -78,9 +78,9 @@ def test_another_cost_moves_the_optimum_as_its_gradient_says() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 1.4])
 def test_intervals_hold_the_loss_of_larger_budgets(exponent: float) -> None:
-    """Nominal 90 %, in 20 noisy tables of a coupled truth each, at 4 to 64 times the largest budget."""
+    """Nominal 90 %, in 12 noisy tables of a coupled truth each, at 4 to 64 times the largest budget."""
     held = []
-    for seed in range(20):
+    for seed in range(12):
         generator = np.random.default_rng(seed)
         n, d = (frame := language_models(seed, 50))["params"].to_numpy(), frame["tokens"].to_numpy()
 

@@ -13,7 +13,7 @@ import pytest
 
 from transferscope.analyses.stored import open_result
 
-KILLS = int(os.environ.get("TRANSFERSCOPE_KILLS", "3"))
+KILLS = int(os.environ.get("TRANSFERSCOPE_KILLS", "2"))
 """Of one study; more to try it for longer."""
 
 SCRIPT = """
@@ -28,7 +28,7 @@ with open(os.path.join(out, "result.json"), "w") as file:
 ARMS = {"one": 'source = "one"', "two": 'source = "two"', "without": "without_source = true"}
 STUDY = """
 name = "killed"
-seeds = 5
+seeds = 3
 [run]
 command = "{python} script.py {{arm}} {{seed}} {{out}}"
 score = "result.json:score"
@@ -67,13 +67,13 @@ def test_a_killed_runner_leaves_no_command_and_its_study_ends_as_the_undisturbed
         runner = start(broken)
         until = time.monotonic() + 60
         while not of_study(broken.parent) and runner.poll() is None and time.monotonic() < until:
-            time.sleep(0.01)
+            time.sleep(0.05)
         time.sleep(draw.uniform(0, 0.5))
         runner.kill()
         runner.wait()
         until = time.monotonic() + 5
         while (left := of_study(broken.parent)) and time.monotonic() < until:
-            time.sleep(0.02)
+            time.sleep(0.05)
         assert not left
     assert start(broken).wait(120) == 0
     ends = [open_result(study).table().drop(columns=["seconds", "peak_memory"]) for study in (whole, broken)]
