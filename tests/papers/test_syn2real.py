@@ -116,7 +116,7 @@ def figure(name: str, errors: pd.DataFrame) -> FigureMade:
 
 
 @pytest.fixture(scope="module")
-def of_rows(errors: pd.DataFrame) -> Callable[[str], StudyFigure]:
+def of_rows(errors: pd.DataFrame) -> Callable[[str], FigureMade]:
     """A figure of the published rows, made once."""
     return cache(partial(figure, errors=errors))
 
@@ -124,7 +124,7 @@ def of_rows(errors: pd.DataFrame) -> Callable[[str], StudyFigure]:
 @pytest.mark.real_data
 @pytest.mark.long
 @pytest.mark.parametrize("name", [name for name, one in PAPERS["mikami2021"].figures.items() if one.reads == "table"])
-def test_the_claims_of_every_figure_hold_or_are_known_not_to(name: str, of_rows: Callable[[str], StudyFigure]) -> None:
+def test_the_claims_of_every_figure_hold_or_are_known_not_to(name: str, of_rows: Callable[[str], FigureMade]) -> None:
     claims = of_rows(name).claims
     assert claims
     assert {claim.sentence for claim in claims if not claim.holds} == NOT_HELD.get(name, set())
@@ -140,7 +140,7 @@ def test_claims_fail_on_shuffled_rows(name: str, errors: pd.DataFrame) -> None:
 
 @pytest.mark.real_data
 @pytest.mark.long
-def test_what_is_drawn_has_the_parameters_that_are_printed(of_rows: Callable[[str], StudyFigure]) -> None:
+def test_what_is_drawn_has_the_parameters_that_are_printed(of_rows: Callable[[str], FigureMade]) -> None:
     """The independent fits of Figure 8, and for Figure 9 the 42 points whose fit has the printed parameters."""
     data = of_rows("fig8").drawings[0].data
     assert len(data) == 2 * len(VERIFIED) - 1  # but for the rate of normal to semseg
