@@ -1,15 +1,15 @@
-"""The tables of docs/results/why.md from its runs, and those runs from the stores of the finished studies why*.toml.
+"""The tables of docs/results/why.md and imagenet-why.md from their runs, and those of two stores in one file.
 
-python studies/runs_csv.py runs/why.sqlite A.csv --diagnostics NAMES         # NAMES as below
-python studies/runs_csv.py runs/why-resnet.sqlite B.csv --diagnostics NAMES
+python studies/runs_csv.py runs/why.sqlite A.csv --diagnostics NAMES         # NAMES as below; runs/why-resnet.sqlite
 python studies/why_tables.py A.csv B.csv docs/results/runs/why.csv           # one CSV of both
-python studies/why_tables.py docs/results/runs/why.csv                       # the tables from it
+python studies/why_tables.py docs/results/runs/why.csv                       # the tables; imagenet-why.csv
 
 NAMES: "weight_deviation|hessian_eigenvalue/1|landscape_highest_rise|loss_variation_fixed_step|gradient_growth|
-weight_projection/.*|variance_ratio|alignment_cost" in one line.
+weight_projection/.*|variance_ratio|feature_label_alignment" in one line.
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -108,10 +108,10 @@ def beside_scratch(runs: pd.DataFrame) -> list[str]:
     return lines
 
 
-def landscapes(runs: pd.DataFrame, studies: tuple[str, ...] = ("why-landscapes", "why-resnet-landscapes")) -> list[str]:
+def landscapes(runs: pd.DataFrame) -> list[str]:
     """Highest rise of the loss around a network from scratch over that around a fine-tuned one, by what moves."""
     lines = ["| study | what moves | start | end |", "|---|---|---|---|"]
-    chosen = runs[runs["study"].isin(studies) & runs["diagnostic"].str.startswith("landscape-")]
+    chosen = runs[runs["diagnostic"].str.startswith("landscape-")]
     for (study, diagnostic), own in chosen.groupby(["study", "diagnostic"], sort=False):
         cells = []
         for step in (0, -1):
@@ -141,22 +141,46 @@ def lengths(runs: pd.DataFrame) -> list[str]:
 def features(runs: pd.DataFrame) -> list[str]:
     """Spread and alignment of the features of four methods on test images."""
     spread = by_seed(runs, "variance_ratio", diagnostic="test-separation")
-    cost = by_seed(runs, "alignment_cost", diagnostic="test-alignment")
+    cost = by_seed(runs, "feature_label_alignment", diagnostic="test-alignment")
     lines = ["| method | variance within over between classes | cost of reading the labels |", "|---|---|---|"]
     for key in [key for key in spread if key[0] == "why-methods"]:
-        lines.append(
-            f"| {key[1]} | {spread[key].mean():.2f} ± {spread[key].std():.2f} | {cost[key].mean():,.0f} ± {cost[key].std():,.0f} |"
-        )
+        ratio, reading = spread[key], cost[key]
+        levels = f"{ratio.mean():.2f} ± {ratio.std():.2f} | {reading.mean():,.0f} ± {reading.std():,.0f}"
+        lines.append(f"| {key[1]} | {levels} |")
     return lines
 
 
-TABLES = (accuracies, beside_scratch, landscapes, lengths, features)
+def targets(runs: pd.DataFrame) -> list[str]:
+    """One pre-trained network on six targets: gradients and losses at the start, errors and deviations at the end."""
+    growth = by_seed(runs, "gradient_growth", step=0, diagnostic="gradient-scaling")
+    change = by_seed(runs, "loss_variation_fixed_step", step=0, diagnostic="gradient-stability")
+    scores, moved = by_seed(runs, "accuracy"), by_seed(runs, "weight_deviation", diagnostic="weights")
+    heads = [f"{what}, {of}" for what in ("gradient growth", "change of the loss") for of in ("random", "ImageNet")]
+    ways = {"scratch": "from scratch", "fine-tune": "every layer", "fixed": "head alone"}
+    heads += [head for way in ways.values() for head in (f"{way}: error, %", "deviation")]
+    lines = [f"| target | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
+    for name in ("cifar10", "svhn", "fashion-mnist", "usps", "mnist", "glyphs"):
+        arms = {way: (f"imagenet-why-{name}", way, "" if way == "scratch" else "imagenet") for way in ways}
+        cells = [f"{growth[arms[way]].mean():.3g}" for way in ("scratch", "fine-tune")]
+        cells += [f"{change[arms[way]].mean():.3f}" for way in ("scratch", "fine-tune")]
+        for key in arms.values():
+            error = 100 * (1 - scores[key])
+            cells += [f"{error.mean():.1f} ± {error.std():.1f}", f"{moved[key].mean():.3f}"]
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    return lines
+
+
+TABLES: dict[str, tuple[Callable[[pd.DataFrame], list[str]], ...]] = {
+    "why": (accuracies, beside_scratch, landscapes, lengths, features),
+    "imagenet-why": (targets, landscapes),
+}
+"""The tables of each page of docs/results."""
 
 
 def main(paths: list[Path]) -> None:
     """Join runs, or print the tables."""
     if len(paths) == 1:
-        print("\n\n".join("\n".join(table(read(paths[0]))) for table in TABLES))
+        print("\n\n".join("\n".join(table(read(paths[0]))) for table in TABLES[paths[0].stem]))
         return
     heads = [path.read_text(encoding="utf-8").split("\n", 1)[0] for path in paths[:-1]]
     whole = pd.concat([pd.read_csv(path, comment="#", dtype=str, keep_default_na=False) for path in paths[:-1]])
