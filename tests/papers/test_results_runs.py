@@ -1,13 +1,11 @@
 """What docs/results/merlin.md, why.md and imagenet-why.md say, held to the runs behind them."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 
-from papers.pages import RESULTS, finished_runs, numbers, over_seeds, rows_of
+from papers.pages import RESULTS, finished_runs, module_of, numbers, over_seeds, rows_of
 
 
 def by_seed(runs: pd.DataFrame, *keys: str, part: str = "target_test") -> pd.DataFrame:
@@ -138,46 +136,34 @@ def test_what_source_heads_read_of_two_tiles() -> None:
         assert [round(read[1][method]), round(read[2][method])] == list(both)
 
 
-def layer(name: str) -> int | None:
-    """Where a layer of EfficientNet-lite0 stands from the input up; None for the head."""
-    found = re.search(r"_blocks\.(\d+)\._(expand|depthwise|project)_conv", name)
-    if found:
-        return 1 + 3 * int(found[1]) + ("expand", "depthwise", "project").index(found[2])
-    return 0 if name.endswith("_conv_stem") else 99 if name.endswith("_conv_head") else None
+WHY = module_of("studies/why_tables.py")
+
+
+@pytest.mark.parametrize("page", WHY.TABLES)
+def test_the_tables_of_why_are_those_of_the_runs(page: str) -> None:
+    runs = WHY.read(RESULTS / "runs" / f"{page}.csv")
+    text = (RESULTS / f"{page}.md").read_text(encoding="utf-8")
+    for table in WHY.TABLES[page]:
+        assert "\n".join(table(runs)) in text
 
 
 def test_one_network_and_six_targets() -> None:
-    start, end = finished_runs("imagenet-why-start.csv"), finished_runs("imagenet-why.csv")
-    start, end = start[start["step"] == 0], end[end["step"].isna()]
-    rows: dict[str, list[float]] = {}
+    runs = WHY.read(RESULTS / "runs" / "imagenet-why.csv")
+    growth = WHY.by_seed(runs, "gradient_growth", step=0, diagnostic="gradient-scaling")
+    change = WHY.by_seed(runs, "loss_variation_fixed_step", step=0, diagnostic="gradient-stability")
+    scores, moved = WHY.by_seed(runs, "accuracy"), WHY.by_seed(runs, "weight_deviation", diagnostic="weights")
+    real = []
+    for study in sorted({study for study, *_ in growth}):
+        scratch, tuned, fixed = ((study, "scratch", ""), (study, "fine-tune", "imagenet"), (study, "fixed", "imagenet"))
+        assert (growth[scratch] > 10 * growth[tuned]).all()
+        assert (change[scratch] < change[tuned]).all()
+        assert scores[scratch].mean() < scores[tuned].mean()
+        assert (moved[scratch] > 10 * np.maximum(moved[tuned], moved[fixed])).all()
+        if not study.endswith("glyphs"):
+            real.append([(1 - scores[key].mean(), moved[key].mean()) for key in (tuned, fixed)])
     text = (RESULTS / "imagenet-why.md").read_text(encoding="utf-8")
-    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][1:]
-    studies = ("cifar10", "svhn", "fashion-mnist", "usps", "mnist", "glyphs")
-    for study, (_, *cells) in zip(studies, lines, strict=True):
-        growth, change, last = [], [], []
-        for method in ("scratch", "fine-tune"):
-            here = start[(start["study"] == f"imagenet-why-{study}") & (start["method"] == method)]
-            change.append(here.loc[here["name"] == "loss_variation_fixed_step", "value"].item())
-            norms = here[here["name"].str.startswith("gradient_norm/")]
-            norms = norms.assign(place=norms["name"].map(layer)).dropna(subset="place").sort_values("place")
-            logs, quarter = np.log(norms["value"].to_numpy()), len(norms) // 4
-            growth.append(float(np.exp(logs[:quarter].mean() - logs[-quarter:].mean())))
-        for method in ("scratch", "fine-tune", "fixed"):
-            own = end[(end["study"] == f"imagenet-why-{study}") & (end["method"] == method)]
-            accuracy = own[(own["part"] == "target_test") & (own["name"] == "accuracy")]["value"].mean()
-            last += [100 * (1 - accuracy), own.loc[own["name"] == "weight_deviation", "value"].mean()]
-        shown = [float(cell) for cell in cells]
-        assert shown[:2] == pytest.approx(growth, abs=0.051)
-        assert shown[2:4] == pytest.approx(change, abs=0.00051)
-        assert shown[4::2] == pytest.approx(last[::2], abs=0.051)
-        assert shown[5::2] == pytest.approx(last[1::2], abs=0.0051)
-        assert growth[1] < growth[0] / 4
-        assert last[0] > last[2]  # from scratch is worse than fine-tuned
-        assert last[1] > 10 * max(last[3], last[5])  # and moves its weights farther
-        rows[study] = last
-    real = list(rows.values())[:-1]
-    for place, name in ((4, "head alone"), (2, "every layer")):
-        rank = spearmanr([row[place] for row in real], [row[place + 1] for row in real]).statistic
+    for place, name in enumerate(("every layer", "head alone")):
+        rank = spearmanr(*zip(*(arms[place] for arms in real), strict=True)).statistic
         assert f"{rank:.2f}".replace("0.", ".").replace("-", "−") + f" ({name})" in text
 
 

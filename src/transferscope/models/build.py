@@ -105,10 +105,10 @@ BACKBONES: Registry[BackboneEntry | FactoryEntry] = Registry(
         "mlp": BackboneEntry(mlp, (256, 256), any_depth=True),
         "lenet": BackboneEntry(lenet, (20, 50, 500)),
         "conv4": BackboneEntry(conv4, (32, 32, 32, 32)),
-        **{
-            name: BackboneEntry(partial(resnet, name=name, n_per_stage=n), (16, 32, 64))
-            for name, n in (("resnet8", 1), ("resnet20", 3), ("resnet32", 5), ("resnet56", 9))
-        },
+        "resnet8": BackboneEntry(partial(resnet, name="resnet8", n_per_stage=1), (16, 32, 64)),
+        "resnet20": BackboneEntry(partial(resnet, name="resnet20", n_per_stage=3), (16, 32, 64)),
+        "resnet32": BackboneEntry(partial(resnet, name="resnet32", n_per_stage=5), (16, 32, 64)),
+        "resnet56": BackboneEntry(partial(resnet, name="resnet56", n_per_stage=9), (16, 32, 64)),
     },
     _as_entry,
 )
