@@ -52,7 +52,7 @@ def beside_by_hand(runs: pd.DataFrame, by_hand: pd.DataFrame) -> list[str]:
 GROUPS = (
     ["cifar10", "svhn", "fashion-mnist", "usps", "mnist", "photos"],
     ["banking", "mrpc", "rte", "cola"],
-    ["taxi", "diamonds"],
+    ["taxi", "diamonds", "computers"],
 )
 
 

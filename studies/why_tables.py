@@ -36,12 +36,12 @@ def by_seed(runs: pd.DataFrame, name: str, *, step: int = -1, diagnostic: str = 
     return table
 
 
-def interval(differences: pd.Series, *, digits: int, as_ratio: bool = False) -> str:
+def interval(differences: pd.Series, *, as_ratio: bool = False) -> str:
     """Mean over seeds with its 95 % t-interval (unadjusted), of logarithms as a ratio."""
     found = t_interval(differences.dropna().to_numpy(np.float64))
     assert found.interval is not None
     ends = (found.value, found.interval.low, found.interval.high)
-    value, low, high = (f"{np.exp(end) if as_ratio else end:.{digits}f}".replace("-", "−") for end in ends)
+    value, low, high = (f"{np.exp(end):.3g}" if as_ratio else f"{end:.1f}".replace("-", "−") for end in ends)
     return f"{value} ({low} to {high})"
 
 
@@ -66,7 +66,7 @@ def accuracies(runs: pd.DataFrame) -> list[str]:
     ):
         for _, method, source in [key for key in scores if key[0] == study]:
             own, scratch = scores[study, method, source], scores[study, "scratch", ""]
-            over = "" if method == "scratch" else interval(100 * (own - scratch), digits=1)
+            over = "" if method == "scratch" else interval(100 * (own - scratch))
             level = f"{100 * own.mean():.1f} ± {100 * own.std():.1f}"
             key = (study, method, source)
             lines.append(f"| {study} | {arm(method, source)} | {level} | {over} | {_mean(moved, key)} |")
@@ -98,9 +98,7 @@ def beside_scratch(runs: pd.DataFrame) -> list[str]:
         scratch = (study, "scratch", "")
         for key in [key for key in tables[0] if key[0] == study]:
             ratios = [
-                interval(np.log(table[key] / table[scratch]), digits=2, as_ratio=True)
-                if key != scratch and key in table
-                else ""
+                interval(np.log(table[key] / table[scratch]), as_ratio=True) if key != scratch and key in table else ""
                 for table in tables
             ]
             more = f"{growth[key].mean():.2g} | {projections[key]:.3f}"
@@ -117,7 +115,7 @@ def landscapes(runs: pd.DataFrame) -> list[str]:
         for step in (0, -1):
             table = by_seed(own, "landscape_highest_rise", step=step, diagnostic=diagnostic)
             scratch, (tuned,) = table[study, "scratch", ""], [key for key in table if key[1] == "fine-tune"]
-            cells.append(interval(np.log(scratch / table[tuned]), digits=1, as_ratio=True))
+            cells.append(interval(np.log(scratch / table[tuned]), as_ratio=True))
         lines.append(f"| {study} | {diagnostic.removeprefix('landscape-')} | {' | '.join(cells)} |")
     return lines
 
@@ -134,7 +132,7 @@ def lengths(runs: pd.DataFrame) -> list[str]:
         f"| steps of pre-training | 0 | {' | '.join(f'{step:,}' for step in table)} |",
         "|---" * (len(table.columns) + 2) + "|",
         f"| accuracy, % | {' | '.join(f'{level:.1f}' for level in levels)} |",
-        f"| over the last, points | {' | '.join(interval(one, digits=1) for one in over)} | |",
+        f"| over the last, points | {' | '.join(interval(one) for one in over)} | |",
     ]
 
 

@@ -29,6 +29,6 @@ def test_the_probe_is_as_far_from_the_same_by_hand_as_the_page_says(script: Modu
     theirs = by_hand[by_hand["arm"] == "probe"].groupby(["study", "n_target"])["score"].mean()
     ahead = 100 * (ours.loc[theirs.index] - theirs)
     assert ahead.idxmin() == ("cola", 100)
-    assert ahead.min() == pytest.approx(-2.4, abs=0.051)
+    assert ahead.min() == pytest.approx(-1.4, abs=0.051)
     assert ahead.loc["usps"].tolist() == pytest.approx([7.4, 3.1], abs=0.3)
-    assert ahead.loc[["cifar10", "mrpc", "banking"]].abs().max() < 1.45
+    assert ahead.loc[["cifar10", "mrpc", "banking"]].abs().max() < 1.25
