@@ -255,7 +255,8 @@ def test_paths_of_networks_are_meant_from_the_study_file(folder: Path) -> None:
     (folder / "study.toml").write_text(
         'name = "s"\n[target]\ndata = "npz:target.npz"\n[network]\nname = "nets.py:LeNet"\n[sources.mine]\n'
         'network = "nets.py:LeNet"\nweights = "lenet.pt"\ninput = { mean = 0, std = 1 }\n'
-        '[sources.file]\nnetwork = "net.safetensors"\n[training]\nsteps = 3\n'
+        '[sources.file]\nnetwork = "net.safetensors"\n[sources.ours]\nnetwork = "lenet"\nweights = "own.safetensors"\n'
+        "[training]\nsteps = 3\n"
         "[methods.scratch]\n"
     )
     read = read_spec(folder / "study.toml")
@@ -263,6 +264,7 @@ def test_paths_of_networks_are_meant_from_the_study_file(folder: Path) -> None:
     assert (read.sources["mine"].network, read.sources["mine"].weights) == (read.network.name, f"{folder}/lenet.pt")
     assert read.sources["mine"].input == NetworkInput(mean=0, std=1)
     assert read.sources["file"].network == f"{folder}/net.safetensors"
+    assert (read.sources["ours"].network, read.sources["ours"].weights) == ("lenet", f"{folder}/own.safetensors")
 
 
 @pytest.mark.parametrize(

@@ -118,18 +118,20 @@ def _seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     def file(name: str) -> str:
         return str(folder / expanded(name))
 
-    def network(name: str) -> str:
-        return network_seen_from(name, folder) if is_network_name(name) else file(name)
+    def of_source(table: Any) -> dict[str, Callable[[str], str]]:
+        own = str if isinstance(table, Mapping) and "weights" in table else file  # weights beside it: one of ours
+        network = lambda name: network_seen_from(name, folder) if is_network_name(name) else own(name)  # noqa: E731
+        return {"data": data, "held_out": data, "network": network, "weights": file}
 
     data, code = partial(seen_from, folder=folder), partial(registry.seen_from, folder=folder)
     of_tables: dict[str, dict[str, Callable[[str], str]]] = {
         "target": {"data": data},
         "network": {"name": partial(network_seen_from, folder=folder)},
     }
-    of_groups: dict[str, dict[str, Callable[[str], str]]] = {
-        "sources": {"data": data, "held_out": data, "network": network, "weights": file},
-        "methods": {"method": code},
-        "diagnostics": {"diagnostic": code},
+    of_groups: dict[str, Callable[[Any], dict[str, Callable[[str], str]]]] = {
+        "sources": of_source,
+        "methods": lambda _: {"method": code},
+        "diagnostics": lambda _: {"diagnostic": code},
     }
 
     def changed(value: Any, change: Callable[[str], str]) -> Any:
@@ -145,7 +147,7 @@ def _seen_from(tables: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
     found = {name: seen(table, of_tables.get(name, {})) for name, table in tables.items()}
     for group, changes in of_groups.items():
         if isinstance(members := tables.get(group), Mapping):
-            found[group] = {name: seen(table, changes) for name, table in members.items()}
+            found[group] = {name: seen(table, changes(table)) for name, table in members.items()}
     return found
 
 
