@@ -169,7 +169,7 @@ def targets(runs: pd.DataFrame) -> list[str]:
 
 
 TABLES: dict[str, tuple[Callable[[pd.DataFrame], list[str]], ...]] = {
-    "why": (accuracies, beside_scratch, lengths, features),
+    "why": (accuracies, beside_scratch, landscapes, lengths, features),
     "imagenet-why": (targets, landscapes),
 }
 """The tables of each page of docs/results."""
