@@ -36,7 +36,10 @@ def test_a_minus_is_a_minus() -> None:
     assert [signed(-1.26, 1), signed(0.5, 2)] == ["−1.3", "+0.50"]
 
 
-@pytest.mark.parametrize(("p", "text"), [(1.0, "> 99 %"), (0.0, "< 1 %"), (0.42, "42 %"), (math.nan, "–")])
+@pytest.mark.parametrize(
+    ("p", "text"),
+    [(1.0, "> 99 %"), (0.995, "> 99 %"), (0.0, "< 1 %"), (0.005, "< 1 %"), (0.42, "42 %"), (math.nan, "–")],
+)
 def test_a_probability_from_draws_is_never_certain(p: float, text: str) -> None:
     assert probability_words(p) == text
 

@@ -120,9 +120,9 @@ def probability_words(p: float) -> str:
     """A probability from a few thousand draws, never written as certain."""
     if math.isnan(p):
         return "–"
-    if p > 0.995:
+    if p >= 0.995:
         return "> 99 %"
-    return "< 1 %" if p < 0.005 else f"{100 * p:.0f} %"
+    return "< 1 %" if p <= 0.005 else f"{100 * p:.0f} %"
 
 
 def duration(seconds: float) -> str:

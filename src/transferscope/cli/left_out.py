@@ -42,8 +42,8 @@ def left_out_in_words(study: Path) -> Iterator[str]:
             gains = gains_over(method_words(method, frames.called), words)
             if gains is not None:
                 n, least, most = gains
-                between = f"{signed(least, 0)} to {signed(most, 0)}"
-                line += f"; in {n} recorded comparisons it gained {between} points over {words}"
+                between = f"{signed(least, 1)} to {signed(most, 1)}"
+                line += f"; in {n} recorded comparisons it was at {between} points from {words}"
         if seconds or gains is not None:
             yield line
         else:
