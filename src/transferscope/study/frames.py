@@ -300,7 +300,7 @@ def records_frame(records: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
 _ROLES = {"command": "method"}
 """A run of a command is compared as one of a method is."""
 
-_NUMBER_NOTES = ("last_step", "best_step", "inner_risk")
+_NUMBER_NOTES = ("last_step", "best_step", "inner_risk", "read_side", "read_tokens")
 _TUNING_NOTES = ("chosen", "trials", "tuning_cost", "labels_needed", "diverged")
 
 COSTS = ("seconds", "peak_memory", "trained_parameters", "examples_seen")

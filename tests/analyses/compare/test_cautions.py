@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from made_up import made_up
-from transferscope.analyses.compare.cautions import cautions, nothing_held_out, weak_inner_heads
+from transferscope.analyses.compare.cautions import cautions, nothing_held_out, reduced_inputs, weak_inner_heads
 from transferscope.analyses.compare.words import words_of
 from transferscope.statements import Statement
 
@@ -92,6 +92,9 @@ def test_what_is_told_of_runs() -> None:
     assert stated(weak_inner_heads([("merlin", 600, 0.949)])) == {}
     held_out = nothing_held_out([(100, 40.0), (20, NAN), (100, NAN), (20, NAN)])
     assert stated(held_out) == {"nothing held out": {"sizes": [20]}}
+    reads = [(20, 64.0, NAN), (200, NAN, 5000.0)]
+    assert stated(reduced_inputs(reads)) == {"reduced inputs": {"reads": [(20, 64, None), (200, None, 5000)]}}
+    assert stated(reduced_inputs([])) == {}
 
 
 @pytest.mark.parametrize(

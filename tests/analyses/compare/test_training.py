@@ -10,7 +10,7 @@ import pytest
 
 from fabricate import Fabrication, fabricate, fabricate_regression
 from transferscope.analyses.compare.summary import summarise_frames
-from transferscope.analyses.compare.training import nothing_learnt
+from transferscope.analyses.compare.training import nothing_learnt, untold_steps
 from transferscope.analyses.scaling.study import may_be_cut_off_in_words
 from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames, read_study
@@ -98,6 +98,7 @@ def test_what_is_cut_off_is_unfinished_and_what_no_curve_tells_is_not(frames: St
     poor = trained(counted(frames), "scratch", fit=0.6, loss=level)
     poor = trained(poor, "scratch", fit=0.4, loss=level, sizes=(50,), seeds=(0, 1))
     ends = ends_alone(poor)
+    assert untold_steps(ends)[600] == STEPS
     found = summarise_frames(ends).decided
     assert (found[50].outcome, found[50].why_open) == ("open", "unfinished")
     assert found[600].why_open != "unfinished"
@@ -197,6 +198,14 @@ def test_numbers_that_are_no_better_than_their_mean_are_not_learnt(tmp_path: Pat
         frames = read_study(store, "numbers")
     assert nothing_learnt(frames) == set()
     assert nothing_learnt(scored(frames, "r2", {("scratch", 40): -0.2, ("fine-tune", 40): 0.004})) == {40}
+
+
+def test_a_baseline_that_fits_poorly_without_a_curve_to_tell_is_named(frames: StudyFrames) -> None:
+    poor = trained(frames, "scratch", fit=0.5, loss=cut_off, sizes=(600,))
+    assert untold_steps(poor) == {}  # its curve tells, and it is called unfinished
+    assert untold_steps(ends_alone(poor)) == {600: STEPS}
+    assert untold_steps(ends_alone(frames)) == {}  # it reads all its own labels
+    assert untold_steps(ends_alone(trained(frames, "joint", fit=0.5, loss=cut_off))) == {}
 
 
 def test_ways_that_may_be_cut_off_are_counted(frames: StudyFrames) -> None:

@@ -66,6 +66,18 @@ def weak_inner_heads(runs: Iterable[tuple[str, int, float]]) -> Iterator[Stateme
         yield state("weak inner head", methods=list(dict.fromkeys(own)), n_target=n_target, weak=len(own))
 
 
+def reduced_inputs(runs: Iterable[tuple[int, float, float]]) -> Iterator[Statement]:
+    """What the method raw left out of its inputs, where reading them whole would have taken too much.
+
+    Args:
+        runs: Number of target labels, and the notes "read_side" and "read_tokens" of each run that has one, else NaN.
+    """
+    reads = {n: (None if math.isnan(side) else int(side), None if math.isnan(tokens) else int(tokens))
+             for n, side, tokens in sorted(runs)}  # fmt: skip
+    if reads:
+        yield state("reduced inputs", reads=[(n, *read) for n, read in reads.items()])
+
+
 def _test_counts(target: Mapping[str, object]) -> dict[str, int]:
     """Test examples by class, of the classes that have any; none where a damaged store has other things there."""
     names, counts = target.get("classes"), _table(target.get("class_counts")).get("test")

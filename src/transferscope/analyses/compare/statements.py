@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from transferscope.analyses.compare.training import nothing_learnt
+from transferscope.analyses.compare.training import nothing_learnt, untold_steps
 from transferscope.analyses.compare.words import words_of
 from transferscope.decision import ArmFacts, Decision
 from transferscope.statements import Statement, state
@@ -115,6 +115,7 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
 
 def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
     """What else a reader should know of the decisions, those of fewer labels first."""
+    untold = untold_steps(frames)
     for n_target, decision in decided.items():
         one, sizes = _Named(frames, n_target, decision), [n_target] if len(decided) > 1 else []
         if _owes_untold(frames, one):
@@ -122,6 +123,8 @@ def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
         if decision.unfinished:
             steps = max(arm.steps for arm in arm_trainings(frames) if arm.n_target == n_target and arm.unfinished)
             yield state("unfinished", sizes=sizes, arms=one.pairs(decision.unfinished), steps=steps)
+        if n_target in untold:
+            yield state("untold", sizes=sizes, steps=untold[n_target])
     covers = {decision.covers for decision in decided.values()} - {"nothing"}
     if covers:
         error = 1 - min(decision.level for decision in decided.values())

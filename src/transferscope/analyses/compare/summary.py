@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from transferscope.analyses.compare.cautions import cautions, nothing_held_out, weak_inner_heads
+from transferscope.analyses.compare.cautions import cautions, nothing_held_out, reduced_inputs, weak_inner_heads
 from transferscope.analyses.compare.comparison import MEASURES, Comparison, compare_arms
 from transferscope.analyses.compare.lines import lines_of
 from transferscope.analyses.compare.settings import searches
@@ -112,10 +112,12 @@ def _cautions(frames: StudyFrames) -> tuple[Statement, ...]:
     noted = cells.dropna(subset="inner_risk")
     done = cells[(cells["state"] == "done") & (cells["last_step"] > 0)]
     asked = frames.study.spec.get("training", {}).get("early_stopping") is not None
+    read = cells.dropna(subset=["read_side", "read_tokens"], how="all")
     return (
         *cautions(frames.study.facts, by_class=is_class_measure(frames.metric.record)),
         *weak_inner_heads(zip(noted["method"], noted["n_target"], noted["inner_risk"], strict=True)),
         *(nothing_held_out(zip(done["n_target"], done["best_step"], strict=True)) if asked else ()),
+        *reduced_inputs(zip(read["n_target"], read["read_side"], read["read_tokens"], strict=True)),
     )
 
 

@@ -1,13 +1,21 @@
-"""Whether the networks of a comparison have learnt anything."""
+"""Whether the networks of a comparison were trained to the end, as far as it can be told, and learnt anything."""
 
 import math
 
 import numpy as np
 
 from transferscope.numerics.class_measures import class_measure, is_class_measure
-from transferscope.study.finished import LEAST_ABOVE_GUESSING
+from transferscope.study.finished import LEAST_ABOVE_GUESSING, run_ends
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import SQUARED_ERROR
+
+
+def untold_steps(frames: StudyFrames) -> dict[int, int]:
+    """Steps of training from scratch, by labels, where it fits its own poorly and may, by its curve, be cut off."""
+    ends = run_ends(frames)
+    untold = ends["middle"].isna() & ends["poor"] & ~ends["at_chance"] & ~ends["stopped"] & (ends["steps"] > 0)
+    own = ends[untold & (ends["method"] == frames.baseline)]
+    return {int(str(size)): int(steps) for size, steps in own.groupby("n_target")["steps"].max().items()}
 
 
 def nothing_learnt(frames: StudyFrames) -> frozenset[int]:
