@@ -234,7 +234,7 @@ def test_mistakes_within_and_between_tables_are_named_at_once() -> None:
         target={"limit": 50, "labels": [20, 600]},
         sources={"fashion": {"data": "fashion-mnist", "limit": 10}, "net": {}, " ": {"data": "mnist"}},
         pretraining={"sizes": [0, 1000], "checkpoints": [3]},
-        methods={"scratch": None, "joint": {"alpha": 2}},
+        methods={"scratch": None, "joint": {"alpha": 2}, "slow": {"method": "lora", "lr_scale": 1e-12}},
         tuning={"trials": 2, "grid": {"joint": {"lr": []}, "gone": {}}},
         diagnostics={"weights": {"every": 0}},
         engine={"workers": -1},
@@ -251,9 +251,10 @@ def test_mistakes_within_and_between_tables_are_named_at_once() -> None:
         "[sources.net] gives neither of data and network",
         "[methods.joint] alpha = 2 is out of range",
         "[sources] has a table named ' '",
+        "[methods.slow] lr_scale = 1e-12 of lr = 0.01 moves no weight",
         "[pretraining] sizes holds 0, which is training from scratch",
         "[pretraining] gives checkpoints, which are steps",
-        "[tuning.grid.gone] unknown method 'gone': known are fine-tune, joint, merlin",
+        "[tuning.grid.gone] unknown method 'gone': known are fine-tune, joint, merlin, slow",
     ]
 
 

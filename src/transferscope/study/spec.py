@@ -3,7 +3,7 @@
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -29,7 +29,7 @@ from transferscope.study.places import default_store, read_toml, store_of
 from transferscope.study.read_alike import with_encodings, with_tokenizers
 from transferscope.study.settings import DiagnosticSettings, SourceSettings, read_diagnostics
 from transferscope.study.tables import Mistakes, member_of, read_table, setting_names
-from transferscope.training import TrainingSettings
+from transferscope.training import LEAST_LR, TrainingSettings
 from transferscope.wording import candidate_words
 
 T = TypeVar("T")
@@ -182,6 +182,8 @@ def parse_spec(tables: Mapping[str, Any], *, place: str = "the study") -> StudyS
     for group in ("sources", "methods", "diagnostics"):
         check_names(group, tables.get(group), mistakes)
     _check_methods(found_methods, found_sources, tables, mistakes)
+    if training is not None:
+        _check_rates(found_methods, training, mistakes)
     given = tables.get("methods")
     named = given if isinstance(given, Mapping) else {"scratch": {}}
     kinds = [table.get("method", name) if isinstance(table, Mapping) else name for name, table in named.items()]
@@ -380,6 +382,17 @@ def _check_methods(
             mistakes.add(f'[methods.{name}] trains on source data and no source has any; give one data = "..."')
         elif method.start == "pretrained" and with_data and "pretraining" not in tables:
             mistakes.add(f"[methods.{name}] starts from a pretrained network; say how it is trained in [pretraining]")
+
+
+def _check_rates(methods: Mapping[str, Method], training: TrainingSettings, mistakes: Mistakes) -> None:
+    """Settings whose name ends in "lr_scale" are shares of the learning rate."""
+    for name, method in methods.items():
+        for key in (field.name for field in fields(method) if field.name.endswith("lr_scale")):  # type: ignore[arg-type]
+            if (share := getattr(method, key)) is not None and share * training.lr < LEAST_LR:
+                mistakes.add(
+                    f"[methods.{name}] {key} = {share} of lr = {training.lr} moves no weight; expected a product of at "
+                    f"least {LEAST_LR}"
+                )
 
 
 def _check_checkpoints(
