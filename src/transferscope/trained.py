@@ -290,28 +290,33 @@ def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
             f"there is no exported network {file}; `transferscope export STUDY --out FOLDER` makes one"
         )
     notes = read_notes(file)
+    no_export = CorruptDataError(
+        f"{file} does not say which network it is, so it was not written by `transferscope export` or is damaged"
+    )
     if NETWORK_NOTE not in notes:
-        raise CorruptDataError(
-            f"{file} does not say which network it is, so it was not written by `transferscope export` or is damaged"
-        )
+        raise no_export
     if notes.get(CARD_DIGEST) != card_digest(notes):
         raise CorruptDataError(
             f"{file} says something else of its network than was written with it; export the network again"
         )
-    card = json.loads(notes[NETWORK_NOTE])
-    if card.pop("format") != _FORMAT:
+    try:
+        card, scale = json.loads(notes[NETWORK_NOTE]), PixelScale.from_notes(notes)
+        is_known, code = card.pop("format") == _FORMAT, dict(card["code"])
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:  # the digest is no signature
+        raise no_export from error
+    if not is_known:
         raise CorruptDataError(
             f"{file} is of another format and this version of transferscope reads format {_FORMAT}; use the version "
             "that wrote it"
         )
-    scale = PixelScale.from_notes(notes)
-    assert scale is not None
-    with planned_code(card["code"], since=f"{file} was written", remedy="run its study again and export anew"):
+    if scale is None:
+        raise no_export
+    with planned_code(code, since=f"{file} was written", remedy="run its study again and export anew"):
         try:
             read = _ADAPTER.validate_python(card)
         except ValidationError as error:  # of a network that cannot be had here
             causes = [item.get("ctx", {}).get("error") for item in error.errors()]
-            raise next((one for one in causes if isinstance(one, TransferscopeError)), error) from error
+            raise next((one for one in causes if isinstance(one, TransferscopeError)), no_export) from error
         shape = read.inputs.input_shape
         if read.transformers is not None:
             network = open_saved(file.parent, read.transformers, input_shape=shape, known=read.network.input)

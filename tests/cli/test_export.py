@@ -32,7 +32,7 @@ from transferscope.study.export import chosen_run, export
 from transferscope.study.frames import read_study
 from transferscope.study.run import run_study
 from transferscope.study.spec import parse_spec
-from transferscope.trained import TrainedModel, load_model
+from transferscope.trained import TrainedModel, card_digest, load_model
 
 ENGINE = {"workers": 0, "device": "cpu"}
 METHODS: dict[str, Any] = {"scratch": {}, "fine-tune": {}, "linear-probe": {}, "raw": {}}
@@ -317,6 +317,18 @@ def test_a_card_or_scale_that_was_changed_is_refused(
     if note == "transferscope.card" and change is not None and change(before) == DEEP:
         with pytest.raises(TransferscopeError):
             load(f"csv:{folder / 'prices.csv'}?label=price&encoding={quote(str(tmp_path / 'a.safetensors'))}")
+
+
+@pytest.mark.parametrize(
+    "card", ["[]", "{}", "3", DEEP, '{"format": 1}', '{"format": 1, "code": 3}', '{"format": 1, "code": {}}']
+)
+def test_a_card_that_is_none_is_refused_whatever_its_digest(card: str, folder: Path, tmp_path: Path) -> None:
+    file = folder / "best/model.safetensors"
+    notes = read_notes(file) | {"transferscope.card": card}
+    notes["transferscope.card.sha256"] = card_digest(notes)
+    save_file(load_file(file), tmp_path / "a.safetensors", metadata=notes)
+    with pytest.raises(CorruptDataError, match=r"export"):
+        load_model(tmp_path / "a.safetensors")
 
 
 def test_weights_with_flipped_bits_are_refused_wherever_they_are_opened(

@@ -52,7 +52,7 @@ def study_status(store: Store, name: str) -> StudyStatus:
 def stamp_of(study: Path) -> str:
     """What tells a study file, and the code that reads it, from those of another plan; kept among the facts of one."""
     package = Path(__file__).parents[1]
-    stamp = hashlib.sha256(study.read_bytes())
+    stamp = hashlib.sha256(bytes(study.absolute()) + study.read_bytes())  # paths in it are meant from its folder
     for path in sorted(package.rglob("*.py")):
         at = path.stat()
         stamp.update(f"{path.relative_to(package)} {at.st_size} {at.st_mtime_ns}".encode())
