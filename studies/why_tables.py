@@ -107,7 +107,10 @@ def beside_scratch(runs: pd.DataFrame) -> list[str]:
 
 
 def landscapes(runs: pd.DataFrame) -> list[str]:
-    """Highest rise of the loss around a network from scratch over that around a fine-tuned one, by what moves."""
+    """Highest rise of the loss around a network from scratch over that around a fine-tuned one, by what moves.
+
+    Where the loss rises in no direction, the number of seeds in which that from scratch is the higher one.
+    """
     lines = ["| study | what moves | start | end |", "|---|---|---|---|"]
     chosen = runs[runs["diagnostic"].str.startswith("landscape-")]
     for (study, diagnostic), own in chosen.groupby(["study", "diagnostic"], sort=False):
@@ -115,7 +118,10 @@ def landscapes(runs: pd.DataFrame) -> list[str]:
         for step in (0, -1):
             table = by_seed(own, "landscape_highest_rise", step=step, diagnostic=diagnostic)
             scratch, (tuned,) = table[study, "scratch", ""], [key for key in table if key[1] == "fine-tune"]
-            cells.append(interval(np.log(scratch / table[tuned]), as_ratio=True))
+            rises = [scratch, table[tuned]]
+            higher = f"higher in {(scratch > table[tuned]).sum()} of {len(table)} seeds"
+            is_ratio = all((rise > 0).all() for rise in rises)
+            cells.append(interval(np.log(scratch / table[tuned]), as_ratio=True) if is_ratio else higher)
         lines.append(f"| {study} | {diagnostic.removeprefix('landscape-')} | {' | '.join(cells)} |")
     return lines
 

@@ -147,6 +147,22 @@ def test_the_tables_of_why_are_those_of_the_runs(page: str) -> None:
         assert "\n".join(table(runs)) in text
 
 
+def test_a_head_alone_and_rough_landscapes_with_twenty_layers() -> None:
+    runs = WHY.read(RESULTS / "runs" / "why.csv")
+    text = (RESULTS / "why.md").read_text(encoding="utf-8")
+    scores, moved = WHY.by_seed(runs, "accuracy"), WHY.by_seed(runs, "weight_deviation", diagnostic="weights")
+    for source in ("cifar10", "fashion-mnist"):
+        head, tuned = (("why-resnet-fixed", method, source) for method in ("fixed", "fine-tune"))
+        assert WHY.interval(100 * (scores[head] - scores[tuned])) in text
+        assert (moved[head] < moved[tuned]).all()
+    near, far = (scores["why-resnet-clothes", "fine-tune", source] for source in ("fashion-mnist", "cifar10"))
+    assert WHY.interval(100 * (near - far)) in text
+    rises = runs[(runs["study"] == "why-resnet-landscapes") & (runs["name"] == "landscape_highest_rise")]
+    by_method = rises.pivot_table(index=["diagnostic", "step"], columns="method", values="value")
+    assert len(by_method) == 12
+    assert (by_method["scratch"] > by_method["fine-tune"]).all()
+
+
 def test_one_network_and_six_targets() -> None:
     runs = WHY.read(RESULTS / "runs" / "imagenet-why.csv")
     growth = WHY.by_seed(runs, "gradient_growth", step=0, diagnostic="gradient-scaling")
