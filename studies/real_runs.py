@@ -1,6 +1,6 @@
 """Every run behind docs/results/real.md as one CSV, and the tables of that page.
 
-python studies/real_runs.py runs docs/results/runs/real.csv   # from the stores of the finished studies real-*.toml
+python studies/real_runs.py runs docs/results/runs/real.csv   # from the stores real-*.toml in one or more folders
 python studies/real_runs.py docs/results/runs/real.csv        # the tables from it
 """
 
@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+from page_tables import interval
 
 
 def runs_of(store: Path) -> pd.DataFrame:
@@ -27,7 +28,7 @@ def runs_of(store: Path) -> pd.DataFrame:
 
 def table_of(runs: pd.DataFrame, studies: list[str]) -> list[str]:
     """Rows of Markdown: a study with a number of labels, and mean ± standard deviation of each method in per cent."""
-    chosen = runs[runs["study"].isin(studies)]
+    chosen = runs[runs["study"].isin(studies) & ~(runs["method"].isin(TRAINED) & ~runs["study"].isin(GROUPS[-1]))]
     methods = list(dict.fromkeys(chosen["method"]))
     lines = [f"| | labels | {' | '.join(methods)} |", "|---" * (2 + len(methods)) + "|"]
     for study in studies:
@@ -35,6 +36,25 @@ def table_of(runs: pd.DataFrame, studies: list[str]) -> list[str]:
             means, spreads = (100 * group.groupby("method")["score"].agg(how) for how in ("mean", "std"))
             cells = [f"{means[m]:.1f} ± {spreads[m]:.1f}" if m in means else "" for m in methods]
             lines.append(f"| {study} | {n} | {' | '.join(cells)} |")
+    return lines
+
+
+TRAINED = ["last-block", "lora", "fine-tune", "tune-from-probe"]
+
+
+def trained_further(runs: pd.DataFrame, studies: list[str]) -> list[str]:
+    """Rows of Markdown: what trains a large network, and fine-tuning from the probe's head over the probe."""
+    heads = ["linear-probe", *TRAINED, "tune-from-probe over the probe", "seeds"]
+    lines = [f"| | labels | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
+    for study in studies:
+        for n, group in runs[runs["study"] == study].groupby("n_target"):
+            table = 100 * group.pivot_table(index="seed", columns="method", values="score")
+            if "tune-from-probe" not in table:
+                continue
+            table = table.dropna(subset=TRAINED)
+            levels = [f"{table[m].mean():.1f} ± {table[m].std():.1f}" for m in ("linear-probe", *TRAINED)]
+            over = interval(table["tune-from-probe"] - table["linear-probe"])
+            lines.append(f"| {study} | {n} | {' | '.join(levels)} | {over} | {len(table)} |")
     return lines
 
 
@@ -57,12 +77,13 @@ GROUPS = (
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        frame = pd.concat([runs_of(store) for store in sorted(Path(sys.argv[1]).glob("real-*.sqlite"))])
+    if len(sys.argv) > 2:
+        frame = pd.concat([runs_of(store) for folder in sys.argv[1:-1] for store in Path(folder).glob("real-*.sqlite")])
         frame = frame.sort_values(["study", "method", "n_target", "seed"]).round({"score": 5, "seconds": 2})
-        frame[["study", "method", "n_target", "seed", "score", "seconds"]].to_csv(sys.argv[2], index=False)
+        frame[["study", "method", "n_target", "seed", "score", "seconds"]].to_csv(sys.argv[-1], index=False)
     else:
         frame = pd.read_csv(sys.argv[1])
         by_hand = pd.read_csv(Path(sys.argv[1]).with_name("real-by-hand.csv"))
-        tables = [*(table_of(frame, group) for group in GROUPS), beside_by_hand(frame, by_hand)]
+        tables = [table_of(frame, group) for group in GROUPS]
+        tables += [trained_further(frame, GROUPS[0] + GROUPS[1]), beside_by_hand(frame, by_hand)]
         print("\n\n".join(map("\n".join, tables)))

@@ -136,7 +136,7 @@ def test_what_source_heads_read_of_two_tiles() -> None:
         assert [round(read[1][method]), round(read[2][method])] == list(both)
 
 
-WHY = module_of("studies/why_tables.py")
+WHY = module_of("studies/page_tables.py")
 
 
 @pytest.mark.parametrize("page", WHY.TABLES)

@@ -146,6 +146,26 @@ def test_a_large_source_decides_steps_rate_and_arms(
     assert (tables["training"]["steps"], tables["training"]["lr"]) == (steps, lr)
     assert tables["methods"]["last-block"] == {"method": "fine-tune", "head": "probe", "frozen_blocks": -1}
     assert [name for name in tables["methods"] if "scratch" in name] == [from_scratch]
+    for method in ("fine-tune", "lora"):
+        assert tables["methods"][method] == {"head": "probe"}
+    assert tables["tuning"]["grid"]["fine-tune"]["head"] == ["probe", "random"]
+
+
+def test_no_head_of_a_probe_where_labels_are_on_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    monkeypatch.chdir(tmp_path)
+    tables = study_tables(
+        [Pretrained(NetworkSettings("nets.py:Net", options={"width": 7}), Path("w.pt"))],
+        "scenes?task=segmentation&grid=4&size=16&n_train=20&n_test=10",
+        labels=[20],
+        methods=["last-block", "fine-tune"],
+        diagnostics=[],
+        seeds=1,
+        folder=Path("r"),
+    )
+    assert tables["methods"]["last-block"] == {"method": "fine-tune", "frozen_blocks": -1}
+    assert tables["methods"]["fine-tune"] == {}
+    assert "head" not in tables["tuning"]["grid"]["fine-tune"]
 
 
 @pytest.mark.parametrize("hidden", [1, 2])

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -126,18 +127,22 @@ def study_tables(
         },
         "network": read_with,
         **_training_tables(training, pretraining, reads_texts=reads_texts, large=large, only_networks=only_networks),
-        "methods": {
-            table: dict(VARIANTS.get(name, {} if table == name else {"method": name})) for table, name in chosen.items()
-        },
+        "methods": {table: _method_table(table, name, large=large) for table, name in chosen.items()},
         "diagnostics": {name: {} for name in dict.fromkeys(diagnostics)},
         "engine": dict(engine),
         **({"race": dict(race)} if race else {}),
     }
     spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
-    if tuning:
-        tables["tuning"] = _tuning_table(spec, rates="lr" not in training)
     read = {**tables["sources"], keys[-1]: tables["target"]}
     data = {key: load(seen_from(table["data"], folder)) for key, table in read.items() if "data" in table}
+    if data[keys[-1]].train.grid is not None:  # a ridge probe reads whole inputs
+        tables["methods"] = {
+            name: {key: value for key, value in table.items() if key != "head"}
+            for name, table in tables["methods"].items()
+        }
+        spec = parse_spec(tables, place="the comparison")
+    if tuning:
+        tables["tuning"] = _tuning_table(spec, rates="lr" not in training)
     left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), networks)
     return _fitted_to(data, tables, without=left_out)
 
@@ -297,6 +302,13 @@ def tuning_in_words(tables: Mapping[str, Any]) -> str:
 def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
     """The study of a comparison with another number of steps of every method."""
     return {**tables, "training": {**tables["training"], "steps": steps}}
+
+
+def _method_table(table: str, name: str, *, large: bool) -> dict[str, Any]:
+    """The settings of a method: a large network begins with the probe's head, as docs/results/real.md has measured."""
+    settings = dict(VARIANTS.get(name, {} if table == name else {"method": name}))
+    takes_head = "head" in {field.name for field in fields(METHODS[str(settings.get("method", name))])}
+    return {"head": "probe", **settings} if large and takes_head else settings
 
 
 def _method_tables(methods: Sequence[str]) -> dict[str, str]:

@@ -1,15 +1,16 @@
-"""The tables of docs/results/why.md and imagenet-why.md from their runs, and those of two stores in one file.
+"""The tables of pages of docs/results from their runs, and those of several stores in one file.
 
 python studies/runs_csv.py runs/why.sqlite A.csv --diagnostics NAMES         # NAMES as below; runs/why-resnet.sqlite
-python studies/why_tables.py A.csv B.csv docs/results/runs/why.csv           # one CSV of both
-python studies/why_tables.py docs/results/runs/why.csv                       # the tables; imagenet-why.csv
+python studies/page_tables.py A.csv B.csv docs/results/runs/why.csv           # one CSV of both
+python studies/page_tables.py docs/results/runs/why.csv                       # the tables; any page of TABLES below
 
 NAMES: "weight_deviation|hessian_eigenvalue/1|landscape_highest_rise|loss_variation_fixed_step|gradient_growth|
 weight_projection/.*|variance_ratio|feature_label_alignment" in one line.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -174,9 +175,61 @@ def targets(runs: pd.DataFrame) -> list[str]:
     return lines
 
 
+def beside(runs: pd.DataFrame, *, columns: Mapping[str, tuple[str, int]], base: str) -> list[str]:
+    """Accuracy of every method in some studies (by name, with their labels), and what it is over one of them."""
+    parts = [
+        runs[(runs["study"] == study) & (runs["n_target"] == n)].pivot_table(
+            index="seed", columns=["part", "method"], values="value"
+        )
+        for study, n in columns.values()
+    ]
+    test = [table["target_test"] for table in parts]
+    lines = [f"| | {' | '.join(f'{name} | over {base}' for name in columns)} |", "|---" * (1 + 2 * len(parts)) + "|"]
+    for method in test[0].mean().sort_values(ascending=False).index:
+        cells = []
+        for table, own in zip(test, (table["target_train"] for table in parts), strict=True):
+            level = f"{100 * table[method].mean():.1f} ± {100 * table[method].std():.1f}"
+            over = "" if method == base else interval(100 * (table[method] - table[base]))
+            cells += [f"{level} ({100 * own[method].mean():.0f})", over]
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    return lines
+
+
+def statistics(runs: pd.DataFrame) -> list[str]:
+    """What following the statistics of batches costs, with 100 labels."""
+    own = runs[(runs["part"] == "target_test") & (runs["n_target"] == 100)]
+    table = 100 * own.pivot_table(index="seed", columns=["study", "method"], values="value")
+    lines = ["| from the probe's head | statistics of ImageNet | of the batches | difference |", "|---" * 4 + "|"]
+    for method in ("fine-tune", "l2-sp"):
+        kept, followed = (table[study, method] for study in ("imagenet-tuning", "imagenet-statistics"))
+        levels = [f"{one.mean():.1f} ± {one.std():.1f}" for one in (kept, followed)]
+        lines.append(f"| {method} | {' | '.join(levels)} | {interval(followed - kept)} |")
+    return lines
+
+
 TABLES: dict[str, tuple[Callable[[pd.DataFrame], list[str]], ...]] = {
     "why": (accuracies, beside_scratch, landscapes, lengths, features),
     "imagenet-why": (targets, landscapes),
+    "text": (
+        partial(
+            beside,
+            columns={"MRPC": ("text", 500), "RTE": ("text-rte", 500), "CoLA": ("text-cola", 500)},
+            base="linear-probe",
+        ),
+        partial(
+            beside,
+            columns={"MRPC": ("text-sequence-mrpc", 4076), "RTE": ("text-sequence-rte", 2490)},
+            base="fine-tune",
+        ),
+    ),
+    "imagenet": (
+        partial(
+            beside,
+            columns={f"{n} labels": ("imagenet-tuning", n) for n in (100, 600)},
+            base="linear-probe",
+        ),
+        statistics,
+    ),
 }
 """The tables of each page of docs/results."""
 
