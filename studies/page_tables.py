@@ -207,6 +207,23 @@ def statistics(runs: pd.DataFrame) -> list[str]:
     return lines
 
 
+def over_rho_and_lambda(runs: pd.DataFrame) -> list[str]:
+    """Accuracy of MeRLin for every rho and lambda, means over the seeds that ended."""
+    own = runs[(runs["study"] == "merlin-grid") & (runs["part"] == "target_test")]
+    settings = own["method"].str.extract(r"rho-(?P<rho>[\d.]+)-lambda-(?P<ridge>[\d.]+)").astype(float)
+    found = settings.assign(value=100 * own["value"]).dropna().groupby(["rho", "ridge"])["value"]
+    ridges = sorted(settings["ridge"].dropna().unique())
+    lines = [f"| ρ | {' | '.join(f'λ = {ridge:g}' for ridge in ridges)} |", "|---" * (1 + len(ridges)) + "|"]
+    for rho in sorted(settings["rho"].dropna().unique()):
+        ended = [found.get_group((rho, ridge)) if (rho, ridge) in found.groups else pd.Series() for ridge in ridges]
+        cells = [
+            f"{one.mean():.1f}{'' if len(one) == 3 else f' ({len(one)} of 3)'}" if len(one) else "0 of 3"
+            for one in ended
+        ]
+        lines.append(f"| {rho:g} | {' | '.join(cells)} |")
+    return lines
+
+
 TABLES: dict[str, tuple[Callable[[pd.DataFrame], list[str]], ...]] = {
     "why": (accuracies, beside_scratch, landscapes, lengths, features),
     "imagenet-why": (targets, landscapes),
@@ -222,6 +239,7 @@ TABLES: dict[str, tuple[Callable[[pd.DataFrame], list[str]], ...]] = {
             base="fine-tune",
         ),
     ),
+    "merlin-grid": (over_rho_and_lambda,),
     "imagenet": (
         partial(
             beside,
@@ -231,7 +249,7 @@ TABLES: dict[str, tuple[Callable[[pd.DataFrame], list[str]], ...]] = {
         statistics,
     ),
 }
-"""The tables of each page of docs/results."""
+"""The tables of each page of docs/results; "merlin-grid" stands on that of MeRLin."""
 
 
 def main(paths: list[Path]) -> None:
