@@ -82,7 +82,7 @@ class ResultsComparison(ComparisonResult):
         parts = [name for name in columns["arm"].split("+") if name in table] or [columns["arm"]]
         rows = []
         for arm, n_target, seed in turns[:n]:
-            same = [name for name in table if table[name].notna().all() and table[name].nunique() == 1]
+            same = [name for name in table if table[name].notna().all() and table[name].map(str).nunique() == 1]
             row: dict[str, Any] = {str(name): table[name].iloc[0] for name in same}
             for role in ("score", "cost", "state", "predictions"):
                 row.pop(columns.get(role, ""), None)
