@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from fabricate import Fabrication, fabricate
-from transferscope.analyses.compare.statements import completeness, notes
+from transferscope.analyses.compare.page import next_step
+from transferscope.analyses.compare.statements import completeness, notes, settling
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.errors import StoreError
 
@@ -45,6 +46,21 @@ def test_a_study_that_only_failed_says_why(tmp_path: Path, small: Fabrication) -
         "the study 'usps' has no finished run of any method, and 9 of its 12 cells failed; "
         "the first said: the loss became NaN at step 311"
     )
+
+
+@pytest.mark.parametrize(
+    ("own", "of_file"), [([0, 1], "14"), ([5, 100], "[5, 100, 0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]")]
+)
+def test_what_settles_goes_into_the_study_file_and_keeps_its_seeds(
+    own: list[int], of_file: str, tmp_path: Path, small: Fabrication
+) -> None:
+    """Seeds of an option are gone at the next `run`, as is a seed that a number of seeds does not name."""
+    with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.05}}, n_seeds=2)) as store:
+        found = summarise(store, "usps")
+    assert settling(found.frames, found.decided)[0].facts["more"] == 12
+    vars(found.frames)["seeds"] = own
+    sentence, command = next_step(found)
+    assert (f"seeds = {of_file} into usps.toml" in sentence, command) == (True, "transferscope run usps.toml")
 
 
 def _all_runs(small: Fabrication) -> set[tuple[str, str, int, int]]:
