@@ -13,7 +13,7 @@ from transferscope.analyses.scaling.measurements import check_one_curve, curves
 from transferscope.analyses.scaling.question import check_sizes, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.errors import DataError, StoreError, TransferscopeError
-from transferscope.report.blocks import Points, Section
+from transferscope.report.blocks import Points, Section, Text
 from transferscope.report.page import Part, unreadable_part
 from transferscope.settings.questions import Columns, ScalingQuestion
 from transferscope.statements import Words, state
@@ -96,7 +96,9 @@ def study_part(frames: StudyFrames) -> Part | None:
         again = "" if isinstance(error, StoreError) else "; run `transferscope scaling` again"
         return unreadable_part("how much", title, slug, "The scaling law that was kept", StoreError(f"{error}{again}"))
     result = ScalingResult(analysis, "")
-    blocks = (*result.evidence(), Points(result.verdict.sentences))
+    warnings = [Text(caution, "warning") for caution in analysis.cautions]  # before the answer that rests on them
+    said = tuple(one for one in result.verdict.sentences if one not in analysis.cautions)
+    blocks = (*warnings, *result.evidence(), Points(said))
     return Part("how much", result.verdict.headline, (Section(title, slug, blocks),))
 
 
