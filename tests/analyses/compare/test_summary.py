@@ -7,7 +7,9 @@ from fabricate import Fabrication, fabricate
 from transferscope.analyses.compare.page import next_step
 from transferscope.analyses.compare.statements import completeness, notes, settling
 from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.compare.tables import methods_section
 from transferscope.errors import StoreError
+from transferscope.report.blocks import Table
 
 
 def test_the_table_has_one_row_for_each_comparison(summary: Summary) -> None:
@@ -61,6 +63,17 @@ def test_what_settles_goes_into_the_study_file_and_keeps_its_seeds(
     vars(found.frames)["seeds"] = own
     sentence, command = next_step(found)
     assert (f"seeds = {of_file} into usps.toml" in sentence, command) == (True, "transferscope run usps.toml")
+
+
+def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(
+    tmp_path: Path, small: Fabrication
+) -> None:
+    lost = {("fashion", "fine-tune", 600, 0), ("fashion", "joint", 600, 0), ("fashion", "joint", 600, 1)}
+    with fabricate(tmp_path / "s.sqlite", replace(small, failed=frozenset(lost))) as store:
+        (table, *_) = methods_section(summarise(store, "usps")).blocks
+    assert isinstance(table, Table)
+    told = {row[0].text: row[1].detail.partition(" seed")[0] for row in table.rows if " seed" in row[1].detail}
+    assert told == {"Fine-tuning": "2", "Joint training": "1"}
 
 
 def _all_runs(small: Fabrication) -> set[tuple[str, str, int, int]]:
