@@ -45,7 +45,7 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     repeats of the last one.
 
     Raises:
-        DataError: The study has fewer than two pre-training sizes.
+        DataError: The study has fewer than two pre-training sizes, or its runs are commands.
         SettingsError: The target error only makes sense in percent, or as a quality.
         TransferscopeError: The question does not fit the errors.
     """
@@ -62,6 +62,11 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     )
     errors = errors[(errors["n"] > 0) | (errors["method"] == frames.baseline)]
     n_sizes = errors.loc[errors["n"] > 0, "n"].nunique()
+    if "run" in frames.study.spec and "methods" not in frames.study.spec:
+        raise DataError(
+            f"the runs of {frames.study.name} are commands, whose pre-training is known to these alone; give a table "
+            "with a row for each of its sizes"
+        )
     if n_sizes < 2:
         raise DataError(
             f"the study {frames.study.name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
