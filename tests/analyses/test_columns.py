@@ -66,3 +66,15 @@ def test_parts_of_the_data_are_no_repeats_and_no_arms(name: str) -> None:
     for ask in (partial(transferscope.compare, without=["scratch"]), transferscope.plan):
         with pytest.raises((DataError, SettingsError), match=f"differ in {name}"):
             ask(table)
+
+
+def test_a_column_of_lists_is_read_past(tmp_path: Path) -> None:
+    """Data frames and parquet files of runs hold a list of settings as it is."""
+    runs = [(arm, n, s, 0.6 + n / 1000 + s / 100) for arm in ("scratch", "b") for n in (10, 20, 40) for s in (0, 1, 2)]
+    table = pd.DataFrame(runs, columns=["arm", "labels", "seed", "accuracy"])
+    table["tags"] = pd.Series([["a", "b"]] * len(table))
+    table.to_parquet(tmp_path / "runs.parquet")
+    rows = transferscope.compare(tmp_path / "runs.parquet", without=["scratch"]).next(2)  # type: ignore[attr-defined]
+    assert [list(one) for one in rows["tags"]] == [["a", "b"]] * 2
+    assert transferscope.plan(table).verdict
+    assert transferscope.scaling(table[table["arm"] == "b"].rename(columns={"labels": "n"})).verdict

@@ -28,8 +28,9 @@ def test_lines_page_and_json(call: Call) -> None:
     page = Path("runs/runs.html").read_text(encoding="utf-8")
     (command,) = re.findall(r"with <code>transferscope (.+?)</code>", page)
     assert call(*shlex.split(html.unescape(command))).out == printed
-    answer = json.loads(call(*asked, "--out", "mine.html", "--json").out)
-    assert Path("mine.html").is_file()
+    answer = json.loads(call(*asked, "--out", "mine.html", "--json", "--width", "text").out)
+    (command,) = re.findall(r"<code>transferscope (.+? --next .+?)</code>", Path("mine.html").read_text("utf-8"))
+    assert pd.read_csv(io.StringIO(call(*shlex.split(html.unescape(command))).out))["accuracy"].isna().all()
     expected = compare_results("runs.csv", without=CONTROLS)
     assert answer["result"]["decisions"] == json.loads(expected.to_json())["decisions"]
 

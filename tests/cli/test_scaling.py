@@ -12,6 +12,7 @@ import pytest
 from cli.called import output
 from scaling.examples import OBJDET, SIZES
 from transferscope.analyses.scaling import ScalingQuestion
+from transferscope.analyses.scaling import study as of_study
 from transferscope.analyses.scaling.study import StudyQuestion, analyse_errors, study_part
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate
@@ -155,7 +156,9 @@ def test_methods_that_a_study_averages_are_said() -> None:
 
 
 @pytest.mark.long
-def test_the_report_of_the_study_shows_the_law_and_later_that_the_study_has_changed(tmp_path: Path) -> None:
+def test_the_report_of_the_study_shows_the_law_and_first_what_it_rests_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = tmp_path / "results.sqlite"
     stored_study(store, [1000, 2000, 4000])
     assert part_of(store) is None
@@ -169,6 +172,11 @@ def test_the_report_of_the_study_shows_the_law_and_later_that_the_study_has_chan
     table = section.blocks[1]
     assert isinstance(table, Table)
     assert [row[0].text for row in table.rows] == ["synthetic, fine-tune"]
+    monkeypatch.setattr(of_study, "may_be_cut_off_in_words", lambda _: ("Cut off.",))
+    first, *_, last = part_of(store).sections[0].blocks
+    assert first == Text("Cut off.", "warning")
+    assert last == section.blocks[-1]  # and not once more
+    assert "Cut off." in run(str(store), "--out", str(tmp_path / "page.html"))
 
 
 @pytest.mark.long

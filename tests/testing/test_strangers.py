@@ -162,6 +162,12 @@ def test_a_score_and_a_diagnostic_that_break_promises_are_told_which() -> None:
     with pytest.raises(AssertionError, match="signal beats noise: it rates noise at"):
         check_score(Backwards())
 
+    class OfItsOwn:
+        name = "of its own"
+
+    with pytest.raises(AssertionError, match=r"does not derive from transferscope.scores.Score"):
+        check_score(OfItsOwn())  # type: ignore[arg-type]
+
     kind: Any = DIAGNOSTICS["weights"]
 
     class Training(kind):  # type: ignore[misc]

@@ -213,8 +213,8 @@ def columns_by_role(
     """
     by_name: dict[str, list[str]] = {}
     for name, column in frame.items():
-        values = {str(value).lower() for value in column.unique()}
-        if not values or not values <= {*ALL_NAMES}:  # "train" and "test" are parts of data, and no repeats of a run
+        # "train" and "test" are parts of data, and no repeats of a run
+        if column.empty or any(str(value).lower() not in ALL_NAMES for value in column):
             by_name.setdefault(plain_name(str(name), "²"), []).append(str(name))
     notes: list[str] = []
     missing: list[str] = []

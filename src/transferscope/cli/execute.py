@@ -121,7 +121,9 @@ def with_numbers(spec: AnySpec, seeds: int | None, labels: Sequence[int] | None)
     if not labels:
         return spec
     if not isinstance(spec, StudySpec):
-        raise SettingsError(f"{spec.name} runs commands, whose numbers of labels are in its [arms]; leave --labels out")
+        raise SettingsError(
+            f"{spec.name} runs commands, whose numbers of labels are in [run] of its file; leave --labels out"
+        )
     return replace(spec, target=replace(spec.target, labels=tuple(labels)))
 
 

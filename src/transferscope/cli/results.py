@@ -1,5 +1,6 @@
 """`transferscope compare` of results that somebody has: a table with a row for each run, or a folder of runs."""
 
+import re
 from dataclasses import fields, replace
 
 import typer
@@ -46,7 +47,7 @@ def show_results(options: Options) -> None:
         else:
             typer.echo(csv_text(rows), nl=False)
         return
-    result = replace(result, command=as_typed())
+    result = replace(result, command=re.sub(r" --(json|width[ =]\S+)", "", as_typed()))  # --next takes neither
     written = result.report(file_in(options.out, f"{file_name(result.title)}.html"), width=options.width)
     if options.as_json:
         print_analysis("compare", result, [written.html, *written.files])

@@ -22,6 +22,7 @@ def check_score(score: Score) -> None:
 
 
 def _frozen(score: Score) -> None:
+    require(isinstance(score, Score), "it does not derive from transferscope.scores.Score")
     has_frozen_settings(score)
 
 

@@ -109,13 +109,22 @@ def test_tables_are_sorted_by_their_scores_and_figures_of_all_sizes_by_the_mean(
 
 
 @pytest.mark.long
-def test_a_question_without_an_answer_says_what_would_answer_it(tmp_path: Path, small: Fabrication) -> None:
+@pytest.mark.parametrize("source", ["data", "network"])
+def test_a_question_without_an_answer_says_what_would_answer_it(
+    source: str, tmp_path: Path, small: Fabrication
+) -> None:
+    """Pre-training of other sizes is no way out where there is nothing to pre-train on."""
     with fabricate(tmp_path / "s.sqlite", small) as store:
+        row = store.study("usps")
+        store.plan(
+            replace(row, spec={**row.spec, "sources": {"fashion": {source: "mlp"}}}),
+            [one.cell for one in store.cells("usps")],
+        )
         page = build_report(store, "usps", tmp_path / "r.html").html.read_text(encoding="utf-8")
     assert '<section id="how-much">' not in page
     study = page[page.index('<section id="study">') : page.index("<h3>", page.index('<section id="study">'))]
     assert "give three <code>labels</code> or more under <code>[target]</code>" in study
-    assert "<code>transferscope scaling STUDY.toml</code>" in study
+    assert ("<code>transferscope scaling STUDY.toml</code>" in study) == (source == "data")
 
 
 def test_what_a_race_left_out_is_named_beside_the_choice(tmp_path: Path, small: Fabrication) -> None:

@@ -4,9 +4,12 @@ from pathlib import Path
 import pytest
 
 from fabricate import Fabrication, fabricate
-from transferscope.analyses.compare.statements import completeness, notes
+from transferscope.analyses.compare.page import next_step
+from transferscope.analyses.compare.statements import completeness, notes, settling
 from transferscope.analyses.compare.summary import Summary, summarise
+from transferscope.analyses.compare.tables import methods_section
 from transferscope.errors import StoreError
+from transferscope.report.blocks import Table
 
 
 def test_the_table_has_one_row_for_each_comparison(summary: Summary) -> None:
@@ -45,6 +48,32 @@ def test_a_study_that_only_failed_says_why(tmp_path: Path, small: Fabrication) -
         "the study 'usps' has no finished run of any method, and 9 of its 12 cells failed; "
         "the first said: the loss became NaN at step 311"
     )
+
+
+@pytest.mark.parametrize(
+    ("own", "of_file"), [([0, 1], "14"), ([5, 100], "[5, 100, 0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]")]
+)
+def test_what_settles_goes_into_the_study_file_and_keeps_its_seeds(
+    own: list[int], of_file: str, tmp_path: Path, small: Fabrication
+) -> None:
+    """Seeds of an option are gone at the next `run`, as is a seed that a number of seeds does not name."""
+    with fabricate(tmp_path / "s.sqlite", replace(small, gains={"fashion": {"fine-tune": 0.05}}, n_seeds=2)) as store:
+        found = summarise(store, "usps")
+    assert settling(found.frames, found.decided)[0].facts["more"] == 12
+    vars(found.frames)["seeds"] = own
+    sentence, command = next_step(found)
+    assert (f"seeds = {of_file} into usps.toml" in sentence, command) == (True, "transferscope run usps.toml")
+
+
+def test_an_arm_with_fewer_seeds_than_others_has_its_number_beside_its_score(
+    tmp_path: Path, small: Fabrication
+) -> None:
+    lost = {("fashion", "fine-tune", 600, 0), ("fashion", "joint", 600, 0), ("fashion", "joint", 600, 1)}
+    with fabricate(tmp_path / "s.sqlite", replace(small, failed=frozenset(lost))) as store:
+        (table, *_) = methods_section(summarise(store, "usps")).blocks
+    assert isinstance(table, Table)
+    told = {row[0].text: row[1].detail.partition(" seed")[0] for row in table.rows if " seed" in row[1].detail}
+    assert told == {"Fine-tuning": "2", "Joint training": "1"}
 
 
 def _all_runs(small: Fabrication) -> set[tuple[str, str, int, int]]:

@@ -77,6 +77,14 @@ def test_never_and_already_are_said(scratch: np.ndarray, transfer: np.ndarray, s
     assert json.loads(result.to_json())["rows"][1]["catch_up"] in ("inf", 0.0)
 
 
+def test_what_is_only_likely_is_not_said_as_if_it_were_sure() -> None:
+    result = plan(rows(3 * SIZES**-0.4, 2.4 * SIZES**-0.4).query("labels <= 100"))
+    assert 0.5 < result.table()["p_beyond"].iloc[1] < 0.8
+    assert result.verdict.headline.startswith(
+        "Training from scratch probably does not catch up with fine-tune up to 800"
+    )
+
+
 @pytest.mark.long
 def test_percent_r_squared_and_errors_give_the_same_numbers(table: pd.DataFrame) -> None:
     def numbers(frame: pd.DataFrame, target: float) -> list[float]:
@@ -330,5 +338,5 @@ def test_a_study_with_several_sizes_has_a_plan_on_its_page(tmp_path: Path) -> No
 
 def test_a_study_with_one_size_is_told_how_to_get_more(tmp_path: Path, small: Fabrication) -> None:
     fabricate(tmp_path / "made.sqlite", small).close()
-    with pytest.raises(TransferscopeError, match=r"one number of labels, 600, .* give labels = \[600, 1200, 2400\]"):
+    with pytest.raises(TransferscopeError, match=r"with 600 labels alone, .* give labels = \[600, 1200, 2400\]"):
         plan(tmp_path / "made.sqlite")

@@ -604,6 +604,15 @@ def test_error_and_power_on_tables_are_those_on_stores(
     assert helped == pytest.approx(expected, abs=3 * max(expected * (1 - expected), 0.005) ** 0.5 / n_draws**0.5)
 
 
+def test_what_is_unstable_is_named_and_not_the_arm_that_is_best() -> None:
+    scores = {"scratch": (0.59, 0.62, 0.63), "steady": (0.65, 0.66, 0.69), "wild": (0.75, 0.68, 0.65)}
+    rows = pd.DataFrame([(arm, s, one) for arm, of in scores.items() for s, one in enumerate(of)])
+    found = compare_results(rows.set_axis(["arm", "seed", "accuracy"], axis=1), without=["scratch"])
+    decision = found.summary.decided[0]
+    assert (decision.why_open, decision.unstable, decision.best_with) == ("unstable", ("wild",), "steady")
+    assert "as wild is unstable" in found.verdict.headline
+
+
 def test_the_page_says_what_the_runs_are(tmp_path: Path) -> None:
     rows = ROWS.assign(status=np.where(ROWS.index == 0, "failed", "finished"))
     rows.loc[0, "accuracy"] = 97.0

@@ -1,6 +1,7 @@
 """What is said of curves, surfaces, and parameters and tokens: the kinds of statements, and their numbers."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -99,6 +100,21 @@ def test_what_pre_training_is_worth_has_an_interval_that_holds_it() -> None:
     assert next(iter(found)) == "split"
     low, high = found["worth"]["interval"]
     assert low / 1.05 < 20 * GRID[:, 0].max() ** 0.6 < 1.05 * high
+
+
+@pytest.mark.parametrize(("share", "reached"), [(2.0, True), (0.5, False), (1.0, None)])
+def test_a_target_beside_a_budget_is_answered(share: float, reached: bool | None) -> None:
+    """Of noisy errors on 3 s^-0.4 + n^-0.5 a target at twice what the split gives is met, and at half of it not."""
+    n, s = GRID.T
+    errors = (3 * s**-0.4 + n**-0.5) * np.exp(0.02 * np.random.default_rng(0).standard_normal(len(n)))
+    asked = ScalingQuestion(cost_pretrain=0.01, cost_label=1.0, budget=2e5)
+    frame, columns = pd.DataFrame({"n": n, "s": s, "error": errors}), Columns(finetune_size="s")
+    split = statements(scaling(frame, asked, columns=columns).analysis)[0].facts
+    target = share * float(3 * split["s"] ** -0.4 + split["n"] ** -0.5)
+    found = scaling(frame, replace(asked, target_score=target), columns=columns)
+    assert statements(found.analysis)[0].facts["reached"] is reached
+    assert f"the target {target:.3g}" in found.verdict.headline
+    assert "target" not in scaling(frame, asked, columns=columns).verdict.headline
 
 
 BESIROGLU = (0.3478, 0.3658, 482.01, 2085.43, 1.8172)

@@ -64,6 +64,10 @@ def test_text_is_escaped_and_no_formula() -> None:
     assert "&lt;script&gt;a &amp;&amp; b&lt;/script&gt; $x$" in svg
 
 
+def test_letters_that_the_font_lacks_are_left_to_the_browser_without_a_warning() -> None:
+    assert "微调" in _svg("微调")
+
+
 def _svg(title: str) -> str:
     with drawing():
         figure = new_figure(2, 1.5)

@@ -149,10 +149,13 @@ def test_all_outlets_show_such_a_study(folder: Path) -> None:
     facts = json.loads(call("report", file, "--json")[1])
     assert facts["result"]["decisions"]["0"]["outcome"] == "helps"
     assert "170.4" in call("report", file, "--table", "markdown")[1]
-    for command in ("rank", "export"):
-        code, said = call(command, file, *(["--out", "x"] if command == "export" else []))
+    answers = {("rank",): "commands", ("export", "--out", "x"): "commands", ("scaling",): "commands"}
+    answers |= {("diagnose", "--map"): "commands", ("plan",): "all labels alone", ("run", "--labels", "30"): "in [run]"}
+    for (command, *options), part in answers.items():
+        code, said = call(command, file, *options)
         assert code != 0
-        assert "commands" in said
+        assert part in said, command
+    assert "[100, 200, 400] under [run]" in call("plan", file)[1]
 
 
 def test_failures_are_rows_and_the_study_goes_on(folder: Path) -> None:

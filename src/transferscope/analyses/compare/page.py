@@ -1,5 +1,7 @@
 """What a comparison says on the page of a study: whether transfer helps, which way, and how many labels it takes."""
 
+import itertools
+
 from transferscope.analyses.compare.best_arm import best_arm_section
 from transferscope.analyses.compare.checkpoints import checkpoints_section
 from transferscope.analyses.compare.figures import draw_curves
@@ -11,6 +13,7 @@ from transferscope.analyses.compare.tables import methods_section
 from transferscope.analyses.compare.words import words_of
 from transferscope.report.blocks import Section
 from transferscope.report.page import Part
+from transferscope.statements import state
 
 
 def study_parts(summary: Summary, target: Found = None) -> list[Part]:
@@ -38,6 +41,8 @@ def next_step(summary: Summary) -> tuple[str, str]:
     settled_by = settling(summary.frames, summary.decided)
     if not settled_by:
         return "", ""
-    seeds = len(summary.frames.seeds) + settled_by[0].facts["more"]
-    command = f"transferscope run {summary.frames.study.name}.toml --seeds {seeds}"
-    return words_of(summary.frames).say(settled_by[0]), command
+    own, file = summary.frames.seeds, f"{summary.frames.study.name}.toml"
+    unused = (seed for seed in itertools.count() if seed not in own)
+    seeds = [*own, *itertools.islice(unused, settled_by[0].facts["more"])]
+    edit = state("more seeds", seeds=len(seeds) if max(seeds) < len(seeds) else seeds, file=file)
+    return " ".join(words_of(summary.frames).all_of([settled_by[0], edit])), f"transferscope run {file}"

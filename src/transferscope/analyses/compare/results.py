@@ -82,7 +82,7 @@ class ResultsComparison(ComparisonResult):
         parts = [name for name in columns["arm"].split("+") if name in table] or [columns["arm"]]
         rows = []
         for arm, n_target, seed in turns[:n]:
-            same = [name for name in table if table[name].notna().all() and table[name].nunique() == 1]
+            same = [name for name in table if table[name].notna().all() and table[name].map(str).nunique() == 1]
             row: dict[str, Any] = {str(name): table[name].iloc[0] for name in same}
             for role in ("score", "cost", "state", "predictions"):
                 row.pop(columns.get(role, ""), None)
@@ -110,9 +110,11 @@ class ResultsComparison(ComparisonResult):
             if part.sections
         ]
         answers = [Answer(SHORT[part.question], part.sentence, part.question.replace(" ", "-")) for part in parts]
-        steps = words.all_of(settling(summary.frames, summary.decided))
-        step = f"{steps[0]} The runs to make:" if steps else ""
-        command = (f"{self.command} --next 4" if self.command else "result.next(4)") if steps else ""
+        step = command = ""
+        for settles in settling(summary.frames, summary.decided)[:1]:
+            step, asked = f"{words.say(settles)} The runs to make:", settles.facts["question"]
+            in_python = f'result.next(4, question="{asked}")'
+            command = f"{self.command} --next 4 --question {asked}" if self.command else in_python
         notes = (Points(tuple(f"{capitalised(note)}." for note in self.runs.notes)),) if self.runs.notes else ()
         runs = Section("The runs", "runs", notes, {"runs": self.runs.rows}, folded=True)
         return [answer_section(summary, answers, step, command), *shown, runs]

@@ -36,10 +36,11 @@ class _Named:
 def answers(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
     """The answer at each number of labels; numbers of labels that share it are said together, by the smallest."""
     unlearnt = nothing_learnt(frames)
-    shared: dict[tuple[str, str | None, str | None], list[int]] = {}
+    shared: dict[tuple[object, ...], list[int]] = {}
     for n_target, decision in decided.items():
         told = "nothing learnt" if n_target in unlearnt else f"{decision.outcome}, {decision.why_open}"
-        shared.setdefault((told, decision.recommended, decision.best_without), []).append(n_target)
+        named = decision.unstable if decision.why_open == "unstable" else ()
+        shared.setdefault((told, *named, decision.recommended, decision.best_without), []).append(n_target)
     return tuple(
         _answer(sizes, _Named(frames, sizes[0], decided[sizes[0]]), learnt=sizes[0] not in unlearnt)
         for sizes in shared.values()
@@ -67,6 +68,7 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool) -> Statement:
         margin=decision.margin,
         covers=decision.covers,
         why=decision.why_open,
+        unstable=one.pairs(decision.unstable),
     )
 
 

@@ -60,11 +60,12 @@ def study_sections(summary: Summary) -> list[Section]:
     parts = [part for part in (*study_parts(summary, data.get("")), *_parts_of_others(summary)) if part is not None]
     words = words_of(summary.frames)
     answers, questions, to_ask = [], [], list[str]()
-    of_commands = "methods" not in summary.frames.study.spec
+    spec = summary.frames.study.spec
+    pretrains = any(source.get("data") for source in spec.get("sources", {}).values())
     for question in QUESTIONS:
         own = [part for part in parts if part.question == question]
-        if question != "whether" and not of_commands and not any(part.sections for part in own):
-            to_ask.append(words.say(state(f"ask {question}")))
+        if question != "whether" and "methods" in spec and not any(part.sections for part in own):
+            to_ask.append(words.say(state(f"ask {question}", sizes=pretrains)))
         section = _question(question, own)
         is_empty = not section.blocks and not section.sections
         questions += [] if is_empty else [section]

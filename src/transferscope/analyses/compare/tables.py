@@ -112,7 +112,7 @@ def _is_symmetric(comparison: Comparison, metric: Measure) -> bool:
 def _columns(
     frames: StudyFrames, group: Sequence[Comparison], recommended: str | None
 ) -> Iterator[tuple[Column, Callable[[Comparison], Cell]]]:
-    metric = frames.metric
+    metric, most = frames.metric, max(c.facts.n_seeds for c in group)
 
     def arm(c: Comparison) -> Cell:
         return Cell(frames.tick_name(c.method), f"from {c.source}" if c.source else "")
@@ -126,7 +126,7 @@ def _columns(
     yield Column("Method", numeric=False), arm
     yield (
         Column(metric.name, "Mean on the target test set, its 95 % interval, and the standard deviation over seeds"),
-        lambda c: Cell(metric.shown(c.score.value), _interval_detail(c, metric), best(c)),
+        lambda c: Cell(metric.shown(c.score.value), _interval_detail(c, metric, most), best(c)),
     )
     for name, (heading, meaning, shown) in MEASURES.items():
         if any(c.measures[name] for c in group):
@@ -161,12 +161,15 @@ def _columns(
     )
 
 
-def _interval_detail(c: Comparison, metric: Measure) -> str:
-    alike = ["the same in all seeds"] if c.all_alike else []
-    if c.interval is None:
-        return alike[0] if alike else f"2 seeds, sd {_sd(c, metric)}" if c.score.n == 2 else ""
-    sd = [f"sd {_sd(c, metric)}"] if c.interval_over == "seeds" else alike
-    return ", ".join([metric.shown_interval(c.interval), *sd])
+def _interval_detail(c: Comparison, metric: Measure, most: int) -> str:
+    """The interval and the spread, with the number of seeds where others have more."""
+    n = c.facts.n_seeds
+    told = [counted(n, "seed")] if n < most or (n == 2 and c.interval is None and not c.all_alike) else []
+    told += [metric.shown_interval(c.interval)] if c.interval else []
+    has_sd = c.interval_over == "seeds" if c.interval else n == 2
+    return ", ".join(
+        [*told, *(["the same in all seeds"] if c.all_alike else [f"sd {_sd(c, metric)}"] if has_sd else [])]
+    )
 
 
 def _sd(c: Comparison, metric: Measure) -> str:

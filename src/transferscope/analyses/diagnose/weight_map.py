@@ -266,8 +266,11 @@ def map_study(
     done = [one for one in store.cells(study) if one.cell.role == "method" and one.state == "done"]
     fits = [one.cell for one in done if one.cell.labels.get("pretrain_step") is None]
     if not fits:
+        of_commands = "run" in store.study(study).spec
         raise StoreError(
-            f"no method of {study} is done; run it with `transferscope run` before its networks are mapped"
+            f"the runs of {study} are commands, whose networks are known to these alone"
+            if of_commands
+            else f"no method of {study} is done; run it with `transferscope run` before its networks are mapped"
         )
     listed = _listed(fits, WorkContext(store.files))
     if len(listed) < LEAST_NETWORKS:

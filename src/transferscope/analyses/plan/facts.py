@@ -30,6 +30,7 @@ from transferscope.scaling.advice.label_plan import (
 from transferscope.scaling.observations import Observations
 from transferscope.settings.questions import PlanQuestion
 from transferscope.study.measure import Measure
+from transferscope.wording import counted
 
 LEAST_MORE = 100
 """Least number of further labels whose use is told."""
@@ -185,7 +186,8 @@ def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int,
         return -(one[0].catch_up.value if one[0].catch_up else -1.0), one[0].reached.value
 
     arms.sort(key=latest_first)
-    left_out = [f"left out {len(names) - MOST_ARMS} arms with worse scores"] if len(names) > MOST_ARMS else []
+    n_left = len(names) - MOST_ARMS
+    left_out = [f"left out {counted(n_left, 'arm')} with worse scores"] if n_left > 0 else []
     plan = LabelPlan(
         question=question,
         measure=measured.measure,

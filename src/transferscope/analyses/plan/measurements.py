@@ -26,7 +26,7 @@ from transferscope.settings.questions import Columns, LabelColumns
 from transferscope.study.decisions import best_without
 from transferscope.study.frames import StudyFrames
 from transferscope.study.measure import Measure
-from transferscope.wording import counted, few, measure_words
+from transferscope.wording import counted, few, measure_words, sizes_in_words
 
 _ROLES = {role: ROLES[role] for role in ("labels", "arm", "score", "seed", "task", "stderr")}
 
@@ -108,10 +108,10 @@ def study_measurements(frames: StudyFrames, target_score: float | None) -> Measu
     """
     name = frames.study.name
     if len(frames.sizes) < 2:
+        n, table = frames.sizes[0] or 100, "target" if "target" in frames.study.spec else "run"  # 0: all there are
         raise SettingsError(
-            f"the study {name} has one number of labels, {frames.sizes[0]:,}, and a plan takes several; give labels = "
-            f"[{frames.sizes[0]}, {2 * frames.sizes[0]}, {4 * frames.sizes[0]}] under [target] in its file and run it "
-            "again"
+            f"the study {name} was run with {sizes_in_words(frames.sizes)} alone, and a plan takes several numbers; "
+            f"give labels = [{n}, {2 * n}, {4 * n}] under [{table}] in its file and run it again"
         )
     judged = frames.metric.judged
     if judged.unit not in ("share", "R²") or not judged.higher_is_better:

@@ -228,7 +228,9 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
     named = one.name if len(analysis.surfaces) > 1 else ""
     yield from _rising_over_both(one.surface.observations)
     if one.split is not None:
-        yield _plan("split", one.split, named, budget=question.budget)
+        target, (low, high) = question.target_score, _pair(one.split.interval)
+        reached = None if target is None or low <= target < high else high <= target
+        yield _plan("split", one.split, named, budget=question.budget, target=target, reached=reached)
     elif question.target_score is not None and one.surface.least_error <= question.target_score:
         yield state("reached", group=named, target=question.target_score)
     run, doubled = one.next_run, [_doubled(one, named)]

@@ -13,7 +13,7 @@ from transferscope.analyses.scaling.measurements import check_one_curve, curves
 from transferscope.analyses.scaling.question import check_sizes, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.errors import DataError, StoreError, TransferscopeError
-from transferscope.report.blocks import Points, Section
+from transferscope.report.blocks import Points, Section, Text
 from transferscope.report.page import Part, unreadable_part
 from transferscope.settings.questions import Columns, ScalingQuestion
 from transferscope.statements import Words, state
@@ -45,7 +45,7 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     repeats of the last one.
 
     Raises:
-        DataError: The study has fewer than two pre-training sizes.
+        DataError: The study has fewer than two pre-training sizes, or its runs are commands.
         SettingsError: The target error only makes sense in percent, or as a quality.
         TransferscopeError: The question does not fit the errors.
     """
@@ -62,6 +62,11 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
     )
     errors = errors[(errors["n"] > 0) | (errors["method"] == frames.baseline)]
     n_sizes = errors.loc[errors["n"] > 0, "n"].nunique()
+    if "run" in frames.study.spec and "methods" not in frames.study.spec:
+        raise DataError(
+            f"the runs of {frames.study.name} are commands, whose pre-training is known to these alone; give a table "
+            "with a row for each of its sizes"
+        )
     if n_sizes < 2:
         raise DataError(
             f"the study {frames.study.name} has target errors at {n_sizes} pre-training size(s), and a scaling law "
@@ -96,7 +101,9 @@ def study_part(frames: StudyFrames) -> Part | None:
         again = "" if isinstance(error, StoreError) else "; run `transferscope scaling` again"
         return unreadable_part("how much", title, slug, "The scaling law that was kept", StoreError(f"{error}{again}"))
     result = ScalingResult(analysis, "")
-    blocks = (*result.evidence(), Points(result.verdict.sentences))
+    warnings = [Text(caution, "warning") for caution in analysis.cautions]  # before the answer that rests on them
+    said = tuple(one for one in result.verdict.sentences if one not in analysis.cautions)
+    blocks = (*warnings, *result.evidence(), Points(said))
     return Part("how much", result.verdict.headline, (Section(title, slug, blocks),))
 
 

@@ -4,6 +4,7 @@ import html
 import io
 import json
 import re
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -84,7 +85,8 @@ def tip(artist: Artist, *texts: str) -> None:
 def to_svg(figure: Figure) -> str:
     """The figure as an SVG document; it is laid out once, and stays so from then on."""
     buffer = io.StringIO()
-    with drawing():
+    with drawing(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph", UserWarning)  # texts stay texts: a browser has letters of its own
         layout = figure.get_layout_engine()
         if layout is not None:
             layout.execute(figure)
