@@ -1,11 +1,14 @@
 """What docs/results/real.md says, held to the runs behind it."""
 
+import re
 from types import ModuleType
 
 import pandas as pd
 import pytest
 
-from papers.pages import RESULTS, module_of
+from papers.pages import RESULTS, module_of, over_seeds
+
+WITHOUT_SOURCE = {"raw", "random-features", "small-scratch", "scratch", "boosting", "boosting-ridge"}
 
 
 @pytest.fixture(scope="module")
@@ -32,3 +35,33 @@ def test_the_probe_is_as_far_from_the_same_by_hand_as_the_page_says(script: Modu
     assert ahead.min() == pytest.approx(-1.4, abs=0.051)
     assert ahead.loc["usps"].tolist() == pytest.approx([7.4, 3.1], abs=0.3)
     assert ahead.loc[["cifar10", "mrpc", "banking"]].abs().max() < 1.25
+
+
+@pytest.mark.parametrize(
+    ("study", "n", "method", "of"),
+    [
+        ("photos", 100, "linear-probe", "20.4 ({} to {})"),
+        ("photos", 400, "linear-probe", "16.2 ({} to {})"),
+        ("mnist", 100, "linear-probe", "-3.1 ({} to {})"),
+        ("mnist", 600, "linear-probe", "-2.0 points ({} to {})"),
+        ("banking", 100, "linear-probe", "7.9 points ({} to {})"),
+        ("banking", 500, "linear-probe", "1.0 ({} to {})"),
+        ("rte", 100, "linear-probe", "5.7 ({} to {})"),
+        ("diamonds", 20, "source-boosting", "28.7 points ({} to {})"),
+        ("diamonds", 100, "pooled-boosting", "6.1 ({} to {})"),
+        ("taxi", 20, "pooled-boosting-ridge", "8.0 points ({} to {})"),
+        ("taxi", 100, "pooled-boosting-ridge", "4.3 ({} to {})"),
+        ("computers", 20, "fine-tune", "-0.3, {} to {}"),
+    ],
+)
+def test_what_an_arm_is_above_the_best_without_a_source(study: str, n: int, method: str, of: str) -> None:
+    runs = pd.read_csv(RESULTS / "runs" / "real.csv")
+    arms = runs[(runs["study"] == study) & (runs["n_target"] == n)].pivot(index="seed", columns="method")["score"]
+    known = arms[[name for name in arms if name in WITHOUT_SOURCE]]
+    value, *ends = over_seeds(arms[method], known[known.mean().idxmax()])
+    assert float(of.split()[0].strip(",")) == pytest.approx(value, abs=0.051)
+    if of.startswith("-") and "(" in of:  # said of the other side: how far the best without a source is above
+        of, ends = of[1:], [-end for end in reversed(ends)]
+    said = of.format(*(f"{end:.1f}" for end in ends))
+    page = (RESULTS / "real.md").read_text(encoding="utf-8")
+    assert re.sub(r"\b0\.", ".", said).replace("-", "−") in page

@@ -1,5 +1,7 @@
 """What docs/results/merlin.md, why.md and imagenet-why.md say, held to the runs behind them."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -145,6 +147,25 @@ def test_the_tables_of_why_are_those_of_the_runs(page: str) -> None:
     text = (RESULTS / f"{page}.md").read_text(encoding="utf-8")
     for table in WHY.TABLES[page]:
         assert "\n".join(table(runs)) in text
+
+
+@pytest.mark.parametrize(
+    ("study", "first", "second"),
+    [
+        ("why", "fine-tune mnist", "fine-tune fashion-mnist"),
+        ("why-clothes", "fine-tune fashion-mnist", "fine-tune mnist"),
+        ("why-svhn", "fine-tune mnist", "fine-tune fashion-mnist"),
+        ("why-resnet", "fine-tune cifar10", "fine-tune fashion-mnist"),
+        ("why-fixed", "fine-tune mnist", "fixed mnist"),
+        ("why-fixed", "fine-tune fashion-mnist", "fixed fashion-mnist"),
+    ],
+)
+def test_nearer_sources_and_frozen_layers(study: str, first: str, second: str) -> None:
+    scores = WHY.by_seed(WHY.read(RESULTS / "runs" / "why.csv"), "accuracy")
+    value, low, high = over_seeds(*(scores[study, *arm.split()] for arm in (first, second)))
+    said = (f"{value:.1f} points ({low:.1f} to {high:.1f})", f"{value:.1f} ({low:.1f} to {high:.1f})")
+    page = (RESULTS / "why.md").read_text(encoding="utf-8")
+    assert any(re.sub(r"\b0\.", ".", one).replace("-", "−") in page for one in said)
 
 
 def test_one_network_and_six_targets() -> None:
