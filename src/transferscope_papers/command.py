@@ -166,7 +166,7 @@ def _page(file: Path, title: str, made: "FigureMade") -> Path:
     from transferscope.report.blocks import Cell, Column, Points, Section, Table, Text
     from transferscope.report.page import Verdict, write_page
 
-    headline, *further = [f"From {made.runs}."] * bool(made.runs) + list(made.sentences)
+    headline, *further = [f"From {made.runs}."] * bool(made.runs) + list(made.sentences) or [title]
     claims = tuple(claim.words for claim in made.claims)
     shown = [
         Table(
