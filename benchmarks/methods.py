@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from transferscope.errors import DataError
 from transferscope.methods import METHODS, FitOptions, Method
 from transferscope.models import build_network
 from transferscope.training import TrainingSettings
@@ -48,6 +49,15 @@ def fit(method: Method, task: TransferTask, network: str, steps: int, device: st
     return Taken(clock() - started, fitted.cost.steps)
 
 
+def reads(method: Method, task: TransferTask) -> bool:
+    """Whether images are for it: methods of tables refuse them."""
+    try:
+        method.check_task(task.target, task.source)
+    except DataError:
+        return False
+    return True
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=640)
@@ -60,7 +70,8 @@ def main() -> None:
     part = Dataset("target", images(given.images, 0), images(10, 1))
     task = TransferTask(part, replace(part, name="source"))
     asked = ("fine-tune", *(given.methods or METHODS.own))
-    methods = {name: METHODS[name]() for name in METHODS.own if name in asked}
+    named = {name: METHODS[name]() for name in METHODS.own if name in asked}
+    methods = {name: method for name, method in named.items() if reads(method, task)}
     made: dict[tuple[str, int], list[Taken]] = {}
     for _ in range(ROUNDS):
         for name, method in methods.items():

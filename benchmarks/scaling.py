@@ -1,6 +1,6 @@
 """Extrapolation of real learning curves, side by side with other recipes.
 
-    python benchmarks/scaling.py DATA_FOLDER
+    python benchmarks/scaling.py [DATA_FOLDER]
 
 Fits on the rows with fit = 1 and scores on the rows with fit = 0 of scaling/learning_curves.csv: root mean square error
 in log error (RMSLE) per curve, coverage and width of nominal 90 % intervals, and process time per curve. A failure
@@ -21,6 +21,8 @@ import pandas as pd
 from scaling_bootstrap import bootstrap_table
 from scaling_curves import TestCurve, benchmark_curves, syn2real_curves
 from scaling_rivals import RIVALS, Forecast, Rival, last_value
+
+from transferscope.data.places import data_folder
 
 SLOW, SLOW_SUITES = ("log-Huber, 125 starts",), ("nsl_ic", "nsl_lm")
 """A recipe that takes about a second per curve, and the suites it runs on by default."""
@@ -47,7 +49,7 @@ class Result:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, nargs="?", default=data_folder(), help="[TRANSFERSCOPE_DATA]")
     parser.add_argument("--slow-everywhere", action="store_true", help="run the slow recipe on all suites")
     arguments = parser.parse_args()
     curves = benchmark_curves(arguments.data)

@@ -12,21 +12,12 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from transferscope.analyses.compare.comparison import Comparison
 from transferscope.analyses.compare.summary import Summary, summarise
 from transferscope.store import Store
-from transferscope.wording import counted, method_words
-
-CALLS = {
-    "positive": " **better**",
-    "negative": " **worse**",
-    "leans positive": " leans better",
-    "leans negative": " leans worse",
-    "equivalent": " equivalent",
-}
+from transferscope.wording import counted
 
 
 def signed(value: float) -> str:
@@ -35,14 +26,12 @@ def signed(value: float) -> str:
 
 
 def cells(c: Comparison) -> list[str]:
-    """Mean ± standard deviation, and the difference to training from scratch with its interval and call."""
-    spread = (c.score.stderr or 0.0) * np.sqrt(c.score.n)
-    score = f"{100 * c.score.value:.1f} ± {100 * spread:.1f}"
-    if c.difference is None or c.difference.interval is None:
+    """Mean ± standard deviation, and the difference to training from scratch with its 95 % t-interval over seeds."""
+    score = f"{100 * c.score.value:.1f} ± {100 * c.score.sd:.1f}"
+    if c.over_scratch is None or c.over_scratch.interval is None:
         return [score, ""]
-    ends = ", ".join(signed(end) for end in (c.difference.interval.low, c.difference.interval.high))
-    call = "" if c.is_control else CALLS.get(c.call, "")
-    return [score, f"{signed(c.difference.mean)} ({ends}){call}"]
+    ends = ", ".join(signed(end) for end in (c.over_scratch.interval.low, c.over_scratch.interval.high))
+    return [score, f"{signed(c.over_scratch.value)} ({ends})"]
 
 
 def lines(summary: Summary) -> Iterator[str]:
@@ -54,10 +43,11 @@ def lines(summary: Summary) -> Iterator[str]:
     columns = ["method", *labels, *([f"source forgotten, {counted(sizes[-1], 'label')}"] if forgets else [])]
     yield f"| {' | '.join(columns)} |"
     yield f"|---|{'---:|---|' * len(sizes)}{'---|' if forgets else ''}"
-    ways = sorted(summary.arms, key=lambda arm: -found[(*arm, sizes[0])].score.value)
-    for way in ways:
-        of_sizes = [found[(*way, size)] for size in sizes]
-        row = [method_words(way[1]) + (" (control)" if of_sizes[0].is_control else "")]
+    arms = [arm for arm in summary.frames.arms if all((*arm, size) in found for size in sizes)]
+    for arm in sorted(arms, key=lambda arm: -found[(*arm, sizes[0])].score.value):
+        of_sizes = [found[(*arm, size)] for size in sizes]
+        is_control = not (of_sizes[0].facts.with_source or of_sizes[0].is_baseline)
+        row = [summary.frames.name_of(*arm) + (" (control)" if is_control else "")]
         row += [text for c in of_sizes for text in cells(c)]
         if forgets:
             last = of_sizes[-1].forgetting
@@ -91,7 +81,7 @@ def main() -> None:
     with Store.open(str(given.store), create=False) as store:
         summary = summarise(store, given.study or store.studies()[0].name)
     print("\n".join(lines(summary)))
-    print(f"\n{summary.verdict}")
+    print(f"\n{summary.verdict.headline}")
     if given.runs is not None:
         given.runs.mkdir(parents=True, exist_ok=True)
         runs(summary).to_csv(given.runs / f"{summary.frames.study.name}.csv", index=False, float_format="%.6g")

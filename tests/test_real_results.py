@@ -1,12 +1,14 @@
 """What docs/results/real.md says, held to the runs behind it."""
 
+import re
 from types import ModuleType
 
 import pandas as pd
 import pytest
 
-from papers.pages import RESULTS, module_of
-from transferscope.numerics.intervals import t_interval
+from papers.pages import RESULTS, module_of, over_seeds
+
+WITHOUT_SOURCE = {"raw", "random-features", "small-scratch", "scratch", "boosting", "boosting-ridge"}
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +31,7 @@ def test_training_from_the_head_of_the_probe_is_ahead_on_pictures(script: Module
     ends, over_random = [], []
     for (study, _), group in runs[runs["study"].isin(script.GROUPS[0])].groupby(["study", "n_target"]):
         arms = group.pivot_table(index="seed", columns="method", values="score").dropna(subset=script.TRAINED)
-        gain = t_interval((arms["tune-from-probe"] - arms["linear-probe"]).to_numpy())
-        ends.append((gain.value, gain.interval.low))
+        ends.append(over_seeds(arms["tune-from-probe"], arms["linear-probe"])[:2])
         over_random.append((arms["tune-from-probe"] - arms["fine-tune"]).mean())
         assert study == "mnist" or arms["tune-from-probe"].mean() > arms["small-scratch"].mean()
     assert len(ends) == 12
@@ -48,3 +49,33 @@ def test_the_probe_is_as_far_from_the_same_by_hand_as_the_page_says(script: Modu
     assert ahead.min() == pytest.approx(-1.4, abs=0.051)
     assert ahead.loc["usps"].tolist() == pytest.approx([7.4, 3.1], abs=0.3)
     assert ahead.loc[["cifar10", "mrpc", "banking"]].abs().max() < 1.25
+
+
+@pytest.mark.parametrize(
+    ("study", "n", "method", "of"),
+    [
+        ("photos", 100, "linear-probe", "20.4 ({} to {})"),
+        ("photos", 400, "linear-probe", "16.2 ({} to {})"),
+        ("mnist", 100, "linear-probe", "-3.1 ({} to {})"),
+        ("mnist", 600, "linear-probe", "-2.0 points ({} to {})"),
+        ("banking", 100, "linear-probe", "7.9 points ({} to {})"),
+        ("banking", 500, "linear-probe", "1.0 ({} to {})"),
+        ("rte", 100, "linear-probe", "5.7 ({} to {})"),
+        ("diamonds", 20, "source-boosting", "28.7 points ({} to {})"),
+        ("diamonds", 100, "pooled-boosting", "6.1 ({} to {})"),
+        ("taxi", 20, "pooled-boosting-ridge", "8.0 points ({} to {})"),
+        ("taxi", 100, "pooled-boosting-ridge", "4.3 ({} to {})"),
+        ("computers", 20, "fine-tune", "-0.3, {} to {}"),
+    ],
+)
+def test_what_an_arm_is_above_the_best_without_a_source(study: str, n: int, method: str, of: str) -> None:
+    runs = pd.read_csv(RESULTS / "runs" / "real.csv")
+    arms = runs[(runs["study"] == study) & (runs["n_target"] == n)].pivot(index="seed", columns="method")["score"]
+    best = max((name for name in arms if name in WITHOUT_SOURCE), key=lambda name: float(arms[name].mean()))
+    value, *ends = over_seeds(arms[method], arms[best])
+    assert float(of.split()[0].strip(",")) == pytest.approx(value, abs=0.051)
+    if of.startswith("-") and "(" in of:  # said of the other side: how far the best without a source is above
+        of, ends = of[1:], [-end for end in reversed(ends)]
+    said = of.format(*(f"{end:.1f}" for end in ends))
+    page = (RESULTS / "real.md").read_text(encoding="utf-8")
+    assert re.sub(r"\b0\.", ".", said).replace("-", "−") in page

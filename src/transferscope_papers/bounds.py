@@ -171,7 +171,7 @@ def bounds(
         SettingsError: A number is out of its range.
         DataError: Data cannot be read, or sources and target are not of one kind.
     """
-    if repeats < 2 or constant <= 0 or examples < 2 or labels < 2:
+    if repeats < 2 or not constant > 0 or examples < 2 or labels < 2:
         raise SettingsError(
             f"--repeats {repeats} --constant {constant:g} --examples {examples} --labels {labels}: expected at least 2 "
             "repeats, 2 examples and 2 labels, and a constant above 0"

@@ -111,11 +111,11 @@ def draw(
         chosen = chosen_figure(f"{paper}-{figure}", change or [], quick=quick)
         if workers is None and quick:
             workers = 0  # a process takes longer to start than most quick points take to simulate
-        if not store:
-            out.mkdir(parents=True, exist_ok=True)
-            store = str(out / "papers.sqlite")
+        out.mkdir(parents=True, exist_ok=True)  # what cannot be written is said before minutes of simulation
         try:
-            made = make_figure(chosen, store=store, workers=workers, quiet=quiet or as_json)
+            made = make_figure(
+                chosen, store=store or str(out / "papers.sqlite"), workers=workers, quiet=quiet or as_json
+            )
         except KeyboardInterrupt as error:
             typer.echo(f"transferscope: {str(error) or 'stopped before anything was done'}", err=True)
             raise typer.Exit(130) from None
@@ -166,7 +166,7 @@ def _page(file: Path, title: str, made: "FigureMade") -> Path:
     from transferscope.report.blocks import Cell, Column, Points, Section, Table, Text
     from transferscope.report.page import Verdict, write_page
 
-    headline, *further = [f"From {made.runs}."] * bool(made.runs) + list(made.sentences)
+    headline, *further = [f"From {made.runs}."] * bool(made.runs) + list(made.sentences) or [title]
     claims = tuple(claim.words for claim in made.claims)
     shown = [
         Table(

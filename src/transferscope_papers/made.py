@@ -56,7 +56,7 @@ class FigureMade:
     """What came of a figure that is computed and simulated, of one from the authors' rows or from a finished study.
 
     Attributes:
-        sentences: What it shows: how theory and simulation agree, what can be concluded; at least one on its page.
+        sentences: What it shows: how theory and simulation agree, what can be concluded.
         claims: What the paper says of it.
         tables: Numbers to print, by title.
         runs: The study, or the file of the authors' rows; "" where it is simulated.

@@ -60,6 +60,18 @@ class Attention(nn.Module):
         return outputs
 
 
+class Scaled(nn.Module):
+    """A temperature that is learnt: a parameter without dimensions, as CLIP has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fc, self.head, self.scale = nn.Linear(5, 7), nn.Linear(7, 3), nn.Parameter(torch.tensor(1.5))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = self.scale * self.head(torch.tanh(self.fc(inputs)))
+        return outputs
+
+
 jit: Any = torch.jit  # not annotated
 X = torch.randn(24, 5, generator=torch.Generator().manual_seed(0))
 Y = torch.arange(24) % 3
@@ -69,6 +81,7 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "orthogonal": lambda: normed(parametrizations.orthogonal),
     "counting": Counting,
     "attention": Attention,
+    "scaled": Scaled,
     "bfloat16": lambda: plain().bfloat16(),
     "scripted": lambda: cast(nn.Module, jit.script(plain())),
     "traced": lambda: cast(nn.Module, jit.trace(plain(), X[:2])),
@@ -101,7 +114,8 @@ def answers(name: str, subject: Subject) -> bool:
 def test_every_diagnostic_works_or_refuses_in_a_sentence(name: str) -> None:
     works = {kind: answers(name, subject_of(network)) for kind, network in NETWORKS.items()}
     works |= {kind: answers(name, subject_of(plain, labels)) for kind, labels in LABELS.items()}
-    expected = {"weight norm", "spectral norm", "orthogonal", "attention", "bfloat16", "int32", "uint8", "bool"}
+    expected = {"weight norm", "spectral norm", "orthogonal", "attention", "scaled", "bfloat16", "int32"}
+    expected |= {"uint8", "bool"}
     assert expected <= {kind for kind, worked in works.items() if worked}
 
 

@@ -175,6 +175,19 @@ def test_mistakes_are_answered_in_a_sentence(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.long
+def test_a_figure_that_nothing_is_said_of_has_its_page(tmp_path: Path) -> None:
+    run("draw", "mikami2021", "fig7", "--set", "n=50", "--set", "seeds=2", "--out", str(tmp_path))
+    assert (tmp_path / "mikami2021-fig7.html").is_file()
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_anything_is_simulated(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(FileExistsError):
+        run("draw", "tahir2024", "fig2", "--out", str(tmp_path / "file"), "--store", str(tmp_path / "points.sqlite"))
+    assert not (tmp_path / "points.sqlite").exists()
+
+
 def test_the_command_line_runs_the_command_of_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
     point = EntryPoint("papers", "transferscope_papers.command:app", "transferscope.commands")
     monkeypatch.setattr("transferscope.registry.entry_points", lambda group: (point,))

@@ -176,6 +176,13 @@ def test_another_table_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.csv"
     with pytest.raises(MissingDataError):
         read_errors(path)
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(CorruptDataError, match=r"lacks the column\(s\) n_eval, value, pretrain\.data, nparam, ptask,"):
-        read_errors(path)
+    heads = "n_eval,value,pretrain.data,pscale,ptask,fdata,fratio,ftask,model,nparam,pdata\n"
+    for text, said in {
+        "": "cannot be read",
+        "a,b\n1,2\n": r"lacks the column\(s\) n_eval, value, pretrain\.data, nparam, ptask,",
+        heads: "has 0 runs",
+        heads + "5020,0.138,20000,1280k,mulclass,imagenet,1,sinclass,r101,42.8,bop\n": "has 1 runs; .* has 436",
+    }.items():
+        path.write_text(text)
+        with pytest.raises(CorruptDataError, match=said):
+            read_errors(path)

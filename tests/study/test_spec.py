@@ -66,9 +66,11 @@ class Mine(FineTune):
 
 @dataclass(frozen=True)
 class Careful(FineTune):
-    """Fine-tuning whose author wants a tenth of the rate."""
+    """Fine-tuning whose author wants a tenth of the rate, and has settings that are named like shares of it."""
 
     lr_scale: float = 0.1
+    any_lr_scale: bool = False
+    kind_of_lr_scale: str = "small"
 
     name: ClassVar[str] = "careful"
 

@@ -87,7 +87,8 @@ def _gradients(
 
 def _products(rows: Mapping[str, Tensor], columns: Mapping[str, Tensor]) -> Float[Tensor, "n m"]:
     """Inner products of gradients, parameter by parameter: one matrix of all would be a copy of them."""
-    products = sum(rows[name].flatten(1) @ columns[name].flatten(1).T for name in rows)
+    matrices = ([own[name].reshape(len(own[name]), -1) for name in rows] for own in (rows, columns))
+    products = sum(of_rows @ of_columns.T for of_rows, of_columns in zip(*matrices, strict=True))
     assert isinstance(products, Tensor)
     return products.cpu().double()
 

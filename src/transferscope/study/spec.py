@@ -385,10 +385,11 @@ def _check_methods(
 
 
 def _check_rates(methods: Mapping[str, Method], training: TrainingSettings, mistakes: Mistakes) -> None:
-    """Settings whose name ends in "lr_scale" are shares of the learning rate."""
+    """Numbers whose name ends in "lr_scale" are shares of the learning rate."""
     for name, method in methods.items():
         for key in (field.name for field in fields(method) if field.name.endswith("lr_scale")):  # type: ignore[arg-type]
-            if (share := getattr(method, key)) is not None and share * training.lr < LEAST_LR:
+            share = getattr(method, key)
+            if isinstance(share, float) and share * training.lr < LEAST_LR:
                 mistakes.add(
                     f"[methods.{name}] {key} = {share} of lr = {training.lr} moves no weight; expected a product of at "
                     f"least {LEAST_LR}"

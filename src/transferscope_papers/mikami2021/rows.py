@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from transferscope.errors import CorruptDataError, MissingDataError
+from transferscope.errors import CorruptDataError, MissingDataError, first_line
 from transferscope.scaling.fit import LawFit, fit_law, standard_errors
 from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.surface import Surface, fit_surface
@@ -26,6 +26,7 @@ GROUP = ("ptask", "fdata", "ftask", "model", "pscale", "fratio", "pdata")
 """Columns that name one curve over pre-training sizes."""
 
 _COLUMNS = ("n_eval", "value", "pretrain.data", "nparam", *GROUP)
+_RUNS = 436
 
 PUBLISHED_D = 0.48
 """The common D of the paper: a constant, see `common_d`."""
@@ -57,16 +58,21 @@ def read_errors(path: Path) -> pd.DataFrame:
 
     Raises:
         MissingDataError: There is no such file.
-        CorruptDataError: It has other columns.
+        CorruptDataError: It cannot be read, has other columns, or only a part of the rows.
     """
     if not path.is_file():
         raise MissingDataError(f"{path} is not a file; give the table syn2real_finetune.csv of the authors' repository")
-    rows = pd.read_csv(path)
+    try:
+        rows = pd.read_csv(path)
+    except ValueError as error:
+        raise CorruptDataError(f"{path} cannot be read ({first_line(error)}); expected the authors' table") from error
     missing = [column for column in _COLUMNS if column not in rows.columns]
     if missing:
         raise CorruptDataError(f"{path} lacks the column(s) {', '.join(missing)}; expected the authors' table")
     rows = rows.rename(columns={"pretrain.data": "n"}).dropna(subset=["n"])
     last = rows.sort_values("n_eval").groupby([*GROUP, "n"], as_index=False).last()
+    if len(last) < _RUNS:
+        raise CorruptDataError(f"{path} has {len(last)} runs; the authors' table has {_RUNS}: fetch all of it")
     return last.assign(error=1 - last["value"], s=last["fratio"] / 100 * IMAGENET_IMAGES)
 
 

@@ -18,6 +18,7 @@ from sklearn.linear_model import RidgeCV
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
 from transferscope.numerics.ntk import KernelExamples, kernel_examples, kernel_transfer
+from transferscope.wording import counted
 from transferscope_papers.problems import Covariance
 from transferscope_papers.theory.fine_tuning_bounds import (
     deviation_bound,
@@ -84,7 +85,7 @@ def estimate_pair(source: LabelledSet, target: LabelledSet) -> EstimatedPair:
             "same inputs: transform them, as in --transforms resize:16 --transforms grey"
         )
     given = [_columns(examples) for examples in (_in_order(source, target), target)]
-    if given[0].shape[1] != given[1].shape[1]:
+    if given[0].shape[1] != given[1].shape[1] or (source.classes is None) != (target.classes is None):
         raise DataError(
             f"the labels of the source have {_kind(source)} and those of the target {_kind(target)}; fine-tuning in "
             "these theorems goes on with the source's head, so give a source with as many"
@@ -187,5 +188,5 @@ def _columns(examples: LabelledSet) -> Float64[np.ndarray, "N K"]:
 
 def _kind(examples: LabelledSet) -> str:
     if examples.classes is None:
-        return f"{_columns(examples).shape[1]} numbers"
+        return counted(_columns(examples).shape[1], "number")
     return f"{len(examples.classes)} classes"

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from transferscope.cli.main import app
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError, SettingsError
-from transferscope_papers.bounds import BoundsResult
+from transferscope_papers.bounds import BoundsResult, bounds
 from transferscope_papers.theory.pair_bounds import estimate_pair, pair_bounds
 
 D = 6
@@ -77,6 +77,11 @@ def test_pairs_that_do_not_fit_are_refused_in_a_sentence() -> None:
     classes = LabelledSet(target.inputs, np.arange(20) % 3, ("a", "b", "c"))
     with pytest.raises(DataError, match=r"^the labels of the source have 3 classes and those of the target 1 "):
         estimate_pair(classes, target)
+    two = LabelledSet(target.inputs, np.arange(20) % 2, ("a", "b"))
+    with pytest.raises(DataError, match=r"^the labels of the source have 1 number and those of the target 2 classes; "):
+        estimate_pair(target, two)
+    with pytest.raises(SettingsError, match=r"^--repeats 5 --constant nan "):
+        bounds("digits", ["digits"], constant=np.nan)
     with pytest.raises(DataError, match=r"^the inputs or labels of the target are all alike; "):
         estimate_pair(target, LabelledSet(target.inputs, np.ones((20, 1), dtype=np.float32)))
 
