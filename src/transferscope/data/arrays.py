@@ -318,7 +318,7 @@ def _comparable_labels(train: np.ndarray, test: np.ndarray, *, name: str) -> tup
     if kinds <= set(_REAL):
         common = np.result_type(first, second)
         for column in (first, second):
-            if not np.array_equal(column.astype(common).astype(column.dtype), column, equal_nan=True):
+            if not np.array_equal(column.astype(common).astype(column.dtype), column):
                 raise DataError(
                     f"{name}: training labels have type {first.dtype} and test labels {second.dtype}, which cannot be "
                     "compared exactly; save both as one type, or as text"
@@ -408,6 +408,8 @@ def _label_column(labels: np.ndarray, *, name: str) -> np.ndarray:
             raise DataError(f"{name}: class labels are bytes that are no text in UTF-8; save them as text") from error
     if labels.dtype.kind not in _REAL + "UMO":
         raise DataError(f"{name}: class labels have type {labels.dtype}; expected whole numbers or text")
+    if n_missing := int((labels != labels).sum()):  # NaN, and a date that is none
+        raise DataError(f"{name}: {n_missing} of {len(labels)} class labels are NaN; drop those examples")
     return labels
 
 
