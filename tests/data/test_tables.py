@@ -89,6 +89,11 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
         "classes need one label column",
     ),
     (frame().assign(part="val"), TableSettings(("kind",), split="part"), "column 'part' holds val"),
+    (
+        frame().assign(part=["Test", "train"] * 10),
+        TableSettings(("kind",)),
+        "column 'part' holds test and train alone, as one that says which rows are the test set; say split=part",
+    ),
     (frame()[["kind", "area"]], TableSettings(("kind",), drop=("area",)), "has no feature columns beside kind, area"),
     (with_value("area", "wide"), TableSettings(("kind",)), "column 'area' holds 'wide' among numbers"),
     (
