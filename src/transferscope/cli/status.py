@@ -77,8 +77,8 @@ def status(options: Options, _: object = None) -> None:
             _say(metric)
         return
     _say(
-        f"{options.place} was edited since it was run: it asks for {most}{edited.added} more cells and drops "
-        f"{edited.dropped}"
+        f"{options.place}, or a file that it names, was edited since it was run: it asks for {most}{edited.added} more "
+        f"cells and drops {edited.dropped}"
         if known
         else f"{options.place} was not run yet"
     )
