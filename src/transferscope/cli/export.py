@@ -11,7 +11,7 @@ from transferscope.cli.plugins import TRUST_CODE
 from transferscope.study.export import Choice, Run
 from transferscope.study.export import export as export_run
 from transferscope.trained import ModelCard
-from transferscope.wording import duration
+from transferscope.wording import counted, duration
 
 
 def export(options: Options, _: object = None) -> None:
@@ -44,7 +44,7 @@ def export(options: Options, _: object = None) -> None:
     error = "" if card.stderr is None else f" ± {card.stderr:.2g}"
     typer.echo(
         f"{card.metric.replace('_', ' ')} on the study's {exported.n_test:,} test examples: {card.score:.4g}{error} "
-        f"(mean of {card.n_runs} runs: {card.mean_score:.4g})"
+        f"(mean of {counted(card.n_runs, 'run')}: {card.mean_score:.4g})"
     )
     if exported.n_equal == exported.n_test:
         typer.echo("its predictions of the test examples are those of the study, all of them")
