@@ -82,6 +82,11 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
         TableSettings(("price",), drop=("kind",)),
         "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: row 1)",
     ),
+    (
+        with_value("price", "-inf"),
+        TableSettings(("price",)),
+        "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: row 3)",
+    ),
     (frame(), TableSettings(("kind", "price")), "label column 'kind' holds 'flat'"),
     (
         frame(),

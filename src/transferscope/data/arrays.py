@@ -132,11 +132,9 @@ def to_parts(
     return Parts(*counted, label_units=units)
 
 
+@np.errstate(invalid="ignore")  # of infinite ones, which are refused where they are read
 def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Kind:
     """What one number of each input is, whoever read it: floating-point numbers to predict, or whole ones for classes.
-
-    Args:
-        labels: Finite where they are floating-point numbers.
 
     Raises:
         DataError: They could be either: whole numbers in floating point that repeat, or many different whole numbers.
@@ -161,6 +159,7 @@ def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Ki
     return "classification"
 
 
+@np.errstate(invalid="ignore")
 def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
     """What labels are whose kind was not said; a DataError if they could be several things."""
     if labels.ndim in (3, 4) and labels.dtype.kind in _REAL and 0 not in labels.shape:
