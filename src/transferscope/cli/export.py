@@ -1,5 +1,6 @@
 """`transferscope export`: a network of a study to a folder."""
 
+from shlex import quote
 from typing import Any
 
 import typer
@@ -61,7 +62,7 @@ def export(options: Options, _: object = None) -> None:
         )
     trust = f" {TRUST_CODE}" if card.code else ""  # it runs code that the folder names
     typer.echo(f"\nNetwork: {exported.folder}")
-    typer.echo(f"Predict with: transferscope predict {exported.folder} DATA --out predictions.csv{trust}")
+    typer.echo(f"Predict with: transferscope predict {quote(str(exported.folder))} DATA --out predictions.csv{trust}")
 
 
 def card_facts(card: ModelCard) -> dict[str, Any]:
