@@ -256,6 +256,17 @@ def test_a_run_that_kept_its_network_is_not_trained_again(folder: Path, classes:
     assert other.trained_again  # the lowest seed is kept, not the best
 
 
+def test_a_source_of_several_sizes_goes_by_the_names_of_the_tables(folder: Path, tmp_path: Path) -> None:
+    place = study_of(
+        tmp_path, "sizes", f"npz:{folder / 'classes.npz'}", pretraining={"steps": 20, "sizes": [30, 90]}, seeds=1
+    )
+    with Store.open(place, create=False) as store:
+        for name, sizes in (("same (30 examples)", {30}), ("same (90 examples)", {90}), ("same", {30, 90})):
+            run = chosen_run(store, "sizes", method="fine-tune", source=name).run
+            assert run.cell.cell.labels["n_source"] in sizes
+            assert run.source == f"same ({run.cell.cell.labels['n_source']} examples)"
+
+
 @pytest.mark.parametrize(
     ("asked", "error", "said"),
     [

@@ -1,5 +1,7 @@
 import html
 import json
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -34,6 +36,18 @@ def test_a_study_is_run_and_its_status_shown(call: Call) -> None:
         (network,) = Path("runs/digits.files").glob("*.safetensors")
         size = f"{network.stat().st_size / 1000:.3g} kB"
         assert said[1:] == [f'  networks on disk: 1 of 1 run ({size}; keep = "winners")']
+
+
+def test_commands_that_are_printed_can_be_pasted_whatever_the_path(call: Call) -> None:
+    file = Path("a & b", "my study.toml")
+    file.parent.mkdir()
+    file.write_text(STUDY)
+    before = call("status", str(file)).out
+    after = call("run", str(file), "--workers", 0, "--quiet").out
+    written = call("export", str(file), "--out", "a & b/net").out
+    for said, verb, path in ((before, "run", file), (after, "report", file), (written, "predict", "a & b/net")):
+        (command,) = re.findall(r"transferscope ([^`\n]+)", said)
+        assert shlex.split(command)[:2] == [verb, str(path)]
 
 
 def test_what_the_labels_were_taken_for_is_said_before_anything_runs(call: Call) -> None:
@@ -84,6 +98,10 @@ def test_failed_cells_are_exit_code_1_and_said_why(call: Call, monkeypatch: pyte
     [
         (("steps", "stpes"), "digits.toml: [training] unknown key 'stpes': did you mean 'steps'?"),
         (("[20]", "[5000]"), "[target] labels asks for 5000 examples and digits has 1438 training examples"),
+        (
+            ("[20]", "[20]\nlimit = 9"),
+            "[target] labels asks for 20 examples and digits, with limit = 9, has 9 training",
+        ),
         (('data = "digits"', 'data = "digit"'), "unknown data set 'digit': did you mean 'digits'?"),
         (('"linear"', '"lenet"'), "lenet"),
     ],

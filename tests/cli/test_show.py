@@ -70,3 +70,18 @@ def test_a_folder_that_is_named_with_its_kind_is_no_package(tmp_path: Path, monk
         for i in range(5):
             Image.new("RGB", (8, 8), (i, 0, 0)).save(Path("photos", name, f"{i}.png"))
     assert run("folder:photos")[0].endswith("8 training and 2 test examples, inputs 3 x 8 x 8")
+
+
+@pytest.mark.parametrize("name", ["hf:none", "timm:none", "torchvision:none", "net.py:small", "net.py:wide"])
+def test_what_is_written_as_package_and_class_may_be_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Whatever the hub answers, and whether it is installed; a backbone of one's own may take widths."""
+    monkeypatch.chdir(tmp_path)
+    Path("net.py").write_text(
+        "from torch import nn\ndef small(input_shape):\n    return nn.Flatten()\n"
+        "def wide(input_shape, widths=(4,)):\n    return nn.Flatten()\n"
+    )
+    found = CliRunner().invoke(app, ["show", name, "--shape", "1,8,8"])
+    assert "data set" not in f"{found.output}{found.exception}"
+    assert ":none" in name or "backbone:" in found.output

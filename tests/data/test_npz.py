@@ -132,6 +132,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"x_train": np.zeros(6)}, "inputs have shape (6,)"),
     ({"y_test": np.array([0, 1, 3])}, "the test labels hold '3', which no training example has"),
     (
+        images(4, 4) | {"y_train": np.full((6, 2, 2), np.inf), "y_test": np.zeros((3, 2, 2))},
+        "labels hold NaN or infinity",
+    ),
+    ({"y_train": np.array(["2024-05-01", "NaT"] * 3, "M8[D]")}, "3 of 6 class labels are NaN; drop those examples"),
+    (
         {"y_train": np.eye(6, dtype=int), "y_test": np.eye(3, dtype=int)},
         "each row of the labels has one 1 in 6 columns, as classes that are written",
     ),

@@ -1,8 +1,9 @@
 """Settings, transformations and computed data that cannot be: one sentence that names what was asked for."""
 
 from collections.abc import Callable
+from inspect import unwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -104,6 +105,7 @@ def test_settings_out_of_range_are_refused(kind: type, settings: dict[str, Any],
         (lambda: uniform_rows(1, 1, seed=-1, purpose="test"), "seed = -1"),
         (lambda: glyphs(1, seed=-2), "seed = -2"),
         (lambda: half_images(images(), parts="A", seed=-1), "seed = -1"),
+        (lambda: unwrap(half_images)(images(), parts=cast(Any, "C"), seed=0), "parts 'C'"),
         (lambda: glyphs(0, seed=0), "0 glyphs"),
         (lambda: glyphs(1, seed=0, start=-1), "index -1"),
         (lambda: scenes(0, seed=0), "0 scenes"),

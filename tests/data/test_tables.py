@@ -82,6 +82,11 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
         TableSettings(("price",), drop=("kind",)),
         "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: row 1)",
     ),
+    (
+        with_value("price", "-inf"),
+        TableSettings(("price",)),
+        "label column 'price' is empty, NA or infinite in 1 of 20 rows (first: row 3)",
+    ),
     (frame(), TableSettings(("kind", "price")), "label column 'kind' holds 'flat'"),
     (
         frame(),
@@ -89,6 +94,11 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
         "classes need one label column",
     ),
     (frame().assign(part="val"), TableSettings(("kind",), split="part"), "column 'part' holds val"),
+    (
+        frame().assign(part=["Test", "train"] * 10),
+        TableSettings(("kind",)),
+        "column 'part' holds test and train alone, as one that says which rows are the test set; say split=part",
+    ),
     (frame()[["kind", "area"]], TableSettings(("kind",), drop=("area",)), "has no feature columns beside kind, area"),
     (with_value("area", "wide"), TableSettings(("kind",)), "column 'area' holds 'wide' among numbers"),
     (

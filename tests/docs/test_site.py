@@ -80,6 +80,23 @@ def test_the_page_of_commands_has_every_command_and_option() -> None:
                 assert f"`{shown}" in section
 
 
+def test_pages_give_commands_no_option_that_they_have_not() -> None:
+    group, context = cast(Any, get_command(app)), typer.Context(get_command(app))
+    own = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    for page in PAGES:
+        for name, line in re.findall(r"transferscope ([a-z]+)\b([^\n`#|;]*)", page.read_text(encoding="utf-8")):
+            if name in own:
+                inner = getattr(own[name], "commands", {"": own[name]})
+                known = {
+                    option
+                    for each in (group, *inner.values())
+                    for one in each.params
+                    for option in (*one.opts, *one.secondary_opts)
+                }
+                unknown = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", line)) - known - {"--help"}
+                assert not unknown, f"{page.name}: {name}{line}"
+
+
 @pytest.mark.parametrize(
     "kind",
     [RunSettings, TargetSettings, SourceSettings, TrainingSettings, TuningSettings, RaceSettings, EngineSettings],

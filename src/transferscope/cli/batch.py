@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import typer
@@ -84,7 +85,7 @@ def submit_jobs(asked: Options) -> None:
     what = f"job {number}" if asked.slurm is not None else f"processes {', '.join(submitted.jobs)}"
     typer.echo(f"{what}: {counted(len(submitted.jobs), 'runner')} for {counted(submitted.n_cells, 'cell')}")
     typer.echo(f"logs:   {submitted.logs}")
-    typer.echo(f"status: transferscope status {study}")
+    typer.echo(f"status: transferscope status {quote(str(study))}")
     if asked.slurm is not None and "://" not in spec.store:
         typer.echo(
             f"note: the store {spec.store} is a file, which jobs on other machines do not find; name a PostgreSQL "

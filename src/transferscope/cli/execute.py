@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from shlex import quote
 
 import torch
 import typer
@@ -200,7 +201,9 @@ def report_on(study: Path, status: StudyStatus, *, json_of: str | None = None) -
         report(ReportOptions(place=str(study), out=page))
         for line in left_out_in_words(study):
             typer.echo(line)
-        typer.echo(f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {study}")
+        typer.echo(
+            f"To go on with more seeds, sizes or methods, edit {study} and: transferscope run {quote(str(study))}"
+        )
     else:
         with open_new(status.store) as store:
             files = build_report(store, status.name, page)

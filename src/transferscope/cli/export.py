@@ -1,5 +1,6 @@
 """`transferscope export`: a network of a study to a folder."""
 
+from shlex import quote
 from typing import Any
 
 import typer
@@ -11,7 +12,7 @@ from transferscope.cli.plugins import TRUST_CODE
 from transferscope.study.export import Choice, Run
 from transferscope.study.export import export as export_run
 from transferscope.trained import ModelCard
-from transferscope.wording import duration
+from transferscope.wording import counted, duration
 
 
 def export(options: Options, _: object = None) -> None:
@@ -44,7 +45,7 @@ def export(options: Options, _: object = None) -> None:
     error = "" if card.stderr is None else f" ± {card.stderr:.2g}"
     typer.echo(
         f"{card.metric.replace('_', ' ')} on the study's {exported.n_test:,} test examples: {card.score:.4g}{error} "
-        f"(mean of {card.n_runs} runs: {card.mean_score:.4g})"
+        f"(mean of {counted(card.n_runs, 'run')}: {card.mean_score:.4g})"
     )
     if exported.n_equal == exported.n_test:
         typer.echo("its predictions of the test examples are those of the study, all of them")
@@ -61,7 +62,7 @@ def export(options: Options, _: object = None) -> None:
         )
     trust = f" {TRUST_CODE}" if card.code else ""  # it runs code that the folder names
     typer.echo(f"\nNetwork: {exported.folder}")
-    typer.echo(f"Predict with: transferscope predict {exported.folder} DATA --out predictions.csv{trust}")
+    typer.echo(f"Predict with: transferscope predict {quote(str(exported.folder))} DATA --out predictions.csv{trust}")
 
 
 def card_facts(card: ModelCard) -> dict[str, Any]:

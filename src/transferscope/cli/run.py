@@ -5,6 +5,7 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 import typer
 
@@ -60,7 +61,7 @@ def run(options: Options, context: typer.Context) -> None:
             typer.echo(line)
         with suppress(TransferscopeError):  # nothing was measured
             typer.echo(f"\n{open_result(place, study=status.name).verdict.shown}\n")
-        typer.echo(f"results: {status.store}\nreport:  transferscope report {without_password(place)}")
+        typer.echo(f"results: {status.store}\nreport:  transferscope report {quote(without_password(place))}")
     if status.counts.failed:
         raise typer.Exit(1)
 

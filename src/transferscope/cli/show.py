@@ -1,7 +1,7 @@
 """`transferscope show`: what data or a network are, before they are used, and which data sets there are."""
 
-import inspect
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,8 @@ from torch import nn
 
 from transferscope.cli.as_json import print_json
 from transferscope.cli.commands.show import Options
-from transferscope.cli.complete import names_of
 from transferscope.cli.options import refuse_others
-from transferscope.data import DATA_SETS, load
+from transferscope.data import load
 from transferscope.data.catalogue import CATALOGUE, fetch, locate
 from transferscope.data.places import cache_folder, data_folder
 from transferscope.data.readers import READERS
@@ -28,9 +27,8 @@ from transferscope.models import (
     open_pretrained,
 )
 from transferscope.models.adapt import adapt
-from transferscope.models.build import is_network_name
+from transferscope.models.build import BACKBONES, BackboneEntry, makes_network
 from transferscope.models.pretrained import USUAL, as_file_says
-from transferscope.registry import is_reference
 
 _OF_DATA = {"fetch", "as_json"}
 
@@ -63,18 +61,12 @@ def show(options: Options, context: typer.Context) -> None:
 
 
 def _is_network(name: str) -> bool:
-    """Whether a name is of a network rather than of data: a reader of data takes a `DataSpec` and a seed."""
-    if name.partition(":")[0] in names_of("networks"):
-        return True
+    """Whether a name is of a network rather than of data; "folder:photos" is written as package:class is."""
     if name.partition(":")[0] in READERS:
-        return False  # folder:photos, which is written as package:class is
-    if not is_reference(name):
-        return is_network_name(name)
-    reader = DATA_SETS[name]
-    if not inspect.isroutine(reader):
         return False
-    required = [one for one in inspect.signature(reader).parameters.values() if one.default is one.empty]
-    return len(required) < 2
+    with suppress(SettingsError):  # what reads data says what is wrong
+        return makes_network(name) or isinstance(BACKBONES[name], BackboneEntry)
+    return False
 
 
 def _catalogue(*, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import typer
@@ -77,13 +78,13 @@ def status(options: Options, _: object = None) -> None:
             _say(metric)
         return
     _say(
-        f"{options.place} was edited since it was run: it asks for {most}{edited.added} more cells and drops "
-        f"{edited.dropped}"
+        f"{options.place}, or a file that it names, was edited since it was run: it asks for {most}{edited.added} more "
+        f"cells and drops {edited.dropped}"
         if known
         else f"{options.place} was not run yet"
     )
     now = StudyStatus(address.name, address.store, edited.counts, ())
-    _say(f"as it is now: {summary(now)}; `transferscope run {options.place}` does the rest")
+    _say(f"as it is now: {summary(now)}; `transferscope run {quote(options.place)}` does the rest")
 
 
 def _say(text: str) -> None:

@@ -132,11 +132,9 @@ def to_parts(
     return Parts(*counted, label_units=units)
 
 
+@np.errstate(invalid="ignore")  # of infinite ones, which are refused where they are read
 def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Kind:
     """What one number of each input is, whoever read it: floating-point numbers to predict, or whole ones for classes.
-
-    Args:
-        labels: Finite where they are floating-point numbers.
 
     Raises:
         DataError: They could be either: whole numbers in floating point that repeat, or many different whole numbers.
@@ -161,6 +159,7 @@ def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Ki
     return "classification"
 
 
+@np.errstate(invalid="ignore")
 def _kind_of(labels: np.ndarray, *, name: str) -> Kind:
     """What labels are whose kind was not said; a DataError if they could be several things."""
     if labels.ndim in (3, 4) and labels.dtype.kind in _REAL and 0 not in labels.shape:
@@ -318,7 +317,7 @@ def _comparable_labels(train: np.ndarray, test: np.ndarray, *, name: str) -> tup
     if kinds <= set(_REAL):
         common = np.result_type(first, second)
         for column in (first, second):
-            if not np.array_equal(column.astype(common).astype(column.dtype), column, equal_nan=True):
+            if not np.array_equal(column.astype(common).astype(column.dtype), column):
                 raise DataError(
                     f"{name}: training labels have type {first.dtype} and test labels {second.dtype}, which cannot be "
                     "compared exactly; save both as one type, or as text"
@@ -408,6 +407,8 @@ def _label_column(labels: np.ndarray, *, name: str) -> np.ndarray:
             raise DataError(f"{name}: class labels are bytes that are no text in UTF-8; save them as text") from error
     if labels.dtype.kind not in _REAL + "UMO":
         raise DataError(f"{name}: class labels have type {labels.dtype}; expected whole numbers or text")
+    if n_missing := int((labels != labels).sum()):  # NaN, and a date that is none
+        raise DataError(f"{name}: {n_missing} of {len(labels)} class labels are NaN; drop those examples")
     return labels
 
 

@@ -1,14 +1,14 @@
 """Images with one transferable half and one that only the source task can use."""
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Float, Int, Num
 
 from transferscope.data.counter_random import TEST_START, check_seed, uniform_rows
 from transferscope.data.task import Dataset, LabelledSet
-from transferscope.errors import DataError
+from transferscope.errors import DataError, SettingsError
 
 Parts = Literal["AB", "A", "B"]
 
@@ -42,7 +42,7 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
 
     Raises:
         DataError: The inputs are no images of at least 2 rows, the labels no classes, or there are more than 10.
-        SettingsError: The seed is negative.
+        SettingsError: `parts` is unknown, or the seed negative.
 
     Example:
         >>> from transferscope.data.glyphs import load_glyphs
@@ -51,6 +51,8 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
         ('glyphs-AB', (1, 28, 28))
     """
     check_seed(seed)
+    if parts not in get_args(Parts):
+        raise SettingsError(f"half images of parts {parts!r} were asked for; expected 'AB', 'A' or 'B'")
     _check(dataset)
     means = channel_means(dataset.train.inputs)
     return replace(

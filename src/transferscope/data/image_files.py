@@ -273,7 +273,7 @@ def _plan(paths: Sequence[ImageFile], form: ImageForm, broken: _Broken) -> tuple
         (width, height), (w, h) = sizes[0].tolist(), sizes[others[0]].tolist()
         raise DataError(
             f"images differ in size: {paths[0]} has {width} x {height} pixels and {paths[others[0]]} {w} x {h}; "
-            "give images of one size, or write ?size=32 after the folder to bring all to 32 x 32"
+            "give images of one size, or write ?size=N after the folder to bring all to the N x N pixels of the study"
         )
     if side is None:
         short = sizes.min(axis=1)

@@ -27,6 +27,7 @@ from transferscope.data.split_names import ALL_NAMES, split_names
 from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind
 from transferscope.errors import DataError, SettingsError, UnknownNameError, unknown_name
+from transferscope.wording import listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +238,14 @@ def _feature_columns(table: pd.DataFrame, settings: TableSettings, path: Path) -
             f"{path}: column {int(unnamed[0].split()[1]) + 1} has no name, as row numbers have none; name it, or leave "
             f"it out with drop={unnamed[0]}"
         )
+    for column in features:
+        if str(table[column].iloc[0]).lower() in ALL_NAMES:
+            values = {str(one).lower() for one in table[column]}
+            if values <= set(ALL_NAMES) and split_names(values, f"{path}: column {column!r}") is not None:
+                raise DataError(
+                    f"{path}: column {column!r} holds {listed(sorted(values))} alone, as one that says which rows are "
+                    f"the test set; say split={column} for that, or leave it out with drop={column}"
+                )
     return features
 
 

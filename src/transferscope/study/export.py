@@ -33,7 +33,7 @@ class Run:
     """A finished run of a method.
 
     Attributes:
-        source: Name of the source; None for none.
+        source: Name of the source as tables have it, with its size where it has several; None for none.
         metric: one of `HEADLINES`.
         score: On the test examples.
         stderr: Its standard error over these; None where there is none.
@@ -96,7 +96,7 @@ def chosen_run(
 
     Args:
         method: Name of the method; None, without a source too, for the recommended arm.
-        source: Name of the source; None for the best of the method.
+        source: Name of the source, with or without its size where it has several; None for the best of the method.
         labels: Number of labels; None for the largest at which the choice is settled, or for the largest.
         seed: The seed; None for the lowest.
 
@@ -116,7 +116,8 @@ def chosen_run(
     named = method is not None or source is not None
     decided = decisions(frames)
     runs = _of(runs, "method", method, lambda run: run.method)
-    runs = _of(runs, "source", source, lambda run: run.source or "")
+    of_any_size = [run for run in runs if source is not None and run.cell.cell.labels["source"] == source]
+    runs = of_any_size or _of(runs, "source", source, lambda run: run.source or "")
     there = {run.n_labels for run in runs}
     settled = [n for n, decision in decided.items() if decision.settled and n in there] if not named else []
     wanted = str(labels if labels is not None else max(settled or there))
@@ -151,14 +152,13 @@ def _finished(cells: Sequence[StoredCell], frames: StudyFrames) -> list[Run]:
     metric, runs = frames.metric.judged.record, []
     final = frames.final(metric)
     final = final[(final["role"] == "method") & final["key"].isin(stored)]
-    for key, score, stderr in zip(final["key"], final["value"], final["stderr"], strict=True):
-        cell = stored[key].cell
-        source, error = cell.labels["source"], None if np.isnan(stderr) else float(stderr)
+    for key, source, score, stderr in zip(final["key"], final["source"], final["value"], final["stderr"], strict=True):
+        cell, error = stored[key].cell, None if np.isnan(stderr) else float(stderr)
         runs.append(
             Run(
                 stored[key],
                 str(cell.labels["method"]),
-                None if source is None else str(source),
+                str(source) or None,
                 number(cell, "n_target"),
                 number(cell, "seed"),
                 metric,

@@ -377,7 +377,7 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
     target = loaded.get("[target]")
     if target is not None:
         with _noted(faults, ""):
-            _check_sizes("[target] labels", spec.target.labels, target)
+            _check_sizes("[target] labels", spec.target.labels, target, spec.target.limit)
         if spec.target.metric is not None and target.train.kind != "classification":
             with _noted(faults, "[target]"):
                 raise DataError(
@@ -399,11 +399,11 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
                     f"{where} {dataset.name} has the one class {classes[0]!r}; give data with at least two to tell "
                     "apart"
                 )
-    for name in spec.sources:
+    for name, settings in spec.sources.items():
         source = loaded.get(f"[sources.{name}]")
         if source is not None:
             with _noted(faults, ""):
-                _check_sizes(f"[pretraining] for {name}: sizes", spec.source_sizes, source)
+                _check_sizes(f"[pretraining] for {name}: sizes", spec.source_sizes, source, settings.limit)
 
 
 def count_leakage(data: StudyData) -> dict[str, Any]:
@@ -461,11 +461,12 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset) -> None:
+def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset, limit: int | None) -> None:
     there = len(dataset.train)
     if sizes and max(sizes) > there:
+        kept = "" if limit is None else f", with limit = {limit},"
         raise DataError(
-            f"{where} asks for {max(sizes)} examples and {dataset.name} has {there} training examples; "
+            f"{where} asks for {max(sizes)} examples and {dataset.name}{kept} has {there} training examples; "
             f"ask for {there} or fewer"
         )
 

@@ -5,6 +5,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from transferscope import consent
@@ -140,7 +141,7 @@ def keep_for_report(store: Store, address: str, keep: Callable[[], None]) -> str
     except StoreError as error:
         return f"The report will not show this: {error}"
     place = store.place if "://" in address else address  # a URL may hold a password
-    return f"The report shows this now: transferscope report {place}"
+    return f"The report shows this now: transferscope report {quote(place)}"
 
 
 def one_study(store: Store, place: str, name: str | None = None) -> str:
@@ -186,6 +187,6 @@ def metric_in_words(path: Path, stored: Mapping[str, object]) -> str:
     if _judged_by(read_toml(path)) == _judged_by(stored):
         return ""
     return (
-        f"{path} asks for another metric than this study is judged by: `transferscope run {path}` takes it over, and "
-        "trains nothing again for that"
+        f"{path} asks for another metric than this study is judged by: `transferscope run {quote(str(path))}` takes it "
+        "over, and trains nothing again for that"
     )

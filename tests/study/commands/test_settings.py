@@ -161,11 +161,13 @@ def test_values_stay_one_word_with_and_without_a_shell(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("value", ["plain", "0.1", "a b", "it's", 'say \\"x\\"', "x; touch y", "", "a=$b"])
 @pytest.mark.parametrize("placeholder", ["{v}", "'{v}'", '\\"{v}\\"', "--v={v}", "'--v={v}'", "x'y'{v}", "{v:s}"])
+@pytest.mark.parametrize("before", ["", "# it's a comment\\n", ": run#1; "])
 def test_what_a_shell_would_not_give_to_the_program_as_it_is_is_refused(
-    tmp_path: Path, placeholder: str, value: str
+    tmp_path: Path, placeholder: str, value: str, before: str
 ) -> None:
     """A shell is asked: either a study is refused, or the shell hands the value over."""
-    arms = f'[arms.a]\nwithout_source = true\nv = "{value}"\ncommand = "printf %s {placeholder} {{seed}} {{out}}"'
+    command = f"{before}printf %s {placeholder} {{seed}} {{out}}"
+    arms = f'[arms.a]\nwithout_source = true\nv = "{value}"\ncommand = "{command}"'
     file = study_file(tmp_path, arms=arms)
     try:
         (arm,) = read_commands(file).arms
@@ -175,8 +177,8 @@ def test_what_a_shell_would_not_give_to_the_program_as_it_is_is_refused(
     assert placeholder in ("{v}", "--v={v}", "x'y'{v}", "{v:s}")
     words = arm.job.words({"seed": 1, "n_target": 0}, out="o")
     said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-    before = placeholder.partition("{")[0].replace("'", "").replace('\\"', "")
-    assert said == before + value.replace('\\"', '"') + "1o"
+    stem = placeholder.partition("{")[0].replace("'", "").replace('\\"', "")
+    assert said == stem + value.replace('\\"', '"') + "1o"
 
 
 def test_the_facts_say_the_measure_and_which_arms_need_no_source(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import json
+import re
 import shlex
 import string
 from collections import defaultdict
@@ -85,9 +86,11 @@ class Job:
         """Refuse, with a SettingsError, placeholders in quotes, which would end where those begin that a shell gets."""
         quoted: list[str] = []
         bare: list[str] = []
+        command = re.sub(r"(?<=\S)#", "_", self.command)  # within a word it begins no comment
         with suppress(ValueError):  # quotes that only a shell understands
             quoted, bare = (
-                shlex.split(self.command.format_map(defaultdict(partial(_Sign, sign)))) for sign in ("'a b'", "\ue000")
+                shlex.split(command.format_map(defaultdict(partial(_Sign, sign))), comments=True)
+                for sign in ("'a b'", "\ue000")
             )
         if self.shell and quoted != [word.replace("\ue000", "a b") for word in bare]:
             raise SettingsError("a placeholder stands in quotes; leave them out, for a shell gets values in quotes")
