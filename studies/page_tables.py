@@ -239,7 +239,10 @@ TABLES: dict[str, tuple[Callable[[pd.DataFrame], list[str]], ...]] = {
             base="fine-tune",
         ),
     ),
-    "merlin-grid": (over_rho_and_lambda,),
+    "merlin-more": (
+        over_rho_and_lambda,
+        partial(beside, columns={"600 images of SVHN to USPS": ("merlin-svhn", 600)}, base="scratch"),
+    ),
     "imagenet": (
         partial(
             beside,
@@ -249,7 +252,7 @@ TABLES: dict[str, tuple[Callable[[pd.DataFrame], list[str]], ...]] = {
         statistics,
     ),
 }
-"""The tables of each page of docs/results; "merlin-grid" stands on that of MeRLin."""
+"""The tables of each page of docs/results; "merlin-more" is of that of MeRLin."""
 
 
 def main(paths: list[Path]) -> None:

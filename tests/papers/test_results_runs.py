@@ -144,7 +144,7 @@ WHY = module_of("studies/page_tables.py")
 @pytest.mark.parametrize("page", WHY.TABLES)
 def test_the_tables_of_why_are_those_of_the_runs(page: str) -> None:
     runs = WHY.read(RESULTS / "runs" / f"{page}.csv")
-    text = (RESULTS / f"{page.removesuffix('-grid')}.md").read_text(encoding="utf-8")
+    text = (RESULTS / f"{page.removesuffix('-more')}.md").read_text(encoding="utf-8")
     for table in WHY.TABLES[page]:
         assert "\n".join(table(runs)) in text
 
