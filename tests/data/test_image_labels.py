@@ -32,7 +32,9 @@ def saved(folder: Path, table: pd.DataFrame) -> str:
 
 def test_each_image_has_the_labels_of_its_row(tmp_path: Path) -> None:
     name = saved(tmp_path, photos(tmp_path / "photos"))
-    data = load(f"{name}&label=tags&separator=|")
+    with pytest.raises(DataError, match="column 'part' holds test and train alone.*; say split=part"):
+        load(f"{name}&label=tags&separator=|")
+    data = load(f"{name}&label=tags&separator=|&test_share=0.2")
     assert (data.train.kind, data.train.classes) == ("multi-label", ("dog", "sea", "sky"))
     assert len(data.train) + len(data.test) == 24
     for part in (data.train, data.test):
@@ -50,10 +52,10 @@ def test_images_without_a_row_are_counted_and_broken_ones_skipped_when_that_is_s
     name = saved(tmp_path, table.iloc[3:])
     assert (
         "3 images of the folder have no row in labels.csv and are left out"
-        in load(f"{name}&label=height").provenance["understood"]
+        in load(f"{name}&label=height&test_share=0.2").provenance["understood"]
     )
     (tmp_path / "photos" / table["file"].iloc[5]).write_bytes(b"")
-    data = load(f"{name}&label=height&broken=skip")
+    data = load(f"{name}&label=height&broken=skip&test_share=0.2")
     assert "1 of 21 files were left out, as they cannot be read" in data.provenance["understood"]
     assert len(data.train) + len(data.test) == 20
 
@@ -74,4 +76,9 @@ def test_tables_that_do_not_fit_the_folder_are_refused(tmp_path: Path) -> None:
         load(f"{saved(tmp_path, pd.concat([table, table[:1]]))}&label=height")
     with pytest.raises(DataError, match="name the one with the files of the images with file=COLUMN"):
         load(f"{saved(tmp_path, table.rename(columns={'file': 'photo'}))}&label=height")
-    assert len(load(f"{saved(tmp_path, table.rename(columns={'file': 'photo'}))}&label=height&file=photo").train) == 19
+    assert (
+        len(
+            load(f"{saved(tmp_path, table.rename(columns={'file': 'photo'}))}&label=height&file=photo&split=part").train
+        )
+        == 18
+    )

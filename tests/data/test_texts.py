@@ -77,7 +77,7 @@ def test_tokens_are_those_of_the_tokenizer_and_end_in_minus_one(tmp_path: Path) 
 def test_a_fifth_is_split_off_where_there_is_no_test_file(tmp_path: Path) -> None:
     parts = load_texts(tsv(tmp_path, ROWS), SINGLE, Words(), seed=0)
     assert (len(parts.train), len(parts.test), parts.test.class_counts().tolist()) == (8, 2, [1, 1])
-    with pytest.raises(SettingsError, match="one of test and test_share"):
+    with pytest.raises(SettingsError, match="one of test, split and test_share"):
         load_texts(tsv(tmp_path, ROWS), SINGLE, Words(), test_file=tmp_path, test_share=0.5, seed=0)
 
 
@@ -224,3 +224,20 @@ def test_texts_and_numbers_do_not_meet(tmp_path: Path) -> None:
         LabelledSet(np.array([[[3, -1], [0, 0]]], np.int32), np.array([0]), ("a",))
     with pytest.raises(SettingsError, match="no size or scaling"):
         NetworkInput(size=3, vocabulary=5)
+
+
+def test_a_column_that_says_which_rows_are_the_test_set(tmp_path: Path) -> None:
+    rows = [
+        f"{row}\t{'test' if place % 5 == 4 else 'validation' if place == 0 else 'train'}"
+        for place, row in enumerate(ROWS)
+    ]
+    path = tsv(tmp_path, rows, header="a\tb\tlabel\tpart")
+    with pytest.raises(DataError, match="say split=part for that, or test_share="):
+        load_texts(path, PAIR, Words(), seed=0)
+    assert len(load_texts(path, PAIR, Words(), test_share=0.5, seed=0).test) == 5
+    found = load_texts(path, replace(PAIR, split="part"), Words(), seed=0)
+    whole = load_texts(tsv(tmp_path, ROWS, "all.tsv"), PAIR, Words(), test_file=tsv(tmp_path, ROWS, "two.tsv"), seed=0)
+    for part, places in ((found.train, [1, 2, 3, 5, 6, 7, 8]), (found.test, [4, 9])):
+        assert np.array_equal(part.inputs, whole.train.inputs[places])
+        assert np.array_equal(part.labels, whole.train.labels[places])
+    assert "validation is left out" in found.words

@@ -12,7 +12,7 @@ from transferscope.data.frame import read_frame
 from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.image_folder import image_files_below
 from transferscope.data.splits import rows_of_parts
-from transferscope.data.tables import TableSettings, read_labels, split_rows, with_labels
+from transferscope.data.tables import TableSettings, read_labels, refuse_names_of_parts, split_rows, with_labels
 from transferscope.errors import DataError, unknown_name
 from transferscope.wording import few
 
@@ -45,6 +45,9 @@ def load_labelled_images(
     else:
         held, names = read_labels(table, settings, kind, table_path)
         share = settings.test_share
+        if share is None:
+            unread = table.drop(columns=[*settings.labels])
+            refuse_names_of_parts(unread, table_path, otherwise="test_share=0.2 for rows that are drawn")
         parts = list(rows_of_parts(held, share, name=str(table_path), kind=kind, label_names=names, seed=seed))
     order = np.concatenate(parts)
     images = read_images([files[row] for row in order], folder, form)

@@ -238,14 +238,7 @@ def _feature_columns(table: pd.DataFrame, settings: TableSettings, path: Path) -
             f"{path}: column {int(unnamed[0].split()[1]) + 1} has no name, as row numbers have none; name it, or leave "
             f"it out with drop={unnamed[0]}"
         )
-    for column in features:
-        if str(table[column].iloc[0]).lower() in ALL_NAMES:
-            values = {str(one).lower() for one in table[column]}
-            if values <= set(ALL_NAMES) and split_names(values, f"{path}: column {column!r}") is not None:
-                raise DataError(
-                    f"{path}: column {column!r} holds {listed(sorted(values))} alone, as one that says which rows are "
-                    f"the test set; say split={column} for that, or leave it out with drop={column}"
-                )
+    refuse_names_of_parts(table[features], path, otherwise="leave it out with drop={column}")
     return features
 
 
@@ -420,6 +413,22 @@ def split_rows(table: pd.DataFrame, split: str, path: Path) -> tuple[list[pd.Dat
             f"row (or others of {', '.join(ALL_NAMES)}), and both to occur"
         )
     return [table[table[split] == part] for part in (named.train, named.test)], named.note
+
+
+def refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) -> None:
+    """Refuse a column that nobody has named and that says which rows are the test set, with a DataError.
+
+    Args:
+        otherwise: What to do if it is not meant so; "{column}" stands for its name.
+    """
+    for column in unread if len(unread) else ():
+        if str(unread[column].iloc[0]).lower() in ALL_NAMES:
+            values = {str(one).lower() for one in unread[column]}
+            if values <= set(ALL_NAMES) and split_names(values, f"{path}: column {column!r}") is not None:
+                raise DataError(
+                    f"{path}: column {column!r} holds {listed(sorted(values))} alone, as one that says which rows are "
+                    f"the test set; say split={column} for that, or {otherwise.format(column=column)}"
+                )
 
 
 def _require_column(table: pd.DataFrame, column: str, path: Path) -> None:

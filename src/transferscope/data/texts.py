@@ -19,7 +19,7 @@ from transferscope.data.hf_dataset import read_columns
 from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
 from transferscope.data.splits import rows_of_parts
-from transferscope.data.tables import TableSettings, read_labels, with_labels
+from transferscope.data.tables import TableSettings, read_labels, refuse_names_of_parts, split_rows, with_labels
 from transferscope.data.task import Kind
 from transferscope.errors import (
     CorruptDataError,
@@ -89,6 +89,7 @@ class TextSettings:
         separator: What stands between the names of several labels in one column, which it makes them; None for none.
         has_header: Whether the first line of a tsv or csv file has the names of the columns; without it they are
             numbered from 1.
+        split: A column that says "train", "test" or another name of `split_names` for each row; None for none.
 
     Raises:
         SettingsError: A setting is out of range, or columns are given twice.
@@ -102,6 +103,7 @@ class TextSettings:
     kind: Kind | None = None
     has_header: bool = True
     separator: str | None = None
+    split: str | None = None
 
     @property
     def several(self) -> bool:
@@ -148,6 +150,7 @@ def text_settings(spec: DataSpec) -> TextSettings:
         spec.choice("kind", _KINDS),
         spec.choice("header", ("yes", "no")) != "no",
         spec.one("separator"),
+        spec.one("split"),
     )
 
 
@@ -176,10 +179,10 @@ def load_texts(
         CorruptDataError: A file cannot be parsed.
         UnknownNameError: A named column does not exist.
         DataError: A text or label is empty, is no text, or has no tokens; or labels could be classes or numbers.
-        SettingsError: Both ways to a test set are given.
+        SettingsError: Several ways to a test set are given.
     """
-    if test_file is not None and test_share is not None:
-        raise SettingsError("texts take one of test and test_share; both were given")
+    if sum(way is not None for way in (test_file, settings.split, test_share)) > 1:
+        raise SettingsError("texts take one of test, split and test_share; several were given")
     files = [path] if test_file is None else [path, test_file]
     tables = [_read_file(file, settings) for file in files]
     for place, table in enumerate(tables):  # numbers of JSON are numbers, as in a table; text stays text
@@ -189,9 +192,16 @@ def load_texts(
     given = TableSettings(settings.labels, kind=settings.kind, separator=settings.separator)
     given, kind, tables = with_labels(tables, given, files)
     own, names = read_labels(tables[0], given, kind, path)
-    inputs = [tokens for tokens, _ in read]
+    inputs, note = [tokens for tokens, _ in read], ""
     if test_file is None:
-        rows = rows_of_parts(own, test_share, name=str(path), kind=kind, label_names=names, seed=seed)
+        if settings.split is not None:
+            chosen, note = split_rows(tables[0], settings.split, path)
+            rows = [tables[0].index.get_indexer(part.index) for part in chosen]
+        else:
+            if test_share is None:
+                unread = tables[0].drop(columns=[*filter(None, (settings.text, settings.pair)), *settings.labels])
+                refuse_names_of_parts(unread, path, otherwise="test_share=0.2 for rows that are drawn")
+            rows = [*rows_of_parts(own, test_share, name=str(path), kind=kind, label_names=names, seed=seed)]
         inputs, labels = [inputs[0][part] for part in rows], [own[part] for part in rows]
     else:
         labels = [own, read_labels(tables[1], given, kind, test_file, names=names)[0]]
@@ -202,7 +212,7 @@ def load_texts(
     train, test = (replace(part, inputs=one) for part, one in zip((done.train, done.test), inputs, strict=True))
     n_cut = sum(n for _, n in read)
     words = f"{n_cut} texts were cut to {train.inputs.shape[-1]} tokens" if n_cut else ""
-    return Parts(train, test, label_units=done.label_units, words=words)
+    return Parts(train, test, label_units=done.label_units, words="; ".join(filter(None, (words, note))))
 
 
 def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int32[np.ndarray, "N K L"]:

@@ -21,7 +21,7 @@ _OPTIONS = ("text", "pair", "label", "max_length", "tokenizer", "kind", "pairs",
 
 def read_texts(spec: DataSpec, seed: int) -> Dataset:
     """Texts of a table, in tokens."""
-    spec.allow((*_OPTIONS, "separator", "header"))
+    spec.allow((*_OPTIONS, "separator", "header", "split"))
     given = spec.one("test")
     path, of_folder, note = split_files(find_path(spec.path), FORMATS)
     if of_folder is not None and given is not None:
