@@ -17,7 +17,7 @@ from transferscope.wording import (
 
 _WIDTH, _LEAST_WIDTH = 80, 40
 _BAR, _SCORE, _LEAST_NAME = 13, 11, 8
-_MOST, _LEAST_ROWS, _MOST_ARMS = 9, 3, 6
+_MOST, _LEAST_ROWS, _MOST_ARMS = 9, 4, 6
 _MOST_SIZES = 2
 
 
