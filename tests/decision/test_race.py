@@ -103,3 +103,10 @@ def test_the_seeds_that_are_asked_for_settle_it_as_often_as_said() -> None:
             chances.append(asked.chance)
             settled.append(decide(scores(values, 3)).outcome != "open")
     assert np.mean(settled) == pytest.approx(np.mean(chances), abs=0.1)
+
+
+@pytest.mark.parametrize("n_ways", [2, 60])
+def test_of_many_arms_with_one_mean_it_can_be_asked_what_would_settle_them(n_ways: int) -> None:
+    values = np.random.default_rng(0).normal(size=(61, 3))
+    asked = decide(scores(values - values.mean(1, keepdims=True), n_ways)).settles
+    assert asked is None or len(asked.arms) > 1

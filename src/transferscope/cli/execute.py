@@ -96,7 +96,7 @@ class AnswerSoFar:
         if not isinstance(event, StudyProgress) or event.done == self._done or began < self._due:
             return
         self._done = event.done
-        with suppress(TransferscopeError):  # the study goes on, and its end says what is wrong
+        with suppress(Exception):  # the study goes on, whatever it is, and its end says what is wrong
             answer = so_far(self._store, self._study)
             if answer and answer != self._said:
                 self._said = answer

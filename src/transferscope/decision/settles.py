@@ -56,7 +56,8 @@ def what_settles(now: Standing, scores: Scores) -> Settles | None:
 def _in_play(now: Standing, truth: Float[np.ndarray, "futures arms"]) -> Bool[np.ndarray, " arms"]:
     takes = np.zeros(truth.shape[1], dtype=bool)
     for kind in (now.ways, now.controls):
-        takes[kind] = (truth[:, kind] == truth[:, kind].max(1, keepdims=True)).mean(0) > _IN_PLAY
+        best = (truth[:, kind] == truth[:, kind].max(1, keepdims=True)).mean(0)
+        takes[kind] = best > min(_IN_PLAY, best.max() / 2)  # of many that are alike none need be the best that often
     return takes
 
 
