@@ -3,7 +3,7 @@
     python -m studies.theory.papers_page        # after studies.theory.claims
 
 How many claims of a figure hold is counted in docs/results/runs/papers-claims.csv; the rest stands in papers.csv beside
-this file: `figure` is a name of `papers draw`, `runs` a file in docs/results/runs, or "none" where runs were not kept.
+this file: `figure` is a name of `papers draw`, `runs` a file in docs/results/runs.
 """
 
 from pathlib import Path
@@ -18,9 +18,8 @@ INTRODUCTION = """# Five papers, item by item
 
 *Claims* are what the paper says of a figure, checked on what is drawn, as hold / all. Every one stands with its verdict
 in [runs/papers-claims.csv](runs/papers-claims.csv), made at the quick profile by `python -m studies.theory.claims`
-(under 30 s of CPU each). Figures of Mikami et al. take `--table syn2real_finetune.csv`. *Runs not kept*: the means of
-the page cannot be recomputed, its studies can be run again. This page is written by
-`python -m studies.theory.papers_page`.
+(under 30 s of CPU each). Figures of Mikami et al. take `--table syn2real_finetune.csv`. This page is written
+by `python -m studies.theory.papers_page`.
 """
 
 
@@ -45,7 +44,7 @@ def page() -> str:
                         None,
                         (
                             f"`papers draw {paper} {row['figure']}`" if row["figure"] else "",
-                            "runs not kept" if row["runs"] == "none" else runs,
+                            runs,
                         ),
                     )
                 ),

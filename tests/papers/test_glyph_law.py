@@ -1,4 +1,4 @@
-"""What docs/results/glyph-law.md says, held to the runs behind it."""
+"""What docs/results/glyph-law.md and syn2real.md say, held to the runs behind them."""
 
 from pathlib import Path
 from types import ModuleType
@@ -6,7 +6,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from papers.pages import module_of, numbers, rows_of
+from papers.pages import module_of, numbers, over_seeds, rows_of
 
 ROOT = Path(__file__).parents[2]
 FALLING = ("plain", "several", "light", "background", "texture", "all")
@@ -107,3 +107,38 @@ def test_usps_and_other_widths(script: ModuleType, runs: pd.DataFrame) -> None:
         slope_cell(script, own, cells[-1])
         errors[int(width), int(labels.split()[0])] = means[65536]
     assert all(errors[8, s] > max(errors[16, s], errors[32, s]) for s in (100, 300))
+
+
+SCENES = {"several appearances": "several", "all four attributes": "all", "several labels of each (`kinds`)": "kinds"}
+
+
+def test_scenes_transfer_nothing(script: ModuleType) -> None:
+    runs = script.runs(ROOT / "docs" / "results" / "runs" / "syn2real.csv", "fine-tune")
+    many = 100 * runs[runs["s"] == 1000].groupby(["target", "source", "n"])["error"].mean()
+    for target, rises in (("fashion-mnist", [2.2, 2.2, 1.0]), ("fashion-mnist-1000-steps", [0.6, 0.9, -0.65])):
+        shown = [many[target, source, 16000] - many[target, source, 250] for source in ("plain", "all", "kinds")]
+        assert shown == pytest.approx(rises, abs=0.051)
+    runs = runs[runs["target"] != "fashion-mnist-1000-steps"]
+    targets, falls, rises = ("cifar10", "fashion-mnist", "usps"), 0, 0
+    few = runs[runs["s"] == 300]
+    means = 100 * few.groupby(["target", "source", "n"])["error"].mean()
+    slopes = script.slopes(few).set_index(["target", "source"])
+    for name, cells in rows_of("syn2real.md", "Nine sources, three targets").items():
+        source = SCENES.get(name, name)
+        for target, *shown in zip(targets, cells[::3], cells[1::3], cells[2::3], strict=True):
+            one = slopes.loc[target, source]
+            assert [numbers(cell)[0] for cell in shown[:2]] == pytest.approx(
+                [means[target, source, n] for n in (250, 16000)], abs=0.051
+            )
+            assert numbers(shown[2]) == pytest.approx([100 * one[end] for end in ("mean", "low", "high")], abs=0.0051)
+            falls, rises = falls + (one["high"] < 0), rises + (one["low"] > 0)
+        if source in ("kinds", "box"):
+            assert all(means[target, source, 16000] <= means[target, "all", 16000] for target in targets)
+    assert (falls, rises) == (1, 3)
+    better, worse = 0, 0
+    for _, part in runs[runs["n"].isin([0, 16000])].groupby(["target", "s"]):
+        errors = part.pivot_table(index="seed", columns="source", values="error")
+        for source in set(errors) - {""}:
+            _, low, high = over_seeds(errors[source], errors[""])
+            better, worse = better + (high < 0), worse + (low > 0)
+    assert (better, worse) == (0, 17)
