@@ -44,7 +44,7 @@ TRAINED = ["last-block", "lora", "fine-tune", "tune-from-probe"]
 
 def trained_further(runs: pd.DataFrame, studies: list[str]) -> list[str]:
     """Rows of Markdown: what trains a large network, and fine-tuning from the probe's head over the probe."""
-    heads = ["linear-probe", *TRAINED, "tune-from-probe over the probe", "seeds"]
+    heads = ["linear-probe", *TRAINED, "over the probe", "seeds"]
     lines = [f"| | labels | {' | '.join(heads)} |", "|---" * (2 + len(heads)) + "|"]
     for study in studies:
         for n, group in runs[runs["study"] == study].groupby("n_target"):
