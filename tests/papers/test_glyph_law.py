@@ -118,7 +118,18 @@ def test_scenes_transfer_nothing(script: ModuleType) -> None:
     for target, rises in (("fashion-mnist", [2.2, 2.2, 1.0]), ("fashion-mnist-1000-steps", [0.6, 0.9, -0.65])):
         shown = [many[target, source, 16000] - many[target, source, 250] for source in ("plain", "all", "kinds")]
         assert shown == pytest.approx(rises, abs=0.051)
-    runs = runs[runs["target"] != "fashion-mnist-1000-steps"]
+    dense = runs[runs["network"] == "8x16x32"]
+    means = 100 * dense.groupby(["source", "n"])["error"].mean()
+    learnt = ("all", "segmentation", "normals")
+    for source, cells in zip(
+        learnt, rows_of("syn2real.md", "A network that 300 labels cannot train").values(), strict=True
+    ):
+        shown = [means[source, n] for n in (250, 1000, 4000, 16000)]
+        assert [numbers(cell)[0] for cell in cells[:-1]] == pytest.approx(shown, abs=0.051)
+        assert slope_cell(script, dense[dense["source"] == source], cells[-1]) == (source != "normals")
+    last = dense[dense["n"].isin([0, 16000])].pivot_table(index="seed", columns="source", values="error")
+    assert over_seeds(last["segmentation"], last[""]) == pytest.approx((-4.5, -5.7, -3.3), abs=0.051)
+    runs = runs[(runs["target"] != "fashion-mnist-1000-steps") & (runs["network"] != "8x16x32")]
     targets, falls, rises = ("cifar10", "fashion-mnist", "usps"), 0, 0
     few = runs[runs["s"] == 300]
     means = 100 * few.groupby(["target", "source", "n"])["error"].mean()
