@@ -140,29 +140,28 @@ def expected_runs(analysis: Analysis) -> pd.DataFrame:
         "the budget" and others over two sizes, "next"), n, s, cost, expected, low and high (90 %), information (the
         share of the variance of the decision that the next run is expected to remove).
     """
-    score, rows = analysis.measure.score, []
+    score = analysis.measure.score
+    rows: list[tuple[object, ...]] = []
     for curve in analysis.curves:
         if curve.advice is None:
             continue
         for what, ahead in (("forecast", curve.advice.forecast), ("asked", curve.asked)):
             if ahead is not None:
-                ends = zip(ahead.sizes, ahead.predicted, ahead.low, ahead.high, strict=True)
-                rows += [
-                    (curve.name, what, n, None, None, score(y), *_ends(analysis, a, b), None) for n, y, a, b in ends
-                ]
+                found = zip(ahead.sizes, ahead.predicted, ahead.low, ahead.high, strict=True)
+                rows += [(curve.name, what, n, None, None, score(y), *_ends(analysis, a, b)) for n, y, a, b in found]
     for one in analysis.surfaces:
-        for what, run in _runs(one):
-            ends = _ends(analysis, run.interval.low, run.interval.high)
-            sizes = (run.pretrain_size, run.finetune_size, run.cost)
-            rows.append((one.name, what, *sizes, score(run.error), *ends, None))
+        for what, plan in _runs(one):
+            ends = _ends(analysis, plan.interval.low, plan.interval.high)
+            sizes = (plan.pretrain_size, plan.finetune_size, plan.cost)
+            rows.append((one.name, what, *sizes, score(plan.error), *ends))
     following = [(curve.name, curve.advice.next_run) for curve in analysis.curves if curve.advice is not None]
     following += [(one.name, one.next_run.run) for one in analysis.surfaces if one.next_run is not None]
     for name, run in following:
         if run is not None:
-            sizes = (run.pretrain_size, run.finetune_size, run.cost)
-            rows.append((name, "next", *sizes, None, None, None, run.information))
+            where = (run.pretrain_size, run.finetune_size, run.cost)
+            rows.append((name, "next", *where, None, None, None, run.information))
     columns = ["curve", "run", "n", "s", "cost", "expected", "low", "high", "information"]
-    return pd.DataFrame(rows, columns=columns, dtype=object)
+    return pd.DataFrame([(*row, *[None] * (len(columns) - len(row))) for row in rows], columns=columns, dtype=object)
 
 
 def _ends(analysis: Analysis, low: float, high: float) -> tuple[float, float]:
@@ -175,8 +174,9 @@ def targets(analysis: Analysis) -> pd.DataFrame:
     """Whether more pre-training reaches the target: a row for each curve over n of which that was asked.
 
     Returns:
-        curve, target, falls (whether a law that falls agrees with it), scenario ("reached", or "a" to "d"), feasible (probability that the largest feasible n reaches
-        it), reachable (at any n), n, low and high (the size that reaches it, 90 %).
+        curve, target, falls (whether a law that falls agrees with it), scenario ("reached", or "a" to "d"), feasible
+        (probability that the largest feasible n reaches it), reachable (at any n), n, low and high (the size that
+        reaches it, 90 %).
     """
     rows = []
     for curve in analysis.curves:
