@@ -38,8 +38,8 @@ def displayed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     ("roles", "resumes", "anew"),
     [(["method"], True, False), (["command"], False, True), (["pretrain", "command"], True, True)],
 )
-def test_a_command_that_was_stopped_is_not_said_to_go_on(roles: list[str], resumes: bool, anew: bool) -> None:
-    labels = {"method": "a", "source": None, "n_target": 5, "seed": 0}
+def test_a_command_that_was_stopped_is_not_said_to_go_on(roles: list[Any], resumes: bool, anew: bool) -> None:
+    labels: dict[str, Any] = {"method": "a", "source": None, "n_target": 5, "seed": 0}
     said = stopped_words(CellsStopped(tuple(PlannedCell(role, role, labels, {}) for role in roles)))
     assert ("go on from the last checkpoint" in said, "anew" in said) == (resumes, anew)
 
