@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from transferscope.analyses.notebook import shown_in_notebook
+from transferscope.analyses.notebook import shown_in_notebook, stopped_words
 from transferscope.records import Failure
 from transferscope.store import PlannedCell
-from transferscope.study.run import CellFailed, StudyProgress, ignore
+from transferscope.study.run import CellFailed, CellsStopped, StudyProgress, ignore
 
 
 @pytest.fixture
@@ -32,6 +32,16 @@ def displayed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     monkeypatch.setattr("transferscope.analyses.notebook._SECONDS_BETWEEN", 1000.0)
     return shown
+
+
+@pytest.mark.parametrize(
+    ("roles", "resumes", "anew"),
+    [(["method"], True, False), (["command"], False, True), (["pretrain", "command"], True, True)],
+)
+def test_a_command_that_was_stopped_is_not_said_to_go_on(roles: list[Any], resumes: bool, anew: bool) -> None:
+    labels: dict[str, Any] = {"method": "a", "source": None, "n_target": 5, "seed": 0}
+    said = stopped_words(CellsStopped(tuple(PlannedCell(role, role, labels, {}) for role in roles)))
+    assert ("go on from the last checkpoint" in said, "anew" in said) == (resumes, anew)
 
 
 def test_a_notebook_shows_one_bar_and_failures_as_text(displayed: list[tuple[str, str]]) -> None:

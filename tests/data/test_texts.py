@@ -82,13 +82,14 @@ def test_a_fifth_is_split_off_where_there_is_no_test_file(tmp_path: Path) -> Non
 
 
 def test_every_format_gives_the_same_texts(tmp_path: Path) -> None:
-    texts = ['he said "no', 'a, b "c"', "NA", "null"]  # a lone quotation mark, and words that pandas takes for nothing
-    labels = ["1", "0", "1", "0"]
+    texts = ['he said "no', 'a, b "c"', "NA", "null", "one\u2028two\x85x"]  # a lone quotation mark, words that pandas
+    labels = ["1", "0", "1", "0", "1"]  # takes for nothing, and marks at which str.splitlines splits
     table = pd.DataFrame({"a": texts, "label": labels})
     files = [written(tmp_path, "t.tsv", "\ufeffa\tlabel\r\n" + "".join(f"{t}\t{v}\r\n" for t, v in zip(texts, labels)))]  # noqa: B905
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_parquet(tmp_path / "t.parquet")
-    lines = [json.dumps({"label": int(v), "a": t, "other": [1]}) for t, v in zip(texts, labels, strict=True)]
+    rows = [{"label": int(v), "a": t, "other": [1]} for t, v in zip(texts, labels, strict=True)]
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
     files += [tmp_path / "t.csv", tmp_path / "t.parquet", written(tmp_path, "t.jsonl", "\n".join(lines))]
     sets = [load_texts(file, SINGLE, Words(), test_file=file, seed=0).train for file in files]
     assert [one.fingerprint for one in sets] == [sets[0].fingerprint] * 4

@@ -25,7 +25,10 @@ def progress_words(event: StudyProgress) -> str:
 def stopped_words(event: CellsStopped) -> str:
     """What was stopped, and that it can go on."""
     cells = few([cell_words(cell.role, cell.labels) for cell in event.cells])
-    return f"stopped, as the time is over: {cells}; more minutes go on from the last checkpoint"
+    of_commands = {cell.role == "command" for cell in event.cells}
+    ways = {False: "go on from the last checkpoint", True: "begin a command anew"}
+    then = " and ".join(way for is_command, way in ways.items() if is_command in of_commands)
+    return f"stopped, as the time is over: {cells}; more minutes {then}"
 
 
 def shown_in_notebook(on_event: Callable[[Event], None]) -> Callable[[Event], None]:

@@ -94,7 +94,7 @@ def read_frame(
                     rows.iloc[:, position].map(str)  # text that is no UTF-8 is decoded here and nowhere later
         elif form in ("json", "jsonl"):
             rows = _json(_decoded(path)[0], form)
-            rows = rows if as_it_is else rows.infer_objects()
+            rows = rows if as_it_is else _flat(rows).infer_objects()
         else:
             rows, separator, notes = _separated(path, form, as_it_is=as_it_is, quoted=quoted, has_header=has_header)
     except ImportError as error:
@@ -179,13 +179,20 @@ def _json(text: str, form: Format) -> pd.DataFrame:
     if form == "json":
         return pd.DataFrame(json.loads(text))
     rows = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):  # splitlines splits at marks within a text, too
         if line.strip():
             row = json.loads(line)
             if not isinstance(row, dict):
                 raise TypeError(f"line {number} is no object")
             rows.append(row)
     return pd.DataFrame(rows, dtype=object)
+
+
+def _flat(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of JSON with a column for every value of an object within them, as in metrics.accuracy."""
+    if not rows.map(lambda cell: isinstance(cell, dict)).any(axis=None):
+        return rows
+    return pd.json_normalize([{str(name): cell for name, cell in row.items()} for row in rows.to_dict("records")])
 
 
 def _separated(

@@ -97,7 +97,10 @@ class CellFailed:
 
 @dataclass(frozen=True, slots=True)
 class CellsStopped:
-    """Cells were stopped since the time of their race is over; with more time they go on from their last checkpoint."""
+    """Cells were stopped since the time of their race is over.
+
+    With more time they go on from their last checkpoint; commands, which have none, begin anew.
+    """
 
     cells: tuple[PlannedCell, ...]
 

@@ -148,6 +148,8 @@ def test_a_proposal_follows_what_was_tried(tmp_path: Path) -> None:
     assert result.open[0].arm in {f"arm{a}" for a in range(8, 14)}
     page = result.report(tmp_path / "page.html").html.read_text(encoding="utf-8")
     assert f"Try {result.open[0].arm} next on new" in page
+    expected = {row[0].text: row[2].text for row in result.shown_tables()[0].rows}[result.open[0].arm]
+    assert f" {expected} is expected (90 %)" in result.verdict.headline
 
 
 def test_rows_of_the_task_count_as_tried(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A table of runs is decided as the same numbers are that are given to `decide` by hand, however it is written."""
 
 import io
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -176,6 +177,22 @@ def _ordered(decision: Decision, arms: list[ArmFacts]) -> Decision:
     )
 
 
+def test_objects_within_lines_of_json_are_columns(tmp_path: Path) -> None:
+    rows = table(drawn(3))
+    lines = [
+        json.dumps(
+            {"config": {"model": row["arm"], "seed": row["seed"]}, "summary": {"test": {"acc": row["accuracy"]}}}
+        )
+        for row in rows.to_dict("records")
+    ]
+    (tmp_path / "own.jsonl").write_text("\n".join(lines))
+    columns = RunColumns(arm="config.model", seed="config.seed")
+    found = compare_results(tmp_path / "own.jsonl", without=CONTROLS, columns=columns)
+    assert found.runs.measure.name == "summary.test.acc"
+    held = compare_results(rows.drop(columns="seconds"), without=CONTROLS).runs.rows
+    pd.testing.assert_frame_equal(found.runs.rows, held)
+
+
 def test_arms_may_be_columns_and_numbers_of_labels_too() -> None:
     values = drawn(4)
     columns = RunColumns(wide="arms", metric="accuracy")
@@ -311,6 +328,12 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
     "no arms": (ROWS.rename(columns={"arm": "x"}), {}, SettingsError, ("--columns arm=",)),
     "no measure": (ROWS.rename(columns={"accuracy": "x"}), {}, SettingsError, ("--metric",)),
     "several measures": (ROWS.assign(loss=1.0), {}, SettingsError, ("accuracy and loss", "--metric accuracy")),
+    "several measures, the first of them of training": (
+        ROWS.drop(columns="accuracy").assign(**{"train/loss": 1.0, "val/acc": 0.5, "test/acc": 0.5}),
+        {},
+        SettingsError,
+        ("--metric test/acc",),
+    ),
     "several measures in rows": (
         pd.concat([ROWS.assign(metric="f1", value=0.5), ROWS.assign(metric="auc", value=0.5)])[
             ["arm", "seed", "metric", "value"]
@@ -360,7 +383,7 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         ROWS.rename(columns={"seed": "epoch"}),
         {},
         DataError,
-        ("arm = scratch and differ in epoch", '--where "epoch=0"', "--columns seed="),
+        ("arm = scratch and differ in epoch", f'--where "epoch={ROWS["seed"].max()}"', "--columns seed="),
     ),
     "learning rates of runs with a name each": (
         ROWS.rename(columns={"seed": "lr"}).assign(run=[f"r{i}" for i in range(len(ROWS))]),
@@ -392,6 +415,12 @@ REFUSED: dict[str, tuple[pd.DataFrame, dict[str, Any], type[TransferscopeError],
         {"columns": RunColumns(metric="accuracy")},
         DataError,
         ("row 3", "'??!'"),
+    ),
+    "scores with what they may be off": (
+        ROWS.assign(accuracy=ROWS["accuracy"].map("{:.3f} ± 0.01".format)),
+        {},
+        DataError,
+        ("column accuracy", "± 0.01' in row 1", "a score, such as 0.91"),
     ),
     "no score at all": (ROWS.assign(accuracy=np.nan), {}, DataError, ("no row has a score",)),
     "labels in words": (ROWS.assign(labels="1k"), {}, DataError, ("'1k' in row 1", "a number of labels, such as 1000")),

@@ -12,6 +12,7 @@ from transferscope import scaling
 from transferscope.analyses.scaling import Columns, ScalingQuestion, ScalingResult
 from transferscope.analyses.scaling.statements import statements
 from transferscope.errors import SettingsError
+from transferscope.scaling import advise
 
 STEEP = 3.0 * SIZES**-0.4 + 0.05
 RISING = np.array([0.2, 0.3, 0.35, 0.4, 0.45])
@@ -238,6 +239,34 @@ def test_accuracies_are_answered_as_accuracies() -> None:
     assert forecasts[0] == pytest.approx(forecasts[1])
     picture = next(section for section in result.sections() if section.figures).figures[0]
     assert picture.data["value"].max() > 90
+
+
+def test_programs_read_the_numbers_of_the_answer() -> None:
+    """As of the true laws, and as the functions give that the answer comes from."""
+    frame = pd.DataFrame({"n": SIZES, "accuracy": 1 - STEEP})
+    question = ScalingQuestion(target_score=0.93, at=((1.5 * SIZES.max(),),))
+    read = scaling(frame, question).to_dict()
+    runs = pd.DataFrame(read["runs"]).set_index("run")
+    ahead = runs.loc[["forecast", "asked"]].astype({"n": float, "low": float, "high": float})
+    assert ahead["n"].tolist() == [SIZES.max() * times for times in (2, 4, 8, 16, 1.5)]
+    truth = 100 * (1 - 3.0 * ahead["n"] ** -0.4 - 0.05)
+    assert ((ahead["low"] <= truth) & (truth <= ahead["high"])).all()
+    (target,) = read["targets"]
+    found = advise(SIZES, STEEP, target_error=0.07)
+    assert found.decision is not None
+    assert found.next_run is not None
+    assert (target["target"], target["scenario"]) == (pytest.approx(93.0), "b")
+    assert target["feasible"] == pytest.approx(found.decision.feasible)
+    assert target["low"] < (3.0 / 0.02) ** 2.5 < target["high"]
+    assert runs.loc["next", "n"] == found.next_run.pretrain_size
+    n, s = np.array(GRID).T
+    table = pd.DataFrame({"n": n, "s": s, "error": 0.1 + 3 * n**-0.3 + 2 * s**-0.4})
+    asked_of = ScalingQuestion(at=((2 * n.max(), s.max()),))
+    over_both = scaling(table, asked_of, columns=Columns(finetune_size="s")).to_dict()["runs"]
+    (asked,) = (run for run in over_both if run["run"] == "asked")
+    assert asked["low"] < 0.1 + 3 * asked["n"] ** -0.3 + 2 * asked["s"] ** -0.4 < asked["high"]
+    models = scaling(language_models(), ScalingQuestion(budget=1e23)).to_dict()["runs"]
+    assert 1e23 in [pytest.approx(run["cost"]) for run in models if run["run"] == "the budget"]
 
 
 def test_on_a_telephone_the_figure_shows_the_same() -> None:

@@ -14,6 +14,8 @@ from transferscope.statements import Statement, Words, state
 from transferscope.wording import capitalised, number_words
 
 _MOST_SHOWN = 20
+_HALF = 1.645
+"""Half the width of an interval that holds 90 %, in standard deviations."""
 
 LIMITS = (
     "Proposals rest on the assumption that the new task is like those that are kept. An arm that no other task knows "
@@ -93,7 +95,7 @@ class ProposalResult(AnalysisResult):
         if best is None:
             yield state("first", arm=first.arm, task=self.task, tasks=self.n_tasks)
         else:
-            expected = {"expected": first.expected, "half": 1.645 * first.sd, "measure": self.measure}
+            expected = {"expected": first.expected, "half": _HALF * first.sd, "measure": self.measure}
             yield state("next", arm=first.arm, task=self.task, best=best.arm, best_score=best.expected, **expected)
         if others:
             yield state("then", arms=[one.arm for one in others[:3]])
@@ -111,7 +113,7 @@ class ProposalResult(AnalysisResult):
         columns = (
             Column("Arm", numeric=False),
             Column("Tasks", "Other tasks that know it"),
-            Column(f"Expected {self.measure}", "With one standard deviation"),
+            Column(f"Expected {self.measure}", "With what holds 90 %"),
             Column("Tried", numeric=False),
         )
         shown = [*[one for one in self.proposals if one.tried], *self.open[:_MOST_SHOWN]]
@@ -135,4 +137,4 @@ class ProposalResult(AnalysisResult):
 def _expected(one: Proposal) -> str:
     if math.isnan(one.expected):
         return "–"
-    return number_words(one.expected) + ("" if one.tried else f" ± {number_words(one.sd)}")
+    return number_words(one.expected) + ("" if one.tried else f" ± {number_words(_HALF * one.sd)}")

@@ -159,7 +159,7 @@ def read_runs(
     columns = {role: column for role, column in by_role.items() if column is not None}
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
-    values = _numbers(table, score, "a score, such as 0.91")
+    values = _numbers(table, score, "a score, such as 0.91, or nothing where there is none")
     states = _states(table, values, columns.get("state"))
     values = values.where(states == "done")
     # here and below: other comparisons need none
@@ -274,15 +274,16 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
         raise unknown_name("column of scores", asked.metric, columns)
     named = {getattr(asked, role) for role in _ROLES}
     usual = {alias for about in _ROLES.values() for alias in about.names_in(is_needed=False)}
-    known = [
+    measures = [
         name
         for name in columns
-        if pd.api.types.is_numeric_dtype(table[name])
-        and words_in(name) & (RISING | FALLING)
+        if words_in(name) & (RISING | FALLING)
         and not words_in(name) & (_SPREADS | REPEATS)
         and name not in named
         and name.lower() not in usual
     ]
+    known = [name for name in measures if pd.api.types.is_numeric_dtype(table[name])]
+    known = known or measures[:1]  # whose texts are refused, each by its row
     if len(known) == 1:
         return known[0], known[0], table
     if not known:
@@ -290,6 +291,7 @@ def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.
             f"no column of {listed(list(columns))} has the name of a measure; name that of the scores with "
             "--metric, or say --wide arms or --wide labels where a row holds several scores"
         )
+    known.sort(key=lambda name: ("train" in words_in(name), "test" not in words_in(name)))
     raise SettingsError(f"the table holds several measures ({listed(known[:8])}); choose one with --metric {known[0]}")
 
 
@@ -382,7 +384,8 @@ def _check_once(table: pd.DataFrame, rows: pd.DataFrame, columns: Mapping[str, s
     if not apart:
         raise DataError(f"{len(group)} rows hold the same run, {which}; keep one row for each run")
     named = [name for name in apart if group[name].map(lambda cell: isinstance(cell, str)).all()] or apart
-    value = _text(group.iloc[0][named[0]])
+    values = group[named[0]]  # of numbers, such as steps and epochs, the last
+    value = _text(values.max() if pd.api.types.is_numeric_dtype(values) else values.iloc[0])
     raise DataError(
         f"{len(group)} rows hold {which} and differ in {listed(apart[:4])}; keep those of one question, as in --where "
         f'"{named[0]}={value}", or name what tells runs apart, as in --columns seed=COLUMN or '

@@ -1,15 +1,15 @@
 """The answer on more data and other data: its verdict, one figure, one table, and what is not known."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pandas as pd
 
-from transferscope.analyses.result import AnalysisResult
+from transferscope.analyses.result import AnalysisResult, json_rows
 from transferscope.analyses.scaling.analysis import Analysis
 from transferscope.analyses.scaling.figures import draw_curves, draw_isoflop, draw_surface
 from transferscope.analyses.scaling.statements import statements, words_of
-from transferscope.analyses.scaling.tables import answer_table, parameters
+from transferscope.analyses.scaling.tables import answer_table, expected_runs, parameters, targets
 from transferscope.report.blocks import Block, Section, Table, Text
 from transferscope.report.page import Verdict
 
@@ -38,6 +38,11 @@ class ScalingResult(AnalysisResult):
     def table(self) -> pd.DataFrame:
         """The parameters of every fit; see `parameters`."""
         return parameters(self.analysis)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As for every analysis, and "runs" and "targets" with an object for each row of these tables."""
+        runs, wanted = expected_runs(self.analysis), targets(self.analysis)
+        return {**super().to_dict(), "runs": json_rows(runs), "targets": json_rows(wanted)}
 
     def shown_tables(self) -> tuple[Table, ...]:
         """Every curve or group with its forecasts."""

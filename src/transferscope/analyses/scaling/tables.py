@@ -69,17 +69,7 @@ def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator
 
 
 def _plans(analysis: Analysis) -> Table:
-    rows = []
-    for one in analysis.surfaces:
-        plans = [
-            ("largest sizes", one.now),
-            ("twice the pre-training", one.doubled[0]),
-            ("twice the labels", one.doubled[1]),
-        ]
-        plans += [("the budget", one.split)] if one.split is not None else []
-        plans += [("cheapest for the target", one.cheapest)] if one.cheapest is not None else []
-        plans += [("asked", point) for point in one.forecasts]
-        rows += [_plan_row(analysis, one, what, plan) for what, plan in plans]
+    rows = [_plan_row(analysis, one, what, plan) for one in analysis.surfaces for what, plan in _runs(one)]
     priced = costs_of(analysis.question) is not None
     columns = (
         Column("Run", numeric=False),
@@ -89,6 +79,16 @@ def _plans(analysis: Analysis) -> Table:
         *([Column("Cost")] if priced else []),
     )
     return Table(columns, tuple(rows), "What is expected of each run")
+
+
+def _runs(one: SurfaceAnalysis) -> list[tuple[str, Split]]:
+    """What is said of one group over two sizes: what each run is, and what is expected of it."""
+    asked = [("asked", point) for point in one.forecasts]
+    if one.optima:
+        return [*(("the budget", best.plan) for best in one.optima), *asked]
+    doubled = zip(("twice the pre-training", "twice the labels"), one.doubled, strict=True)
+    found = (("the budget", one.split), ("cheapest for the target", one.cheapest))
+    return [("largest sizes", one.now), *doubled, *((what, plan) for what, plan in found if plan is not None), *asked]
 
 
 def _plan_row(analysis: Analysis, one: SurfaceAnalysis, what: str, plan: Split) -> tuple[Cell, ...]:
@@ -130,6 +130,63 @@ def _budgets(analysis: Analysis) -> Table:
         Column("Expected", "With its 90 % interval"),
     )
     return Table(columns, tuple(rows), "What to train for each budget")
+
+
+def expected_runs(analysis: Analysis) -> pd.DataFrame:
+    """What is expected beyond the measurements, in the unit of the scores, and the run to make next.
+
+    Returns:
+        One row per curve or group and run: curve, run ("forecast", at 2, 4, 8 and 16 times the largest size, "asked",
+        "the budget" and others over two sizes, "next"), n, s, cost, expected, low and high (90 %), information (the
+        share of the variance of the decision that the next run is expected to remove).
+    """
+    score = analysis.measure.score
+    rows: list[tuple[object, ...]] = []
+    for curve in analysis.curves:
+        if curve.advice is None:
+            continue
+        for what, ahead in (("forecast", curve.advice.forecast), ("asked", curve.asked)):
+            if ahead is not None:
+                found = zip(ahead.sizes, ahead.predicted, ahead.low, ahead.high, strict=True)
+                rows += [(curve.name, what, n, None, None, score(y), *_ends(analysis, a, b)) for n, y, a, b in found]
+    for one in analysis.surfaces:
+        for what, plan in _runs(one):
+            ends = _ends(analysis, plan.interval.low, plan.interval.high)
+            sizes = (plan.pretrain_size, plan.finetune_size, plan.cost)
+            rows.append((one.name, what, *sizes, score(plan.error), *ends))
+    following = [(curve.name, curve.advice.next_run) for curve in analysis.curves if curve.advice is not None]
+    following += [(one.name, one.next_run.run) for one in analysis.surfaces if one.next_run is not None]
+    for name, run in following:
+        if run is not None:
+            where = (run.pretrain_size, run.finetune_size, run.cost)
+            rows.append((name, "next", *where, None, None, None, run.information))
+    columns = ["curve", "run", "n", "s", "cost", "expected", "low", "high", "information"]
+    return pd.DataFrame([(*row, *[None] * (len(columns) - len(row))) for row in rows], columns=columns, dtype=object)
+
+
+def _ends(analysis: Analysis, low: float, high: float) -> tuple[float, float]:
+    """The ends of an interval of errors as scores, the smaller first."""
+    least, most = sorted((analysis.measure.score(low), analysis.measure.score(high)))
+    return least, most
+
+
+def targets(analysis: Analysis) -> pd.DataFrame:
+    """Whether more pre-training reaches the target: a row for each curve over n of which that was asked.
+
+    Returns:
+        curve, target, falls (whether a law that falls agrees with it), scenario ("reached", or "a" to "d"), feasible
+        (probability that the largest feasible n reaches it), reachable (at any n), n, low and high (the size that
+        reaches it, 90 %).
+    """
+    rows = []
+    for curve in analysis.curves:
+        one = None if curve.advice is None else curve.advice.decision
+        if one is not None and (size := one.size_needed).interval is not None:
+            wanted = (curve.name, analysis.measure.score(one.target_error), one.falls, one.scenario)
+            ends = (size.value, size.interval.low, size.interval.high)
+            rows.append((*wanted, one.feasible, one.reachable, *ends))
+    columns = ["curve", "target", "falls", "scenario", "feasible", "reachable", "n", "low", "high"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def parameters(analysis: Analysis) -> pd.DataFrame:

@@ -66,7 +66,7 @@ def too_slow(seconds: float) -> str:
     """What is said of a cell that took longer than it may."""
     return (
         f"the cell was stopped after {seconds / 60:g} minutes; raise cell_minutes in [engine] and run again with "
-        "--retry-failed, which goes on from its last checkpoint"
+        "--retry-failed, which goes on from its last checkpoint and begins a command anew"
     )
 
 
