@@ -20,6 +20,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "other": {"source": "far", "base": 61.0},
     "plain": {"source": None, "base": 60.0},
 }
+NUMBERS = (np.float32, np.int64, float)
 MODULE = """
 import os, pathlib
 def train(source, base, seed, labels=0):
@@ -132,6 +133,12 @@ def test_runs_of_functions_that_hold_other_things_are_told_apart(folder: Path) -
         assert means(compare(run=Trainer(shift), arms=ARMS, seeds=2))["tuned"] == pytest.approx(70.05 + shift)
 
 
+def test_a_lambda_and_numbers_of_numpy_are_taken(folder: Path) -> None:
+    arms = {name: {**arm, "base": kind(arm["base"])} for (name, arm), kind in zip(ARMS.items(), NUMBERS, strict=True)}
+    found = compare(run=lambda source, base, seed: base + seed / 10, arms=arms, seeds=2)
+    assert means(found) == pytest.approx({"tuned": 70.05, "other": 61.05, "plain": 60.05})
+
+
 def test_what_cannot_be_told_from_another_is_refused(folder: Path) -> None:
     lock = threading.Lock()
 
@@ -144,7 +151,7 @@ def test_what_cannot_be_told_from_another_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("returned", "words"), [(np.nan, "finite"), ("good", "number"), (None, "finite"), (1.5, "share")]
+    ("returned", "words"), [(np.nan, "finite"), ("good", "number"), (None, "returned 'None'"), (1.5, "share")]
 )
 def test_what_is_no_score_is_a_failure_and_the_others_go_on(folder: Path, returned: object, words: str) -> None:
     def train(source: str | None, base: float, seed: int) -> object:
