@@ -19,7 +19,7 @@ from transferscope.wording import listed
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_CALLED = {str: "text", int: "a whole number", float: "a number", bool: "True or False", Path: "a path"}
+_CALLED: dict[Any, str] = {str: "text", int: "a whole number", float: "a number", bool: "True or False", Path: "a path"}
 _CALLED |= {NoneType: "None", Callable: "a function"}
 _SEVERAL = {str: "texts", int: "whole numbers", float: "numbers", Mapping: "dicts"}
 
@@ -85,7 +85,7 @@ def _fits(value: object, hint: Any) -> bool:
         return isinstance(value, Iterator) or (
             isinstance(value, Collection) and all(_fits(one, elements[0]) for one in value)
         )
-    wider = {float: Real, bool: (bool, np.bool_), Path: PathLike}
+    wider: dict[Any, Any] = {float: Real, bool: (bool, np.bool_), Path: PathLike}
     return isinstance(value, wider.get(kind, kind))
 
 
@@ -99,7 +99,8 @@ def _seen(value: object) -> str:
 
 
 def _expected(hint: Any) -> str:
-    words, kinds = [], {*_members(hint)}
+    words: list[str] = []
+    kinds = {*_members(hint)}
     for kind in _members(hint):
         plain = get_origin(kind) or kind
         if plain is Literal:
