@@ -70,8 +70,10 @@ def test_a_function_without_a_module_is_called_here_and_races(folder: Path) -> N
         rng = np.random.default_rng(seed)
         return np.asarray(base + rng.normal(size=50))
 
-    with pytest.warns(UserWarning, match="no convergence"):
+    with pytest.warns(UserWarning, match="no convergence") as warned:
         found = compare(run=train, arms=ARMS, question="whether", score={"name": "points"})
+    if os.environ.get("TRANSFERSCOPE_UNCHECKED"):  # checks of types are calls between the two
+        assert warned[0].filename == __file__
     assert found.verdict.outcomes == {0: "helps"}
     assert found.summary.decided[0].covers == "seeds and test examples"
     called = sorted((one.name, one.stat().st_mtime_ns) for one in (folder / "ran").iterdir())

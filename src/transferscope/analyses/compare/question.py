@@ -4,6 +4,7 @@ import operator
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -181,7 +182,7 @@ def compare(
             engine=engine,
             folder=Path(folder),
             on_event=shown_in_notebook(on_event),
-            on_end=warn_of_failures,
+            on_end=partial(warn_of_failures, calls=5),
         )
     refuse_unused({"arms": bool(arms), "score": bool(score)}, "no function makes the runs")
     of_results = {
@@ -319,8 +320,12 @@ def answer(
     return run(spec)
 
 
-def warn_of_failures(status: StudyStatus) -> None:
-    """Say in a warning that runs have failed, and why the first has: an answer without them may look complete."""
+def warn_of_failures(status: StudyStatus, *, calls: int = 4) -> None:
+    """Say in a warning that runs have failed, and why the first has: an answer without them may look complete.
+
+    Args:
+        calls: The line of the program that called `compare`, counted from here.
+    """
     if status.failed:
         first = status.failed[0]
         assert first.failure is not None
@@ -328,7 +333,7 @@ def warn_of_failures(status: StudyStatus) -> None:
         warnings.warn(
             f"{status.counts.failed} of the {status.counts.total} runs of {status.name} failed; the first, {words}, "
             f"said: {first.failure.message}",
-            stacklevel=3,
+            stacklevel=calls,
         )
 
 
