@@ -18,6 +18,7 @@ from jaxtyping import Float, Num, Shaped
 from pydantic import TypeAdapter, ValidationError
 from scipy.special import expit, softmax
 
+from transferscope.arguments import checks_arguments
 from transferscope.consent import reads_code
 from transferscope.data.arrays import to_inputs
 from transferscope.data.input_form import NETWORK_NOTE, InputForm
@@ -267,6 +268,7 @@ def _save_pretrained(named: HuggingFace, model: TrainedModel, folder: Path) -> M
     return as_saved(saved)
 
 
+@checks_arguments
 @reads_code
 def load_model(place: str | Path, *, trust_code: bool = False) -> TrainedModel:
     """Open a network that `transferscope export` wrote.

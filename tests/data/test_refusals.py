@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 import pytest
+import torch
 
 from transferscope.data import load
 from transferscope.data.counter_random import uniform_rows
@@ -14,9 +16,9 @@ from transferscope.data.glyphs import GlyphSettings, glyphs
 from transferscope.data.glyphs.atlas import find_fonts
 from transferscope.data.half_images import half_images
 from transferscope.data.scenes import SceneSettings, scenes
-from transferscope.data.task import Dataset, LabelledSet
+from transferscope.data.task import Dataset, LabelledSet, _check_arrays
 from transferscope.data.transforms import TRANSFORMS, apply_transforms, check_transforms
-from transferscope.errors import TransferscopeError
+from transferscope.errors import DataError, SettingsError, TransferscopeError
 from transferscope.testing.methods import blobs
 
 ABCD = ("a", "b", "c", "d")
@@ -110,6 +112,7 @@ def test_settings_out_of_range_are_refused(kind: type, settings: dict[str, Any],
         (lambda: glyphs(1, seed=0, start=-1), "index -1"),
         (lambda: scenes(0, seed=0), "0 scenes"),
         (lambda: load("scenes?kinds=conee,box"), "did you mean 'cone'"),
+        (lambda: load("scenes?objects=2"), "appearance=several, and objects was given too"),
         (lambda: load("scenes:x"), "'scenes:x' has a path"),
         (lambda: half_images(images(n_classes=11), parts="AB", seed=0), "11 classes"),
         (lambda: half_images(VECTORS, parts="A", seed=0), "shape (5,)"),
@@ -130,3 +133,37 @@ def test_folders_of_fonts_that_are_none_are_named(tmp_path: Path) -> None:
     (tmp_path / "bad.ttf").write_text("no font")
     with pytest.raises(TransferscopeError, match=r"bad\.ttf cannot be read as a font"):
         find_fonts(str(tmp_path), "0")
+
+
+_VECTORS, _CLASSES = np.zeros((4, 2), np.float32), np.array([0, 1, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "labels", "message"),
+    [
+        (
+            _VECTORS,
+            pd.Series(_CLASSES, index=[3, 2, 1, 0]),
+            "labels are given as Series; give a NumPy array",
+        ),
+        (pd.DataFrame(_VECTORS), _CLASSES, "inputs are given as DataFrame"),
+        (torch.tensor(_VECTORS), _CLASSES, "inputs are given as Tensor"),
+        (_VECTORS.tolist(), _CLASSES, "inputs are given as list"),
+        (np.zeros((4, 9, 8, 3), np.uint8), _CLASSES, r"channels last; expected \(N, C, H, W\)"),
+    ],
+)
+def test_arrays_of_another_kind_are_not_read_as_what_they_are_not(inputs: Any, labels: Any, message: str) -> None:
+    """A series gives rows by its index, so that shuffled ones would be the labels of other inputs."""
+    with pytest.raises(DataError, match=message):
+        unwrap(_check_arrays)(inputs, labels)
+
+
+def test_images_with_few_pixels_in_a_row_are_images() -> None:
+    """Channels may be many where the rows are short."""
+    for shape in ((4, 8, 3, 3), (4, 3, 9, 3), (4, 3, 3, 3)):
+        assert LabelledSet(np.zeros(shape, np.uint8), _CLASSES, ("a", "b")).is_image
+
+
+def test_one_transform_is_a_list_of_it() -> None:
+    with pytest.raises(SettingsError, match=r"'grey'; expected a list of texts, as in \['grey'\]"):
+        load("digits", transforms=cast(Any, "grey"))

@@ -183,7 +183,6 @@ def test_every_method_takes_all_of_them(case: str) -> None:
     task = classification_task(n_target=32)
     fitted = CASES[case].fit(task, network_for(task, CASES[case]), FitOptions(ALL, seed=3, device="cpu"))
     assert fitted.status in ("converged", "max_steps")
-    assert (fitted.cost.steps > 0) == CASES[case].takes_steps
     if CASES[case].takes_steps and "soup" not in case:
         assert fitted.notes["best_step"] <= fitted.notes["stopped_at"] <= 6
 

@@ -13,11 +13,11 @@ from torch import nn
 from transferscope import compare
 from transferscope.data import Dataset, DataSpec, LabelledSet
 from transferscope.diagnostics import DIAGNOSTICS
-from transferscope.methods import METHODS, Scratch
+from transferscope.methods import METHODS, Control, Scratch
 from transferscope.models import Network, NetworkSettings
 from transferscope.scores import SCORES
 from transferscope.testing import check_data, check_diagnostic, check_method, check_network, check_score
-from transferscope.testing.methods import ON_EVERY_NETWORK
+from transferscope.testing.methods import METHOD_PROMISES, ON_EVERY_NETWORK, MethodCase
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -75,6 +75,18 @@ def test_a_method_that_breaks_promises_is_told_which() -> None:
     said = str(told.value).splitlines()
     assert said[0].startswith("the method careless keeps ")
     assert any(line.startswith("  it leaves what it is given as it was: it changes the weights") for line in said)
+
+
+@dataclass(frozen=True)
+class Trained(Control, Scratch):
+    """A control that trains, and says nothing of it: its rates would not be searched."""
+
+    name: ClassVar[str] = "trained"
+
+
+def test_a_control_that_trains_and_does_not_say_so_is_told() -> None:
+    with pytest.raises(AssertionError, match="it took 6 steps of an optimiser and takes_steps says False"):
+        METHOD_PROMISES["it says what it cost"](MethodCase(Trained()))
 
 
 @dataclass(frozen=True)

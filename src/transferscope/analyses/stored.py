@@ -4,9 +4,11 @@ from pathlib import Path
 
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.summary import summarise
+from transferscope.arguments import checks_arguments
 from transferscope.study.places import find_study, one_study, open_existing
 
 
+@checks_arguments
 def open_result(place: str | Path, *, study: str | None = None) -> ComparisonResult:
     """What a study that has been run, to its end or not, says: its verdict, its table, its page.
 

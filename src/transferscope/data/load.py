@@ -12,6 +12,7 @@ from typing import Literal
 from urllib.parse import unquote
 
 from transferscope import registry
+from transferscope.arguments import checks_arguments
 from transferscope.data.catalogue import CATALOGUE, CatalogueEntry, read_entry
 from transferscope.data.counter_random import check_seed
 from transferscope.data.half_images import half_images
@@ -57,6 +58,7 @@ DATA_SETS: registry.Registry[Reader | CatalogueEntry] = registry.Registry(
 _PARTS: tuple[Literal["AB", "A", "B"], ...] = ("AB", "A", "B")
 
 
+@checks_arguments
 def load(
     spec: str,
     *,

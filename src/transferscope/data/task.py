@@ -288,9 +288,17 @@ def _rows(inputs: np.ndarray, index: np.ndarray) -> np.ndarray:
 
 
 def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:
+    for name, given in (("inputs", inputs), ("labels", labels)):
+        if not isinstance(given, np.ndarray):  # a pandas.Series would give rows by its index, not by their place
+            raise DataError(f"{name} are given as {type(given).__name__}; give a NumPy array, as of np.asarray({name})")
     if inputs.ndim < 2 or inputs.size == 0:
         raise DataError(
             f"inputs have shape {inputs.shape}; expected an array (N, ...) with at least one example and no empty side"
+        )
+    if inputs.ndim == 4 and inputs.shape[3] in (1, 3, 4) and min(inputs.shape[1:3]) > 4:
+        raise DataError(
+            f"inputs have shape {inputs.shape}, images with their channels last; expected (N, C, H, W), as of "
+            "inputs.transpose(0, 3, 1, 2)"
         )
     if len(inputs) != len(labels):
         raise DataError(f"there are {len(inputs)} inputs and {len(labels)} labels; expected one label for each input")

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure as Canvas
 from matplotlib.text import Text
 
-from transferscope.errors import missing_extra
+from transferscope.errors import missing_extra, unknown_name
 from transferscope.files import written_whole
 from transferscope.report.blocks import Figure, Section
 from transferscope.report.figures.style import drawing, to_svg
@@ -93,7 +93,12 @@ def save_for_paper(sections: Sequence[Section], folder: Path, width: PaperWidth)
 
     Args:
         folder: Where to; made if absent.
+
+    Raises:
+        UnknownNameError: There is no such width.
     """
+    if width not in INCHES:
+        raise unknown_name("width of figures", width, INCHES)
     folder.mkdir(parents=True, exist_ok=True)
     written = []
     for section in sections:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from transferscope.arguments import checks_arguments
 from transferscope.data.task import Dataset
 from transferscope.errors import SettingsError, StoreError, unknown_name
 from transferscope.estimate import Estimate
@@ -169,6 +170,7 @@ def _finished(cells: Sequence[StoredCell], frames: StudyFrames) -> list[Run]:
     return runs
 
 
+@checks_arguments
 def export(
     place: str | Path,
     out: str | Path,

@@ -195,6 +195,8 @@ def _says_its_cost(case: MethodCase) -> None:
     fitted = case.fit(case.classification())
     cost = fitted.cost
     require(cost.seconds > 0 and cost.peak_memory > 0 and cost.examples_seen > 0, f"its cost is incomplete: {cost}")
+    own = case.method.takes_steps
+    require((cost.steps > 0) == own, f"it took {cost.steps} steps of an optimiser and takes_steps says {own}")
     if fitted.history:
         asked = int(BUDGET.steps or 0) * int(fitted.notes.get("runs", 1))
         require(cost.steps == asked, f"it took {cost.steps} steps of a budget of {asked}")

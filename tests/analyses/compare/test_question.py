@@ -2,7 +2,6 @@
 
 import json
 import tomllib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 
 from cases_of_methods import classification_task
 from studies import write_npz
-from transferscope.analyses.compare.question import _check_data, _listed, _whole, compare, enough_steps
+from transferscope.analyses.compare.question import compare, enough_steps
 from transferscope.analyses.compare.study_file import (
     matching_transforms,
     network_in_words,
@@ -100,7 +99,6 @@ def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from
 @pytest.mark.parametrize(
     ("source", "given", "message"),
     [
-        ("digits", {"methods": "merlin"}, r"methods = 'merlin' is no list; write \['merlin'\]"),
         ([], {}, "there is no source to transfer from; give at least one"),
         ("mnits", {}, "did you mean 'mnist'"),
     ],
@@ -108,21 +106,6 @@ def test_a_comparison_names_data_from_the_current_folder_and_its_study_runs_from
 def test_arguments_of_another_kind(source: Any, given: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(TransferscopeError, match=message):
         compare("digits", source, folder=tmp_path, **given)
-
-
-@pytest.mark.parametrize(
-    ("check", "given", "message"),
-    [
-        (_listed, ("labels", 10), r"labels = 10 is no list; write \[10\]"),
-        (_whole, ("labels", 10.5), "labels holds 10.5; expected a whole number"),
-        (_check_data, ("digits", np.zeros(3)), "data are given as ndarray; expected a name, such as 'npz:PATH', or a"),
-    ],
-)
-def test_what_run_time_types_would_not_let_through_the_door(
-    check: Callable[..., object], given: tuple[object, ...], message: str
-) -> None:
-    with pytest.raises(SettingsError, match=message):
-        check(*given)
 
 
 def test_a_mistake_leaves_an_earlier_study_file_as_it_is(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ ARMS: dict[str, dict[str, Any]] = {
     "other": {"source": "far", "base": 61.0},
     "plain": {"source": None, "base": 60.0},
 }
+NUMBERS = (np.float32, np.int64, float)
 MODULE = """
 import os, pathlib
 def train(source, base, seed, labels=0):
@@ -69,8 +70,10 @@ def test_a_function_without_a_module_is_called_here_and_races(folder: Path) -> N
         rng = np.random.default_rng(seed)
         return np.asarray(base + rng.normal(size=50))
 
-    with pytest.warns(UserWarning, match="no convergence"):
+    with pytest.warns(UserWarning, match="no convergence") as warned:
         found = compare(run=train, arms=ARMS, question="whether", score={"name": "points"})
+    if os.environ.get("TRANSFERSCOPE_UNCHECKED"):  # checks of types are calls between the two
+        assert warned[0].filename == __file__
     assert found.verdict.outcomes == {0: "helps"}
     assert found.summary.decided[0].covers == "seeds and test examples"
     called = sorted((one.name, one.stat().st_mtime_ns) for one in (folder / "ran").iterdir())
@@ -132,6 +135,12 @@ def test_runs_of_functions_that_hold_other_things_are_told_apart(folder: Path) -
         assert means(compare(run=Trainer(shift), arms=ARMS, seeds=2))["tuned"] == pytest.approx(70.05 + shift)
 
 
+def test_a_lambda_and_numbers_of_numpy_are_taken(folder: Path) -> None:
+    arms = {name: {**arm, "base": kind(arm["base"])} for (name, arm), kind in zip(ARMS.items(), NUMBERS, strict=True)}
+    found = compare(run=lambda source, base, seed: base + seed / 10, arms=arms, seeds=2)
+    assert means(found) == pytest.approx({"tuned": 70.05, "other": 61.05, "plain": 60.05})
+
+
 def test_what_cannot_be_told_from_another_is_refused(folder: Path) -> None:
     lock = threading.Lock()
 
@@ -144,7 +153,7 @@ def test_what_cannot_be_told_from_another_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("returned", "words"), [(np.nan, "finite"), ("good", "number"), (None, "finite"), (1.5, "share")]
+    ("returned", "words"), [(np.nan, "finite"), ("good", "number"), (None, "returned 'None'"), (1.5, "share")]
 )
 def test_what_is_no_score_is_a_failure_and_the_others_go_on(folder: Path, returned: object, words: str) -> None:
     def train(source: str | None, base: float, seed: int) -> object:

@@ -1,5 +1,6 @@
 """A function of the reader as the trainer: its calls are the runs of a study."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,9 +47,8 @@ def compare_calls(
     if here and engine.get("workers"):
         mistakes.add(f"workers = {engine['workers']}, and {calls.name_of(run)} is in no module that they could import")
     made = read_table(EngineSettings, {**engine, "workers": 0} if here else engine, "engine", mistakes)
-    head = read_table(
-        Header, {"name": calls.name_of(run).rpartition(".")[2].rpartition(":")[2], "seeds": seeds}, "", mistakes
-    )
+    called = re.split(r"[.:]", calls.name_of(run))[-1].strip("<>")  # a lambda is called <lambda>
+    head = read_table(Header, {"name": called, "seeds": seeds}, "", mistakes)
     changed = []
     for arm, values in arms.items():
         if "source" not in values:

@@ -2,8 +2,9 @@
 
 import operator
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -27,6 +28,7 @@ from transferscope.analyses.compare.study_file import (
 from transferscope.analyses.compare.summary import summarise
 from transferscope.analyses.notebook import shown_in_notebook
 from transferscope.analyses.results.runs import RunColumns
+from transferscope.arguments import checks_arguments
 from transferscope.data.task import Dataset
 from transferscope.decision import Question
 from transferscope.errors import SettingsError, refuse_unused
@@ -47,6 +49,7 @@ LONGEST_RUN = 10.0
 """Minutes that a run may be expected to take which nobody has asked for: by name, with --seeds or with a budget."""
 
 
+@checks_arguments
 def compare(
     target: str | Path | Dataset | pd.DataFrame | None = None,
     sources: Source | Sequence[Source] | None = None,
@@ -179,7 +182,7 @@ def compare(
             engine=engine,
             folder=Path(folder),
             on_event=shown_in_notebook(on_event),
-            on_end=warn_of_failures,
+            on_end=partial(warn_of_failures, calls=5),
         )
     refuse_unused({"arms": bool(arms), "score": bool(score)}, "no function makes the runs")
     of_results = {
@@ -200,8 +203,7 @@ def compare(
             "or results alone: a data frame, or the path of a file or folder that exists"
         )
     refuse_unused(of_results, "sources are given, which are trained on")
-    _check_target(target)
-    assert isinstance(target, str | Dataset)
+    target = _checked_target(target)
     asked = ask(
         target,
         sources,
@@ -267,11 +269,10 @@ def ask(
         SettingsError: A setting is out of range, or the target is no data.
         DataError: Data that cannot be used.
     """
-    _check_target(target)
-    if isinstance(sources, str | Dataset | Pretrained | nn.Module):
+    target = _checked_target(target)
+    if isinstance(sources, str | Path | Dataset | Pretrained | nn.Module):
         sources = [sources]
-    given = named_sources(_listed("sources", sources), folder)
-    _check_data(*(one for one in given if not isinstance(one, Pretrained)))
+    given = named_sources(sources, folder)
     limited = race is not None and race.get("minutes") is not None
     if race is not None and methods is None and not limited:
         race = {**race, "run_minutes": LONGEST_RUN}
@@ -280,10 +281,10 @@ def ask(
     tables = study_tables(
         given,
         target,
-        labels=[_whole("labels", label) for label in _listed("labels", labels)],
-        methods=None if methods is None else _listed("methods", methods),
-        diagnostics=_listed("diagnostics", diagnostics),
-        seeds=MOST_SEEDS if seeds is None else _whole("seeds", seeds),
+        labels=[operator.index(label) for label in labels],
+        methods=None if methods is None else list(methods),
+        diagnostics=list(diagnostics),
+        seeds=MOST_SEEDS if seeds is None else operator.index(seeds),
         race={name: value for name, value in (race or {}).items() if value is not None},
         network=network,
         training=training,
@@ -319,8 +320,12 @@ def answer(
     return run(spec)
 
 
-def warn_of_failures(status: StudyStatus) -> None:
-    """Say in a warning that runs have failed, and why the first has: an answer without them may look complete."""
+def warn_of_failures(status: StudyStatus, *, calls: int = 4) -> None:
+    """Say in a warning that runs have failed, and why the first has: an answer without them may look complete.
+
+    Args:
+        calls: The line of the program that called `compare`, counted from here.
+    """
     if status.failed:
         first = status.failed[0]
         assert first.failure is not None
@@ -328,7 +333,7 @@ def warn_of_failures(status: StudyStatus) -> None:
         warnings.warn(
             f"{status.counts.failed} of the {status.counts.total} runs of {status.name} failed; the first, {words}, "
             f"said: {first.failure.message}",
-            stacklevel=3,
+            stacklevel=calls,
         )
 
 
@@ -360,33 +365,13 @@ def _is_place(target: object) -> TypeGuard[str | Path]:
     return isinstance(target, str | Path) and Path(target).exists()
 
 
-def _listed(name: str, values: object) -> list[Any]:
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise SettingsError(f"{name} = {values!r} is no list; write [{values!r}]")
-    return list(values)
-
-
-def _whole(name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError as error:
-        raise SettingsError(f"{name} holds {value!r}; expected a whole number") from error
-
-
-def _check_target(target: object) -> None:
-    """Refuse what is no data, such as the source, where the two were given in the other order."""
+def _checked_target(target: object) -> str | Dataset:
+    """What is data: not the source, where the two were given in the other order."""
+    target = str(target) if isinstance(target, Path) else target
     if not isinstance(target, str | Dataset) or (isinstance(target, str) and makes_network(target)):
         named = target if isinstance(target, str) else type(target).__name__
         raise SettingsError(
-            f"the target is given as {named}, which is no data; compare takes the target first and then what to "
-            "transfer from: compare(target, sources)"
+            f"the target is given as {named}, which is no data; compare takes the target first, a name such as "
+            "'csv:FILE?label=COLUMN' or a Dataset, and then what to transfer from: compare(target, sources)"
         )
-
-
-def _check_data(*given: object) -> None:
-    for data in given:
-        if not isinstance(data, str | Dataset):
-            raise SettingsError(
-                f"data are given as {type(data).__name__}; expected a name, such as 'npz:PATH', or a "
-                "transferscope.data.Dataset"
-            )
+    return target

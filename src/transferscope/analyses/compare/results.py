@@ -18,6 +18,7 @@ from transferscope.analyses.compare.words import words_of
 from transferscope.analyses.results.frames import frames_of
 from transferscope.analyses.results.readers import reader_of
 from transferscope.analyses.results.runs import RunColumns, Runs, read_runs
+from transferscope.arguments import checks_arguments
 from transferscope.decision import Question, next_runs
 from transferscope.report.blocks import Answer, Points, Section
 from transferscope.report.page import QUESTIONS, ReportFiles, Verdict, write_page
@@ -133,6 +134,7 @@ class ResultsComparison(ComparisonResult):
         )
 
 
+@checks_arguments
 def compare_results(
     results: pd.DataFrame | str | Path,
     *,

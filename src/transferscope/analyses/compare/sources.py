@@ -17,7 +17,7 @@ from transferscope.models.build import makes_network
 from transferscope.models.build import seen_from as network_seen_from
 from transferscope.models.weights import digest_of
 
-Source = str | Dataset | Pretrained | nn.Module
+Source = str | Path | Dataset | Pretrained | nn.Module
 """What to transfer from."""
 
 
@@ -32,6 +32,7 @@ def named_sources(sources: Sequence[Source], folder: Path) -> list[str | Dataset
     """
 
     def named(source: Source) -> str | Dataset | Pretrained:
+        source = str(source) if isinstance(source, Path) else source
         if isinstance(source, nn.Module):
             return pretrained_module(source, folder)
         return Pretrained(NetworkSettings(source)) if isinstance(source, str) and makes_network(source) else source

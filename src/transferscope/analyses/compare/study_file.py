@@ -307,7 +307,8 @@ def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
 def _method_table(table: str, name: str, *, large: bool) -> dict[str, Any]:
     """The settings of a method: a large network begins with the probe's head, as docs/results/real.md has measured."""
     settings = dict(VARIANTS.get(name, {} if table == name else {"method": name}))
-    takes_head = "head" in {field.name for field in fields(METHODS[str(settings.get("method", name))])}
+    kind: Any = METHODS[str(settings.get("method", name))]
+    takes_head = "head" in {field.name for field in fields(kind)}
     return {"head": "probe", **settings} if large and takes_head else settings
 
 

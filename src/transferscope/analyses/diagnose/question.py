@@ -8,6 +8,7 @@ from typing import Literal
 from transferscope.analyses.diagnose.choice import Changes, choose, make_diagnostics
 from transferscope.analyses.diagnose.result import DiagnosisResult, Measured, Refused
 from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
+from transferscope.arguments import checks_arguments
 from transferscope.errors import TransferscopeError
 from transferscope.models import NetworkSettings
 from transferscope.models.pretrained import as_file_says
@@ -17,6 +18,7 @@ UNFINISHED = "landscape.unfinished.npz"
 """Where a landscape keeps what is done, to go on from after an interruption."""
 
 
+@checks_arguments
 def diagnose(
     checkpoint: str | Path,
     data: str | DataSettings,

@@ -10,6 +10,7 @@ from transferscope.analyses.plan.measurements import error_of_guessing, table_me
 from transferscope.analyses.plan.result import PlanResult
 from transferscope.analyses.plan.study import plan_of_study
 from transferscope.analyses.scaling.measurements import measured_rows
+from transferscope.arguments import checks_arguments
 from transferscope.errors import refuse_unused
 from transferscope.settings.questions import LabelColumns, PlanQuestion
 from transferscope.store import without_password
@@ -17,6 +18,7 @@ from transferscope.study.frames import read_study
 from transferscope.study.places import is_study, one_study, open_existing
 
 
+@checks_arguments
 def plan(
     table: str | Path | pd.DataFrame,
     question: PlanQuestion | None = None,

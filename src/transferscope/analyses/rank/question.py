@@ -19,6 +19,7 @@ from transferscope.analyses.rank.hindsight import SizeCases, hindsight_of, resul
 from transferscope.analyses.rank.ranking import KEPT, RANDOM, StudyRanking
 from transferscope.analyses.rank.result import RankingResult
 from transferscope.analyses.rank.scoring import Chosen, Ranked, Subset, choose_scores, rank_subsets
+from transferscope.arguments import checks_arguments
 from transferscope.consent import reads_code
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
@@ -40,6 +41,7 @@ from transferscope.training import choose_device, stream_seed
 from transferscope.wording import method_words
 
 
+@checks_arguments
 @reads_code
 def rank(
     networks: str | Path | Pretrained | Sequence[str | Path | Pretrained],

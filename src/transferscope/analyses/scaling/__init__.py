@@ -18,6 +18,7 @@ from transferscope.analyses.scaling.measurements import (
 from transferscope.analyses.scaling.question import check_sizes, costs_of, count_hints, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.analyses.scaling.study import KEPT, StudyQuestion, analyse_study
+from transferscope.arguments import checks_arguments
 from transferscope.errors import refuse_unused
 from transferscope.scaling.advice import Formula
 from transferscope.settings.questions import Columns, ScalingQuestion
@@ -28,6 +29,7 @@ from transferscope.study.places import is_study, keep_for_report, one_study, ope
 __all__ = ["Columns", "ScalingQuestion", "ScalingResult", "scaling"]
 
 
+@checks_arguments
 def scaling(
     table: str | Path | pd.DataFrame,
     question: ScalingQuestion | None = None,

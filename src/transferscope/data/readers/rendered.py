@@ -9,7 +9,7 @@ from transferscope.data.places import find_path
 from transferscope.data.scenes import SceneSettings, load_scenes
 from transferscope.data.spec import DataSpec
 from transferscope.data.task import Dataset
-from transferscope.errors import SettingsError
+from transferscope.errors import SettingsError, refuse_unused
 
 
 def read_glyphs(spec: DataSpec, seed: int) -> Dataset:
@@ -26,6 +26,8 @@ def read_glyphs(spec: DataSpec, seed: int) -> Dataset:
 def read_scenes(spec: DataSpec, seed: int) -> Dataset:
     """Rendered solids."""
     kinds = spec.one("kinds")
+    unused = "objects" in spec.options and spec.one("appearance") != "several"
+    refuse_unused({"objects": unused}, "one solid is in an image but with appearance=several")
     own = {
         "task": spec.one("task"),
         "kinds": None if kinds is None else tuple(kind.strip() for kind in kinds.split(",")),

@@ -7,6 +7,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from transferscope.arguments import checks_arguments
 from transferscope.data.counter_random import check_seed
 from transferscope.data.task import Dataset
 from transferscope.data.transforms.labels import label_noise, only_classes, relabel, train_rows
@@ -50,6 +51,7 @@ TRANSFORMS: dict[str, Transform] = {
 }
 
 
+@checks_arguments
 def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Dataset:
     """Change a data set step by step, for controlled similarity of source and target.
 

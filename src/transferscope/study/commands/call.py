@@ -188,7 +188,7 @@ def work(cell: PlannedCell, context: WorkContext) -> Outcome:
     returned = run(**call.arguments(cell.labels))
     cost = Cost(seconds=time.perf_counter() - started)
     try:
-        given = np.asarray(returned, dtype=np.float64)
+        given = np.zeros((0, 0)) if returned is None else np.asarray(returned, dtype=np.float64)
     except (TypeError, ValueError):
         given = np.zeros((0, 0))
     if given.ndim > 1 or not given.size:
@@ -221,8 +221,9 @@ def _imported(call: Call) -> Function:
 
 def with_values(call: Call, values: Mapping[str, Any]) -> Call:
     """The same with an arm's arguments; a SettingsError where these cannot be written down."""
+    values = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
     try:
-        json.dumps(dict(values), allow_nan=False)
+        json.dumps(values, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise SettingsError(f"{error}; give numbers, text, truth values, None, or lists of these") from error
-    return replace(call, values=dict(values))
+    return replace(call, values=values)

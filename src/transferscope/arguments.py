@@ -1,0 +1,114 @@
+"""What a Python program gives to the functions that answer questions, held to their signatures at once."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from inspect import signature
+from numbers import Real
+from os import PathLike
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from transferscope.errors import SettingsError
+from transferscope.wording import listed
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_CALLED: dict[Any, str] = {str: "text", int: "a whole number", float: "a number", bool: "True or False", Path: "a path"}
+_CALLED |= {NoneType: "None", Callable: "a function"}
+_SEVERAL = {str: "texts", int: "whole numbers", float: "numbers", Mapping: "dicts"}
+
+
+def checks_arguments(verb: Callable[P, T]) -> Callable[P, T]:
+    """Have a function refuse, with a SettingsError, arguments of other types than it says, and fields of a setting.
+
+    Lists may be anything that holds several, whole numbers and numbers those of NumPy too.
+    """
+
+    @wraps(verb)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        takes, hints = signature(verb), get_type_hints(verb)
+        for name in kwargs.keys() - takes.parameters:
+            for place, hint in hints.items():
+                for kind in _members(hint):
+                    if is_dataclass(kind) and name in {one.name for one in fields(kind)} and place != "return":
+                        settings = f"{place}={getattr(kind, '__name__', kind)}({name}=...)"
+                        raise SettingsError(f"{verb.__name__} takes no {name}; give {settings}")
+        by_place = [one.name for one in takes.parameters.values() if one.kind == one.POSITIONAL_OR_KEYWORD]
+        try:
+            given = takes.bind_partial(*args, **kwargs).arguments
+        except TypeError:
+            return verb(*args, **kwargs)  # which says what it takes
+        for name, value in given.items():
+            if not _fits(value, hints[name]):
+                single = any(_fits(value, one) for kind in _members(hints[name]) for one in _elements(kind))
+                raise SettingsError(
+                    f"{verb.__name__}({', '.join(by_place)}): {name} is given as {_seen(value)}; expected "
+                    f"{_expected(hints[name])}{f', as in [{value!r}]' if single else ''}"
+                )
+        return verb(*args, **kwargs)
+
+    return checked
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _elements(hint: Any) -> tuple[Any, ...]:
+    """What a list is to hold; empty for other types."""
+    kind = get_origin(hint)
+    is_list = isinstance(kind, type) and issubclass(kind, Collection) and not issubclass(kind, Mapping)
+    return get_args(hint)[:1] if is_list else ()
+
+
+def _fits(value: object, hint: Any) -> bool:
+    if len(_members(hint)) > 1:
+        return any(_fits(value, one) for one in _members(hint))
+    kind = get_origin(hint) or hint
+    if kind is Any:
+        return True
+    if kind is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    if kind is int:
+        return hasattr(value, "__index__") and not isinstance(value, np.ndarray)
+    if kind is Mapping:
+        return isinstance(value, Mapping) and all(_fits(one, get_args(hint)[1]) for one in value.values())
+    if elements := _elements(hint):
+        if isinstance(value, str | bytes | Mapping):
+            return False
+        return isinstance(value, Iterator) or (
+            isinstance(value, Collection) and all(_fits(one, elements[0]) for one in value)
+        )
+    wider: dict[Any, Any] = {float: Real, bool: (bool, np.bool_), Path: PathLike}
+    return isinstance(value, wider.get(kind, kind))
+
+
+def _seen(value: object) -> str:
+    if isinstance(value, str):
+        return repr(value)
+    kind = "None" if value is None else type(value).__name__
+    if isinstance(value, list | tuple | AbstractSet) and value:
+        return f"a {kind} of {listed(sorted({type(one).__name__ for one in value}))}"
+    return f"{kind} {value}" if isinstance(value, Real) else kind
+
+
+def _expected(hint: Any) -> str:
+    words: list[str] = []
+    kinds = {*_members(hint)}
+    for kind in _members(hint):
+        plain = get_origin(kind) or kind
+        if plain is Literal:
+            words += map(repr, get_args(kind))
+        elif held := _elements(kind) or (get_args(kind)[1:] if plain is Mapping else ()):
+            inner = {*_members(held[0])}
+            several = "these" if len(inner) > 1 and inner <= kinds else _SEVERAL.get(get_origin(held[0]) or held[0], "")
+            words.append(("a dict" if plain is Mapping else "a list") + (f" of {several}" if several else ""))
+        else:
+            words.append(_CALLED.get(plain, getattr(plain, "__name__", str(plain))))
+    return listed(words, last="or")

@@ -1,0 +1,100 @@
+"""What Python programs give to the public functions: another type is one sentence, and nothing is begun."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from torch import nn
+
+import transferscope
+from transferscope.arguments import checks_arguments
+from transferscope.data import Dataset, LabelledSet
+from transferscope.errors import SettingsError
+
+DOOR: Any = transferscope
+_FEW = LabelledSet(np.zeros((4, 2), np.float32), np.arange(4) % 2, ("a", "b"))
+_DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (
+            lambda: DOOR.compare(run=print, arms=[{"source": 1}]),
+            ["arms is given as a list of dict; expected a dict of dicts"],
+        ),
+        (lambda: DOOR.compare(run=print, arms={"a": "x"}), ["arms is given as dict; expected a dict of dicts"]),
+        (
+            lambda: DOOR.compare(run=print, arms={"a": {"source": None}}, score="accuracy"),
+            ["score", "'accuracy'", "a dict"],
+        ),
+        (
+            lambda: DOOR.compare("digits", "glyphs", labels=10),
+            ["labels is given as int 10", "whole numbers, as in [10]"],
+        ),
+        (lambda: DOOR.compare("digits", "glyphs", labels=[10.5]), ["labels is given as a list of float"]),
+        (lambda: DOOR.compare("digits", "glyphs", methods="merlin"), ["a list of texts or None, as in ['merlin']"]),
+        (
+            lambda: DOOR.compare("digits", "glyphs", question="how"),
+            ["question is given as 'how'", "'which' or 'whether'"],
+        ),
+        (
+            lambda: DOOR.compare("digits", np.zeros(3)),
+            ["sources is given as ndarray", "Dataset, Pretrained, Module, a list of these"],
+        ),
+        (
+            lambda: DOOR.compare(_TABLE.to_dict("records")),
+            ["compare(target, sources): target is given as a list of dict"],
+        ),
+        (lambda: DOOR.compare(_TABLE, "digits"), ["DataFrame, which is no data", "'csv:FILE?label=COLUMN'"]),
+        (lambda: DOOR.compare(_TABLE, without="ridge"), ["without is given as 'ridge'", "as in ['ridge']"]),
+        (lambda: DOOR.compare("digits", "glyphs", folder=None), ["folder is given as None; expected text or a path"]),
+        (lambda: DOOR.rank("digits", ["a.safetensors"]), ["rank(networks, target): target is given as a list of str"]),
+        (
+            lambda: DOOR.rank(_DATA, "digits"),
+            ["networks is given as Dataset; expected text, a path, Pretrained or a list"],
+        ),
+        (lambda: DOOR.rank([nn.Linear(2, 2)], "digits"), ["networks is given as a list of Linear"]),
+        (lambda: DOOR.diagnose(nn.Linear(2, 2), "digits"), ["checkpoint is given as Linear; expected text or a path"]),
+        (lambda: DOOR.scaling(_TABLE.to_numpy()), ["scaling(table, question): table is given as ndarray"]),
+        (
+            lambda: DOOR.scaling(_TABLE, target_score=0.1),
+            ["scaling takes no target_score; give question=ScalingQuestion("],
+        ),
+        (lambda: DOOR.plan(_TABLE, score="f1"), ["plan takes no score; give columns=LabelColumns(score=...)"]),
+        (lambda: DOOR.load_model(3), ["place is given as int 3"]),
+    ],
+)
+def test_another_type_is_one_sentence(asked: Callable[[], Any], words: list[str]) -> None:
+    with pytest.raises(SettingsError) as refused:
+        asked()
+    assert all(one in str(refused.value) for one in words), str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@checks_arguments
+def _ask(labels: Sequence[int] = (), *, margin: float | None = None) -> tuple[list[int], float | None]:
+    return list(labels), margin
+
+
+@pytest.mark.parametrize("labels", [np.array([20]), (np.int64(20),), range(20, 21), iter([20]), pd.Series([20]), {20}])
+def test_lists_and_numbers_of_other_packages_are_taken(labels: Any) -> None:
+    margin: Any = np.float32(1)
+    assert _ask(labels, margin=margin) == ([20], 1)
+
+
+def test_what_python_says_of_calls_stays() -> None:
+    with pytest.raises(TypeError, match=r"_ask\(\) got an unexpected keyword argument 'lables'"):
+        _ask(lables=[10])  # type: ignore[call-arg]
+
+
+def test_paths_are_data_as_text_is(tmp_path: Path) -> None:
+    (tmp_path / "mine.npz").touch()
+    for given in (tmp_path / "mine.npz", str(tmp_path / "mine.npz")):
+        with pytest.raises(SettingsError, match=r"looks like a file; write 'npz:"):
+            DOOR.compare(given, "digits", folder=tmp_path)
+        with pytest.raises(SettingsError, match=r"looks like a file; write 'npz:"):
+            DOOR.compare("digits", given, folder=tmp_path)
