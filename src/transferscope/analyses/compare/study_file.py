@@ -306,9 +306,9 @@ def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
 def _method_table(table: str, name: str, *, large: bool) -> dict[str, Any]:
     """The settings of a method: a large network begins with the probe's head, as docs/results/real.md has measured."""
     settings = dict(VARIANTS.get(name, {} if table == name else {"method": name}))
-    if large and "head" not in settings and issubclass(METHODS[name], FineTuning):
+    if large and "head" not in settings and issubclass(method := METHODS[name], FineTuning):
         with suppress(SettingsError, TypeError):  # one of a user's may refuse it, or need further settings
-            METHODS[name](head="probe")
+            method(head="probe")
             return {"head": "probe", **settings}
     return settings
 
