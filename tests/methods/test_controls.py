@@ -257,6 +257,13 @@ def test_the_ridge_probe_is_that_of_scikit_learn(
     assert found.bias.detach().numpy() == pytest.approx(np.atleast_1d(expected.intercept_), rel=1e-4, abs=1e-5)
 
 
+def test_one_example_is_answered_by_its_label() -> None:
+    """Its features are their own mean, so that nothing is left to weigh, and no division by 0 warns."""
+    found = ridge_probe(torch.randn(1, 4), torch.tensor([2]), 3)
+    assert not found.weight.any()
+    assert found.bias.tolist() == pytest.approx([-1 / 3, -1 / 3, 2 / 3])
+
+
 def test_features_that_are_not_finite_are_refused() -> None:
     features = torch.randn(30, 4)
     features[3, 1] = torch.nan

@@ -34,9 +34,12 @@ def ridge_fit(
         weights: Of the examples in the squared loss, at least 0 and some above; None for 1.
 
     Returns:
-        Coefficients and intercepts of the penalty with the least mean squared leave-one-out error.
+        Coefficients and intercepts of the penalty with the least mean squared leave-one-out error; of one example,
+        which has none, coefficients of 0.
     """
     n, width = features.shape
+    if n == 1:
+        return np.zeros((targets.shape[1], width)), targets[0]
     root = np.ones(n) if weights is None else np.sqrt(weights)
     share = np.square(root) / np.square(root).sum()
     plain, mean = np.zeros(width), np.zeros(width)

@@ -357,7 +357,11 @@ def _run(module: nn.Module, inputs: Tensor, what: str) -> Tensor:
     except NetworkError:
         raise
     except Exception as error:  # code of another package may raise anything
-        raise NetworkError(f"{what} fails on inputs of shape {tuple(inputs.shape)}: {first_line(error)}") from error
+        images = "; if it reads images of another size or with other channels, say so: size=224,channels=3 in --input"
+        raise NetworkError(
+            f"{what} fails on inputs of shape {tuple(inputs.shape)}: {first_line(error)}"
+            f"{images + ', input = { size = 224, channels = 3 } in a study file' if inputs.ndim == 4 else ''}"
+        ) from error
     if not isinstance(outputs, Tensor):
         raise NetworkError(
             f"{what} returns {type(outputs).__name__}; expected one tensor (N, width): wrap it in a module that picks "

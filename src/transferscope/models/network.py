@@ -175,7 +175,7 @@ class Network(nn.Module):
             A network on the same blocks under the same linear head; this very network where nothing is to change.
 
         Raises:
-            NetworkError: The backbone does not end in global average pooling, or the head is not linear.
+            NetworkError: It is none of the own residual networks, or the head is not linear.
         """
         if grid == self.grid:
             return self
@@ -183,8 +183,8 @@ class Network(nn.Module):
         last = next(reversed(named), "")
         if not isinstance(self.features, nn.Sequential) or not isinstance(named.get(last), GlobalAverage):
             raise NetworkError(
-                "labels on a grid over each image are read from maps by a 1 x 1 convolution, and this network does not "
-                "end in global average pooling of maps; use resnet20, resnet32 or resnet56"
+                "labels on a grid over each image are read from the maps of resnet8, resnet20, resnet32 and resnet56 "
+                "alone, even where another network ends in global average pooling of maps; use one of these"
             )
         if not isinstance(self.head, nn.Linear):
             raise NetworkError("the head is not linear, so it cannot be read at every place of a map; use a new head")

@@ -151,6 +151,53 @@ def test_a_large_source_decides_steps_rate_and_arms(
     assert tables["tuning"]["grid"]["fine-tune"]["head"] == ["probe", "random"]
 
 
+METHODS_OF_A_USER = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from transferscope.methods import FineTune, Scratch
+
+@dataclass(frozen=True)
+class Counted(Scratch):
+    "A field of another meaning."
+    head: int = 2
+    name: ClassVar[str] = "counted"
+    version: ClassVar[int] = 1
+
+@dataclass(frozen=True)
+class Hidden(FineTune):
+    "A head that is not linear, so that none of a probe fits."
+    hidden_units: int = 16
+    name: ClassVar[str] = "hidden"
+    version: ClassVar[int] = 1
+
+@dataclass(frozen=True)
+class Mine(FineTune):
+    "Fine-tuning by another name."
+    name: ClassVar[str] = "mine"
+    version: ClassVar[int] = 1
+"""
+
+
+def test_only_fine_tuning_with_a_linear_head_begins_with_that_of_a_probe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nets.py").write_text(NETS)
+    (tmp_path / "mine.py").write_text(METHODS_OF_A_USER)
+    monkeypatch.chdir(tmp_path)
+    tables = study_tables(
+        [Pretrained(NetworkSettings("nets.py:Net", options={"width": 7}), Path("w.pt"))],
+        "digits",
+        labels=[20],
+        methods=["mine.py:Counted", "mine.py:Hidden", "mine.py:Mine"],
+        diagnostics=[],
+        seeds=1,
+        folder=Path("r"),
+    )
+    heads = {name: table.get("head") for name, table in tables["methods"].items()}
+    assert (heads["counted"], heads["hidden"], heads["mine"]) == (None, None, "probe")
+
+
 def test_no_head_of_a_probe_where_labels_are_on_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nets.py").write_text(NETS)
     monkeypatch.chdir(tmp_path)

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,7 +20,7 @@ from transferscope.data.load import load, parse_name, seen_from
 from transferscope.data.places import find_path
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import DataError, SettingsError, TransferscopeError, refuse_unused
-from transferscope.methods import METHODS, Method, Raw, Scratch, check_task, default_methods
+from transferscope.methods import METHODS, FineTuning, Method, Raw, Scratch, check_task, default_methods
 from transferscope.methods.defaults import VARIANTS
 from transferscope.methods.tuning import runs_of_a_search, search_grid
 from transferscope.models import Pretrained, open_pretrained
@@ -307,9 +306,11 @@ def with_steps(tables: Mapping[str, Any], steps: int) -> dict[str, Any]:
 def _method_table(table: str, name: str, *, large: bool) -> dict[str, Any]:
     """The settings of a method: a large network begins with the probe's head, as docs/results/real.md has measured."""
     settings = dict(VARIANTS.get(name, {} if table == name else {"method": name}))
-    kind: Any = METHODS[str(settings.get("method", name))]
-    takes_head = "head" in {field.name for field in fields(kind)}
-    return {"head": "probe", **settings} if large and takes_head else settings
+    if large and "head" not in settings and issubclass(method := METHODS[name], FineTuning):
+        with suppress(SettingsError, TypeError):  # one of a user's may refuse it, or need further settings
+            method(head="probe")
+            return {"head": "probe", **settings}
+    return settings
 
 
 def _method_tables(methods: Sequence[str]) -> dict[str, str]:
