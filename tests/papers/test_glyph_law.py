@@ -115,9 +115,9 @@ SCENES = {"several appearances": "several", "all four attributes": "all", "sever
 def test_scenes_transfer_nothing(script: ModuleType) -> None:
     runs = script.runs(ROOT / "docs" / "results" / "runs" / "syn2real.csv", "fine-tune")
     many = 100 * runs[runs["s"] == 1000].groupby(["target", "source", "n"])["error"].mean()
-    for target, rises in (("fashion-mnist", [2.2, 2.2, 1.0]), ("fashion-mnist-1000-steps", [0.6, 0.9, -0.65])):
+    for target, risen in (("fashion-mnist", [2.2, 2.2, 1.0]), ("fashion-mnist-1000-steps", [0.6, 0.9, -0.65])):
         shown = [many[target, source, 16000] - many[target, source, 250] for source in ("plain", "all", "kinds")]
-        assert shown == pytest.approx(rises, abs=0.051)
+        assert shown == pytest.approx(risen, abs=0.051)
     dense = runs[runs["network"] == "8x16x32"]
     means = 100 * dense.groupby(["source", "n"])["error"].mean()
     learnt = ("all", "segmentation", "normals")
