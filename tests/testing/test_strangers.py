@@ -178,7 +178,7 @@ def test_a_score_and_a_diagnostic_that_break_promises_are_told_which() -> None:
         name = "of its own"
 
     with pytest.raises(AssertionError, match=r"does not derive from transferscope.scores.Score"):
-        check_score(OfItsOwn())  # type: ignore[arg-type]
+        check_score(OfItsOwn())
 
     kind: Any = DIAGNOSTICS["weights"]
 
