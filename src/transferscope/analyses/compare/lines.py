@@ -17,7 +17,7 @@ from transferscope.wording import (
 
 _WIDTH, _LEAST_WIDTH = 80, 40
 _BAR, _SCORE, _LEAST_NAME = 13, 11, 8
-_MOST, _LEAST_ROWS, _MOST_ARMS = 9, 4, 6
+_MOST, _MOST_ARMS = 9, 6
 _MOST_SIZES = 2
 
 
@@ -40,7 +40,8 @@ def lines_of(
     most = (_MOST + len(recommended) - 1) * _WIDTH // width
     shown, *others = (_wrapped(answer, width) for answer in answers)
     follow = _wrapped(f"Next: {next_steps[0]}", width) if next_steps else []
-    room = most - _LEAST_ROWS - len(recommended) + 1
+    named = {*recommended, decided[sizes[0]].best_with, decided[sizes[0]].best_without} - {None}
+    room = most - 1 - len(named)  # every arm that is named has its row, below the head
     for lines in others:
         if len(shown) + len(lines) > room:
             break
