@@ -249,13 +249,15 @@ def test_programs_read_the_numbers_of_the_answer() -> None:
     runs = pd.DataFrame(read["runs"]).set_index("run")
     ahead = runs.loc[["forecast", "asked"]].astype({"n": float, "low": float, "high": float})
     assert ahead["n"].tolist() == [SIZES.max() * times for times in (2, 4, 8, 16, 1.5)]
-    truth = 100 * (1 - 3.0 * ahead["n"] ** -0.4 - 0.05)
+    truth = 1 - 3.0 * ahead["n"] ** -0.4 - 0.05
     assert ((ahead["low"] <= truth) & (truth <= ahead["high"])).all()
+    in_percent = scaling(frame.assign(accuracy=100 * frame["accuracy"])).to_dict()["runs"]
+    assert [one["expected"] for one in in_percent[:4]] == pytest.approx(100 * ahead["expected"].astype(float)[:4])
     (target,) = read["targets"]
     found = advise(SIZES, STEEP, target_error=0.07)
     assert found.decision is not None
     assert found.next_run is not None
-    assert (target["target"], target["scenario"]) == (pytest.approx(93.0), "b")
+    assert (target["target"], target["scenario"]) == (pytest.approx(0.93), "b")
     assert target["feasible"] == pytest.approx(found.decision.feasible)
     assert target["low"] < (3.0 / 0.02) ** 2.5 < target["high"]
     assert runs.loc["next", "n"] == found.next_run.pretrain_size

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import pandas as pd
 
@@ -133,14 +134,14 @@ def _budgets(analysis: Analysis) -> Table:
 
 
 def expected_runs(analysis: Analysis) -> pd.DataFrame:
-    """What is expected beyond the measurements, in the unit of the scores, and the run to make next.
+    """What is expected beyond the measurements, in the unit that the scores were given in, and the run to make next.
 
     Returns:
         One row per curve or group and run: curve, run ("forecast", at 2, 4, 8 and 16 times the largest size, "asked",
         "the budget" and others over two sizes, "next"), n, s, cost, expected, low and high (90 %), information (the
         share of the variance of the decision that the next run is expected to remove).
     """
-    score = analysis.measure.score
+    score = partial(_as_given, analysis)
     rows: list[tuple[object, ...]] = []
     for curve in analysis.curves:
         if curve.advice is None:
@@ -166,8 +167,13 @@ def expected_runs(analysis: Analysis) -> pd.DataFrame:
 
 def _ends(analysis: Analysis, low: float, high: float) -> tuple[float, float]:
     """The ends of an interval of errors as scores, the smaller first."""
-    least, most = sorted((analysis.measure.score(low), analysis.measure.score(high)))
+    least, most = sorted((_as_given(analysis, low), _as_given(analysis, high)))
     return least, most
+
+
+def _as_given(analysis: Analysis, error: float) -> float:
+    """The score with such an error, a share where shares were given, which are shown in percent."""
+    return analysis.measure.score(error) / analysis.measure.scale
 
 
 def targets(analysis: Analysis) -> pd.DataFrame:
@@ -182,7 +188,7 @@ def targets(analysis: Analysis) -> pd.DataFrame:
     for curve in analysis.curves:
         one = None if curve.advice is None else curve.advice.decision
         if one is not None and (size := one.size_needed).interval is not None:
-            wanted = (curve.name, analysis.measure.score(one.target_error), one.falls, one.scenario)
+            wanted = (curve.name, _as_given(analysis, one.target_error), one.falls, one.scenario)
             ends = (size.value, size.interval.low, size.interval.high)
             rows.append((*wanted, one.feasible, one.reachable, *ends))
     columns = ["curve", "target", "falls", "scenario", "feasible", "reachable", "n", "low", "high"]
