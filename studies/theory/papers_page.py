@@ -39,15 +39,7 @@ def page() -> str:
                 ": ".join(filter(None, (f"**{row['verdict']}**", row["why"]))),
                 f"{(own['verdict'] == 'holds').sum()} / {len(own)}" if len(own) else "",
                 f"[{Path(row['page']).stem}]({row['page']})",
-                "; ".join(
-                    filter(
-                        None,
-                        (
-                            f"`papers draw {paper} {row['figure']}`" if row["figure"] else "",
-                            runs,
-                        ),
-                    )
-                ),
+                "; ".join(filter(None, (f"`papers draw {paper} {row['figure']}`" if row["figure"] else "", runs))),
             )
             lines.append(f"| {' | '.join(cells)} |")
         lines.append("")

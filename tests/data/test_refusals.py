@@ -150,12 +150,14 @@ _VECTORS, _CLASSES = np.zeros((4, 2), np.float32), np.array([0, 1, 1, 0])
         (torch.tensor(_VECTORS), _CLASSES, "inputs are given as Tensor"),
         (_VECTORS.tolist(), _CLASSES, "inputs are given as list"),
         (np.zeros((4, 9, 8, 3), np.uint8), _CLASSES, r"channels last; expected \(N, C, H, W\)"),
+        (np.zeros((4, 9, 9, 1), np.uint8), _CLASSES, "channels last"),
     ],
 )
 def test_arrays_of_another_kind_are_not_read_as_what_they_are_not(inputs: Any, labels: Any, message: str) -> None:
     """A series gives rows by its index, so that shuffled ones would be the labels of other inputs."""
     with pytest.raises(DataError, match=message):
         unwrap(_check_arrays)(inputs, labels)
+    _check_arrays(np.zeros((4, 8, 100, 1), np.uint8), _CLASSES)  # signals of eight channels, one column wide
 
 
 def test_images_with_few_pixels_in_a_row_are_images() -> None:

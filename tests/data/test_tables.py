@@ -99,6 +99,11 @@ BAD: list[tuple[pd.DataFrame, TableSettings, str]] = [
         TableSettings(("kind",)),
         "column 'part' holds test and train alone, as one that says which rows are the test set; say split=part",
     ),
+    (
+        frame().assign(part=pd.Series([None, "", *["test", "train"] * 9], dtype=object)),
+        TableSettings(("kind",)),
+        "say split=part",
+    ),
     (frame()[["kind", "area"]], TableSettings(("kind",), drop=("area",)), "has no feature columns beside kind, area"),
     (with_value("area", "wide"), TableSettings(("kind",)), "column 'area' holds 'wide' among numbers"),
     (

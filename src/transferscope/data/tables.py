@@ -421,10 +421,15 @@ def refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) -
     Args:
         otherwise: What to do if it is not meant so; "{column}" stands for its name.
     """
-    for column in unread if len(unread) else ():
-        if str(unread[column].iloc[0]).lower() in ALL_NAMES:
-            values = {str(one).lower() for one in unread[column]}
-            if values <= set(ALL_NAMES) and split_names(values, f"{path}: column {column!r}") is not None:
+    for column in unread:
+        said = (str(value).strip().lower() for value in unread[column].dropna())
+        values = set[str]()
+        for value in filter(None, said):  # empty cells say nothing
+            values.add(value)
+            if value not in ALL_NAMES:
+                break
+        else:
+            if split_names(values, f"{path}: column {column!r}") is not None:
                 raise DataError(
                     f"{path}: column {column!r} holds {listed(sorted(values))} alone, as one that says which rows are "
                     f"the test set; say split={column} for that, or {otherwise.format(column=column)}"

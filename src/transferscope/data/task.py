@@ -295,7 +295,8 @@ def _check_arrays(inputs: np.ndarray, labels: np.ndarray) -> None:
         raise DataError(
             f"inputs have shape {inputs.shape}; expected an array (N, ...) with at least one example and no empty side"
         )
-    if inputs.ndim == 4 and inputs.shape[3] in (1, 3, 4) and min(inputs.shape[1:3]) > 4:
+    rows, columns, last = inputs.shape[1:] if inputs.ndim == 4 else (0, 0, 0)
+    if min(rows, columns) > 4 and (last in (3, 4) or (last == 1 and rows == columns)):  # (N, 8, 100, 1) are signals
         raise DataError(
             f"inputs have shape {inputs.shape}, images with their channels last; expected (N, C, H, W), as of "
             "inputs.transpose(0, 3, 1, 2)"
