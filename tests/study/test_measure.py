@@ -51,3 +51,20 @@ def test_a_share_of_one_example_is_what_its_change_makes_of_the_measure() -> Non
         assert metric.share_of_one_example(labels) == pytest.approx(to)
     assert SQUARED_ERROR.share_of_one_example(np.zeros((5, 1))) == 0
     assert AVERAGE_PRECISION.share_of_one_example(np.array([[1, 0, 0], [1, 1, 0]])) == pytest.approx(1 / 2)
+
+
+@pytest.mark.parametrize(
+    ("scores", "step"),
+    [
+        ([[0.86, 0.86], [0.8, np.nan]], 1.0),
+        ([[0.862, 0.9], [0.8, 1.0]], 0.1),
+        ([[1.0, 1.0], [0.5, 0.0]], 10.0),  # what is at an end of the range is no more rounded than that
+        ([[1.0, 1.0], [1.0, 0.0]], 0.0),
+        ([[0.8612345678, 0.86], [0.8, 0.7]], 0.0),
+    ],
+)
+def test_scores_that_are_written_down_show_no_more_than_their_last_digit(
+    scores: list[list[float]], step: float
+) -> None:
+    assert ACCURACY.resolution(ACCURACY.in_points(np.array(scores)), None) == pytest.approx(step)
+    assert ACCURACY.resolution(ACCURACY.in_points(np.array(scores)), np.arange(50)) == pytest.approx(2.0)

@@ -67,7 +67,7 @@ def noise(
     Args:
         values: Scores; NaN where there is no run.
         clusters: Arms that are not independent share a number.
-        resolution: What one test example is worth: variances are at least a quarter of its square.
+        resolution: The least difference that scores can show: variances are at least a quarter of its square.
     """
     there = ~np.isnan(values)
     alone = there & (there.sum(-2, keepdims=True) == 1)

@@ -41,7 +41,8 @@ class Scores:
             in squared points, see `example_variance`; NaN for pairs of which it is not known. Shape (A, A), or None.
         unfinished: Which arms' training curves were still rising at their end. Shape (A,).
         failed: Runs that were made and gave nothing. Shape (A, S).
-        resolution: What one test example is worth, in points; 0 where scores are continuous.
+        resolution: What one test example is worth, or the last digit of scores that are rounded, in points; 0 where
+            scores are continuous.
         bounds: The least and the most that a score can be, in points; intervals end there.
         scale: What is taken for a point where runs alone cannot say how much they vary: a hundredth of what scores are
             like; 1 where they are percent. Above 0.

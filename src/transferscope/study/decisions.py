@@ -61,7 +61,7 @@ def scores_of(
         arms: All arms that there may be, where the store may not have them all; None for those that it has.
         seeds: Likewise of seeds.
     """
-    metric, labels = frames.metric, frames.test_labels
+    metric = frames.metric
     arms = arms_of(frames, n_target) if arms is None else arms
     seeds = frames.seeds if seeds is None else seeds
     row = {arm: i for i, arm in enumerate(arms)}
@@ -91,7 +91,7 @@ def scores_of(
         example_variance=_example_variance(frames, own, places, columns, values),
         unfinished=np.array([arm in rising for arm in arms]),
         failed=failed,
-        resolution=0.0 if labels is None else 100.0 * metric.share_of_one_example(labels),
+        resolution=metric.resolution(values, frames.test_labels),
         bounds=metric.points_bounds,
         scale=metric.noise_scale(values),
     )

@@ -188,6 +188,22 @@ class Measure:
         largest = np.nanmax(np.abs(points), initial=0.0)
         return 1.0 if self._has_usual_points or largest == 0 else float(largest) / 100
 
+    def resolution(self, points: Float[np.ndarray, "arms seeds"], labels: Shaped[np.ndarray, "N ..."] | None) -> float:
+        """The least difference that scores can show, in points (`decision.Scores.resolution`).
+
+        What one test example is worth. Where the labels are not known, the last digit that scores were written with:
+        the largest power of ten of which all are multiples, but those that are 0 or at an end of their range.
+        """
+        if labels is not None:
+            return 100.0 * self.share_of_one_example(labels)
+        low, high = self.points_bounds
+        written = points[(points > low) & (points < high) & (points != 0)]
+        if not len(written):
+            return 0.0
+        largest = math.floor(math.log10(np.abs(written).min()) + 1e-9)
+        steps = 10.0 ** np.arange(largest, -7, -1)
+        return float(next((one for one in steps if np.abs(written / one - np.rint(written / one)).max() < 1e-6), 0.0))
+
     @property
     def points_name(self) -> str:
         """What a point is called, for axes."""

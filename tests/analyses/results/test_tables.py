@@ -199,7 +199,7 @@ def test_arms_may_be_columns_and_numbers_of_labels_too() -> None:
     found = compare_results(_wide(table(values)), without=CONTROLS, columns=columns)
     assert found.summary.decided[0].outcome == decide(scores(values)).outcome == "helps"
     assert [all(arm in note for arm in (*CONTROLS, *WAYS)) for note in found.runs.notes] == [True]
-    by_labels = table(values).rename(columns={"accuracy": "100"}).assign(**{"400": 0.9}).drop(columns="seconds")
+    by_labels = table(values).rename(columns={"accuracy": "100"}).assign(**{"400": 0.9012}).drop(columns="seconds")
     columns = RunColumns(wide="labels", metric="accuracy")
     found = compare_results(by_labels, without=CONTROLS, columns=columns)
     assert {n: decision.outcome for n, decision in found.summary.decided.items()} == {100: "helps", 400: "no"}
