@@ -52,6 +52,18 @@ def test_cells_are_claimed_in_order_once_and_after_their_needs(store: Store) -> 
     assert store.claim("s", ME) == Claim(cells[1], str(ME), 1)
 
 
+def test_what_a_cell_needs_comes_back_in_the_order_of_the_plan_pretraining_first(store: Store) -> None:
+    """Whichever plan, of this study or of another, had a cell first."""
+    store.plan(study("t"), [cell("second"), cell("first")])
+    pretrained = replace(cell("z"), role="pretrain")
+    cells = [cell("first"), cell("second"), pretrained, cell("last", "z", "first", "second")]
+    store.plan(study(), cells)
+    for done in ("first", "second", "z"):
+        store.finish(done, outcome())
+    assert [stored.cell for stored in store.cells("s")] == cells
+    assert store.claim("s", ME) == Claim(cells[-1], str(ME), 1)
+
+
 def test_what_the_end_of_a_cell_makes_ready_is_claimed_in_its_place(store: Store) -> None:
     early, late = [cell("z"), cell("y", "z"), cell("w", "z", "x"), cell("x")], [cell(f"{i:04}") for i in range(1100)]
     cells = [*early, *late, cell("last", "z")]

@@ -2,12 +2,15 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from transferscope.store import Store
-from transferscope.study.run import run_study
+from transferscope.study.export import export
+from transferscope.study.plan import plan_study
+from transferscope.study.run import plan_into, run_study, work_on
 from transferscope.study.spec import StudySpec, parse_spec
 
 SPEC = {
@@ -66,6 +69,42 @@ def test_other_seeds_are_those_of_a_study_with_these_settings(
         once, outright = predictions(store, "once"), predictions(other, "given")
         for seed in (0, 1, 2):
             np.testing.assert_array_equal(once["scratch", seed], outright["scratch", seed])
+
+
+@pytest.mark.parametrize("keep", ["all", "none"])
+def test_runners_that_read_cells_from_the_store_and_exports_start_from_the_same_networks(
+    searched: tuple[Path, dict[str, dict[str, float]]], tmp_path: Path, keep: str
+) -> None:
+    """A run of another seed needs its pre-training and the run of the first seed, which was planned before that."""
+    study = spec(tmp_path, engine={"workers": 0, "keep": keep})
+    with Store.open(searched[0] / "s.sqlite") as store:
+        expected = predictions(store, "once")
+    with Store.open(tmp_path / "s.sqlite") as store:
+        planned = plan_study(study)
+        plan_into(planned, store)
+        assert [one.cell.needs for one in store.cells("once")] == [cell.needs for cell in planned.cells]
+        work_on("once", store, engine=study.engine)
+        found = predictions(store, "once")
+    for run, own in expected.items():
+        np.testing.assert_array_equal(found[run], own)
+    exported = export(tmp_path / "s.sqlite", tmp_path / "network", method="fine-tune", seed=2)
+    assert exported.trained_again == (keep == "none")
+    assert exported.n_equal == exported.n_test
+
+
+def test_a_diagnostic_asked_for_later_measures_networks_with_the_settings_of_their_runs(tmp_path: Path) -> None:
+    grid = {"scratch": {"lr": [0.04, 0.05, 0.06, 0.07, 0.09, 0.1]}}  # of which each seed would choose another
+    asked: dict[str, Any] = {"tuning": {"trials": 6, "folds": 2, "grid": grid}, "methods": {"scratch": {}}}
+    found = []
+    for name, parts in (("together", [{"weights": {}}]), ("later", [{}, {"weights": {}}])):
+        with Store.open(tmp_path / f"{name}.sqlite") as store:
+            for diagnostics in parts:
+                run_study(spec(tmp_path, diagnostics=diagnostics, **asked), store)
+            measured = {one.cell.key for one in store.cells("once") if one.cell.role == "diagnose"}
+            records = store.records("once")
+            found.append([pair for pair in zip(records.key, records.value, strict=True) if pair[0] in measured])
+    assert found[0] == found[1]
+    assert len(measured) == 3
 
 
 def test_every_seed_chooses_for_itself_where_that_is_asked_for(tmp_path: Path) -> None:

@@ -83,10 +83,15 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
 
 
 def with_chosen(cell: PlannedCell, store: Store) -> PlannedCell:
-    """The cell with the settings that the run of the first seed has chosen; a StoreError where they are not there."""
-    own = [] if cell.role != "method" or cell.payload.get("tuning") is None else list(cell.needs)
-    notes = store.notes(own)
-    chosen = [notes[key][CHOSEN] for key in own if CHOSEN in notes.get(key, {})]
+    """The cell with the settings that the run of the first seed has chosen.
+
+    A diagnostic has those of its run, whose networks it may have to make again; itself where nothing was chosen.
+    """
+    fit = cell.payload.get("fit") if cell.role == "diagnose" else cell.payload
+    if not isinstance(fit, Mapping) or fit.get("tuning") is None:
+        return cell
+    notes = store.notes(cell.needs)
+    chosen = [notes[key][CHOSEN] for key in cell.needs if CHOSEN in notes.get(key, {})]
     return replace(cell, payload={**cell.payload, CHOSEN: chosen[0]}) if chosen else cell
 
 
