@@ -287,6 +287,21 @@ def test_a_database_that_stays_away_ends_the_runner(store: Store, monkeypatch: p
         do(small_plan(1), store)
 
 
+def test_ctrl_c_ends_a_runner_whose_database_is_away_before_its_first_cell(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = small_plan(1)
+    store.plan(plan.study, plan.cells)
+
+    def away(*_asked: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        raise UnreachableError("the store cannot be used: connection refused")
+
+    monkeypatch.setattr(Store, "standings", away)
+    with pytest.raises(KeyboardInterrupt):
+        share(store)
+
+
 def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
