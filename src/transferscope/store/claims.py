@@ -193,9 +193,8 @@ def free_abandoned(connection: Connection, now: ColumnElement[float]) -> None:
         known = Owner.parse(row.owner)
         silent = abs(row.silent)  # a heartbeat far in the future is none either
         if silent > LEASE_SECONDS if known is None else known.is_gone(silent=silent):
-            _free(
-                connection, row.owner, func.coalesce(_cells.c.heartbeat, 0.0) <= row.last
-            )  # unless it lives after all
+            unheard = func.coalesce(_cells.c.heartbeat, 0.0) <= row.last  # it may live after all
+            _free(connection, row.owner, unheard)
 
 
 def release(connection: Connection, owner: Owner, *, but: Collection[str] = ()) -> None:

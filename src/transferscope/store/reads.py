@@ -212,8 +212,7 @@ def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.n
     query = _of_study(select(schema.cells.c.key, schema.arrays.c.content), study)
     query = query.join(schema.arrays, schema.arrays.c.cell_id == schema.cells.c.id).where(schema.arrays.c.name == name)
     rows = connection.execute(query.order_by(_members.c.position)).all()
-    for row in rows:
-        _require(row.key, str)
+    _require_all([row.key for row in rows], str)
     return {row.key: from_bytes(row.content) for row in rows}
 
 
@@ -278,7 +277,7 @@ def _needs(connection: Connection, study: int, cells: Sequence[int] | None = Non
 
 
 def _study(row: Row[Any]) -> StudyRow:
-    _require(row.name, str)
+    _require_all([row.name], str)
     return StudyRow(row.name, table_from_json(row.spec), table_from_json(row.facts), str(row.created))
 
 
@@ -296,12 +295,7 @@ def _labels(texts: Sequence[object]) -> list[dict[str, Label]]:
     return tables
 
 
-def _require(value: object, *kinds: type) -> None:
-    """Check the type of a value, with a StoreError: a SQLite column takes values of any."""
-    if type(value) not in kinds:
-        raise StoreError(DAMAGED)
-
-
 def _require_all(values: Iterable[object], *kinds: type) -> None:
+    """Check the types of values, with a StoreError: a SQLite column takes values of any."""
     if not set(map(type, values)) <= set(kinds):
         raise StoreError(DAMAGED)

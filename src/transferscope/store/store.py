@@ -356,15 +356,11 @@ class Store:
             connection.execute(delete(table).where(table.c.study_id == study_id, table.c.name == name))
             connection.execute(insert(table).values(study_id=study_id, name=name, content=content))
 
-    def _content(self, study: str, name: str) -> bytes | None:
+    def _content(self, study: str, name: str) -> object:
         table = schema.study_arrays
         with self._database.read() as connection:
             study_id = reads.study_id(connection, study)
-            query = select(table.c.content).where(table.c.study_id == study_id, table.c.name == name)
-            content = connection.scalar(query)
-        if not isinstance(content, bytes | None):
-            raise StoreError(DAMAGED)
-        return content
+            return connection.scalar(select(table.c.content).where(table.c.study_id == study_id, table.c.name == name))
 
 
 @dataclass(frozen=True, slots=True)
