@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transferscope.store import Store
+from transferscope.records import Failure
+from transferscope.store import Store, StudyCounts
 from transferscope.study.export import export
 from transferscope.study.plan import plan_study
 from transferscope.study.run import plan_into, run_study, work_on
 from transferscope.study.spec import StudySpec, parse_spec
+from transferscope.study.status import edited_plan
 
 SPEC = {
     "name": "once",
@@ -105,6 +107,18 @@ def test_a_diagnostic_asked_for_later_measures_networks_with_the_settings_of_the
             found.append([pair for pair in zip(records.key, records.value, strict=True) if pair[0] in measured])
     assert found[0] == found[1]
     assert len(measured) == 3
+
+
+def test_what_waits_for_a_run_that_cannot_be_done_is_counted_as_the_store_counts_it(tmp_path: Path) -> None:
+    """Without its pre-training the first seed chooses nothing, for which those of other seeds wait."""
+    with Store.open(tmp_path / "s.sqlite") as store:
+        planned = plan_study(spec(tmp_path, seeds=2))
+        plan_into(planned, store)
+        store.fail(planned.cells[0].key, Failure("exception", "odd"))
+        edited = edited_plan(spec(tmp_path), store)
+        larger = plan_study(spec(tmp_path))
+        store.plan(larger.study, larger.cells)
+        assert edited.counts == store.counts("once") == StudyCounts(planned=5, failed=1, blocked=3)
 
 
 def test_every_seed_chooses_for_itself_where_that_is_asked_for(tmp_path: Path) -> None:
