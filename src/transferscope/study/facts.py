@@ -157,7 +157,7 @@ class StudyData:
         """What the report says of the data, as JSON values."""
         described = {name: describe(source) for name, source in self.sources.items()}
         described |= {name: file.as_json() for name, file in self.networks.items()}
-        passes = {name: one.as_json() for name, one in self.passes.items()}
+        passes = {name: asdict(one) for name, one in self.passes.items()}
         return {"target": describe(self.target), "sources": described, "passes": passes}
 
 
