@@ -98,7 +98,8 @@ def test_a_diagnostic_asked_for_later_measures_networks_with_the_settings_of_the
     grid = {"scratch": {"lr": [0.04, 0.05, 0.06, 0.07, 0.09, 0.1]}}  # of which each seed would choose another
     asked: dict[str, Any] = {"tuning": {"trials": 6, "folds": 2, "grid": grid}, "methods": {"scratch": {}}}
     found = []
-    for name, parts in (("together", [{"weights": {}}]), ("later", [{}, {"weights": {}}])):
+    planned: dict[str, list[dict[str, Any]]] = {"together": [{"weights": {}}], "later": [{}, {"weights": {}}]}
+    for name, parts in planned.items():
         with Store.open(tmp_path / f"{name}.sqlite") as store:
             for diagnostics in parts:
                 run_study(spec(tmp_path, diagnostics=diagnostics, **asked), store)
