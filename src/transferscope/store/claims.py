@@ -31,10 +31,8 @@ class Owner:
     the clock is set.
 
     Attributes:
-        host: Name of the machine.
         boot: Identifier of the machine's present boot; "?" if the system has none.
         namespace: Identifier of the process-number namespace (each container has one of its own); "?" if there is none.
-        pid: Process number there.
         started: When the process began, in clock ticks since boot (Linux) or hundredths of a second since the epoch:
             process numbers are used again, this is not.
     """

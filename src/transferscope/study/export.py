@@ -55,7 +55,6 @@ class Exported:
     """What an export wrote.
 
     Attributes:
-        n_test: Test examples of the study.
         n_equal: For how many of them it predicts what the study stored: the same class, or numbers within 1e-5.
         trained_again: Whether the run was trained again, because the study kept no network of it.
     """

@@ -92,7 +92,6 @@ class PretrainedSource:
 
     Attributes:
         checksum: SHA-256 of its file's content; of a named network without a file, a digest of its weights.
-        report: What the weights give to the network.
         input: How inputs are brought to it, in words; "" for inputs as they are, standardised by the target.
         follows_batches: Whether it has batch normalisation, which training lets follow the target's batches.
     """

@@ -46,10 +46,8 @@ class StudySpec:
         checkpoints: Pretraining steps to transfer from besides the last, ascending.
         source_sizes: Numbers of source training examples to pretrain on; 0 is training from scratch; empty for all.
         methods: Methods with their settings, by the name of their table.
-        tuning: How settings are chosen; None to take them as they are.
         diagnostics: What to measure of the trained networks, by the name of its table.
         race: Which runs are made when only those are that can still decide; None to make all.
-        track: Programs that show the runs; None for none.
         files: Folder of the trained networks of a database that is no SQLite file; None for that which its first runner
             took.
     """

@@ -124,7 +124,6 @@ class CommandArm:
     """One arm of a study of commands.
 
     Attributes:
-        table: Name of its table.
         method: That with what tells it from other arms of the table, as in "lora rank=8".
         source: What it transfers from; None for an arm without a source.
         job: Its command with its values, of which no file has been looked for; or its calls of a function.
@@ -201,7 +200,6 @@ def parse_commands(
     """The study in the tables of a study file whose trainer is a command.
 
     Args:
-        tables: What TOML makes of a study file.
         folder: Where its commands run, absolute.
         beside: What `study.spec` reads in the tables of the methods, where there are any.
 
