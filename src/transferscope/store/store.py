@@ -173,24 +173,23 @@ class Store:
             with self._database.write(alone=True) as connection:  # another process planned the same cells just now
                 planning.write_plan(connection, study, cells)
 
-    def claim(self, study: str, owner: Owner) -> Claim | None:
-        """Claim the next cell of a study whose needs are done; no other process can claim it meanwhile.
+    def claim(self, study: str, owner: Owner, *, at_most: int = 1) -> list[Claim]:
+        """Claim the next cells of a study whose needs are done; no other process can claim them meanwhile.
 
         Cells of owners that are gone are free again: at once when their process could be seen from here, after a
         minute without a heartbeat when it runs on another machine or in another container.
 
+        Args:
+            at_most: How many, at least 1.
+
         Returns:
-            The claim, or None when there is no cell at the moment: all are done, failed, blocked, running elsewhere,
-            or wait for a running one.
+            The claims, in the order of the plan; none when there is no cell at the moment: all are done, failed,
+            blocked, running elsewhere, or wait for a running one.
 
         Raises:
             StoreError: The store cannot be written.
             UnknownNameError: There is no such study.
         """
-        return next(iter(self.claim_several(study, owner, at_most=1)), None)
-
-    def claim_several(self, study: str, owner: Owner, *, at_most: int) -> list[Claim]:
-        """Claim the next cells of a study, at most so many (1 or more), in the order of the plan; see `claim`."""
         now = self._database.now
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)

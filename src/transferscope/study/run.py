@@ -564,7 +564,7 @@ class _Runner:
         if self._is_unheard:
             self._store.release(self._owner, but=self._running)
         self._is_unheard = True
-        claims = self._store.claim_several(self._name, self._owner, at_most=at_most)
+        claims = self._store.claim(self._name, self._owner, at_most=at_most)
         self._is_unheard = False
         return claims
 
