@@ -28,7 +28,8 @@ SPEC = {
     "tuning": {
         "trials": 2,
         "folds": 2,
-        "grid": {"scratch": {"lr": [0.001, 0.05]}, "fine-tune": {"lr_scale": [0.01, 1.0]}},
+        # two of four each, in another order than that of the alphabet, in which stored tables come back
+        "grid": {name: {"weight_decay": [0.0, 0.1], "lr": [0.001, 0.05]} for name in ("scratch", "fine-tune")},
     },
 }
 
@@ -63,7 +64,7 @@ def test_other_seeds_are_those_of_a_study_with_these_settings(
     given = spec(tmp_path, name="given", tuning={"trials": 1, "grid": {}})
     given = replace(
         given,
-        training=replace(given.training, lr=chosen["scratch"]["lr"]),
+        training=replace(given.training, **chosen["scratch"]),
         methods={"scratch": given.methods["scratch"]},
     )
     with Store.open(tmp_path / "given.sqlite") as other, Store.open(folder / "s.sqlite") as store:

@@ -333,6 +333,8 @@ def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
     if spec.tuning is None or not grid:
         return None  # nothing to choose
     balanced = spec.training.class_weights == "balanced"
+    # in the order in which stored tables come back, whatever that of the file: it says which combinations are tried
+    grid = dict(sorted(grid.items()))
     return CellTuning(spec.tuning.trials, spec.tuning.folds, grid, spec.tuning.search, balanced)
 
 
