@@ -45,7 +45,7 @@ def predictions(store: Store, name: str) -> dict[tuple[str, int], np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, float]]]:
+def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, Any]]]:
     """A study that has been run, and what the first seed of each method has chosen."""
     folder = tmp_path_factory.mktemp("once")
     with Store.open(folder / "s.sqlite") as store:
@@ -58,7 +58,7 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 
 
 def test_other_seeds_are_those_of_a_study_with_these_settings(
-    searched: tuple[Path, dict[str, dict[str, float]]], tmp_path: Path
+    searched: tuple[Path, dict[str, dict[str, Any]]], tmp_path: Path
 ) -> None:
     folder, chosen = searched
     given = spec(tmp_path, name="given", tuning={"trials": 1, "grid": {}})
@@ -76,7 +76,7 @@ def test_other_seeds_are_those_of_a_study_with_these_settings(
 
 @pytest.mark.parametrize("keep", ["all", "none"])
 def test_runners_that_read_cells_from_the_store_and_exports_start_from_the_same_networks(
-    searched: tuple[Path, dict[str, dict[str, float]]], tmp_path: Path, keep: str
+    searched: tuple[Path, dict[str, dict[str, Any]]], tmp_path: Path, keep: str
 ) -> None:
     """A run of another seed needs its pre-training and the run of the first seed, which was planned before that."""
     study = spec(tmp_path, engine={"workers": 0, "keep": keep})
