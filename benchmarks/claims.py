@@ -52,8 +52,8 @@ def run(place: str, together: Barrier, results: Any) -> None:
         store.counts("empty")
         together.wait()
         begun, process = time.perf_counter(), time.process_time()
-        while (claim := store.claim("empty", owner)) is not None:
-            assert store.finish(claim.key, OUTCOME, claim=claim)
+        while found := store.claim("empty", owner):
+            assert store.finish(found[0].key, OUTCOME, claim=found[0])
             done += 1
         looks["lost"] -= 1  # the last one, when there is nothing left
         results.put((done, looks["all"], looks["lost"], time.perf_counter() - begun, time.process_time() - process))

@@ -111,8 +111,8 @@ def stored_study(path: Path, sizes: list[int], controls: Sequence[str] = ()) -> 
     with Store.open(path) as store:
         store.plan(StudyRow("study", {}, {}, "2026-01-01T00:00:00Z"), cells)
         owner = Owner.current()
-        while (claim := store.claim("study", owner)) is not None:
-            cell = claim.cell
+        while claims := store.claim("study", owner):
+            cell = claims[0].cell
             n, seed = (int(str(cell.labels[name])) for name in ("n_source", "seed"))
             error = 0.5 if n == 0 or "pretrain_step" in cell.labels else 2 * n**-0.4 + 0.1
             error = 0.95 if cell.labels["method"] in controls else error

@@ -238,9 +238,9 @@ def test_no_cell_is_claimed_twice_from_many_connections(tmp_path: Path) -> None:
 
     def claim_all() -> None:
         with Store.open(where) as own:
-            while (claimed := own.claim("s", Owner.current())) is not None:
-                found.append(claimed.key)
-                own.finish(claimed.key, outcome(0.5))
+            while claims := own.claim("s", Owner.current()):
+                found.append(claims[0].key)
+                own.finish(claims[0].key, outcome(0.5))
 
     together(4, claim_all)
     assert sorted(found) == [f"{i:03}" for i in range(60)]

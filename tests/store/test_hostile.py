@@ -58,8 +58,8 @@ def read_all(store: Store) -> None:
 
 
 def do_all(store: Store) -> None:
-    while (claim := store.claim("s", ME)) is not None:
-        store.finish(claim.key, outcome(0.5), claim=claim)
+    while claims := store.claim("s", ME):
+        store.finish(claims[0].key, outcome(0.5), claim=claims[0])
     store.retry_failed("s")
 
 
@@ -95,6 +95,7 @@ DAMAGES = {
     "a broken number of samples": "UPDATE records SET n = 1.5",
     "a number for a name": "UPDATE failures SET message = x'00'",
     "an array that is none": "UPDATE arrays SET content = x'93'",
+    "an array that is cut off": "UPDATE arrays SET content = x'934e554d5059'",
     "an array as text": "UPDATE arrays SET content = 'predictions'",
     "a document that is no text": "UPDATE study_arrays SET content = x'ff' WHERE name = 'document/placements'",
     "a document that is a list": "UPDATE study_arrays SET content = '[]' WHERE name = 'document/placements'",
@@ -160,12 +161,6 @@ def test_texts_that_are_read_as_one_list_are_each_one_table(text: str) -> None:
         tables_from_json([*whole, text, *whole])
 
 
-@pytest.mark.parametrize("content", [b"", b"\x00", b"\x93NUMPY"])
-def test_bytes_that_are_no_array_are_damaged(content: bytes) -> None:
-    with pytest.raises(StoreError, match="damaged"):
-        from_bytes(content)
-
-
 @pytest.mark.parametrize("owner", ["'nonsense'", "NULL", "''", "'host 12 1234.56'", "'a b c d e'", "x'ff'"])
 @pytest.mark.parametrize("heartbeat", ["0", "NULL", "1e300", "'late'"])
 def test_a_running_cell_of_nobody_is_free(path: Path, owner: str, heartbeat: str) -> None:
@@ -179,7 +174,7 @@ def test_cells_that_need_each_other_are_counted_and_claimed_by_nobody(path: Path
     change(path, "INSERT INTO needs SELECT a.id, b.id FROM cells a, cells b WHERE a.key = 'c' AND b.key = 'd'")
     with Store.open(path) as store:
         read_all(store)
-        assert store.claim("s", ME) is None
+        assert store.claim("s", ME) == []
         assert store.counts("s") == StudyCounts(done=1, failed=1, planned=2)
 
 
@@ -227,7 +222,7 @@ def test_names_with_halves_of_surrogate_pairs_and_null_characters_come_back(path
     with Store.open(path) as store:
         store.plan(study("t"), [odd])
         assert [stored.cell for stored in store.cells("t")] == [odd]
-        claim = store.claim("t", ME)
+        (claim,) = store.claim("t", ME)
         assert claim == Claim(odd, str(ME), 1)
         assert store.fail("e", Failure("exception", "\ud800 \0", "\0"), claim=claim)
         assert [stored.failure for stored in store.failed_cells("t")] == [
@@ -279,11 +274,10 @@ def test_what_a_stale_owner_reports_changes_nothing(path: Path, report: str) -> 
         "fail": lambda store, claim: store.fail(claim.key, Failure("exception", "late"), claim=claim),
     }[report]
     with Store.open(path) as store:
-        first = store.claim("s", ME)
-        assert first is not None
+        (first,) = store.claim("s", ME)
         store.release(ME)
         assert not tell(store, first)  # the cell is nobody's
-        second = store.claim("s", ME)
+        (second,) = store.claim("s", ME)
         assert second == as_another(first, attempt=2)
         assert not tell(store, first)  # an earlier attempt of this very process
         assert not tell(store, as_another(second, owner="elsewhere"))

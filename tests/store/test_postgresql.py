@@ -29,9 +29,9 @@ def test_runners_that_start_together_on_an_empty_database_all_live_and_do_each_c
     def run() -> None:
         with Store.open(url) as store:
             store.plan(study(), cells)
-            while (claim := store.claim("s", Owner.current())) is not None:
-                assert store.finish(claim.key, outcome(0.5), claim=claim)
-                done.append(claim.key)
+            while claims := store.claim("s", Owner.current()):
+                assert store.finish(claims[0].key, outcome(0.5), claim=claims[0])
+                done.append(claims[0].key)
 
     together(8, run)
     assert sorted(done) == [planned.key for planned in cells]
@@ -95,8 +95,8 @@ def test_cells_that_another_runner_is_just_claiming_are_passed_over_without_wait
         store.plan(study(), cells)
         with other._database.write() as connection:
             connection.execute(text("select id from cells where key = '00' for update"))
-            assert [claim.key for claim in store.claim_several("s", Owner.current(), at_most=2)] == ["01", "02"]
-        assert [claim.key for claim in store.claim_several("s", Owner.current(), at_most=2)] == ["03", "00"]
+            assert [claim.key for claim in store.claim("s", Owner.current(), at_most=2)] == ["01", "02"]
+        assert [claim.key for claim in store.claim("s", Owner.current(), at_most=2)] == ["03", "00"]
 
 
 def test_a_connection_that_the_server_has_ended_is_told_from_a_wrong_question(url: str) -> None:

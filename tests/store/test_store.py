@@ -30,8 +30,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def claimed(store: Store, name: str = "s") -> str | None:
-    found = store.claim(name, ME)
-    return None if found is None else found.key
+    return next((claim.key for claim in store.claim(name, ME)), None)
 
 
 def test_what_is_planned_comes_back_as_it_was(store: Store) -> None:
@@ -45,11 +44,23 @@ def test_what_is_planned_comes_back_as_it_was(store: Store) -> None:
 def test_cells_are_claimed_in_order_once_and_after_their_needs(store: Store) -> None:
     cells = [cell("z"), cell("y", "z"), cell("x")]
     store.plan(study(), cells)
-    assert store.claim("s", ME) == Claim(cells[0], str(ME), 1)
+    assert store.claim("s", ME) == [Claim(cells[0], str(ME), 1)]
     assert claimed(store) == "x"
     assert claimed(store) is None
     store.finish("z", outcome())
-    assert store.claim("s", ME) == Claim(cells[1], str(ME), 1)
+    assert store.claim("s", ME) == [Claim(cells[1], str(ME), 1)]
+
+
+def test_what_a_cell_needs_comes_back_in_the_order_of_the_plan_pretraining_first(store: Store) -> None:
+    """Whichever plan, of this study or of another, had a cell first."""
+    store.plan(study("t"), [cell("second"), cell("first")])
+    pretrained = replace(cell("z"), role="pretrain")
+    cells = [cell("first"), cell("second"), pretrained, cell("last", "z", "first", "second")]
+    store.plan(study(), cells)
+    for done in ("first", "second", "z"):
+        store.finish(done, outcome())
+    assert [stored.cell for stored in store.cells("s")] == cells
+    assert store.claim("s", ME) == [Claim(cells[-1], str(ME), 1)]
 
 
 def test_what_the_end_of_a_cell_makes_ready_is_claimed_in_its_place(store: Store) -> None:
@@ -62,30 +73,30 @@ def test_what_the_end_of_a_cell_makes_ready_is_claimed_in_its_place(store: Store
     store.finish("z", outcome())  # which is done already
     store.finish("x", outcome())
     assert [claimed(store), claimed(store)] == ["w", "0001"]
-    rest = store.claim_several("s", ME, at_most=2000)
+    rest = store.claim("s", ME, at_most=2000)
     assert [claim.key for claim in rest] == [planned.key for planned in cells[6:]]
 
 
 def test_several_cells_are_claimed_at_once_in_order_and_no_more_than_are_ready(store: Store) -> None:
     cells = [cell("z"), cell("y", "z"), *(cell(f"{i:03}") for i in range(100))]
     store.plan(study(), cells)
-    first = store.claim_several("s", ME, at_most=70)
+    first = store.claim("s", ME, at_most=70)
     assert first == [Claim(planned, str(ME), 1) for planned in (cells[0], *cells[2:71])]
     assert claimed(store) == cells[71].key
-    rest = store.claim_several("s", ME, at_most=70)
+    rest = store.claim("s", ME, at_most=70)
     assert [claim.key for claim in rest] == [planned.key for planned in cells[72:]]
     store.finish("z", outcome())
-    assert store.claim_several("s", ME, at_most=2) == [Claim(cells[1], str(ME), 1)]
+    assert store.claim("s", ME, at_most=2) == [Claim(cells[1], str(ME), 1)]
 
 
 def test_a_runner_passes_over_cells_that_another_has_claimed_since_it_looked(store: Store) -> None:
     cells = [cell(f"{i:03}") for i in range(200)]
     store.plan(study(), cells)
     with Store.open(store.place) as other:
-        assert store.claim("s", ME) is not None
-        assert len(other.claim_several("s", ME, at_most=150)) == 150
+        assert store.claim("s", ME)
+        assert len(other.claim("s", ME, at_most=150)) == 150
         assert claimed(store) == cells[151].key
-        assert other.claim("s", ME) == Claim(cells[152], str(ME), 1)
+        assert other.claim("s", ME) == [Claim(cells[152], str(ME), 1)]
 
 
 def test_an_outcome_comes_back_as_it_was(store: Store) -> None:
@@ -201,7 +212,7 @@ def test_an_outcome_is_stored_as_a_whole_or_not_at_all(store: Store) -> None:
 def test_a_cell_of_an_ended_process_is_free_at_once(store: Store) -> None:
     store.plan(study(), [cell("a")])
     before = replace(ME, started=ME.started - 1000)  # the same process number, used before
-    assert store.claim("s", before) is not None
+    assert store.claim("s", before)
     assert claimed(store) == "a"
     assert claimed(store) is None
 
@@ -212,7 +223,7 @@ def test_a_cell_of_another_host_is_free_after_a_minute_of_silence_by_the_clock_o
     monkeypatch.setattr("time.time", lambda: 0.0)  # the clock of this machine may say what it likes
     store.plan(study(), [cell("a")])
     there = replace(ME, host="elsewhere")
-    assert store.claim("s", there) is not None
+    assert store.claim("s", there)
     assert claimed(store) is None
     make_silent(store, seconds=57.0)
     assert claimed(store) is None
@@ -229,14 +240,12 @@ def test_a_runner_that_hung_past_its_lease_overwrites_nothing_and_one_whose_cloc
 ) -> None:
     store.plan(study(), [cell("a")])
     hung, there = replace(ME, host="hung"), replace(ME, host="elsewhere")
-    first = store.claim("s", hung)
+    (first,) = store.claim("s", hung)
     right = time.time()
     monkeypatch.setattr("time.time", lambda: right + wrong)
     assert claimed(store) is None
     make_silent(store, seconds=61.0)
-    second = store.claim("s", there)
-    assert first is not None
-    assert second is not None
+    (second,) = store.claim("s", there)
     store.heartbeat(hung)  # it is back, and knows nothing
     assert not store.finish("a", outcome(0.1), claim=first)
     assert not store.fail("a", Failure("exception", "late"), claim=first)

@@ -1,3 +1,4 @@
+import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -383,3 +384,7 @@ def test_every_part_of_a_key_changes_it() -> None:
 def test_the_order_of_settings_does_not_matter() -> None:
     assert shared_digest({"a": 1, "b": {"c": 2.0, "d": None}}) == shared_digest({"b": {"d": None, "c": 2.0}, "a": 1})
     assert shared_digest({"a": 1}) != shared_digest({"a": 1.0})
+    axes = {"lr": [0.1, 0.2], "lr_scale": [0.5, 1.0]}
+    asked = ({"trials": 2, "grid": {"fine-tune": one}} for one in (axes, dict(reversed(axes.items()))))
+    one, other = ([(cell.key, json.dumps(cell.payload)) for cell in plan(tuning=tuning)] for tuning in asked)
+    assert one == other

@@ -247,7 +247,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize(("method", "work"), [("claim_several", "count"), ("finish", "count"), ("fail", "full")])
+@pytest.mark.parametrize(("method", "work"), [("claim", "count"), ("finish", "count"), ("fail", "full")])
 @pytest.mark.parametrize("is_carried_out", [False, True])
 def test_a_database_that_is_away_for_a_while_loses_no_cell(
     store: Store,
@@ -282,9 +282,24 @@ def test_a_database_that_stays_away_ends_the_runner(store: Store, monkeypatch: p
         raise UnreachableError("the store cannot be used: connection refused")
 
     monkeypatch.setattr(run, "_SECONDS_WITHOUT_DATABASE", 0.05)
-    monkeypatch.setattr(Store, "claim_several", away)
+    monkeypatch.setattr(Store, "claim", away)
     with pytest.raises(UnreachableError, match="connection refused"):
         do(small_plan(1), store)
+
+
+def test_ctrl_c_ends_a_runner_whose_database_is_away_before_its_first_cell(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = small_plan(1)
+    store.plan(plan.study, plan.cells)
+
+    def away(*_asked: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        raise UnreachableError("the store cannot be used: connection refused")
+
+    monkeypatch.setattr(Store, "standings", away)
+    with pytest.raises(KeyboardInterrupt):
+        share(store)
 
 
 def test_cells_that_wait_for_each_other_end_the_study_with_a_sentence(

@@ -31,10 +31,8 @@ class Owner:
     the clock is set.
 
     Attributes:
-        host: Name of the machine.
         boot: Identifier of the machine's present boot; "?" if the system has none.
         namespace: Identifier of the process-number namespace (each container has one of its own); "?" if there is none.
-        pid: Process number there.
         started: When the process began, in clock ticks since boot (Linux) or hundredths of a second since the epoch:
             process numbers are used again, this is not.
     """
@@ -193,9 +191,8 @@ def free_abandoned(connection: Connection, now: ColumnElement[float]) -> None:
         known = Owner.parse(row.owner)
         silent = abs(row.silent)  # a heartbeat far in the future is none either
         if silent > LEASE_SECONDS if known is None else known.is_gone(silent=silent):
-            _free(
-                connection, row.owner, func.coalesce(_cells.c.heartbeat, 0.0) <= row.last
-            )  # unless it lives after all
+            unheard = func.coalesce(_cells.c.heartbeat, 0.0) <= row.last  # it may live after all
+            _free(connection, row.owner, unheard)
 
 
 def release(connection: Connection, owner: Owner, *, but: Collection[str] = ()) -> None:

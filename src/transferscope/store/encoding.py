@@ -98,9 +98,9 @@ def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:
         ) from error
 
 
-def to_number(value: float | None) -> float | None:
+def to_number(value: float) -> float | None:
     """A number, with NaN as None: SQLite cannot keep NaN."""
-    return None if value is None or math.isnan(value) else float(value)
+    return None if math.isnan(value) else float(value)
 
 
 def printable(text: str) -> str:

@@ -160,7 +160,7 @@ def _shown(value: object) -> str:
 
 def _record_row(cell_id: int, position: int, record: Record) -> tuple[Any, ...]:
     estimate = record.estimate
-    value = to_number(float(estimate.value))  # drivers do not know NumPy's numbers
-    stderr = None if estimate.stderr is None else to_number(float(estimate.stderr))
+    stderr = None if estimate.stderr is None else to_number(estimate.stderr)
     step = None if record.step is None else int(record.step)
-    return cell_id, position, record.name, record.part, step, value, stderr, int(estimate.n), estimate.status
+    value, n = to_number(estimate.value), int(estimate.n)  # drivers do not know NumPy's numbers
+    return cell_id, position, record.name, record.part, step, value, stderr, n, estimate.status

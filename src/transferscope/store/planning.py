@@ -2,8 +2,6 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -25,32 +23,27 @@ def write_plan(connection: Connection, study: StudyRow, cells: Sequence[PlannedC
         StoreError: Two cells have the same key, or a cell needs one that is not in the plan.
     """
     _check_keys(cells)
-    payloads = _encode_payloads(cells)
     labels = [to_json(dict(cell.labels)) for cell in cells]
-    digest = _digest(cells, payloads, labels)
+    contents: dict[str, str] = {}  # of payloads, by their digest
+    digests: dict[int, str] = {}  # by the identity of the mapping: many cells share one, and it is encoded once
+    for identity, payload in {id(cell.payload): cell.payload for cell in cells}.items():
+        content = to_json(payload)
+        digests[identity] = _digest(content)
+        contents[digests[identity]] = content
+    lines = [f"{cell.key} {digests[id(cell.payload)]} {text}" for cell, text in zip(cells, labels, strict=True)]
+    digest = _digest("\n".join(lines))
     study_id = _write_study(connection, study)
     if connection.scalar(select(schema.studies.c.plan).where(schema.studies.c.id == study_id)) == digest:
         return
     cell_ids = _write_cells(connection, cells)
-    payload_ids = _write_payloads(connection, payloads)
+    payload_ids = _write_payloads(connection, contents)
     members = [
-        (study_id, cell_ids[cell.key], payload_ids[payloads[id(cell.payload)].digest], position, text)
+        (study_id, cell_ids[cell.key], payload_ids[digests[id(cell.payload)]], position, text)
         for position, (cell, text) in enumerate(zip(cells, labels, strict=True))
     ]
     connection.execute(delete(schema.study_cells).where(schema.study_cells.c.study_id == study_id))
     insert_many(connection, schema.study_cells, ("study_id", "cell_id", "payload_id", "position", "labels"), members)
     connection.execute(update(schema.studies).where(schema.studies.c.id == study_id).values(plan=digest))
-
-
-def _hidden(spec: Mapping[str, Any]) -> dict[str, Any]:
-    store = spec.get("store")
-    return {**spec, "store": without_password(store)} if isinstance(store, str) else dict(spec)
-
-
-@dataclass(frozen=True, slots=True)
-class _Payload:
-    digest: str
-    content: str
 
 
 def _check_keys(cells: Sequence[PlannedCell]) -> None:
@@ -63,24 +56,15 @@ def _check_keys(cells: Sequence[PlannedCell]) -> None:
                 raise StoreError(f"cell {cell.key} needs cell {need}, which is not in the plan; plan that one too")
 
 
-def _encode_payloads(cells: Sequence[PlannedCell]) -> dict[int, _Payload]:
-    """Payloads by the identity of their mapping: many cells share one, and it is encoded once."""
-    distinct: dict[int, Mapping[str, Any]] = {id(cell.payload): cell.payload for cell in cells}
-    encoded = {}
-    for identity, payload in distinct.items():
-        content = to_json(payload)
-        encoded[identity] = _Payload(hashlib.blake2b(content.encode(), digest_size=16).hexdigest(), content)
-    return encoded
-
-
-def _digest(cells: Sequence[PlannedCell], payloads: Mapping[int, _Payload], labels: Sequence[str]) -> str:
-    lines = [f"{cell.key} {payloads[id(cell.payload)].digest} {text}" for cell, text in zip(cells, labels, strict=True)]
-    return hashlib.blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _write_study(connection: Connection, study: StudyRow) -> int:
-    table = schema.studies
-    content = {"spec": to_json(_hidden(study.spec)), "facts": to_json(study.facts)}
+    table, spec = schema.studies, dict(study.spec)
+    if isinstance(spec.get("store"), str):
+        spec["store"] = without_password(spec["store"])
+    content = {"spec": to_json(spec), "facts": to_json(study.facts)}
     known = connection.scalar(select(table.c.id).where(table.c.name == study.name))
     if known is not None:
         connection.execute(update(table).where(table.c.id == known).values(content))
@@ -104,11 +88,11 @@ def _write_cells(connection: Connection, cells: Sequence[PlannedCell]) -> dict[s
     return ids
 
 
-def _write_payloads(connection: Connection, payloads: Mapping[int, _Payload]) -> dict[str, int]:
+def _write_payloads(connection: Connection, contents: Mapping[str, str]) -> dict[str, int]:
     table = schema.payloads
     ids = {row.digest: row.id for row in connection.execute(select(table.c.digest, table.c.id))}
     first = (connection.scalar(select(func.max(table.c.id))) or 0) + 1
-    new = {payload.digest: payload.content for payload in payloads.values() if payload.digest not in ids}
+    new = {digest: content for digest, content in contents.items() if digest not in ids}
     ids.update((digest, number) for number, digest in enumerate(new, start=first))
     rows = [(ids[digest], digest, content) for digest, content in new.items()]
     insert_many(connection, table, ("id", "digest", "content"), rows)

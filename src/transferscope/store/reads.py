@@ -5,7 +5,7 @@ from itertools import compress
 from typing import Any, cast, get_args
 
 import numpy as np
-from sqlalchemy import CTE, Connection, Row, Select, func, select
+from sqlalchemy import CTE, Connection, Row, Select, and_, func, select
 
 from transferscope.errors import StoreError, unknown_name
 from transferscope.estimate import Status
@@ -212,8 +212,7 @@ def read_arrays(connection: Connection, study: int, name: str) -> dict[str, np.n
     query = _of_study(select(schema.cells.c.key, schema.arrays.c.content), study)
     query = query.join(schema.arrays, schema.arrays.c.cell_id == schema.cells.c.id).where(schema.arrays.c.name == name)
     rows = connection.execute(query.order_by(_members.c.position)).all()
-    for row in rows:
-        _require(row.key, str)
+    _require_all([row.key for row in rows], str)
     return {row.key: from_bytes(row.content) for row in rows}
 
 
@@ -223,14 +222,10 @@ def read_claims(connection: Connection, study: int, numbers: Sequence[int], owne
     columns = (cells.c.id, cells.c.key, cells.c.role, cells.c.attempt, _members.c.labels, schema.payloads.c.content)
     query = _of_study(select(*columns), study).join(schema.payloads, schema.payloads.c.id == _members.c.payload_id)
     rows = {row.id: row for row in connection.execute(query.where(cells.c.id.in_(numbers)))}
-    needs: dict[int, tuple[str, ...]] = {}
-    needed = select(schema.needs.c.cell_id, cells.c.key).join(schema.needs, schema.needs.c.need_id == cells.c.id)
-    for cell, key in connection.execute(needed.where(schema.needs.c.cell_id.in_(numbers))):
-        needs[cell] = (*needs.get(cell, ()), key)
     chosen = [rows[number] for number in numbers]
     payloads = {row.id: table_from_json(row.content) for row in chosen}
     keys, roles, texts = ([getattr(row, name) for row in chosen] for name in ("key", "role", "labels"))
-    planned = _all_planned(numbers, keys, roles, texts, numbers, payloads, needs)
+    planned = _all_planned(numbers, keys, roles, texts, numbers, payloads, _needs(connection, study, numbers))
     return [Claim(cell, owner, int(row.attempt)) for cell, row in zip(planned, chosen, strict=True)]
 
 
@@ -258,14 +253,23 @@ def _payloads(connection: Connection, study: int) -> dict[int, dict[str, Any]]:
     return {row.id: table_from_json(row.content) for row in connection.execute(query)}
 
 
-def _needs(connection: Connection, study: int) -> dict[int, tuple[str, ...]]:
-    needed = schema.cells.alias("needed")
+def _needs(connection: Connection, study: int, cells: Sequence[int] | None = None) -> dict[int, tuple[str, ...]]:
+    """What cells of the study, or all, need: pre-training first, then in the order of the plan, as cells are planned.
+
+    Numbers of cells tell no order: they are those of whichever plan had a cell first.
+    """
+    needed, places = schema.cells.alias("needed"), _members.alias("places")
     query = (
         select(schema.needs.c.cell_id, needed.c.key)
         .join(needed, needed.c.id == schema.needs.c.need_id)
         .join(_members, _members.c.cell_id == schema.needs.c.cell_id)
+        # an outer join, lest SQLite begins with it, which takes minutes for a hundred thousand cells
+        .outerjoin(places, and_(places.c.study_id == study, places.c.cell_id == needed.c.id))
         .where(_members.c.study_id == study)
+        .order_by(needed.c.role != "pretrain", places.c.position)
     )
+    if cells is not None:
+        query = query.where(_members.c.cell_id.in_(cells))
     keys: dict[int, tuple[str, ...]] = {}
     for cell, key in connection.execute(query):
         keys[cell] = (*keys.get(cell, ()), key)
@@ -273,7 +277,7 @@ def _needs(connection: Connection, study: int) -> dict[int, tuple[str, ...]]:
 
 
 def _study(row: Row[Any]) -> StudyRow:
-    _require(row.name, str)
+    _require_all([row.name], str)
     return StudyRow(row.name, table_from_json(row.spec), table_from_json(row.facts), str(row.created))
 
 
@@ -291,12 +295,7 @@ def _labels(texts: Sequence[object]) -> list[dict[str, Label]]:
     return tables
 
 
-def _require(value: object, *kinds: type) -> None:
-    """Check the type of a value, with a StoreError: a SQLite column takes values of any."""
-    if type(value) not in kinds:
-        raise StoreError(DAMAGED)
-
-
 def _require_all(values: Iterable[object], *kinds: type) -> None:
+    """Check the types of values, with a StoreError: a SQLite column takes values of any."""
     if not set(map(type, values)) <= set(kinds):
         raise StoreError(DAMAGED)

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, get_args
 
 import numpy as np
@@ -150,9 +149,7 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.close()
 
     def plan(self, study: StudyRow, cells: Sequence[PlannedCell]) -> None:
@@ -176,24 +173,23 @@ class Store:
             with self._database.write(alone=True) as connection:  # another process planned the same cells just now
                 planning.write_plan(connection, study, cells)
 
-    def claim(self, study: str, owner: Owner) -> Claim | None:
-        """Claim the next cell of a study whose needs are done; no other process can claim it meanwhile.
+    def claim(self, study: str, owner: Owner, *, at_most: int = 1) -> list[Claim]:
+        """Claim the next cells of a study whose needs are done; no other process can claim them meanwhile.
 
         Cells of owners that are gone are free again: at once when their process could be seen from here, after a
         minute without a heartbeat when it runs on another machine or in another container.
 
+        Args:
+            at_most: How many, at least 1.
+
         Returns:
-            The claim, or None when there is no cell at the moment: all are done, failed, blocked, running elsewhere,
-            or wait for a running one.
+            The claims, in the order of the plan; none when there is no cell at the moment: all are done, failed,
+            blocked, running elsewhere, or wait for a running one.
 
         Raises:
             StoreError: The store cannot be written.
             UnknownNameError: There is no such study.
         """
-        return next(iter(self.claim_several(study, owner, at_most=1)), None)
-
-    def claim_several(self, study: str, owner: Owner, *, at_most: int) -> list[Claim]:
-        """Claim the next cells of a study, at most so many (1 or more), in the order of the plan; see `claim`."""
         now = self._database.now
         with self._database.write() as connection:
             study_id = reads.study_id(connection, study)
@@ -356,15 +352,11 @@ class Store:
             connection.execute(delete(table).where(table.c.study_id == study_id, table.c.name == name))
             connection.execute(insert(table).values(study_id=study_id, name=name, content=content))
 
-    def _content(self, study: str, name: str) -> bytes | None:
+    def _content(self, study: str, name: str) -> object:
         table = schema.study_arrays
         with self._database.read() as connection:
             study_id = reads.study_id(connection, study)
-            query = select(table.c.content).where(table.c.study_id == study_id, table.c.name == name)
-            content = connection.scalar(query)
-        if not isinstance(content, bytes | None):
-            raise StoreError(DAMAGED)
-        return content
+            return connection.scalar(select(table.c.content).where(table.c.study_id == study_id, table.c.name == name))
 
 
 @dataclass(frozen=True, slots=True)

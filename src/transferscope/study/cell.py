@@ -126,7 +126,6 @@ class DiagnoseRecipe:
 
     Attributes:
         fit: How the networks came about; they are trained again if their files are gone.
-        diagnostic: What to measure, and on which networks and examples.
     """
 
     fit: MethodRecipe

@@ -25,7 +25,6 @@ def example_scores(
         columns: Of the examples, in an order that all runs share: "score", or "prediction" and "label". Of these the
             score is 1 where both are the same text and 0 otherwise, or their `error`.
         score: The score of the run, as a share or in percent.
-        place: The file, for messages.
         tolerance: Greatest difference of mean and score, as a share of these.
 
     Raises:

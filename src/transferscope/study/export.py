@@ -55,7 +55,6 @@ class Exported:
     """What an export wrote.
 
     Attributes:
-        n_test: Test examples of the study.
         n_equal: For how many of them it predicts what the study stored: the same class, or numbers within 1e-5.
         trained_again: Whether the run was trained again, because the study kept no network of it.
     """
@@ -216,7 +215,12 @@ def export(
             recipe = MethodRecipe.from_payload(cell.payload)
             with thread_limit(context.threads):
                 task = task_of(cell, recipe)
-                network = _trained(with_chosen(cell, store), recipe, context) if again else _kept(run, recipe, context)
+                if again:
+                    network = _trained(with_chosen(cell, store), recipe, context)
+                else:
+                    train = task.target.train
+                    frame = frame_network(recipe.network, train.input_shape, train.n_outputs)
+                    network = open_network(frame, context.network(key)).network
             stored = store.arrays(name, "predictions").get(key)
             score = Estimate(run.score, run.stderr, len(task.target.test))
             card = replace(
@@ -258,12 +262,6 @@ def _trained(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext) -> N
     fit = fit_method(cell, replace(recipe, snapshots=None), context, key=cell.key)
     context.checkpoint(cell.key).unlink(missing_ok=True)
     return fit.fitted.network
-
-
-def _kept(run: Run, recipe: MethodRecipe, context: WorkContext) -> Network:
-    task = task_of(run.cell.cell, recipe)
-    frame = frame_network(recipe.network, task.target.train.input_shape, task.target.train.n_outputs)
-    return open_network(frame, context.network(run.cell.cell.key)).network
 
 
 def _n_equal(predictions: np.ndarray, stored: np.ndarray | None) -> int:

@@ -92,7 +92,6 @@ class PretrainedSource:
 
     Attributes:
         checksum: SHA-256 of its file's content; of a named network without a file, a digest of its weights.
-        report: What the weights give to the network.
         input: How inputs are brought to it, in words; "" for inputs as they are, standardised by the target.
         follows_batches: Whether it has batch normalisation, which training lets follow the target's batches.
     """
@@ -157,7 +156,7 @@ class StudyData:
         """What the report says of the data, as JSON values."""
         described = {name: describe(source) for name, source in self.sources.items()}
         described |= {name: file.as_json() for name, file in self.networks.items()}
-        passes = {name: one.as_json() for name, one in self.passes.items()}
+        passes = {name: asdict(one) for name, one in self.passes.items()}
         return {"target": describe(self.target), "sources": described, "passes": passes}
 
 
@@ -248,7 +247,13 @@ def load_data(spec: StudySpec) -> StudyData:
         with _noted(faults, f"[diagnostics.{label}]"):
             check_labels_suit(settings.diagnostic, target.train.kind)
     sources = {name: loaded[f"[sources.{name}]"] for name, source in spec.sources.items() if source.data is not None}
-    held_out = _held_out(spec, sources, loaded, faults)
+    held_out: dict[str, dict[str, Dataset]] = {}
+    for name, source in sources.items():
+        for key in spec.sources[name].held_out:
+            further = held_out.setdefault(name, {})[key] = loaded[f"[sources.{name}] held_out {key}"]
+            with _noted(faults, ""):  # another test part is refused where it does not fit
+                replace(source, name=f"{name} with held_out {key}", test=further.test)
+                check_label_units(further, source)
     least_momentum, passes = None, dict[str, Passes]()
     builds = any(one.uses_network and one.start == "random" for one in spec.methods.values())
     if spec.network.module is None or builds or sources:
@@ -270,25 +275,6 @@ def _wanted(spec: StudySpec) -> dict[str, DataSettings]:
             wanted[f"[sources.{name}]"] = source.as_data
             wanted |= {f"[sources.{name}] held_out {key}": data for key, data in source.held_out_data.items()}
     return wanted
-
-
-def _held_out(
-    spec: StudySpec,
-    sources: Mapping[str, Dataset],
-    loaded: Mapping[str, Dataset],
-    faults: list[TransferscopeError],
-) -> dict[str, dict[str, Dataset]]:
-    """Further data that sources are tested on, by source and their name; a source without any is left out."""
-    tests = {
-        name: {key: loaded[f"[sources.{name}] held_out {key}"] for key in spec.sources[name].held_out}
-        for name in sources
-    }
-    for name, further in tests.items():
-        for key, dataset in further.items():
-            with _noted(faults, ""):  # another test part is refused where it does not fit
-                replace(sources[name], name=f"{name} with held_out {key}", test=dataset.test)
-                check_label_units(dataset, sources[name])
-    return {name: further for name, further in tests.items() if further}
 
 
 def _try_network(
@@ -376,34 +362,35 @@ def _check_amounts(spec: StudySpec, loaded: Mapping[str, Dataset], faults: list[
     """Whether there is as much of everything as the study asks for; of what could not be loaded nothing is said."""
     target = loaded.get("[target]")
     if target is not None:
-        with _noted(faults, ""):
-            _check_sizes("[target] labels", spec.target.labels, target, spec.target.limit)
+        faults += _too_many("[target] labels", spec.target.labels, target, spec.target.limit)
         if spec.target.metric is not None and target.train.kind != "classification":
-            with _noted(faults, "[target]"):
-                raise DataError(
-                    f"metric = {spec.target.metric!r} is for one class of each input, and the task of {target.name} is "
-                    f"{target.train.kind}; leave it out"
+            faults.append(
+                DataError(
+                    f"[target] metric = {spec.target.metric!r} is for one class of each input, and the task of "
+                    f"{target.name} is {target.train.kind}; leave it out"
                 )
-        with _noted(faults, ""):
-            fewest = min(spec.target.labels, default=len(target.train))
-            if spec.tuning is not None and spec.tuning.search == "full" and spec.tuning.folds > fewest:
-                raise DataError(
+            )
+        fewest = min(spec.target.labels, default=len(target.train))
+        if spec.tuning is not None and spec.tuning.search == "full" and spec.tuning.folds > fewest:
+            faults.append(
+                DataError(
                     f"[tuning] folds = {spec.tuning.folds} and there are {fewest} labelled examples to divide; ask for "
                     "fewer folds or more examples"
                 )
+            )
     for where, dataset in loaded.items():
-        with _noted(faults, ""):
-            classes = dataset.train.classes
-            if classes is not None and len(classes) == 1:
-                raise DataError(
+        classes = dataset.train.classes
+        if classes is not None and len(classes) == 1:
+            faults.append(
+                DataError(
                     f"{where} {dataset.name} has the one class {classes[0]!r}; give data with at least two to tell "
                     "apart"
                 )
+            )
     for name, settings in spec.sources.items():
         source = loaded.get(f"[sources.{name}]")
         if source is not None:
-            with _noted(faults, ""):
-                _check_sizes(f"[pretraining] for {name}: sizes", spec.source_sizes, source, settings.limit)
+            faults += _too_many(f"[pretraining] for {name}: sizes", spec.source_sizes, source, settings.limit)
 
 
 def count_leakage(data: StudyData) -> dict[str, Any]:
@@ -461,11 +448,11 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _check_sizes(where: str, sizes: tuple[int, ...], dataset: Dataset, limit: int | None) -> None:
+def _too_many(where: str, sizes: tuple[int, ...], dataset: Dataset, limit: int | None) -> Iterator[DataError]:
     there = len(dataset.train)
     if sizes and max(sizes) > there:
         kept = "" if limit is None else f", with limit = {limit},"
-        raise DataError(
+        yield DataError(
             f"{where} asks for {max(sizes)} examples and {dataset.name}{kept} has {there} training examples; "
             f"ask for {there} or fewer"
         )

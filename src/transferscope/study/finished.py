@@ -26,7 +26,6 @@ class ArmTraining:
     """How far the training of one method from one source at one number of labels has come.
 
     Attributes:
-        steps: Optimiser steps of a run.
         fit: Accuracy, average precision or R² on its own training examples at the end, mean over seeds.
         late_fall: Share of the fall of the training loss that happened in the second half of the steps, median over
             seeds; above 1 where the loss rose first, NaN where it did not fall.

@@ -83,10 +83,15 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
 
 
 def with_chosen(cell: PlannedCell, store: Store) -> PlannedCell:
-    """The cell with the settings that the run of the first seed has chosen; a StoreError where they are not there."""
-    own = [] if cell.role != "method" or cell.payload.get("tuning") is None else list(cell.needs)
-    notes = store.notes(own)
-    chosen = [notes[key][CHOSEN] for key in own if CHOSEN in notes.get(key, {})]
+    """The cell with the settings that the run of the first seed has chosen.
+
+    A diagnostic has those of its run, whose networks it may have to make again; itself where nothing was chosen.
+    """
+    fit = cell.payload.get("fit") if cell.role == "diagnose" else cell.payload
+    if not isinstance(fit, Mapping) or fit.get("tuning") is None:
+        return cell
+    notes = store.notes(cell.needs)
+    chosen = [notes[key][CHOSEN] for key in cell.needs if CHOSEN in notes.get(key, {})]
     return replace(cell, payload={**cell.payload, CHOSEN: chosen[0]}) if chosen else cell
 
 
@@ -116,14 +121,14 @@ def task_of(cell: PlannedCell, recipe: MethodRecipe) -> TransferTask:
     seed = number(cell, "seed")
     target = as_planned(recipe.target, recipe.contents.get("target"))
     subset = few_shot(target.train, number(cell, "n_target"), seed=stream_seed(seed, "subset"))
+    few, source = replace(target, train=subset), None
     data = None if recipe.source is None else recipe.source.as_data
-    n_source, content = number(cell, "n_source") if data else 0, recipe.contents.get("source")
-    source = None if data is None else source_data(data, n_source, seed, content=content)
-    few = replace(target, train=subset)
-    if not recipe.method.uses_network:
-        return TransferTask(few, source)
-    seen = None if data is None or source is None else as_read(source, data, recipe.network)
-    return TransferTask(as_read(few, recipe.target, recipe.network), seen)
+    if data is not None:
+        source = source_data(data, number(cell, "n_source"), seed, content=recipe.contents.get("source"))
+    if recipe.method.uses_network:
+        few = as_read(few, recipe.target, recipe.network)
+        source = None if data is None or source is None else as_read(source, data, recipe.network)
+    return TransferTask(few, source)
 
 
 def as_planned(data: DataSettings, content: str | None) -> Dataset:
@@ -137,7 +142,7 @@ def as_planned(data: DataSettings, content: str | None) -> Dataset:
     return loaded
 
 
-def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | None = None) -> Dataset:
+def source_data(data: DataSettings, n_source: int, seed: int, *, content: str | None) -> Dataset:
     """A source, cut to the `n_source` first training examples of a seed.
 
     Args:
@@ -166,11 +171,10 @@ def starting_network(cell: PlannedCell, recipe: MethodRecipe, task: TransferTask
         file = context.snapshot(need, step) if isinstance(step, int) else context.network(need)
         return open_network(fresh_network(recipe, task.source, seed), file).network
     n_outputs, seed = target.train.n_outputs, stream_seed(seed, "network")
-    assert recipe.source is not None
-    if recipe.source.pretrained(recipe.network).weights is not None:
+    pretrained = recipe.source.pretrained(recipe.network)
+    if pretrained.weights is not None:
         return open_source(recipe, target.train.input_shape, n_outputs=n_outputs, seed=seed).network
-    named = recipe.source.pretrained(recipe.network).network
-    key = (json.dumps(named.identity, sort_keys=True), target.train.input_shape, recipe.checksum)
+    key = (json.dumps(pretrained.network.identity, sort_keys=True), target.train.input_shape, recipe.checksum)
     if key not in _OPENED:
         _OPENED.clear()
         _OPENED[key] = open_source(recipe, target.train.input_shape).network

@@ -48,20 +48,24 @@ def keys_to_keep(cells: Sequence[PlannedCell], keep: Keep) -> set[str]:
     return {cell.key for cell in first.values()}
 
 
-def tidy(store: Store, study: str) -> int:
-    """Delete the networks of finished runs, and the folders of commands, that no study needs; the bytes freed.
+def tidy(store: Store, study: str) -> None:
+    """Delete the networks of finished runs, and the folders of commands, that no study needs.
 
     Only files that say which run they are of are touched, and only once the study is finished. Those of pre-training
     stay, and so does what a run needs that is not done, in whichever study of the store. Files that a process began to
     write before it was killed go after ABANDONED seconds.
     """
     counts = store.counts(study)
-    files = [] if counts.planned or counts.running else list(store.files.glob("*.safetensors"))
-    freed = sum(_delete_abandoned(file) for file in files if file.name.startswith("."))
-    own = [file for file in files if not file.name.startswith(".") and _is_of_run(file)]
-    own += store.files.glob("*.run") if not counts.planned and not counts.running else []
+    if counts.planned or counts.running:
+        return
+    own = list(store.files.glob("*.run"))
+    for file in list(store.files.glob("*.safetensors")):
+        if file.name.startswith("."):
+            _delete_abandoned(file)
+        elif _is_of_run(file):
+            own.append(file)
     if not own:
-        return freed
+        return
     wanted: set[str] = set()
     whole: set[str] = set()  # with the networks on the way
     under_way: set[str] = set()  # commands, or to be made again
@@ -83,19 +87,14 @@ def tidy(store: Store, study: str) -> int:
         ):
             continue
         with contextlib.suppress(FileNotFoundError):  # another runner was here first
-            freed += sum(one.lstat().st_size for one in file.rglob("*")) if file.is_dir() else file.stat().st_size
             shutil.rmtree(file) if file.is_dir() else file.unlink()
-    return freed
 
 
-def _delete_abandoned(file: Path) -> int:
-    """Delete what a killed process had begun to write (see `files.written_whole`), unless one still does; its bytes."""
+def _delete_abandoned(file: Path) -> None:
+    """Delete what a killed process had begun to write (see `files.written_whole`), unless one still does."""
     with contextlib.suppress(FileNotFoundError):
-        stat = file.stat()
-        if time.time() - stat.st_mtime > ABANDONED:
+        if time.time() - file.stat().st_mtime > ABANDONED:
             file.unlink()
-            return stat.st_size
-    return 0
 
 
 def winners(store: Store, study: str) -> set[str]:

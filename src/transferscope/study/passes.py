@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor
@@ -18,7 +17,7 @@ EXAMPLES, TIMES = 4, 2
 
 @dataclass(frozen=True, slots=True)
 class Passes:
-    """What passes through a network take.
+    """What passes through a network take; in the facts of a study by field.
 
     Attributes:
         step: Time of a pass forward and backward, in passes forward without gradients: 3 in operations, more where they
@@ -75,7 +74,3 @@ class Passes:
             if held
         }
         return cls(round(step / reading, 2), n_weights(features), reading / len(inputs), fixed)
-
-    def as_json(self) -> dict[str, Any]:
-        """As the facts of a study hold it, for `Passes(**...)`."""
-        return asdict(self)

@@ -155,15 +155,12 @@ def one_study(store: Store, place: str, name: str | None = None) -> str:
         StoreError: The store holds no study, or several and no name was given.
         UnknownNameError: There is no study of this name.
     """
-    names = studies_in(store, place)
+    names, shown = studies_in(store, place), without_password(place)
     if name is not None and name not in names:
-        raise unknown_name(f"study in {without_password(place)}", name, names)
+        raise unknown_name(f"study in {shown}", name, names)
     if name is None and not names:
-        raise StoreError(
-            f"the store {without_password(place)} holds no study yet; run `transferscope run` on a study file first"
-        )
+        raise StoreError(f"the store {shown} holds no study yet; run `transferscope run` on a study file first")
     if name is None and len(names) != 1:
-        shown = without_password(place)
         raise StoreError(f"{shown} holds {len(names)} studies ({', '.join(names)}); choose one with --study")
     return name or names[0]
 

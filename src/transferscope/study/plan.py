@@ -16,13 +16,7 @@ from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods import PRETRAINING_VERSION, Control, called_of, check_task
 from transferscope.store import PlannedCell, Store, StudyRow, gc_paused
-from transferscope.study.cell import (
-    CellTuning,
-    DiagnoseRecipe,
-    MethodRecipe,
-    PretrainRecipe,
-    method_identity,
-)
+from transferscope.study.cell import CellTuning, DiagnoseRecipe, MethodRecipe, PretrainRecipe, method_identity
 from transferscope.study.facts import DataFacts, StudyData, count_leakage, load_data, surroundings
 from transferscope.study.settings import DiagnosticSettings
 from transferscope.study.spec import StudySpec
@@ -96,9 +90,9 @@ def with_precision(spec: StudySpec, facts: Mapping[str, Any]) -> StudySpec:
 def _check_tasks(spec: StudySpec, data: StudyData) -> None:
     """Whether every method can learn the target, from every source that it would transfer from, as it is and tuned."""
     _check_training("[training]", spec.training, data.target)
-    for name, dataset in data.sources.items() if spec.pretraining is not None else ():
-        assert spec.pretraining is not None
-        _check_training(f"[pretraining] of {name}:", spec.pretraining, dataset)
+    if spec.pretraining is not None:
+        for name, dataset in data.sources.items():
+            _check_training(f"[pretraining] of {name}:", spec.pretraining, dataset)
     for name, method in spec.methods.items():
         sources = [source for source in spec.sources if source in data.sources or not method.uses_source]
         tried = [(f"[methods.{name}]", method)]
@@ -188,10 +182,8 @@ class _Arm:
     chosen_once: bool = False
 
 
-def _method_cell(
-    arm: _Arm, n_target: int, seed: int, needs: tuple[str, ...], first: PlannedCell | None = None
-) -> PlannedCell:
-    """A cell of a method; `first` is that of the first seed, whose settings it takes over."""
+def _method_cell(arm: _Arm, n_target: int, seed: int, needs: tuple[str, ...], first: PlannedCell | None) -> PlannedCell:
+    """A cell of a method; `first` is that of the first seed where it takes over its settings."""
     needs = needs if first is None else (*needs, first.key)
     shared = arm.shared if arm.pretrain_step is None else f"{arm.shared}@{arm.pretrain_step}"
     key = cell_key(shared, seed=seed, n_target=n_target, n_source=arm.n_source, needs=needs)
@@ -253,9 +245,8 @@ def _arms(spec: StudySpec, data: DataFacts) -> Iterator[_Arm]:
                 steps = (None, *spec.checkpoints) if arm.pretrained else (None,)
                 sizes = _source_sizes(spec, data, source)
                 for n, step in product(sizes, steps):
-                    diagnoses = (
-                        arm.diagnoses if step is None else ()
-                    )  # the report shows those of the last networks alone
+                    # the report shows those of the last networks alone
+                    diagnoses = arm.diagnoses if step is None else ()
                     yield replace(arm, n_source=n, pretrain_step=step, diagnoses=diagnoses)
             elif not method.uses_source:
                 yield _arm(spec, data, name, source)
@@ -319,11 +310,8 @@ def _arm(spec: StudySpec, data: DataFacts, name: str, source: str | None) -> _Ar
 def _diagnosis(
     recipe: MethodRecipe, name: str, settings: DiagnosticSettings, arithmetic: Mapping[str, Any]
 ) -> _Diagnosis:
-    parts = {
-        "role": "diagnose",
-        "version": settings.diagnostic.version,
-        **settings.as_json(),
-    }  # the rest is in its needs
+    # the rest is in its needs
+    parts = {"role": "diagnose", "version": settings.diagnostic.version, **settings.as_json()}
     if origin := DIAGNOSTICS.identity(type(settings.diagnostic)):
         parts |= {"name": settings.diagnostic.name, "origin": origin}
     return _Diagnosis(name, shared_digest(parts), {**DiagnoseRecipe(recipe, settings).as_payload(), **arithmetic})
@@ -341,12 +329,12 @@ def _device_of(spec: StudySpec) -> str:
 
 
 def _tuning(spec: StudySpec, method: str) -> CellTuning | None:
-    if spec.tuning is None:
-        return None
-    grid = spec.tuning.grid.get(method, {})
-    if not grid:
+    grid = {} if spec.tuning is None else spec.tuning.grid.get(method, {})
+    if spec.tuning is None or not grid:
         return None  # nothing to choose
     balanced = spec.training.class_weights == "balanced"
+    # in the order in which stored tables come back, whatever that of the file: it says which combinations are tried
+    grid = dict(sorted(grid.items()))
     return CellTuning(spec.tuning.trials, spec.tuning.folds, grid, spec.tuning.search, balanced)
 
 

@@ -159,9 +159,8 @@ class Race:
         settings = self._settings
         left = math.inf if settings.minutes is None else 60.0 * settings.minutes - spent
         longest = math.inf if settings.run_minutes is None else 60.0 * settings.run_minutes
-        n_made = sum(
-            states.get(cell.key) in ("done", "planned", "running") for cell in self._runs.values()
-        )  # what has failed gave nothing
+        # what has failed gave nothing
+        n_made = sum(states.get(cell.key) in ("done", "planned", "running") for cell in self._runs.values())
         room = None if settings.runs is None else max(settings.runs - n_made, 0)
         queues: list[list[tuple[float, str]]] = []
         wanted, over = False, {"time": False, "long runs": False}
@@ -181,7 +180,9 @@ class Race:
             left_out += [
                 NotBegun(arm.method, arm.source, n_target, _known(look.seconds[row]))
                 for row, arm in enumerate(self._arms)
-                if shut[row] and not begun[row] and not self._is_under_way(row, n_target, states)
+                if shut[row]
+                and not begun[row]
+                and not any(self._is_busy(row, n_target, seed, states) for seed in self._seeds)
             ]
         chosen = self._merged(queues, len(self._runs) if room is None else room)
         if chosen:
@@ -241,9 +242,6 @@ class Race:
         """Whether a run cannot be begun: it is under way, or the study has none."""
         cell = self._runs.get((self._arms[arm], n_target, seed))
         return cell is None or states.get(cell.key) in ("planned", "running")
-
-    def _is_under_way(self, arm: int, n_target: int, states: Mapping[str, str]) -> bool:
-        return any(self._is_busy(arm, n_target, seed, states) for seed in self._seeds)
 
     def _most(self, looks: Mapping[int, _Look], spent: float) -> float | None:
         """Seconds that all runs which the race may still make take, within its limits; None where nothing tells."""

@@ -45,8 +45,6 @@ def keep_state(store: Store, study: str, state: RaceState) -> None:
 def race_state(documents: Mapping[str, Mapping[str, Any]]) -> RaceState | None:
     """Where a race stands, from the documents of its study; None where it is none, or has made no run."""
     document = documents.get(RACE)
-    return (
-        None
-        if document is None
-        else RaceState(document["end"], tuple(NotBegun(**arm) for arm in document["not_begun"]))
-    )
+    if document is None:
+        return None
+    return RaceState(document["end"], tuple(NotBegun(**arm) for arm in document["not_begun"]))

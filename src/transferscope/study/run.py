@@ -7,33 +7,19 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from types import FrameType
-from typing import TypeVar
+from typing import TypeVar, get_args
 
-from transferscope.errors import (
-    MissingDataError,
-    SettingsError,
-    StoreError,
-    UnreachableError,
-    UntrustedCodeError,
-)
+from transferscope.errors import MissingDataError, SettingsError, StoreError, UnreachableError, UntrustedCodeError
 from transferscope.models.weights import is_whole
-from transferscope.records import Failure
+from transferscope.records import Failure, FailureKind
 from transferscope.settings.engine import EngineSettings
-from transferscope.store import Claim, Owner, PlannedCell, Standing, Store
-from transferscope.study.backends import (
-    Advanced,
-    Backend,
-    Failed,
-    Message,
-    Stopped,
-    backend_of,
-    default_workers,
-)
+from transferscope.store import Claim, Owner, PlannedCell, Store
+from transferscope.study.backends import Advanced, Backend, Failed, Message, Stopped, backend_of, default_workers
 from transferscope.study.by_role import WORK
 from transferscope.study.context import KEEP, WorkContext
 from transferscope.study.fitting import with_chosen
@@ -149,14 +135,6 @@ def run_study(
         KeyboardInterrupt: Ctrl-C was pressed; the message says how far the study is.
     """
     check_place(store)
-    do = partial(
-        run_plan,
-        store=store,
-        engine=spec.engine,
-        work=work,
-        retry_failed=retry_failed,
-        on_event=on_event,
-    )
     with followed(spec.track, store, spec.name):
         plan = plan_of(spec, store)
         if stamp:
@@ -164,15 +142,19 @@ def run_study(
         _LOG.info("%s: %d cells planned, results in %s", spec.name, len(plan.cells), store.place)
         if on_plan is not None:
             on_plan(plan)
-        if spec.race is None:
-            return do(plan)
-        if len(spec.seeds) < 2:
-            raise SettingsError(
-                f"the study {spec.name} has one seed; a race needs at least 2, to know how much runs differ"
-            )
-        at_once = max(1, default_workers(spec.engine.device) if spec.engine.workers is None else spec.engine.workers)
-        race = Race(plan, seeds=spec.seeds, settings=spec.race, at_once=at_once)
-        return do(race.begin(store), race=race)
+        race = None
+        if spec.race is not None:
+            if len(spec.seeds) < 2:
+                raise SettingsError(
+                    f"the study {spec.name} has one seed; a race needs at least 2, to know how much runs differ"
+                )
+            engine = spec.engine
+            at_once = max(1, default_workers(engine.device) if engine.workers is None else engine.workers)
+            race = Race(plan, seeds=spec.seeds, settings=spec.race, at_once=at_once)
+            plan = race.begin(store)
+        return run_plan(
+            plan, store, engine=spec.engine, work=work, retry_failed=retry_failed, on_event=on_event, race=race
+        )
 
 
 def run_plan(
@@ -219,10 +201,7 @@ def plan_into(plan: StudyPlan, store: Store, *, retry_failed: bool = False) -> N
     store.plan(plan.study, plan.cells)
     for key, array in plan.arrays.items():
         store.put_study_array(name, key, array)
-    if retry_failed:
-        store.retry_failed(name)
-    else:
-        store.retry_failed(name, kinds=("lost", "disk_full"))
+    store.retry_failed(name, kinds=get_args(FailureKind) if retry_failed else ("lost", "disk_full"))
     _redo_lost_networks(plan, store)
 
 
@@ -297,9 +276,9 @@ def _run_cells(
         deferred_interrupt() as interrupt,
         backend_of(engine, work, context, n_cells=len(plan.cells) if race is None else race.n_cells) as backend,
     ):
-        runner = _Runner(plan, store, backend, on_event, race, engine=engine, is_guest=is_guest)
+        runner = _Runner(plan, store, backend, interrupt, on_event, race, engine=engine, is_guest=is_guest)
         runner.left, runner.begins_until = most_cells, time.monotonic() + seconds
-        runner.run(interrupt)
+        runner.run()
     return runner
 
 
@@ -387,6 +366,7 @@ class _Runner:
         plan: StudyPlan,
         store: Store,
         backend: Backend,
+        interrupt: Interrupt,
         on_event: Callable[[Event], None],
         race: Race | None,
         *,
@@ -395,43 +375,39 @@ class _Runner:
     ) -> None:
         self.done = self.failed = 0
         self.stopped: list[PlannedCell] = []
-        self._is_guest = is_guest
-        self._keep = engine.keep
-        self._is_here = engine.backend != "ray"
-        self._is_inline = engine.is_inline
         self.left = self.begins_until = math.inf  # cells that it begins, and the time until which it does
-        self._plan = plan
-        self._store = store
-        self._backend = backend
-        self._on_event = on_event
-        self._race = race
+        self._store, self._backend, self._interrupt = store, backend, interrupt
+        self._on_event, self._race = on_event, race
+        self._engine, self._is_guest = engine, is_guest
+        self._is_here = engine.backend != "ray"
         self._asked_after = -1
         self._is_short = True
         self._name = plan.study.name
-        self._planned = {cell.key: cell for cell in plan.cells}
         self._owner = Owner.current()
         self._over = threading.Event()
-        self._interrupt = Interrupt()
         self._is_unheard = False
-        self._forecast = self._count()
-        self._needed = {need for cell in plan.cells for need in cell.needs}
-        self._kept = keys_to_keep(plan.cells, self._keep)
+        self._adopt(plan)
         self._running: dict[str, Claim] = {}
         self._shares: dict[str, float] = {}
         self._claim_due = self._report_due = 0.0
         self._stuck_since: float | None = None
         self._recount_due = time.monotonic() + _RECOUNT_SECONDS
 
-    def run(self, interrupt: Interrupt) -> None:
-        self._interrupt = interrupt
+    def _adopt(self, plan: StudyPlan) -> None:
+        self._planned = {cell.key: cell for cell in plan.cells}
+        self._needed = {need for cell in plan.cells for need in cell.needs}
+        self._kept = keys_to_keep(plan.cells, self._engine.keep)
+        self._forecast = self._count()
+
+    def run(self) -> None:
         beating = threading.Thread(target=self._beat, daemon=True)
         beating.start()
         try:
             while self._turn():
-                interrupt.raise_if_requested()
+                self._interrupt.raise_if_requested()
         except KeyboardInterrupt:
-            with suppress(UnreachableError):
-                self._forecast = self._count(self._store.standings(self._name))
+            with suppress(UnreachableError):  # asked once: who has pressed Ctrl-C does not wait for a server
+                self._forecast = Forecast(self._planned.values(), self._store.standings(self._name))
             raise KeyboardInterrupt(
                 f"stopped with {self._forecast.done} of {self._forecast.total} cells done and stored; the same command "
                 "goes on from there"
@@ -466,7 +442,7 @@ class _Runner:
         """What the backend says; an interruption ends work that it does itself, in this process."""
         messages = iter(self._backend.messages(_WAIT_SECONDS))
         while True:
-            with self._interrupt.at_once() if self._is_inline else nullcontext():
+            with self._interrupt.at_once() if self._engine.is_inline else nullcontext():
                 message = next(messages, None)
             if message is None:
                 return
@@ -489,11 +465,7 @@ class _Runner:
     def _extend(self, plan: StudyPlan) -> None:
         self._store.plan(plan.study, plan.cells)
         _redo_lost_networks(plan, self._store)
-        self._plan = plan
-        self._planned = {cell.key: cell for cell in plan.cells}
-        self._needed = {need for cell in plan.cells for need in cell.needs}
-        self._kept = keys_to_keep(plan.cells, self._keep)
-        self._forecast = self._count()
+        self._adopt(plan)
         self._claim_due = 0.0
 
     def _fill(self) -> None:
@@ -584,18 +556,15 @@ class _Runner:
             with suppress(StoreError):  # what is wrong with the store is said where it matters
                 self._store.heartbeat(self._owner)
 
-    def _count(self, standings: Iterable[Standing] | None = None) -> Forecast:
-        """How far the study is; the store is asked, for as long as it takes, where `standings` is not given."""
-        if standings is None:
-            standings = self._ask(partial(self._store.standings, self._name))
-        return Forecast(self._plan.cells, standings)
+    def _count(self) -> Forecast:
+        return Forecast(self._planned.values(), self._ask(partial(self._store.standings, self._name)))
 
     def _claim(self, at_most: int) -> list[Claim]:
         """Claim cells; those that a lost connection has claimed unheard are given back first."""
         if self._is_unheard:
             self._store.release(self._owner, but=self._running)
         self._is_unheard = True
-        claims = self._store.claim_several(self._name, self._owner, at_most=at_most)
+        claims = self._store.claim(self._name, self._owner, at_most=at_most)
         self._is_unheard = False
         return claims
 
@@ -625,9 +594,9 @@ class _Runner:
             return
         self._report_due = time.monotonic() + _WAIT_SECONDS
         forecast = self._forecast
-        left, is_race = forecast.seconds_left(self._shares, workers=self._backend.size), self._race is not None
-        if self._race is not None:
-            left = self._race.seconds_left
         progress = (forecast.done, forecast.failed, len(self._running), forecast.total)
-        at_least = not is_race and forecast.is_partial
-        self._on_event(StudyProgress(*progress, left, at_most=is_race, at_least=at_least))
+        if self._race is not None:
+            self._on_event(StudyProgress(*progress, self._race.seconds_left, at_most=True))
+            return
+        left = forecast.seconds_left(self._shares, workers=self._backend.size)
+        self._on_event(StudyProgress(*progress, left, at_least=forecast.is_partial))

@@ -1,6 +1,6 @@
 """The JSON Schema of a study file, made from the same settings that read it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from transferscope.diagnostics import DIAGNOSTICS
@@ -29,9 +29,9 @@ def study_schema() -> dict[str, Any]:
     training = json_schema_of(TrainingSettings, definitions)
     training["oneOf"] = [{"required": ["steps"]}, {"required": ["epochs"]}]
     further = json_schema_of(FurtherPretraining, definitions)["properties"]
-    methods = _family("method", ((name, METHODS[name]) for name in METHODS), {}, definitions)
+    methods = _family("method", METHODS, {}, definitions)
     scope = json_schema_of(MeasurementScope, definitions)["properties"]
-    measured = _family("diagnostic", ((name, DIAGNOSTICS[name]) for name in DIAGNOSTICS), scope, definitions)
+    measured = _family("diagnostic", DIAGNOSTICS, scope, definitions)
     engine = json_schema_of(EngineSettings, definitions)
     engine["properties"]["device"]["pattern"] = f"^({DEVICES})$"
     one = {"type": ["string", "number"]}
@@ -82,11 +82,11 @@ def study_schema() -> dict[str, Any]:
 
 
 def _family(
-    key: str, members: Iterable[tuple[str, type]], further: Mapping[str, Any], definitions: dict[str, Any]
+    key: str, members: Mapping[str, type], further: Mapping[str, Any], definitions: dict[str, Any]
 ) -> dict[str, Any]:
     """Tables of methods or diagnostics: by the name of the table, or by `key` in a table of another name."""
     cases, named = [], {}
-    for name, kind in members:
+    for name, kind in members.items():
         one = json_schema_of(kind, definitions)
         one["properties"] = {**one["properties"], **further, key: {"type": "string"}}
         definitions[f"{key}:{name}"] = one

@@ -46,10 +46,8 @@ class StudySpec:
         checkpoints: Pretraining steps to transfer from besides the last, ascending.
         source_sizes: Numbers of source training examples to pretrain on; 0 is training from scratch; empty for all.
         methods: Methods with their settings, by the name of their table.
-        tuning: How settings are chosen; None to take them as they are.
         diagnostics: What to measure of the trained networks, by the name of its table.
         race: Which runs are made when only those are that can still decide; None to make all.
-        track: Programs that show the runs; None for none.
         files: Folder of the trained networks of a database that is no SQLite file; None for that which its first runner
             took.
     """
@@ -400,14 +398,15 @@ def _check_checkpoints(
     recipe: TrainingSettings | None, checkpoints: tuple[int, ...], tables: Mapping[str, Any], mistakes: Mistakes
 ) -> None:
     table = tables.get("pretraining")
-    in_steps = isinstance(table, Mapping) and "steps" in table
-    if checkpoints and not in_steps:
+    if not checkpoints or not isinstance(table, Mapping):
+        return
+    if "steps" not in table:
         mistakes.add("[pretraining] gives checkpoints, which are steps; give the length of pre-training in steps too")
-    elif checkpoints and recipe is not None and recipe.early_stopping is not None:
+    elif recipe is not None and recipe.early_stopping is not None:
         mistakes.add(
             "[pretraining] gives checkpoints and early_stopping, which may end it before them; give one of the two"
         )
-    elif checkpoints and recipe is not None and recipe.steps is not None and checkpoints[-1] >= recipe.steps:
+    elif recipe is not None and recipe.steps is not None and checkpoints[-1] >= recipe.steps:
         mistakes.add(
             f"[pretraining] checkpoints holds {checkpoints[-1]} and pre-training ends after {recipe.steps} steps, "
             "which is always transferred from; give earlier steps"

@@ -76,10 +76,14 @@ def edited_plan(spec: "AnySpec", store: Store | None) -> EditedPlan | None:
     before = {} if store is None or row is None else {one.key: one.state for one in store.standings(spec.name)}
     done = set() if store is None else store.done(cell.key for cell in cells)
     failed = {cell.key for cell in cells if before.get(cell.key) == "failed"}
-    blocked = {cell.key for cell in cells if cell.key not in done | failed and failed & set(cell.needs)}
     running = {cell.key for cell in cells if before.get(cell.key) == "running"}
-    planned = len(cells) - len(done | failed | blocked | running)
-    counts = StudyCounts(planned, len(running), len(done), len(failed), len(blocked))
+    settled, hopeless = done | failed | running, set(failed)
+    for cell in cells:  # what a cell needs comes before it
+        if cell.key not in settled and not hopeless.isdisjoint(cell.needs):
+            hopeless.add(cell.key)
+    n_blocked = len(hopeless) - len(failed)
+    planned = len(cells) - len(settled) - n_blocked
+    counts = StudyCounts(planned, len(running), len(done), len(failed), n_blocked)
     keys = {cell.key for cell in cells}
     of_race = is_as_it_was and spec.race is not None  # which has not begun all
     if row is not None and (keys == before.keys() or (of_race and keys >= before.keys())):

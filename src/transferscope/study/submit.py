@@ -3,7 +3,7 @@
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +39,7 @@ class Job:
     memory: float | None = None
     partition: str | None = None
     account: str | None = None
-    further: Mapping[str, str | bool] | None = None
+    further: Mapping[str, str | bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _executor(job: Job, logs: Path, cluster: str, *, name: str) -> Any:
         asked |= {"slurm_signal_delay_s": _SECONDS_TO_END}
         asked |= {"slurm_srun_args": ["--export=ALL"]}  # of the batch script, also where jobs get nothing of the shell
         # many clusters queue a job again only if it has asked for that
-        asked |= {"slurm_additional_parameters": {"requeue": True, **(job.further or {})}}
+        asked |= {"slurm_additional_parameters": {"requeue": True, **job.further}}
     executor.update_parameters(**{name: value for name, value in asked.items() if value is not None})
     return executor
 

@@ -20,7 +20,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from threading import Event, Thread
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import Self, cast
 
 import psutil
@@ -135,9 +135,7 @@ class LocalBackend:
         Thread(target=self._watch, daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self._over.set()
         for worker in self._workers:
             worker.pipe.close()  # an idle worker ends by itself

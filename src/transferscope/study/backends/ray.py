@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType, ModuleType, TracebackType
+from types import FrameType, ModuleType
 from typing import Any, Self
 
 from transferscope.errors import SettingsError, missing_extra
@@ -188,9 +188,7 @@ class RayBackend:
         self._is_own = True
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         for task in self._running:
             self._ray.cancel(task, force=True)
         self._running.clear()

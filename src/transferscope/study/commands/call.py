@@ -38,7 +38,6 @@ class Call:
         digest: Of its code.
         name: What its score is called.
         is_share: Whether the score is to be between 0 and 1.
-        takes_labels: Whether it takes `labels`.
     """
 
     command: str

@@ -124,7 +124,6 @@ class CommandArm:
     """One arm of a study of commands.
 
     Attributes:
-        table: Name of its table.
         method: That with what tells it from other arms of the table, as in "lora rank=8".
         source: What it transfers from; None for an arm without a source.
         job: Its command with its values, of which no file has been looked for; or its calls of a function.
@@ -201,7 +200,6 @@ def parse_commands(
     """The study in the tables of a study file whose trainer is a command.
 
     Args:
-        tables: What TOML makes of a study file.
         folder: Where its commands run, absolute.
         beside: What `study.spec` reads in the tables of the methods, where there are any.
 
@@ -232,16 +230,17 @@ def parse_commands(
         arm_tables = {}
     check_names("arms", arm_tables, mistakes)
     arms: list[CommandArm] = []
-    for name, table in arm_tables.items() if run is not None else ():
-        assert run is not None
-        before = len(mistakes.sentences)
-        arms += _arms(name, table, run, folder, mistakes)
-        if head is not None and len(mistakes.sentences) == before:
-            _check_named(name, arms, several_seeds=len(head.all_seeds) > 1, run=run, beside=beside, mistakes=mistakes)
+    if run is not None:
+        for name, table in arm_tables.items():
+            before = len(mistakes.sentences)
+            own = list(_arms(name, table, run, folder, mistakes))
+            arms += own
+            if head is not None and len(mistakes.sentences) == before:
+                _check_named(own, several_seeds=len(head.all_seeds) > 1, run=run, beside=beside, mistakes=mistakes)
     _check_distinct(arms, mistakes)
-    called = {} if beside is None else called_of(beside.methods)
-    for arm in arms:
-        for name in [] if beside is None else beside.methods:
+    if beside is not None:
+        called = called_of(beside.methods)
+        for arm, name in itertools.product(arms, beside.methods):
             if arm.method in (name, *called.get(name, ())):
                 mistakes.add(f"[arms.{arm.table}] is called as [methods.{name}]; give one another name")
     mistakes.raise_any()
@@ -362,15 +361,10 @@ def _check_values(axes: Mapping[str, list[object]], wanted: set[str]) -> None:
 
 
 def _check_named(
-    table: str,
-    arms: list[CommandArm],
-    *,
-    several_seeds: bool,
-    run: RunSettings,
-    beside: StudySpec | None,
-    mistakes: Mistakes,
+    arms: list[CommandArm], *, several_seeds: bool, run: RunSettings, beside: StudySpec | None, mistakes: Mistakes
 ) -> None:
-    wanted = set().union(*(placeholders(arm.job.command) for arm in arms if arm.table == table))
+    """Whether the command of the arms of one table, which it has some of, names all that its runs differ in."""
+    table, wanted = arms[0].table, placeholders(arms[0].job.command)
     if several_seeds and "seed" not in wanted:
         mistakes.add(
             f"[arms.{table}] its command has no {{seed}}, so that its runs would be one and the same; give it, as in "
