@@ -13,11 +13,11 @@ from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
 from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
-from transferscope.methods.common import Domain, domain, n_weights, solved, working_copy
+from transferscope.methods.common import Domain, domain, solved, working_copy
 from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Method, Start
 from transferscope.methods.probe_head import probe_of, ridge_probe
-from transferscope.models.network import Network
+from transferscope.models.network import Network, evaluated, n_weights
 from transferscope.records import Count, Says, Share
 from transferscope.training import (
     TensorSet,
@@ -27,7 +27,6 @@ from transferscope.training import (
     stream_seed,
     weights_in,
 )
-from transferscope.training.loop import preserved_mode
 
 FRACTIONS = (0.0, 0.02, 0.1, 0.3, 1.0)
 """Shares of the features that are tried; 0 is the last block alone, which wins a tie."""
@@ -77,8 +76,7 @@ class AllLayers(nn.Module):
     def _with_a_row_for_each(self, example: TensorSet) -> tuple[str, ...]:
         """The blocks whose outputs for two and for three examples have two and three rows."""
         of_each = []
-        with preserved_mode(self.network), BlockOutputs(self.network).watched() as blocks:
-            self.network.eval()
+        with evaluated(self.network), BlockOutputs(self.network).watched() as blocks:
             for n in (2, 3):
                 outputs = blocks.of(example.batch(torch.arange(n, device=example.device) % len(example)).inputs)
                 of_each.append([name for name, runs in outputs.items() if len(runs[0].values) == n])

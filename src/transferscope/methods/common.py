@@ -15,7 +15,7 @@ from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.methods.held_out import harm, held_out_part
 from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
 from transferscope.models.initialise import reinitialise
-from transferscope.models.network import Network, Scaled, new_head
+from transferscope.models.network import Network, Scaled, device_of, evaluated, n_weights, new_head, preserved_mode
 from transferscope.records import Cost, Record
 from transferscope.training import (
     Curve,
@@ -38,7 +38,7 @@ from transferscope.training import (
     weights_in,
 )
 from transferscope.training.curve import curve_plan
-from transferscope.training.loop import memory_in_use, preserved_mode
+from transferscope.training.loop import memory_in_use
 
 STATISTICS_BATCH = 256
 """Examples that statistics of batch normalisation are computed from at once."""
@@ -208,8 +208,7 @@ def estimate_statistics(network: Network, data: TensorSet) -> None:
     """
     layers = batch_norms(network.features)
     momenta = [layer.momentum for layer in layers]
-    with preserved_mode(network):
-        network.eval()
+    with evaluated(network):
         for layer in layers:
             layer.train()
             layer.momentum = None  # the plain mean over batches
@@ -239,16 +238,6 @@ def _check_fit(network: Network, example: LabelledSet) -> None:
         raise NetworkError(
             f"the network's features have shape {tuple(features.shape)}; expected (N, {network.n_features})"
         )
-
-
-def n_weights(module: nn.Module) -> int:
-    """Numbers among a module's parameters."""
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
-def device_of(module: nn.Module) -> torch.device:
-    """Where a module's parameters live; the CPU when it has none."""
-    return next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
 
 
 def fit_learner(

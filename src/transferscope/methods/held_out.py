@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -129,9 +128,9 @@ def one_of_several(options: FitOptions, run: int, n_runs: int) -> FitOptions:
 
 def forget_runs(options: FitOptions, n_runs: int) -> None:
     """Delete the checkpoints of several runs once the last is done; that of the first is the caller's."""
-    for run in range(1, n_runs) if options.checkpoint is not None else ():
-        assert options.checkpoint is not None
-        _checkpoint(options.checkpoint, run).unlink(missing_ok=True)
+    if options.checkpoint is not None:
+        for run in range(1, n_runs):
+            _checkpoint(options.checkpoint, run).unlink(missing_ok=True)
 
 
 def _checkpoint(first: Path, run: int) -> Path:
@@ -140,14 +139,10 @@ def _checkpoint(first: Path, run: int) -> Path:
 
 def total_cost(costs: Sequence[Cost]) -> Cost:
     """What several runs took together."""
-    return reduce(
-        lambda one, other: Cost(
-            one.seconds + other.seconds,
-            max(one.peak_memory, other.peak_memory),
-            max(one.trained_parameters, other.trained_parameters),
-            one.examples_seen + other.examples_seen,
-            one.steps + other.steps,
-        ),
-        costs,
-        Cost(),
+    return Cost(
+        seconds=sum((cost.seconds for cost in costs), 0.0),
+        peak_memory=max((cost.peak_memory for cost in costs), default=0),
+        trained_parameters=max((cost.trained_parameters for cost in costs), default=0),
+        examples_seen=sum(cost.examples_seen for cost in costs),
+        steps=sum(cost.steps for cost in costs),
     )

@@ -11,6 +11,7 @@ from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
 from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.ridge_fit import is_finite, ridge_fit
+from transferscope.models.network import linear_of
 from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import TensorSet, TrainingSettings, encode, example_weights, weights_in
 
@@ -59,7 +60,7 @@ def ridge_probe(
     else:
         solutions = [ridge_fit(features, targets[:, k, None], RIDGE_GRID, each[:, k]) for k in range(n_outputs)]
         coefficients, intercepts = (np.concatenate(parts) for parts in zip(*solutions, strict=True))
-    return _head(coefficients, intercepts, device)
+    return linear_of(torch.from_numpy(coefficients), torch.from_numpy(intercepts), device=device)
 
 
 def logistic_probe(
@@ -117,7 +118,7 @@ def logistic_probe(
             weights[k] = solve(column)[0] / std
             biases[k] = model.intercept_[0] - weights[k] @ mean
             converged &= bool(model.n_iter_.max() < max_iterations)
-        return _head(weights, biases, features.device), converged
+        return linear_of(torch.from_numpy(weights), torch.from_numpy(biases), device=features.device), converged
     weights = np.zeros((n_outputs, design.shape[1]))
     biases = np.full(n_outputs, float(np.finfo(np.float16).min))
     coefficients = solve(labels.cpu().numpy())
@@ -129,7 +130,8 @@ def logistic_probe(
         )
     weights[present] = coefficients / std
     biases[present] = intercepts - coefficients @ (mean / std)
-    return _head(weights, biases, features.device), bool(model.n_iter_.max() < max_iterations)
+    converged = bool(model.n_iter_.max() < max_iterations)
+    return linear_of(torch.from_numpy(weights), torch.from_numpy(biases), device=features.device), converged
 
 
 def _in_their_span(
@@ -190,11 +192,3 @@ def best_probe(
         best = min(several, key=lambda solver: errors[solver])
     head, converged = fit(best, torch.arange(len(train)))
     return head, best, converged
-
-
-def _head(weights: Float[np.ndarray, "K m"], biases: Float[np.ndarray, " K"], device: torch.device) -> nn.Linear:
-    head = nn.Linear(weights.shape[1], weights.shape[0], device="meta").to_empty(device=device)
-    with torch.no_grad():
-        head.weight.copy_(torch.from_numpy(weights))
-        head.bias.copy_(torch.from_numpy(biases))
-    return head

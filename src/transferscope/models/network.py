@@ -253,6 +253,46 @@ def seeded(seed: int) -> Iterator[None]:
         yield
 
 
+def linear_of(weight: Float[Tensor, "K m"], bias: Float[Tensor, " K"] | None, *, device: torch.device) -> nn.Linear:
+    """A linear layer of given numbers, in torch's default type."""
+    layer = nn.Linear(weight.shape[1], len(weight), bias=bias is not None, device="meta").to_empty(device=device)
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+        if bias is not None:
+            layer.bias.copy_(bias)
+    return layer
+
+
+def n_weights(module: nn.Module) -> int:
+    """Numbers among a module's parameters."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Where a module's parameters live; the CPU when it has none."""
+    return next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
+
+
+@contextmanager
+def preserved_mode(module: nn.Module) -> Iterator[None]:
+    """Put every submodule's training / evaluation mode back afterwards."""
+    modes = {part: part.training for part in module.modules()}
+    try:
+        yield
+    finally:
+        for part, mode in modes.items():  # from the outside in, as `train` of a module sets all within it
+            if part.training != mode:
+                part.train(mode)
+
+
+@contextmanager
+def evaluated(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode within; afterwards every submodule has its own mode again."""
+    with preserved_mode(module):
+        module.eval()
+        yield
+
+
 def is_recurrent(*networks: nn.Module) -> bool:
     """Whether a network has recurrent layers (RNN, GRU, LSTM)."""
     return any(isinstance(module, nn.RNNBase) for network in networks for module in network.modules())

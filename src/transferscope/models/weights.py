@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, NetworkError
 from transferscope.files import require_regular, written_whole
-from transferscope.models.network import Network, TwoLayerHead, scaled_in, seeded
+from transferscope.models.network import Network, TwoLayerHead, device_of, scaled_in, seeded
 
 _FORMS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile
 _KEYS = ("state_dict", "model_state_dict", "model", "ema")  # under which training scripts keep a state dict
 _CHECKSUM = "transferscope.blake2b"
-_COUNTER = "head.normalise.num_batches_tracked"  # of a `TwoLayerHead`: nothing depends on it
+_COUNTER = "normalise.num_batches_tracked"  # of a `TwoLayerHead`: nothing depends on it
 _LISTED = 5  # names in a message; the rest is counted
 
 
@@ -172,10 +172,10 @@ def open_network(
     of_head = {
         name: tensor
         for name, tensor in stored.items()
-        if name.startswith("head.") and name != _COUNTER and head != "frame"
+        if name.startswith("head.") and name != f"head.{_COUNTER}" and head != "frame"
     }
     _check_form({**taken, **of_head}, own, path)
-    own_head = _head_of(of_head, frame)
+    own_head = head_of({name.removeprefix("head."): tensor for name, tensor in of_head.items()}, frame)
     given = {} if own_head is None else of_head
     needed = {name: tensor for name, tensor in own.items() if tensor.is_floating_point()}
     if not needed and not given:
@@ -249,9 +249,10 @@ def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
     if keys:
         weights = _named_tensors(stored[keys[0]], path)
         others = {key: value for key, value in stored.items() if key != keys[0]}
-        again = next((place for place, tensors in _held(others, "") if _may_be(weights.values(), tensors)), None)
-        if again is not None:
-            raise _two_sets(path, keys[0], again)
+        needed = Counter(tuple(tensor.shape) for tensor in weights.values() if tensor.ndim > 1)  # matrices and kernels
+        for place, tensors in _held(others, "") if needed else ():
+            if needed <= Counter(tuple(tensor.shape) for tensor in tensors):
+                raise _two_sets(path, keys[0], place)
         return weights
     of_tensors = isinstance(stored, Mapping) and all(isinstance(value, Tensor) for value in stored.values())
     if not of_tensors or not all(isinstance(name, str) for name in stored):
@@ -274,12 +275,6 @@ def _held(stored: Any, place: str) -> Iterator[tuple[str, list[Tensor]]]:
         else:
             yield from _held(value, f"{place}.{key}".removeprefix("."))
     yield place, inner
-
-
-def _may_be(weights: Iterable[Tensor], others: Iterable[Tensor]) -> bool:
-    """Whether tensors, by their shapes, can be all matrices and kernels of a network's weights once more."""
-    needed = Counter(tuple(tensor.shape) for tensor in weights if tensor.ndim > 1)
-    return bool(needed) and needed <= Counter(tuple(tensor.shape) for tensor in others)
 
 
 def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], path: Path) -> None:
@@ -355,9 +350,9 @@ def _equal(one: Tensor, other: Tensor) -> bool:
     return one.shape == other.shape and torch.equal(first, second)
 
 
-def _head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLayerHead | None:
+def head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLayerHead | None:
     """A head of the kind that the tensors of one have, on the device of the frame; None for other tensors."""
-    shapes = {name.removeprefix("head."): tuple(tensor.shape) for name, tensor in given.items()}
+    shapes = {name: tuple(tensor.shape) for name, tensor in given.items()}
     weight, hidden, output = (shapes.get(name, ()) for name in ("weight", "hidden.weight", "output.weight"))
     head: nn.Linear | TwoLayerHead
     with seeded(0):  # what is drawn is overwritten, and leaves no trace in the global random state
@@ -367,8 +362,8 @@ def _head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLaye
             head = TwoLayerHead(frame.n_features, output[0], hidden=output[1])
         else:
             return None
-    own = {name: tuple(tensor.shape) for name, tensor in head.state_dict().items() if f"head.{name}" != _COUNTER}
-    return head.to(next((parameter.device for parameter in frame.parameters()), None)) if own == shapes else None
+    own = {name: tuple(tensor.shape) for name, tensor in head.state_dict().items() if name != _COUNTER}
+    return head.to(device_of(frame)) if own == shapes else None
 
 
 def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path | str) -> None:

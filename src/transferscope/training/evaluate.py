@@ -1,7 +1,5 @@
 """Predictions and measures of a trained network."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
@@ -11,7 +9,7 @@ from torch.nn import functional as F
 
 from transferscope.data.task import UNLABELLED
 from transferscope.estimate import Estimate
-from transferscope.models.network import Network
+from transferscope.models.network import Network, evaluated, n_weights
 from transferscope.numerics.average_precision import example_contributions
 from transferscope.records import Record
 from transferscope.training.feature_cache import LEAST_PARAMETERS, LOOKED_AT, content_key, is_kept, kept_features
@@ -33,7 +31,7 @@ def outputs_of(
 ) -> Float[Tensor, "N K ..."]:
     """Outputs of a network in evaluation mode, for all examples in order.
 
-    The network's mode is what it was when this returns.
+    The modes of the network and its parts are what they were when this returns.
 
     Args:
         keep: Whether the backbone's features are kept on the disk, see `feature_cache`: None for those of a `Network`
@@ -43,7 +41,7 @@ def outputs_of(
     Returns:
         The same numbers with all values of the last two.
     """
-    with _evaluated(network):
+    with evaluated(network):
         if isinstance(network, Network) and (network.is_frozen if keep is None else keep) and is_kept(network.features):
             ordered, size, order = _in_order(data)
             features = kept_features(network.features, ordered, (batch.inputs for batch in ordered.chunks(size)))
@@ -59,7 +57,7 @@ def frozen_features(network: Network, data: TensorSet) -> Float[Tensor, "N m"]:
 
     The same numbers as `outputs_of(network.features, data)`, from the disk where they were computed before.
     """
-    with _evaluated(network.features):
+    with evaluated(network.features):
         if not is_kept(network.features):
             return _computed(network.features, data)
         ordered, size, order = _in_order(data)
@@ -74,7 +72,7 @@ def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
 
 def _computed_once(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
     """The outputs of all examples: those computed last, if weights and examples are the same as then."""
-    if sum(parameter.numel() for parameter in network.parameters()) < LEAST_PARAMETERS:
+    if n_weights(network) < LEAST_PARAMETERS:
         return _computed(network, data)
     key, few = content_key(network, data), _computed(network, data.spread(LOOKED_AT))
     remembered = _remembered.get(key)
@@ -98,16 +96,6 @@ def _in_order(data: TensorSet) -> tuple[TensorSet, int, Int[Tensor, " N"] | None
 
 def _put_back(outputs: Tensor, order: Tensor | None) -> Tensor:
     return outputs if order is None else torch.empty_like(outputs).index_copy_(0, order, outputs)
-
-
-@contextmanager
-def _evaluated(network: nn.Module) -> Iterator[None]:
-    was_training = network.training
-    network.eval()
-    try:
-        yield
-    finally:
-        network.train(was_training)
 
 
 @dataclass(frozen=True)

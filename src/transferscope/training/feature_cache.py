@@ -21,6 +21,7 @@ from transferscope.data.places import cache_folder
 from transferscope.data.task import give_back
 from transferscope.errors import SettingsError
 from transferscope.files import written_whole
+from transferscope.models.network import n_weights
 from transferscope.models.texts import POOLING
 from transferscope.models.weights import digest_of
 from transferscope.training.tensors import TensorSet, joined
@@ -45,7 +46,7 @@ def is_kept(features: nn.Module) -> bool:
     Raises:
         SettingsError: TRANSFERSCOPE_FEATURES is no number of bytes.
     """
-    return _room() > 0 and sum(parameter.numel() for parameter in features.parameters()) >= LEAST_PARAMETERS
+    return _room() > 0 and n_weights(features) >= LEAST_PARAMETERS
 
 
 def kept_features(features: nn.Module, data: TensorSet, batches: Iterator[Tensor]) -> Float[Tensor, "N m"]:

@@ -2,18 +2,17 @@
 
 import inspect
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
 import psutil
 import torch
-from torch import nn
 
 from transferscope.estimate import Status
-from transferscope.models.network import recurrent_backward
+from transferscope.models.network import preserved_mode, recurrent_backward
 from transferscope.records import Cost, Record
 from transferscope.settings.training import TrainingSettings, lr_factor
 from transferscope.training.checkpoint import CheckpointFile, RunState
@@ -300,17 +299,6 @@ def _without_compiler(kind: type[_Optimiser]) -> type[_Optimiser]:
 
 
 _Sgd, _AdamW = _without_compiler(torch.optim.SGD), _without_compiler(torch.optim.AdamW)
-
-
-@contextmanager
-def preserved_mode(module: nn.Module) -> Iterator[None]:
-    """Put every submodule's training / evaluation mode back afterwards."""
-    modes = {part: part.training for part in module.modules()}
-    try:
-        yield
-    finally:
-        for part, mode in modes.items():
-            part.training = mode
 
 
 def memory_in_use(device: torch.device) -> int:
