@@ -258,6 +258,9 @@ def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
     if not of_tensors or not all(isinstance(name, str) for name in stored):
         raise CorruptDataError(f"{path} holds something else than tensors by name; save network.state_dict() alone")
     weights = {name: tensor for name, tensor in stored.items() if name != "n_averaged"}  # torch.optim.swa_utils
+    nested = next((name for name, tensor in weights.items() if tensor.is_nested), None)  # they have no shape
+    if nested is not None:
+        raise _not_dense(path, f"{nested} nested")
     while prefix := next((p for p in _WRAPPERS if weights and all(name.startswith(p) for name in weights)), None):
         weights = {name.removeprefix(prefix): tensor for name, tensor in weights.items()}
     return weights
@@ -287,8 +290,7 @@ def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], pat
     matrices = {name: tensor.shape for name, tensor in taken.items() if tensor.ndim > 1}
     groups: dict[str, dict[str, torch.Size]] = {}
     for name, tensor in others.items():
-        if not tensor.is_nested:
-            groups.setdefault(name.partition(".")[0], {})[name] = tensor.shape
+        groups.setdefault(name.partition(".")[0], {})[name] = tensor.shape
     for first, group in groups.items():
         for tails in ({name: name for name in matrices}, {name: name.partition(".")[2] for name in matrices}):
             again = [_again(tail, matrices[name], group) for name, tail in tails.items() if not first.isdecimal()]
@@ -341,10 +343,7 @@ def with_tied(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Pat
 
 def _equal(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors hold the same numbers; what is refused for its form counts as equal."""
-    plain = (
-        tensor.layout == torch.strided and not tensor.is_nested and not tensor.is_quantized for tensor in (one, other)
-    )
-    if not all(plain) or one.is_meta or other.is_meta:
+    if any(tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta for tensor in (one, other)):
         return True
     first, second = (tensor.reshape(-1).view(torch.uint8) for tensor in (one, other))  # of NaN too
     return one.shape == other.shape and torch.equal(first, second)
@@ -371,14 +370,18 @@ def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Pa
     for name, tensor in given.items():
         counts = name in own and not own[name].is_floating_point()
         whole = counts and not tensor.is_complex() and not tensor.is_quantized
-        dense = tensor.layout == torch.strided and not tensor.is_nested and tensor.device.type != "meta"
+        dense = tensor.layout == torch.strided and tensor.device.type != "meta"
         if not dense or not (tensor.dtype in _FORMS or whole):
             layout = "" if tensor.layout == torch.strided else f"{tensor.layout} "
             form = "without its values" if tensor.device.type == "meta" else f"as {layout}{tensor.dtype}"
-            raise CorruptDataError(
-                f"{path} holds {name} {form.replace('torch.', '')}; expected dense numbers in float16, bfloat16, "
-                "float32 or float64: save the state dict of the network as it was trained"
-            )
+            raise _not_dense(path, f"{name} {form.replace('torch.', '')}")
+
+
+def _not_dense(path: Path | str, what: str) -> CorruptDataError:
+    return CorruptDataError(
+        f"{path} holds {what}; expected dense numbers in float16, bfloat16, float32 or float64: save the state dict of "
+        "the network as it was trained"
+    )
 
 
 def _check_names(
