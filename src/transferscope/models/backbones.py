@@ -122,18 +122,13 @@ def conv4(input_shape: tuple[int, ...], widths: tuple[int, int, int, int]) -> Ba
         NetworkError: The inputs are no images, or too small.
     """
     check_image("conv4", input_shape, smallest=CONV4_SMALLEST)
-    channels = (input_shape[0], *widths)
-    blocks: OrderedDict[str, nn.Module] = OrderedDict(
-        (f"conv{i}", _conv4_block(channels[i - 1], channels[i])) for i in range(1, len(channels))
-    )
+    blocks: OrderedDict[str, nn.Module] = OrderedDict()
+    for depth, (n_in, n_out) in enumerate(pairwise((input_shape[0], *widths)), start=1):
+        convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)
+        blocks[f"conv{depth}"] = nn.Sequential(convolution, nn.BatchNorm2d(n_out), nn.MaxPool2d(2), nn.ReLU())
     blocks["flatten"] = nn.Flatten()
     _, height, width = input_shape
     return Backbone(nn.Sequential(blocks), widths[-1] * (height // 16) * (width // 16))
-
-
-def _conv4_block(n_in: int, n_out: int) -> nn.Sequential:
-    convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)
-    return nn.Sequential(convolution, nn.BatchNorm2d(n_out), nn.MaxPool2d(2), nn.ReLU())
 
 
 class GlobalAverage(nn.Module):
@@ -171,11 +166,9 @@ class ResidualBlock(nn.Module):
     def forward(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N K h w"]:
         """The block's output, at 1 / stride of the input's resolution."""
         residual = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
-        return F.relu(self._shortcut(x) + residual)
-
-    def _shortcut(self, x: Tensor) -> Tensor:
         before = self.n_new // 2
-        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, self.n_new - before))
+        shortcut = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, self.n_new - before))
+        return F.relu(shortcut + residual)
 
 
 def resnet(input_shape: tuple[int, ...], widths: tuple[int, int, int], *, name: str, n_per_stage: int) -> Backbone:

@@ -171,7 +171,7 @@ class NetworkSettings:
         hub, _, rest = self.name.partition(":")
         if hub in HUBS and not rest:
             raise SettingsError(f"name = {self.name!r} names no network; expected one after the colon, as in hf:FOLDER")
-        entry = None if hub in HUBS else BACKBONES[self.name]
+        entry = self._entry
         if isinstance(entry, BackboneEntry):
             if self.options or self.head is not None:
                 raise SettingsError(f"{self.name} has no options and finds its head; leave options and head out")
@@ -190,31 +190,37 @@ class NetworkSettings:
         return cls(name, None if widths is None else tuple(widths), head=head, input=known)
 
     @property
+    def _entry(self) -> BackboneEntry | FactoryEntry | None:
+        """What `BACKBONES` has by the name; None for a network of a hub."""
+        return None if self.name.partition(":")[0] in HUBS else BACKBONES[self.name]
+
+    @property
     def module(self) -> NamedModule | None:
         """What the name stands for; None for a backbone, which is built for the shape of the inputs."""
-        hub, _, rest = self.name.partition(":")
-        if hub in HUBS:
-            return HUBS[hub](rest)
-        entry = BACKBONES[self.name]
+        entry = self._entry
         if isinstance(entry, BackboneEntry):
             return None
+        if entry is None:
+            hub, _, rest = self.name.partition(":")
+            return HUBS[hub](rest)
         return _factory(entry, self.name, json.dumps(self.options, sort_keys=True))
 
     @property
     def code(self) -> dict[str, str]:
         """The digest of the code of a user's function by the network's name, for `planned_code`; else empty."""
-        return {} if self.name.partition(":")[0] in HUBS else BACKBONES.code(BACKBONES[self.name])
+        entry = self._entry
+        return {} if entry is None else BACKBONES.code(entry)
 
     @property
     def identity(self) -> dict[str, Any]:
         """What of a network can change an answer, as JSON values; one of another package by its source too."""
         plain: dict[str, Any] = {"name": self.name, "widths": self.widths}
-        module = self.module
+        entry, module = self._entry, self.module
         if module is None:
-            origin = BACKBONES.identity(BACKBONES[self.name])
+            origin = BACKBONES.identity(entry)
             plain |= {"name": origin["class"], "origin": origin} if origin else {}
         else:
-            name = self.name if self.name.partition(":")[0] in HUBS else module.identity["origin"]["class"]
+            name = self.name if entry is None else module.identity["origin"]["class"]
             plain = {"name": name, "head": self.head, **module.identity}
             if "config" in module.identity:
                 plain["name"] = "hf"  # a folder by another path is the same network
@@ -223,7 +229,7 @@ class NetworkSettings:
 
     def read_as(self, input_shape: tuple[int, ...]) -> str:
         """The end of a message about weights that do not belong to this network."""
-        entry = None if self.module is not None else BACKBONES[self.name]
+        entry = self._entry
         if not isinstance(entry, BackboneEntry):
             return f". It was read as {self.name}; choose the network as in its training"
         widths = entry.widths if self.widths is None else self.widths
