@@ -105,21 +105,17 @@ def train(
     device = next(iter(learner.draws.values())).data.device
     settings = replace(settings, precision=choose_precision(settings.precision, device))
     if not learner.trained_parameters():
-        return _untrained(learner, curve, watch)
+        started = time.perf_counter()
+        with preserved_mode(learner.module):
+            history = () if curve is None else curve(0)
+        if watch is not None:
+            watch(0)
+        n_examples = len(next(iter(learner.draws.values())).data)
+        cost = Cost(time.perf_counter() - started, memory_in_use(device), examples_seen=n_examples)
+        return TrainingRun(history, cost, "converged")
     with forked_random_states(device), recurrent_backward(*learner.frozen):
         torch.manual_seed(stream_seed(options.seed, "dropout"))
         return _Loop(learner, settings, options, n_steps, curve, watch, held_out).run()
-
-
-def _untrained(learner: Learner, curve: Curve | None, watch: Watch | None) -> TrainingRun:
-    started = time.perf_counter()
-    with preserved_mode(learner.module):
-        history = () if curve is None else curve(0)
-    if watch is not None:
-        watch(0)
-    data = next(iter(learner.draws.values())).data
-    cost = Cost(time.perf_counter() - started, memory_in_use(data.device), examples_seen=len(data))
-    return TrainingRun(history, cost, "converged")
 
 
 class _Loop:
@@ -180,7 +176,7 @@ class _Loop:
             self._watch(done)
             self.state.seconds = before + time.perf_counter() - started
             if done % CHECK_EVERY == 0 or at_end:
-                self._note_memory()
+                self.state.peak_memory = max(self.state.peak_memory, memory_in_use(self.device))
                 if not bool(torch.isfinite(loss)):
                     return "non_finite"
             if self.state.best and self.state.worse >= (self.settings.early_stopping or self.n_steps):
@@ -237,27 +233,23 @@ class _Loop:
     def _measure(self, step: int) -> None:
         if self.curve is None and self.held_out is None:
             return
-        with preserved_mode(self.learner.module):
+        state, module = self.state, self.learner.module
+        with preserved_mode(module):
             if self.curve is not None:
-                self.state.history.extend(self.curve(step))
-            if self.held_out is not None:
-                self._compare_with_best(step, self.held_out())
+                state.history.extend(self.curve(step))
+            risk = None if self.held_out is None else self.held_out()
         self.learner.train_mode()
-
-    def _compare_with_best(self, step: int, risk: tuple[float, ...]) -> None:
-        state = self.state
+        if risk is None:
+            return
         if state.best and not risk < state.best_risk:
             state.worse += 1
-            return
-        state.best_risk, state.best_step, state.worse = risk, step, 0
-        state.best = {name: tensor.detach().clone() for name, tensor in self.learner.module.state_dict().items()}
+        else:
+            state.best_risk, state.best_step, state.worse = risk, step, 0
+            state.best = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
 
     def _watch(self, step: int) -> None:
         if self.watch is not None:
             self.watch(step)
-
-    def _note_memory(self) -> None:
-        self.state.peak_memory = max(self.state.peak_memory, memory_in_use(self.device))
 
     def _cost(self) -> Cost:
         return Cost(

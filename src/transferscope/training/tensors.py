@@ -399,8 +399,10 @@ def choose_device(name: str) -> torch.device:
         raise SettingsError(
             f"device {name!r} was asked for and this machine has {torch.cuda.device_count()}, from cuda:0"
         )
-    if kind == "cuda":
-        _fix_arithmetic()
+    if kind == "cuda":  # in this process it rounds as float32 says, and chooses the same algorithms every time
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when the first matrix is multiplied
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
     return torch.device(name)
 
 
@@ -417,13 +419,6 @@ def exact_device(name: str) -> torch.device:
     """
     device = choose_device(name)
     return torch.device("cpu") if device.type == "mps" else device
-
-
-def _fix_arithmetic() -> None:
-    """Let CUDA round as float32 says, and choose the same algorithms every time, in this process."""
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when the first matrix is multiplied
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
 
 
 def random_states(device: torch.device) -> dict[str, Tensor]:
