@@ -1,5 +1,7 @@
 """Small problems and one quick setting per method, for the contract tests."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
@@ -61,6 +63,7 @@ __all__ = [
     "ramps",
     "regression_task",
     "tagged",
+    "with_classes",
 ]
 
 CASES: dict[str, Method] = {
@@ -129,6 +132,11 @@ def tagged(n: int, *, seed: int) -> LabelledSet:
     inputs = random.normal(size=(n, 6)).astype(np.float32)
     weights = np.random.default_rng(0).normal(size=(6, 3)) * 2
     return LabelledSet(inputs, inputs @ weights + random.normal(size=(n, 3)) > 0.5, NAMES)
+
+
+def with_classes(data: Dataset, names: tuple[str, ...]) -> Dataset:
+    """The same data, whose classes have other names."""
+    return replace(data, train=replace(data.train, classes=names), test=replace(data.test, classes=names))
 
 
 def labelled_task() -> TransferTask:

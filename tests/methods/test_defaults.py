@@ -5,18 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cases_of_methods import classification_task, regression_task
-from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from cases_of_methods import classification_task, regression_task, with_classes
+from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import DataError
 from transferscope.methods import METHODS, check_task, default_methods
 from transferscope.methods.defaults import DEFAULTS, VARIANTS
 
 
 def as_images(data: Dataset) -> Dataset:
-    train, test = (
-        replace(part, inputs=np.zeros((len(part), 1, 16, 16), np.float32)) for part in (data.train, data.test)
-    )
-    return Dataset(data.name, train, test)
+    return _with_inputs(data, (1, 16, 16), np.float32)
 
 
 def as_texts(data: Dataset) -> Dataset:
@@ -59,7 +56,7 @@ def test_every_kind_of_target_has_its_arms(kind: str, large: bool) -> None:
     same = {"do-nothing"} | (SAME_LABELS if kind == "table" else set())
     assert tried(TransferTask(target, source), large=large) == always | WITH_DATA | same
     assert tried(TransferTask(target), large=large) == always
-    other = replace(source, train=_renamed(source.train), test=_renamed(source.test))
+    other = with_classes(source, tuple(f"other {name}" for name in source.train.classes or ()))
     assert tried(TransferTask(target, other), large=large) == always | WITH_DATA
 
 
@@ -85,7 +82,3 @@ def test_the_cheap_ones_come_first() -> None:
     assert set(names[-len(trained) :]) == trained
     large = default_methods(source_data=False, large_network=True)
     assert large.index("last-block") < large.index("lora") < large.index("fine-tune")
-
-
-def _renamed(part: LabelledSet) -> LabelledSet:
-    return replace(part, classes=tuple(f"other {name}" for name in part.classes or ()))

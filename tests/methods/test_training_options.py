@@ -19,6 +19,7 @@ from cases_of_methods import (
     labelled_task,
     regression_task,
 )
+from methods.by_hand import first_order
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, SettingsError
 from transferscope.methods import (
@@ -102,9 +103,7 @@ def test_the_first_step_with_class_weights_is_that_written_by_hand() -> None:
 def test_the_first_step_of_mix_up_is_that_written_by_hand() -> None:
     task, given = uneven(), options(mix_up=0.5)
     share, order = mix_shares(0.5, seed=stream_seed(7, "target", "mix"), step=0, n=30)
-    drawn = torch.randperm(
-        30, generator=torch.Generator().manual_seed(stream_seed(stream_seed(7, "target", "order"), "epoch 0"))
-    )
+    drawn = first_order(30, seed=7)
     inputs = standardised(task.target.train)[drawn]
     codes = F.one_hot(torch.from_numpy(task.target.train.labels)[drawn], 3).float()
 

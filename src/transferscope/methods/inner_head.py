@@ -255,13 +255,7 @@ def unrolled_head(
 def finished_head(
     features: Float[Tensor, "n m"], labels: Tensor, targets: Float[Tensor, "n K"], *, ridge: float
 ) -> Float[Tensor, "m K"]:
-    """The head that `unrolled_head` approaches with more steps: the minimiser of its loss, by L-BFGS; no gradients.
-
-    Args:
-        labels: As in `unrolled_head`.
-        targets: As in `unrolled_head`.
-        ridge: lambda, above 0.
-    """
+    """The head that `unrolled_head` approaches with more steps: the minimiser of its loss, by L-BFGS, as a constant."""
     if labels.dtype not in (torch.int64, torch.bool):
         return ridge_head(features, targets, ridge)
     summed = targets.shape[1] if labels.dtype == torch.bool else 1

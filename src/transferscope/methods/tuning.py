@@ -136,13 +136,9 @@ def with_chosen_settings(
 
 
 def candidates(everything: Sequence[Mapping[str, Value]], trials: int, *, seed: int) -> tuple[dict[str, Value], ...]:
-    """All combinations when they are few enough, else a random choice without repetition.
-
-    Args:
-        trials: How many at most, at least 1.
-    """
+    """All combinations when there are at most so many trials, else a random choice without repetition."""
     chosen = np.random.default_rng(seed).permutation(len(everything))[:trials]
-    return tuple(dict(everything[i]) for i in sorted(int(i) for i in chosen))
+    return tuple(dict(everything[i]) for i in sorted(chosen.tolist()))
 
 
 def trials_by_fold(n_settings: int, n_folds: int, search: Search) -> tuple[int, ...]:

@@ -80,9 +80,6 @@ def lenet(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbon
 
     Returns:
         The backbone, with blocks `conv1`, `conv2` and `hidden`.
-
-    Raises:
-        NetworkError: The inputs are no images, or too small.
     """
     check_image("lenet", input_shape, smallest=LENET_SMALLEST)
     channels, height, width = input_shape
@@ -117,9 +114,6 @@ def conv4(input_shape: tuple[int, ...], widths: tuple[int, int, int, int]) -> Ba
 
     Returns:
         The backbone, with blocks `conv1` to `conv4`.
-
-    Raises:
-        NetworkError: The inputs are no images, or too small.
     """
     check_image("conv4", input_shape, smallest=CONV4_SMALLEST)
     blocks: OrderedDict[str, nn.Module] = OrderedDict()
@@ -186,7 +180,7 @@ def resnet(input_shape: tuple[int, ...], widths: tuple[int, int, int], *, name: 
         The backbone, with blocks `stem`, `stage1_block1`, ..., and as many features as the last stage has channels.
 
     Raises:
-        NetworkError: The inputs are no images, too small, or the widths decrease.
+        NetworkError: The widths decrease; or as `check_image`.
     """
     check_image(name, input_shape, smallest=4)
     if list(widths) != sorted(widths):
