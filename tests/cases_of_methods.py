@@ -6,7 +6,6 @@ import numpy as np
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.methods import (
-    METHODS,
     AllLayersProbe,
     BitFit,
     Boosting,
@@ -37,34 +36,9 @@ from transferscope.methods import (
     Surgical,
     WiseFt,
 )
-from transferscope.testing.methods import (
-    BUDGET,
-    N_FEATURES,
-    blobs,
-    classification_task,
-    network_for,
-    ramps,
-    regression_task,
-)
+from transferscope.testing.methods import BUDGET, blobs, classification_task, network_for, regression_task
 
-__all__ = [
-    "BUDGET",
-    "CASES",
-    "CLASSES_ALONE",
-    "CLASSIFICATION_ONLY",
-    "NAMES",
-    "N_FEATURES",
-    "WITHOUT_LABELS",
-    "blobs",
-    "classification_task",
-    "labelled_task",
-    "missing_cases",
-    "network_for",
-    "ramps",
-    "regression_task",
-    "tagged",
-    "with_classes",
-]
+__all__ = ["BUDGET", "blobs", "classification_task", "network_for", "regression_task"]
 
 CASES: dict[str, Method] = {
     "scratch": Scratch(),
@@ -118,20 +92,12 @@ CLASSES_ALONE = {"co-tuning"}
 WITHOUT_LABELS = {"do-nothing", "source-boosting"}
 
 
-def missing_cases() -> set[str]:
-    """Methods without a case."""
-    return set(METHODS) - {case.name for case in CASES.values()}
-
-
-NAMES = ("ant", "bee", "cow")
-
-
 def tagged(n: int, *, seed: int) -> LabelledSet:
     """Three labels, each decided by another direction of Gaussian inputs, with a little noise."""
     random = np.random.default_rng(seed)
     inputs = random.normal(size=(n, 6)).astype(np.float32)
     weights = np.random.default_rng(0).normal(size=(6, 3)) * 2
-    return LabelledSet(inputs, inputs @ weights + random.normal(size=(n, 3)) > 0.5, NAMES)
+    return LabelledSet(inputs, inputs @ weights + random.normal(size=(n, 3)) > 0.5, ("ant", "bee", "cow"))
 
 
 def with_classes(data: Dataset, names: tuple[str, ...]) -> Dataset:

@@ -81,7 +81,7 @@ class Delta(AnchoredFineTuning):
                 if name not in held:
                     far = map_distance(outputs[name], anchors[name], weights.get(name))
                     distance = distance + far / units.get(name, 1.0)
-            decay = squared_distance(head, [p.new_zeros(()) for p in head])
+            decay = squared_distance(head)
             return batch_loss(own.head(features.values), batch) + 0.5 * self.beta * distance + 0.5 * self.alpha * decay
 
         return loss

@@ -223,11 +223,8 @@ class Method(ABC):
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """The values that `compare` tries beside the rates, by setting, with its own first: of weight decay."""
-        return (
-            {}
-            if not self.takes_steps
-            else {"weight_decay": (training.weight_decay, 20 * training.weight_decay or 0.01)}
-        )
+        decay = training.weight_decay
+        return {"weight_decay": (decay, 20 * decay or 0.01)} if self.takes_steps else {}
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """The learning rates that `compare` tries, with its own first: multiples of that of the training settings."""

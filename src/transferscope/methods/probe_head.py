@@ -109,8 +109,9 @@ def logistic_probe(
         coefficients = model.fit(rows, values).coef_
         return np.asarray(coefficients if basis is None else coefficients @ basis)
 
+    weights = np.zeros((n_outputs, design.shape[1]))
     if several:
-        weights, biases, converged = np.zeros((n_outputs, design.shape[1])), np.zeros(n_outputs), True
+        biases, converged = np.zeros(n_outputs), True
         for k, column in enumerate(labels.cpu().numpy().T):
             if column.min() == column.max():
                 biases[k] = np.log((column.sum() + 0.5) / ((~column).sum() + 0.5))
@@ -119,15 +120,12 @@ def logistic_probe(
             biases[k] = model.intercept_[0] - weights[k] @ mean
             converged &= bool(model.n_iter_.max() < max_iterations)
         return linear_of(torch.from_numpy(weights), torch.from_numpy(biases), device=features.device), converged
-    weights = np.zeros((n_outputs, design.shape[1]))
     biases = np.full(n_outputs, float(np.finfo(np.float16).min))
     coefficients = solve(labels.cpu().numpy())
     intercepts = model.intercept_
     if len(present) == 2:
-        coefficients, intercepts = (
-            np.vstack([-coefficients, coefficients]) / 2,
-            np.hstack([-intercepts, intercepts]) / 2,
-        )
+        coefficients = np.vstack([-coefficients, coefficients]) / 2
+        intercepts = np.hstack([-intercepts, intercepts]) / 2
     weights[present] = coefficients / std
     biases[present] = intercepts - coefficients @ (mean / std)
     converged = bool(model.n_iter_.max() < max_iterations)

@@ -23,7 +23,7 @@ from transferscope.models.hubs.huggingface import HuggingFace, split_tower
 from transferscope.models.hubs.timm import Timm
 from transferscope.models.hubs.torchvision import Torchvision
 from transferscope.models.inputs import NetworkInput
-from transferscope.models.network import Network, new_head, seeded
+from transferscope.models.network import Network, n_weights, new_head, seeded
 from transferscope.records import Says
 from transferscope.registry import Registry
 
@@ -270,23 +270,19 @@ def is_network_name(text: str) -> bool:
 
 
 def makes_network(text: str) -> bool:
-    """Whether a name stands for a whole network, rather than for data.
-
-    Raises:
-        SettingsError: It is a reference that leads nowhere.
-    """
+    """Whether a name stands for a whole network, rather than for data; of a reference that leads nowhere, no."""
     if text.partition(":")[0] in HUBS:
         return True
     if not registry.is_reference(text):
         return False
     try:
         entry = BACKBONES[text]
-        if isinstance(entry, FactoryEntry):
-            inspect.signature(entry.function).bind()
-            return True
+        if not isinstance(entry, FactoryEntry):
+            return False
+        inspect.signature(entry.function).bind()
     except (SettingsError, TypeError, ValueError):
         return False  # what reads data says what is wrong
-    return False
+    return True
 
 
 def seen_from(name: str, folder: Path) -> str:
@@ -374,7 +370,7 @@ def _check_memory(entry: BackboneEntry, name: str, input_shape: tuple[int, ...],
     """Refuse a network whose weights, gradients, momenta and copy exceed the free memory; none is allocated."""
     try:
         with torch.device("meta"):
-            size: float = sum(weight.numel() for weight in entry.build(input_shape, widths).features.parameters())
+            size: float = n_weights(entry.build(input_shape, widths).features)
     except (RuntimeError, OverflowError):  # sizes beyond 64 bits
         size = math.inf
     needed, there = 16 * size, memory_free()

@@ -190,9 +190,9 @@ class Network(nn.Module):
             raise NetworkError("the head is not linear, so it cannot be read at every place of a map; use a new head")
         named[last] = GlobalAverage(keeps_maps=grid is not None)
         head = self.head
+        sizes = (head.in_features, head.out_features)
         with torch.device("meta"):
-            read = nn.Linear(head.in_features, head.out_features) if grid is None else None
-            read = read or GridHead(head.in_features, head.out_features, grid or (1, 1))
+            read = nn.Linear(*sizes) if grid is None else GridHead(*sizes, grid)
         read.weight, read.bias = head.weight, head.bias
         other = self.under(read)
         other.features = nn.Sequential(OrderedDict(named)).train(self.features.training)

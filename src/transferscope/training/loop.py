@@ -158,11 +158,18 @@ class _Loop:
         started = time.perf_counter()
         self.fixed = fixed_blocks(self.learner, self.settings, self.n_steps)
         self.state.seconds += time.perf_counter() - started
-        status = self._steps()
-        if not self.state.best or status == "non_finite":
-            return TrainingRun(tuple(self.state.history), self._cost(), status)
-        self.learner.module.load_state_dict(self.state.best)
-        return TrainingRun(tuple(self.state.history), self._cost(), status, self.state.best_step)
+        status, best_step = self._steps(), None
+        if self.state.best and status != "non_finite":
+            self.learner.module.load_state_dict(self.state.best)
+            best_step = self.state.best_step
+        cost = Cost(
+            seconds=self.state.seconds,
+            peak_memory=self.state.peak_memory,
+            trained_parameters=sum(p.numel() for p in self.learner.trained_parameters()),
+            examples_seen=self.state.examples_seen,
+            steps=self.state.step,
+        )
+        return TrainingRun(tuple(self.state.history), cost, status, best_step)
 
     def _steps(self) -> Status:
         started = saved = time.perf_counter()
@@ -250,15 +257,6 @@ class _Loop:
     def _watch(self, step: int) -> None:
         if self.watch is not None:
             self.watch(step)
-
-    def _cost(self) -> Cost:
-        return Cost(
-            seconds=self.state.seconds,
-            peak_memory=self.state.peak_memory,
-            trained_parameters=sum(p.numel() for p in self.learner.trained_parameters()),
-            examples_seen=self.state.examples_seen,
-            steps=self.state.step,
-        )
 
 
 def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.Optimizer:

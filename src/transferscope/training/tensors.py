@@ -214,8 +214,7 @@ def _check_shape(images: LabelledSet, known: NetworkInput) -> None:
     named = ", ".join(f'"{transform}"' for transform in known.transforms)
     raise DataError(
         f"the images have {counted(n_channels, 'channel')} of {' x '.join(map(str, sides))} pixels and the network "
-        f"reads {known}; "
-        f"load them with transforms = [{named}]"
+        f"reads {known}; load them with transforms = [{named}]"
     )
 
 
@@ -230,10 +229,10 @@ def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
         seen, read = ("texts", "numbers") if data.is_tokens else (f"inputs of shape {data.input_shape}", "texts")
         remedy = 'name a text encoder, as in "hf:FOLDER"' if data.is_tokens else "name them as in text:PATH?text=COLUMN"
         raise DataError(f"the data are {seen} and the network reads {read}; {remedy}")
-    if vocabulary is not None and data.inputs[:, ::2].max() >= vocabulary:
+    if vocabulary is not None and (largest := data.inputs[:, ::2].max()) >= vocabulary:
         raise DataError(
-            f"the texts hold the token {data.inputs[:, ::2].max()} and the network knows those below {vocabulary}; "
-            "give the network's own tokenizer"
+            f"the texts hold the token {largest} and the network knows those below {vocabulary}; give the network's "
+            "own tokenizer"
         )
 
 
