@@ -15,6 +15,7 @@ from transferscope.methods import MerlinFt
 from transferscope.methods.merlin_ft import Bottleneck
 from transferscope.models import Network
 from transferscope.models.network import seeded
+from transferscope.testing.methods import same
 from transferscope.training import outputs_of, pixel_scale, stream_seed, to_tensors
 
 PLAIN = replace(ONE_STEP, lr=0.3)
@@ -59,8 +60,7 @@ def test_the_first_step_over_a_small_head_is_that_written_by_hand() -> None:
     found = dict(layers(fitted.network.head)[0].named_parameters())
     for (name, before), gradient in zip(expected.items(), gradients, strict=True):
         assert found[name].detach().numpy() == pytest.approx((before - 0.3 * gradient).detach().numpy(), abs=1e-5)
-    for name, tensor in network.features.state_dict().items():
-        assert torch.equal(fitted.network.features.state_dict()[name], tensor)
+    assert same(fitted.network.features.state_dict(), network.features.state_dict())
 
 
 def test_the_ablation_trains_the_head_on_one_half_and_the_features_on_the_other() -> None:

@@ -36,7 +36,7 @@ from transferscope.methods import (
 from transferscope.methods.common import training_domain
 from transferscope.methods.inner_head import leave_one_out_head, weighted_ridge_head
 from transferscope.models import Network
-from transferscope.testing.methods import network_for
+from transferscope.testing.methods import network_for, same, weights_of
 from transferscope.training import (
     Batch,
     TrainingSettings,
@@ -302,7 +302,7 @@ def test_statistics_are_those_of_a_control_too_and_of_training_from_scratch_neve
 def test_auto_keeps_statistics_where_there_are_any() -> None:
     task = uneven()
     kept, auto = (FineTune().fit(task, normalised(), options(batch_norm=kind)).network for kind in ("source", "auto"))
-    assert all(torch.equal(auto.state_dict()[name], tensor) for name, tensor in kept.state_dict().items())
+    assert same(weights_of(auto), weights_of(kept))
     plain = network_for(task, FineTune())
     FineTune().fit(task, plain, options(batch_norm="auto"))  # no sentence: it asks for nothing that is not there
 
@@ -312,7 +312,7 @@ def test_statistics_of_random_weights_follow_at_least_as_fast_as_those_of_pytorc
     task, slow, usual = uneven(), normalised(), normalised()
     layers(slow)[1].momentum, layers(usual)[1].momentum = 0.001, 0.1
     fitted = [Scratch().fit(task, one, options(steps=5)).network for one in (slow, usual)]
-    assert all(torch.equal(fitted[0].state_dict()[k], v) for k, v in fitted[1].state_dict().items())
+    assert same(weights_of(fitted[0]), weights_of(fitted[1]))
     assert layers(slow)[1].momentum == 0.001
     tuned = FineTune().fit(task, slow, options(steps=5)).network
     assert layers(tuned)[1].momentum == 0.001  # of a network that is trained already
@@ -355,9 +355,8 @@ def test_training_ends_where_held_out_examples_gain_nothing() -> None:
     assert best > 0
     begun = Scratch().begin(task, network, given)
     begun = replace(begun, target=replace(begun.target, held_out=None))
-    again = Scratch().fit_from(begun, options(steps=best, batch_size=16)).network.state_dict()
-    for name, tensor in fitted.network.state_dict().items():
-        assert torch.equal(tensor, again[name])
+    again = Scratch().fit_from(begun, options(steps=best, batch_size=16)).network
+    assert same(weights_of(fitted.network), weights_of(again))
 
 
 def test_so_it_does_after_an_interruption(tmp_path: Path) -> None:
@@ -379,8 +378,7 @@ def test_so_it_does_after_an_interruption(tmp_path: Path) -> None:
                 Scratch().fit(task, network, replace(killed, on_progress=die))
         resumed = Scratch().fit(task, network, killed)
         assert resumed.notes == whole.notes
-        for name, tensor in resumed.network.state_dict().items():
-            assert torch.equal(tensor, whole.network.state_dict()[name])
+        assert same(weights_of(resumed.network), weights_of(whole.network))
 
 
 def test_with_too_few_examples_nothing_is_held_out() -> None:

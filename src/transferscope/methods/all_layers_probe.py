@@ -136,7 +136,10 @@ class AllLayersProbe(Method):
         numbers = torch.zeros(len(train), 0)
         if self.fraction != 0:
             numbers = outputs_of(layers, train)
-            layers.mean, layers.factor = _standardisation(numbers)
+            exact = numbers.cpu().double()
+            std = exact.std(dim=0, correction=0)
+            layers.mean = exact.mean(dim=0).to(numbers)
+            layers.factor = torch.where(std > 1e-6, 1 / std, 1.0).to(numbers)
             numbers = (numbers - layers.mean) * layers.factor
         fraction = self._chosen(task, own, target, numbers, options) if self.fraction == "auto" else self.fraction
         if fraction == 0:
@@ -179,14 +182,6 @@ class AllLayersProbe(Method):
                     head = head_on(seen, fit)
                 risks[fraction] += len(left) * harm(head(seen[left]), labels[left], weights)[0]
         return min(FRACTIONS, key=lambda fraction: risks[fraction])
-
-
-def _standardisation(numbers: Float[Tensor, "N m"]) -> tuple[Tensor, Tensor]:
-    """Mean and inverse standard deviation of each number; 1 for one that does not vary."""
-    exact = numbers.cpu().double()
-    std = exact.std(dim=0, correction=0)
-    scale = torch.where(std > 1e-6, 1 / std, 1.0)
-    return exact.mean(dim=0).to(numbers.device, numbers.dtype), scale.to(numbers.device, numbers.dtype)
 
 
 def _best(of_all: nn.Linear, fraction: float) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.estimate import Status
-from transferscope.models.network import Network
+from transferscope.models.network import Network, device_of
 from transferscope.records import Cost, Record, check_settings
 from transferscope.training import PixelScale, TrainingSettings, outputs_of, to_tensors
 
@@ -91,8 +91,7 @@ class Fitted:
 
     def outputs(self, data: LabelledSet) -> Float[Tensor, "N K ..."]:
         """Logits (of classes or labels) or regression values for the inputs of `data`, on the network's device."""
-        device = next(self.network.parameters()).device
-        return outputs_of(self.network, to_tensors(data, self.scale, device))
+        return outputs_of(self.network, to_tensors(data, self.scale, device_of(self.network)))
 
     def predict(self, data: LabelledSet) -> np.ndarray:
         """Class indices (N,), values (N, K) for regression, or whether each input has each of several labels (N, K).
