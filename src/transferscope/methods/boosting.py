@@ -109,7 +109,6 @@ class Mean(nn.Module):
     Args:
         trees: Gives numbers, or log-odds.
         ridge: Gives numbers, or e_c - 1/K of classes and y - 1/2 of labels.
-        train: Says which.
     """
 
     def __init__(self, trees: nn.Module, ridge: nn.Module, train: LabelledSet) -> None:

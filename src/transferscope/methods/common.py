@@ -51,7 +51,6 @@ leave 37 % of the initial zeros and ones in what predictions are computed with: 
 images that it was trained on, and 94 % with .1.
 """
 
-
 _CHECKED_EXAMPLES = 16
 """Training examples whose outputs must be finite numbers after training."""
 
@@ -119,9 +118,9 @@ def working_copy(
     Args:
         example: What it is to read: the target's training examples.
         start: "random" for weights of an initialisation: others are drawn again from the seed, and statistics of batch
-            normalisation follow at least as fast as LEAST_MOMENTUM. "pretrained" for those
-            that it has, with the statistics of batch normalisation that the training settings ask for. "as it is" for
-            those that it has, otherwise like "random".
+            normalisation follow at least as fast as LEAST_MOMENTUM. "pretrained" for those that it has, with the
+            statistics of batch normalisation that the training settings ask for. "as it is" for those that it has,
+            otherwise like "random".
 
     Raises:
         NetworkError: The network does not take inputs like the example's, does not give (N, n_features), or is to start
@@ -160,7 +159,7 @@ def solved(
     """What a closed form or a solver gives, without steps and without a curve.
 
     Args:
-        network: The network; it reads inputs scaled as `data` from here on.
+        network: It reads inputs scaled as `data` from here on.
         started: `time.perf_counter` at the start.
         converged: Whether the solver reached its tolerance.
     """

@@ -60,8 +60,8 @@ class NeighbourHead(nn.Module):
     """Reads features by their nearest neighbours among kept ones.
 
     Args:
-        features: Kept features, shape (N, m).
-        values: What they stand for: one-hot classes or regression targets, shape (N, K).
+        features: Those that are kept.
+        values: What they stand for: one-hot classes or regression targets.
         k: Number of neighbours, at least 1; all that there are, if fewer.
         votes: Whether values are counted as votes, rather than averaged.
     """

@@ -38,7 +38,6 @@ def ridge_probe(
     """Ridge regression on features, its penalty chosen by leave-one-out error in closed form.
 
     Args:
-        features: float32 features of the training examples.
         labels: Classes (N,), regressed as e_c - 1/K, regression targets (N, K), or truth values (N, K) of several
             labels, regressed as y - 1/2.
         weights: Weights of the examples in the squared loss, (N,), or (N, K) for each of several labels, whose
@@ -76,10 +75,9 @@ def logistic_probe(
     """Multinomial logistic regression on features, run to convergence; one for each of several labels.
 
     Args:
-        features: float32 features of the training examples.
-        labels: Classes (N,); a class never seen gets the output -65504 (the lowest
-            float16), so that it is never predicted. Or truth values (N, K) of several labels; one that all or no
-            examples have gets the constant log((k + 1/2) / (N - k + 1/2)) of the k that have it.
+        labels: Classes (N,); a class never seen gets the output -65504 (the lowest float16), so that it is never
+            predicted. Or truth values (N, K) of several labels; one that all or no examples have gets the constant
+            log((k + 1/2) / (N - k + 1/2)) of the k that have it.
         penalty: Strength of the L2 penalty on the weights of standardised features, above 0.
         balanced: Whether each class, or both values of each label, count the same, as in `class_weights`.
         standardised: False divides all features by one number, so that the mean squared distance of the examples from

@@ -36,9 +36,8 @@ class Trial:
     """One combination of settings and how it did.
 
     Attributes:
-        risk: Mean validation risk over the folds it was tried on (share of errors, mean squared error, or one minus the
-            average precision of several labels, as mean over those that occur in the fold), with its
-            standard error over folds; infinite with status "non_finite" when a fold diverged.
+        risk: Mean of `held_out.risk` over the folds it was tried on, with its standard error over folds; infinite with
+            status "non_finite" when a fold diverged.
     """
 
     settings: Mapping[str, Value]

@@ -101,14 +101,11 @@ def matching_torchvision() -> str:
 
 @contextmanager
 def as_network_error(name: str, what: str) -> Iterator[None]:
-    """Whatever a library raises, as one sentence.
+    """Whatever a library raises, as a NetworkError of one sentence.
 
     Args:
         name: The network, as in "timm:resnet18".
         what: What was about to happen to it, as in "opened".
-
-    Raises:
-        NetworkError: Something was raised.
     """
     try:
         yield
