@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from cases_of_methods import (
-    BUDGET,
-    CASES,
-    CLASSIFICATION_ONLY,
-    WITHOUT_LABELS,
-    classification_task,
-    network_for,
-)
+from cases_of_methods import BUDGET, CASES, CLASSIFICATION_ONLY, WITHOUT_LABELS, classification_task, network_for
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.methods import METHODS, FineTune, FitOptions, Fitted, L2Sp, check_task

@@ -34,10 +34,7 @@ from transferscope.training import stream_seed
 
 def heads(network: Network) -> tuple[torch.nn.Linear, torch.nn.Linear]:
     """The target (3 classes) and source (4 classes) head that seed 3 draws."""
-    return (
-        target_head(network),
-        new_head(network.n_features, 4, seed=stream_seed(3, "source head")),
-    )
+    return target_head(network), new_head(network.n_features, 4, seed=stream_seed(3, "source head"))
 
 
 def after_one_step(network: Network, loss: torch.Tensor, lr: float) -> list[torch.Tensor]:

@@ -5,14 +5,7 @@ from typing import Any
 import pytest
 
 from transferscope.errors import SettingsError
-from transferscope.methods import (
-    Distill,
-    FineTune,
-    Merlin,
-    MerlinFt,
-    Method,
-    Surgical,
-)
+from transferscope.methods import Distill, FineTune, Merlin, MerlinFt, Method, Surgical
 from transferscope.training import TrainingSettings
 
 

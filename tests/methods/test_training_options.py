@@ -19,20 +19,10 @@ from cases_of_methods import (
     labelled_task,
     regression_task,
 )
-from methods.by_hand import first_order
+from methods.by_hand import KilledError, die, first_order
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods import (
-    Distill,
-    DoNothing,
-    FineTune,
-    FitOptions,
-    Merlin,
-    MerlinFt,
-    Method,
-    Scratch,
-    pretrain,
-)
+from transferscope.methods import Distill, DoNothing, FineTune, FitOptions, Merlin, MerlinFt, Method, Scratch, pretrain
 from transferscope.methods.common import training_domain
 from transferscope.methods.inner_head import leave_one_out_head, weighted_ridge_head
 from transferscope.models import Network
@@ -363,12 +353,6 @@ def test_so_it_does_after_an_interruption(tmp_path: Path) -> None:
     task, given = noisy(), options(steps=100, batch_size=16, eval_every=5, early_stopping=3)
     network = network_for(task, Scratch())
     whole = Scratch().fit(task, network, given)
-
-    class KilledError(Exception):
-        pass
-
-    def die(done: int, total: int) -> None:
-        raise KilledError
 
     for checked in (1, 7):
         killed = replace(given, checkpoint=tmp_path / f"run{checked}", checkpoint_seconds=0.0)

@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from methods.by_hand import KilledError, die
 from methods.by_hand import images as images_of
 from text_encoders import encoder, encoder_of_pairs, pairs, texts
 from transferscope.data.task import TransferTask
@@ -116,12 +117,6 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(cut: int, tmp_path: Path, monk
     method, options = FineTune(frozen_blocks=3, lr_scale=1.0), replace(OPTIONS, checkpoint_seconds=0.0)
     whole = method.fit(images(), network(), options).network
 
-    class KilledError(Exception):
-        pass
-
-    def die(step: int, n_steps: int) -> None:
-        raise KilledError
-
     options = replace(options, checkpoint=tmp_path / "run")
     monkeypatch.setattr(loop, "CHECK_EVERY", cut + 1)  # progress is told after that step, and the one before is kept
     with pytest.raises(KilledError):
@@ -132,12 +127,7 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(cut: int, tmp_path: Path, monk
 
 @pytest.mark.parametrize(
     ("training", "n_examples"),
-    [
-        ({"augment": "flip-crop"}, 21),
-        ({"mix_up": 0.4}, 21),
-        ({"steps": 2}, 21),
-        ({}, 48),
-    ],
+    [({"augment": "flip-crop"}, 21), ({"mix_up": 0.4}, 21), ({"steps": 2}, 21), ({}, 48)],
     ids=["augmented", "blended", "less than a pass", "one pass"],
 )
 def test_inputs_that_change_or_are_read_once_run_through_all_blocks(

@@ -19,14 +19,7 @@ from transferscope.methods.method import FitOptions, Fitted, Method, Start
 from transferscope.methods.probe_head import probe_of, ridge_probe
 from transferscope.models.network import Network, evaluated, n_weights
 from transferscope.records import Count, Says, Share
-from transferscope.training import (
-    TensorSet,
-    example_weights,
-    frozen_features,
-    outputs_of,
-    stream_seed,
-    weights_in,
-)
+from transferscope.training import TensorSet, example_weights, frozen_features, outputs_of, stream_seed, weights_in
 
 FRACTIONS = (0.0, 0.02, 0.1, 0.3, 1.0)
 """Shares of the features that are tried; 0 is the last block alone, which wins a tie."""

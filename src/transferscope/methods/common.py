@@ -297,11 +297,7 @@ def _watch(snapshots: Snapshots, as_network: Callable[[], Network], n_steps: int
 
 
 def _curve(
-    data: Domain,
-    as_network: Callable[[], Network],
-    options: FitOptions,
-    trained: nn.Module,
-    start: Start,
+    data: Domain, as_network: Callable[[], Network], options: FitOptions, trained: nn.Module, start: Start
 ) -> Curve:
     n_steps = options.training.n_steps(len(data.train))
     plan = curve_plan(

@@ -130,9 +130,7 @@ def logistic_probe(
     return linear_of(torch.from_numpy(weights), torch.from_numpy(biases), device=features.device), converged
 
 
-def _in_their_span(
-    rows: Float[np.ndarray, "N m"],
-) -> tuple[Float[np.ndarray, "N r"], Float[np.ndarray, "r m"] | None]:
+def _in_their_span(rows: Float[np.ndarray, "N m"]) -> tuple[Float[np.ndarray, "N r"], Float[np.ndarray, "r m"] | None]:
     """Rows in an orthonormal basis of their span, and the basis; as they are, and None, where that saves nothing.
 
     Weights under an L2 penalty lie in that span, so that the fit is the same. The decomposition pays for itself with a

@@ -123,8 +123,7 @@ ModuleOptions = Annotated[dict[str, Option], Says("Keyword arguments of a functi
 ModuleHead = Annotated[
     str | None,
     Says(
-        'Name of the head of a whole module, as in "classifier.1"',
-        '"none" for a module of features; None to find it.',
+        'Name of the head of a whole module, as in "classifier.1"', '"none" for a module of features; None to find it.'
     ),
 ]
 InputChoice = Annotated[

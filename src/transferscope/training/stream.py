@@ -93,9 +93,7 @@ def flip_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Floa
     padded = F.pad(images, (PADDING,) * 4).permute(0, 2, 3, 1)  # (n, H', W', C)
     device = images.device
     picked = padded[
-        torch.arange(n, device=device)[:, None, None],
-        sent(rows[:, :, None], device),
-        sent(columns[:, None], device),
+        torch.arange(n, device=device)[:, None, None], sent(rows[:, :, None], device), sent(columns[:, None], device)
     ]
     return picked.permute(0, 3, 1, 2)
 

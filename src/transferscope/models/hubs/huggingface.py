@@ -13,13 +13,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from transferscope.errors import (
-    CorruptDataError,
-    MissingDataError,
-    NetworkError,
-    TransferscopeError,
-    first_line,
-)
+from transferscope.errors import CorruptDataError, MissingDataError, NetworkError, TransferscopeError, first_line
 from transferscope.files import require_regular
 from transferscope.models.adapt import NO_HEAD
 from transferscope.models.fields import check_folder, read_json
