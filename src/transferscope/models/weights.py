@@ -88,12 +88,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     checksum = read_notes(path).get(_CHECKSUM)
     try:
         tensors: dict[str, Tensor] = load_file(path)
-        is_whole = checksum in (None, digest_of(tensors))
+        is_damaged = checksum not in (None, digest_of(tensors))
     except (OSError, MemoryError):
         raise
     except Exception as error:  # on a damaged file the reader raises whatever comes first
         raise _unreadable(path) from error
-    if not is_whole:
+    if is_damaged:
         raise CorruptDataError(
             f"{path} is damaged: its weights are not those that its checksum was made of; copy or export it again"
         )

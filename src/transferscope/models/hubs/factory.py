@@ -43,11 +43,6 @@ class Factory(NamedModule):
         return declared if isinstance(declared, NetworkInput) else None  # a class may have another of that name
 
     @property
-    def head(self) -> str | None:
-        """Found by itself."""
-        return None
-
-    @property
     def identity(self) -> Mapping[str, Any]:
         """Options and source."""
         return {"options": dict(self.options), "origin": dict(self.origin)}

@@ -40,9 +40,9 @@ class NamedModule(ABC):
         """How inputs must be scaled for its weights; None where nobody says."""
 
     @property
-    @abstractmethod
     def head(self) -> str | None:
         """Name of its head; None where it must be found."""
+        return None
 
     @property
     def identity(self) -> Mapping[str, Any]:
