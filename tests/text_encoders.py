@@ -1,6 +1,8 @@
 """Small encoders of texts, and of pairs of texts that are read apart, with examples for them."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,20 @@ from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.models import Network
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.texts import halves
+
+
+def save_tokenizer(transformers: Any, words: Sequence[str], folder: Path) -> None:
+    """Write a tokenizer like BERT's, with a token for each of the words after its five special ones."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    tokenizer = Tokenizer(models.WordLevel({w: i for i, w in enumerate([*special, *words])}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
 
 
 class Attention(nn.Module):

@@ -28,6 +28,21 @@ def target_head(network: Network) -> nn.Linear:
     return new_head(network.n_features, 3, seed=stream_seed(3, "target head"))
 
 
+def first_order(n: int, *, seed: int = 3) -> Tensor:
+    """The order in which the first pass of a run reads n target examples."""
+    order = stream_seed(stream_seed(seed, "target", "order"), "epoch 0")
+    return torch.randperm(n, generator=torch.Generator().manual_seed(order))
+
+
+class KilledError(Exception):
+    """Of a run that is cut off."""
+
+
+def die(done: int, total: int) -> None:
+    """Told of a run's progress, it cuts the run off."""
+    raise KilledError
+
+
 def images(n: int = 12) -> TransferTask:
     """Random images of three classes."""
     pixels = np.random.default_rng(0).random((n, 3, 16, 16)).astype(np.float32)

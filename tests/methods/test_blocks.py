@@ -73,8 +73,6 @@ def test_a_block_that_is_none_is_refused() -> None:
     task, network = images(24), convolutions()
     with pytest.raises(SettingsError, match=r"^block = '9' is no block of the backbone: .*its blocks are "):
         Surgical(block="9").fit(task, network, OPTIONS)
-    with pytest.raises(SettingsError, match=r"^frozen_blocks = 1 of surgical, which freezes all blocks but one"):
-        Surgical(frozen_blocks=1)
 
 
 def test_what_the_named_block_shares_with_another_is_trained() -> None:

@@ -9,7 +9,7 @@ import torch
 from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegressor
 from sklearn.linear_model import RidgeCV
 
-from cases_of_methods import BUDGET, classification_task, network_for, regression_task
+from cases_of_methods import BUDGET, classification_task, network_for, regression_task, with_classes
 from transferscope.data.task import LabelledSet, TransferTask
 from transferscope.methods import (
     Boosting,
@@ -137,10 +137,7 @@ def test_source_classes_that_the_target_lacks_are_left_out() -> None:
     """Classes 0 to 3 of the source, of which the target has 2 and 0, in this order."""
     task = classification_task(n_target=20, n_classes=2)
     assert task.source is not None
-    names = ("class 2", "class 0")
-    target = replace(
-        task.target, train=replace(task.target.train, classes=names), test=replace(task.target.test, classes=names)
-    )
+    target = with_classes(task.target, ("class 2", "class 0"))
     source = task.source.train
     known = np.isin(source.labels, (0, 2))
     model: Any = GradientBoostingClassifier(**SETTINGS).fit(source.inputs[known], source.labels[known] == 0)

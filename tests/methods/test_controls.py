@@ -12,7 +12,7 @@ from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from torch import nn
 
-from cases_of_methods import BUDGET, classification_task, network_for, regression_task
+from cases_of_methods import BUDGET, classification_task, network_for, regression_task, with_classes
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.methods import (
@@ -68,11 +68,7 @@ def test_neighbours_are_those_of_sklearn(kind: str) -> None:
     method = Knn()
     network = network_for(task, method)
     fitted = method.fit(task, network, OPTIONS)
-    scale = pixel_scale(task.target.train)
-    train, test = (
-        outputs_of(network.features, to_tensors(part, scale, torch.device("cpu"))).detach().numpy()
-        for part in (task.target.train, task.target.test)
-    )
+    train, test = features_of(network, task)
     model = KNeighborsRegressor if numbers else KNeighborsClassifier
     scoring = "neg_mean_squared_error" if numbers else "accuracy"
     k = int(fitted.notes["neighbours"])
@@ -151,18 +147,12 @@ def test_random_features_of_trained_weights_are_drawn_anew() -> None:
 
 def test_doing_nothing_is_the_source_head_on_the_classes_of_the_target_by_name() -> None:
     task, method = classification_task(), DoNothing()  # classes 0 to 2 of a source with 0 to 3
-    turned = ("class 2", "class 0", "class 3")
-    target = replace(
-        task.target,
-        train=replace(task.target.train, classes=turned),
-        test=replace(task.target.test, classes=turned),
-    )
-    named = replace(task, target=target)
+    named = replace(task, target=with_classes(task.target, ("class 2", "class 0", "class 3")))
     network = network_for(task, method)
     _, test = features_of(network, task)
     weight, bias = (p.detach().double().numpy() for p in network.head.parameters())
     expected = (test @ weight.T + bias)[:, [2, 0, 3]]
-    assert method.fit(named, network, OPTIONS).outputs(target.test).numpy() == pytest.approx(expected, abs=1e-5)
+    assert method.fit(named, network, OPTIONS).outputs(task.target.test).numpy() == pytest.approx(expected, abs=1e-5)
 
 
 def labelled(task: TransferTask, column: str) -> Dataset:
@@ -174,9 +164,7 @@ def test_a_source_with_other_labels_is_refused_before_anything_runs(method: Meth
     task, numbers = classification_task(), regression_task()
     assert task.source is not None
     assert numbers.source is not None
-    names = ("class 0", "class 1", "cat")
-    train, test = (replace(part, classes=names) for part in (task.target.train, task.target.test))
-    renamed = replace(task.target, train=train, test=test)
+    renamed = with_classes(task.target, ("class 0", "class 1", "cat"))
     one = replace(numbers.source, train=_first(numbers.source.train), test=_first(numbers.source.test))
     for target, source, said in (
         (renamed, task.source, "source has no class 'cat' of target; give a source"),

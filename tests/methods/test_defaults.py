@@ -5,26 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cases_of_methods import classification_task, regression_task
-from transferscope.data.task import Dataset, LabelledSet, TransferTask
+from cases_of_methods import classification_task, regression_task, with_classes
+from transferscope.data.task import Dataset, TransferTask
 from transferscope.errors import DataError
 from transferscope.methods import METHODS, check_task, default_methods
 from transferscope.methods.defaults import DEFAULTS, VARIANTS
 
 
-def as_images(data: Dataset) -> Dataset:
-    train, test = (
-        replace(part, inputs=np.zeros((len(part), 1, 16, 16), np.float32)) for part in (data.train, data.test)
-    )
-    return Dataset(data.name, train, test)
-
-
-def as_texts(data: Dataset) -> Dataset:
-    return _with_inputs(data, (2, 4), np.int32)
-
-
-def _with_inputs(data: Dataset, shape: tuple[int, ...], dtype: type[np.generic]) -> Dataset:
-    train, test = (replace(part, inputs=np.zeros((len(part), *shape), dtype)) for part in (data.train, data.test))
+def of_kind(kind: str, data: Dataset) -> Dataset:
+    """A table as it is, or images or texts in the place of its rows."""
+    if kind == "table":
+        return data
+    one = np.zeros((1, 16, 16), np.float32) if kind == "images" else np.zeros((2, 4), np.int32)
+    train, test = (replace(part, inputs=np.stack([one] * len(part))) for part in (data.train, data.test))
     return Dataset(data.name, train, test)
 
 
@@ -50,16 +43,15 @@ OF_SMALL, OF_LARGE = {"scratch", "l2-sp", "merlin-ft"}, {"small-scratch", "last-
 @pytest.mark.parametrize("kind", ["table", "images", "texts"])
 @pytest.mark.parametrize("large", [False, True])
 def test_every_kind_of_target_has_its_arms(kind: str, large: bool) -> None:
-    make = {"table": lambda data: data, "images": as_images, "texts": as_texts}[kind]
     task = classification_task()
     assert task.source is not None
-    target, source = make(task.target), make(task.source)
+    target, source = of_kind(kind, task.target), of_kind(kind, task.source)
     always = ALWAYS | (TABLES if kind == "table" else set())
     always |= OF_LARGE - ({"small-scratch"} if kind == "texts" else set()) if large else OF_SMALL
     same = {"do-nothing"} | (SAME_LABELS if kind == "table" else set())
     assert tried(TransferTask(target, source), large=large) == always | WITH_DATA | same
     assert tried(TransferTask(target), large=large) == always
-    other = replace(source, train=_renamed(source.train), test=_renamed(source.test))
+    other = with_classes(source, tuple(f"other {name}" for name in source.train.classes or ()))
     assert tried(TransferTask(target, other), large=large) == always | WITH_DATA
 
 
@@ -85,7 +77,3 @@ def test_the_cheap_ones_come_first() -> None:
     assert set(names[-len(trained) :]) == trained
     large = default_methods(source_data=False, large_network=True)
     assert large.index("last-block") < large.index("lora") < large.index("fine-tune")
-
-
-def _renamed(part: LabelledSet) -> LabelledSet:
-    return replace(part, classes=tuple(f"other {name}" for name in part.classes or ()))

@@ -8,23 +8,24 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from cases_of_methods import BUDGET, classification_task, network_for
+from cases_of_methods import classification_task, network_for
+from methods.by_hand import ONE_STEP, OPTIONS, first_order
 from transferscope.data.task import TransferTask
-from transferscope.methods import FitOptions, MerlinFt
+from transferscope.methods import MerlinFt
 from transferscope.methods.merlin_ft import Bottleneck
 from transferscope.models import Network
 from transferscope.models.network import seeded
+from transferscope.testing.methods import same
 from transferscope.training import outputs_of, pixel_scale, stream_seed, to_tensors
 
-PLAIN = replace(BUDGET, steps=1, batch_size=64, lr=0.3, momentum=0.0, weight_decay=0.0, schedule="constant")
-ONE = FitOptions(PLAIN, seed=3, device="cpu", curve_examples=0)
+PLAIN = replace(ONE_STEP, lr=0.3)
+ONE = replace(OPTIONS, training=PLAIN)
 
 
 def drawn(task: TransferTask, network: Network) -> tuple[Tensor, Tensor, Tensor]:
     """Features in the order of the first batch, its targets e_c - 1/K, and the inputs."""
     tensors = to_tensors(task.target.train, pixel_scale(task.target.train))
-    generator = torch.Generator().manual_seed(stream_seed(stream_seed(3, "target", "order"), "epoch 0"))
-    index = torch.randperm(len(tensors), generator=generator)
+    index = first_order(len(tensors))
     targets = F.one_hot(tensors.labels[index], 3).float() - 1 / 3
     return outputs_of(network.features, tensors)[index], targets, tensors.batch(index).inputs
 
@@ -59,8 +60,7 @@ def test_the_first_step_over_a_small_head_is_that_written_by_hand() -> None:
     found = dict(layers(fitted.network.head)[0].named_parameters())
     for (name, before), gradient in zip(expected.items(), gradients, strict=True):
         assert found[name].detach().numpy() == pytest.approx((before - 0.3 * gradient).detach().numpy(), abs=1e-5)
-    for name, tensor in network.features.state_dict().items():
-        assert torch.equal(fitted.network.features.state_dict()[name], tensor)
+    assert same(fitted.network.features.state_dict(), network.features.state_dict())
 
 
 def test_the_ablation_trains_the_head_on_one_half_and_the_features_on_the_other() -> None:

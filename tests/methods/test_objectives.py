@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from torch.nn import functional as F
 
 from cases_of_methods import BUDGET, classification_task, network_for, regression_task
-from methods.by_hand import ONE_STEP, OPTIONS, images, target_head, whole
+from methods.by_hand import ONE_STEP, OPTIONS, first_order, images, target_head, whole
 from transferscope.data.task import TransferTask
 from transferscope.methods import (
     FineTune,
@@ -34,10 +34,7 @@ from transferscope.training import stream_seed
 
 def heads(network: Network) -> tuple[torch.nn.Linear, torch.nn.Linear]:
     """The target (3 classes) and source (4 classes) head that seed 3 draws."""
-    return (
-        target_head(network),
-        new_head(network.n_features, 4, seed=stream_seed(3, "source head")),
-    )
+    return target_head(network), new_head(network.n_features, 4, seed=stream_seed(3, "source head"))
 
 
 def after_one_step(network: Network, loss: torch.Tensor, lr: float) -> list[torch.Tensor]:
@@ -115,9 +112,7 @@ def test_merlin_differentiates_through_the_inner_head() -> None:
     network = network_for(task, method)
     _, source_head = heads(network)
     (x_s, y_s), (x_t, y_t) = whole(task.source), whole(task.target)
-    order = torch.randperm(
-        12, generator=torch.Generator().manual_seed(stream_seed(stream_seed(3, "target", "order"), "epoch 0"))
-    )
+    order = first_order(12)
     features, labels = network.features(x_t)[order], F.one_hot(y_t[order], 3) - 1 / 3
     theta = ridge_head(features[:6], labels[:6], 0.8)
     validation = (features[6:] @ theta - labels[6:]).square().sum() / 6
@@ -142,9 +137,7 @@ def test_merlins_automatic_ridge_is_used_in_training_and_for_prediction() -> Non
     network = network_for(task, method)
     _, source_head = heads(network)
     (x_s, y_s), (x_t, y_t) = whole(task.source), whole(task.target)
-    order = torch.randperm(
-        12, generator=torch.Generator().manual_seed(stream_seed(stream_seed(3, "target", "order"), "epoch 0"))
-    )
+    order = first_order(12)
     features, labels = network.features(x_t)[order].double(), F.one_hot(y_t[order], 3).double() - 1 / 3
     (fit, left), (y_fit, y_left) = (features[:6], features[6:]), (labels[:6], labels[6:])
     mean, mean_y = fit.mean(dim=0), y_fit.mean(dim=0)

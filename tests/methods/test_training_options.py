@@ -19,23 +19,14 @@ from cases_of_methods import (
     labelled_task,
     regression_task,
 )
+from methods.by_hand import KilledError, die, first_order
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods import (
-    Distill,
-    DoNothing,
-    FineTune,
-    FitOptions,
-    Merlin,
-    MerlinFt,
-    Method,
-    Scratch,
-    pretrain,
-)
+from transferscope.methods import Distill, DoNothing, FineTune, FitOptions, Merlin, MerlinFt, Method, Scratch, pretrain
 from transferscope.methods.common import training_domain
 from transferscope.methods.inner_head import leave_one_out_head, weighted_ridge_head
 from transferscope.models import Network
-from transferscope.testing.methods import network_for
+from transferscope.testing.methods import network_for, same, weights_of
 from transferscope.training import (
     Batch,
     TrainingSettings,
@@ -102,9 +93,7 @@ def test_the_first_step_with_class_weights_is_that_written_by_hand() -> None:
 def test_the_first_step_of_mix_up_is_that_written_by_hand() -> None:
     task, given = uneven(), options(mix_up=0.5)
     share, order = mix_shares(0.5, seed=stream_seed(7, "target", "mix"), step=0, n=30)
-    drawn = torch.randperm(
-        30, generator=torch.Generator().manual_seed(stream_seed(stream_seed(7, "target", "order"), "epoch 0"))
-    )
+    drawn = first_order(30, seed=7)
     inputs = standardised(task.target.train)[drawn]
     codes = F.one_hot(torch.from_numpy(task.target.train.labels)[drawn], 3).float()
 
@@ -303,7 +292,7 @@ def test_statistics_are_those_of_a_control_too_and_of_training_from_scratch_neve
 def test_auto_keeps_statistics_where_there_are_any() -> None:
     task = uneven()
     kept, auto = (FineTune().fit(task, normalised(), options(batch_norm=kind)).network for kind in ("source", "auto"))
-    assert all(torch.equal(auto.state_dict()[name], tensor) for name, tensor in kept.state_dict().items())
+    assert same(weights_of(auto), weights_of(kept))
     plain = network_for(task, FineTune())
     FineTune().fit(task, plain, options(batch_norm="auto"))  # no sentence: it asks for nothing that is not there
 
@@ -313,7 +302,7 @@ def test_statistics_of_random_weights_follow_at_least_as_fast_as_those_of_pytorc
     task, slow, usual = uneven(), normalised(), normalised()
     layers(slow)[1].momentum, layers(usual)[1].momentum = 0.001, 0.1
     fitted = [Scratch().fit(task, one, options(steps=5)).network for one in (slow, usual)]
-    assert all(torch.equal(fitted[0].state_dict()[k], v) for k, v in fitted[1].state_dict().items())
+    assert same(weights_of(fitted[0]), weights_of(fitted[1]))
     assert layers(slow)[1].momentum == 0.001
     tuned = FineTune().fit(task, slow, options(steps=5)).network
     assert layers(tuned)[1].momentum == 0.001  # of a network that is trained already
@@ -356,21 +345,14 @@ def test_training_ends_where_held_out_examples_gain_nothing() -> None:
     assert best > 0
     begun = Scratch().begin(task, network, given)
     begun = replace(begun, target=replace(begun.target, held_out=None))
-    again = Scratch().fit_from(begun, options(steps=best, batch_size=16)).network.state_dict()
-    for name, tensor in fitted.network.state_dict().items():
-        assert torch.equal(tensor, again[name])
+    again = Scratch().fit_from(begun, options(steps=best, batch_size=16)).network
+    assert same(weights_of(fitted.network), weights_of(again))
 
 
 def test_so_it_does_after_an_interruption(tmp_path: Path) -> None:
     task, given = noisy(), options(steps=100, batch_size=16, eval_every=5, early_stopping=3)
     network = network_for(task, Scratch())
     whole = Scratch().fit(task, network, given)
-
-    class KilledError(Exception):
-        pass
-
-    def die(done: int, total: int) -> None:
-        raise KilledError
 
     for checked in (1, 7):
         killed = replace(given, checkpoint=tmp_path / f"run{checked}", checkpoint_seconds=0.0)
@@ -380,8 +362,7 @@ def test_so_it_does_after_an_interruption(tmp_path: Path) -> None:
                 Scratch().fit(task, network, replace(killed, on_progress=die))
         resumed = Scratch().fit(task, network, killed)
         assert resumed.notes == whole.notes
-        for name, tensor in resumed.network.state_dict().items():
-            assert torch.equal(tensor, whole.network.state_dict()[name])
+        assert same(weights_of(resumed.network), weights_of(whole.network))
 
 
 def test_with_too_few_examples_nothing_is_held_out() -> None:

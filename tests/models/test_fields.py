@@ -14,6 +14,7 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from text_encoders import save_tokenizer
 from transferscope.data import load
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms
@@ -37,17 +38,8 @@ SIDE = 16
 @pytest.fixture(scope="module")
 def texts(transformers: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of sentence-transformers: a BERT, the mean of its tokens, a layer with tanh, and rows of length 1."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
     made = tmp_path_factory.mktemp("texts")
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer = Tokenizer(models.WordLevel({w: i for i, w in enumerate([*special, *WORDS])}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(made)
+    save_tokenizer(transformers, WORDS, made)
     torch.manual_seed(0)
     config = transformers.BertConfig(
         vocab_size=5 + len(WORDS), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,

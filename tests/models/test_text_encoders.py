@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from text_encoders import save_tokenizer
 from transferscope import compare, rank
 from transferscope.analyses.diagnose.subject import FileQuestion, subject_of
 from transferscope.data import load
@@ -36,17 +37,8 @@ LONGEST = 12
 @pytest.fixture(scope="module")
 def folder(transformers: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of two layers and a tokenizer with a token for each of the words."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
     made = tmp_path_factory.mktemp("bert")
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer = Tokenizer(models.WordLevel({w: i for i, w in enumerate([*special, *WORDS])}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(made)
+    save_tokenizer(transformers, WORDS, made)
     torch.manual_seed(0)
     transformers.BertModel(config(transformers), add_pooling_layer=False).save_pretrained(made)
     return made

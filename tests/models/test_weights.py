@@ -258,6 +258,16 @@ def test_numbers_that_are_no_weights_are_refused_wherever_they_are_read(
     assert "\n" not in said
 
 
+@pytest.mark.filterwarnings("ignore:.*nested tensors.*")
+@pytest.mark.parametrize("key", ["", "state_dict"])
+def test_tensors_of_several_shapes_are_refused(key: str, tmp_path: Path) -> None:
+    nested = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)])
+    weights = {**network(0).state_dict(), "features.hidden1.0.weight": nested}
+    torch.save({key: weights} if key else weights, tmp_path / "w.pt")
+    with pytest.raises(CorruptDataError, match=r"holds features\.hidden1\.0\.weight nested; expected dense numbers"):
+        open_network(network(1), tmp_path / "w.pt")
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_other_precisions_are_read(dtype: torch.dtype, tmp_path: Path) -> None:
     weights = {name: tensor.to(dtype) for name, tensor in network(0).state_dict().items()}

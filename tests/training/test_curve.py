@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from torch import nn
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.methods import FitOptions, Scratch
 from transferscope.models import Network
+from transferscope.testing.methods import same, weights_of
 from transferscope.training import TrainingSettings, curve
 from transferscope.training.curve import LARGE, CurvePlan, curve_plan
 
@@ -59,5 +59,4 @@ def test_a_run_is_measured_at_these_points_and_its_result_is_the_same(monkeypatc
     ]
     assert steps == [list(range(0, 41, 2)), [0, 10, 20, 30, 40]]
     assert {record.estimate.n for record in thinned.history} == {100}
-    for name, tensor in whole.network.state_dict().items():
-        assert torch.equal(tensor, thinned.network.state_dict()[name])
+    assert same(weights_of(whole.network), weights_of(thinned.network))

@@ -25,6 +25,15 @@ def test_outputs_are_those_of_all_examples_at_once() -> None:
         torch.testing.assert_close(outputs_of(network, data), network(torch.from_numpy(inputs)))
 
 
+def test_every_part_of_a_network_keeps_its_mode() -> None:
+    network = nn.Sequential(nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4)), nn.Dropout(), nn.Linear(4, 3))
+    network[0].eval()
+    before = [part.training for part in network.modules()]
+    data = TensorSet(torch.randn(8, 5), torch.zeros(8).long(), torch.zeros(5), torch.ones(5), 3)
+    outputs_of(network, data)
+    assert [part.training for part in network.modules()] == before
+
+
 _PEAK = """
 import resource, sys
 import numpy as np

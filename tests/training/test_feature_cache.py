@@ -17,6 +17,7 @@ from transferscope.methods import FineTune, FitOptions, Fitted, Knn, LinearProbe
 from transferscope.models import Network
 from transferscope.study.fitting import spread_examples
 from transferscope.study.work import measure_on
+from transferscope.testing.methods import same, weights_of
 from transferscope.training import (
     TensorSet,
     TrainingSettings,
@@ -119,8 +120,7 @@ def test_methods_give_the_same_networks_and_outputs_with_it_and_without(
     for _ in range(2):
         fitted, found = outputs()
         assert torch.equal(found, expected)
-        one, other = plain.network.state_dict(), fitted.network.state_dict()
-        assert all(torch.equal(one[name], other[name]) for name in one)
+        assert same(weights_of(plain.network), weights_of(fitted.network))
         assert fitted.history == plain.history
     assert len(files(tmp_path)) == 2
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from cases_of_methods import blobs
+from methods.by_hand import KilledError, die
+from methods.by_hand import images as images_of
 from text_encoders import encoder, encoder_of_pairs, pairs, texts
-from transferscope.data.task import Dataset, TransferTask
+from transferscope.data.task import TransferTask
 from transferscope.methods import Delta, FineTune, FitOptions, L2Sp, LoRA, MerlinFt, Method, Surgical
 from transferscope.models import Network, NetworkSettings, build_network
 from transferscope.testing.methods import same, weights_of
@@ -22,12 +24,7 @@ from transferscope.training.fixed_blocks import FixedBlocks, fixed_blocks
 
 TRAINING = TrainingSettings(steps=6, batch_size=8, lr=0.05, eval_every=3)
 OPTIONS = FitOptions(TRAINING, seed=7, device="cpu")
-
-
-def images(n: int = 21) -> TransferTask:
-    pixels = np.random.default_rng(0).random((n, 3, 16, 16)).astype(np.float32)
-    part = replace(blobs(n, 3, seed=0), inputs=pixels)
-    return TransferTask(Dataset("images", part, part))
+images = partial(images_of, 21)
 
 
 def network(name: str = "conv4") -> Network:
@@ -120,12 +117,6 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(cut: int, tmp_path: Path, monk
     method, options = FineTune(frozen_blocks=3, lr_scale=1.0), replace(OPTIONS, checkpoint_seconds=0.0)
     whole = method.fit(images(), network(), options).network
 
-    class KilledError(Exception):
-        pass
-
-    def die(step: int, n_steps: int) -> None:
-        raise KilledError
-
     options = replace(options, checkpoint=tmp_path / "run")
     monkeypatch.setattr(loop, "CHECK_EVERY", cut + 1)  # progress is told after that step, and the one before is kept
     with pytest.raises(KilledError):
@@ -136,19 +127,14 @@ def test_a_run_that_is_killed_goes_on_bit_for_bit(cut: int, tmp_path: Path, monk
 
 @pytest.mark.parametrize(
     ("training", "n_examples"),
-    [
-        ({"augment": "flip-crop"}, 21),
-        ({"mix_up": 0.4}, 21),
-        ({"steps": 2}, 21),
-        ({}, 48),
-    ],
+    [({"augment": "flip-crop"}, 21), ({"mix_up": 0.4}, 21), ({"steps": 2}, 21), ({}, 48)],
     ids=["augmented", "blended", "less than a pass", "one pass"],
 )
 def test_inputs_that_change_or_are_read_once_run_through_all_blocks(
     training: Mapping[str, Any], n_examples: int, found: list[FixedBlocks | None]
 ) -> None:
     options = replace(OPTIONS, training=replace(TRAINING, **training), curve_examples=0)
-    FineTune(frozen_blocks=2).fit(images(n_examples), network("conv4"), options)
+    FineTune(frozen_blocks=2).fit(images_of(n_examples), network("conv4"), options)
     assert found == [None]
 
 

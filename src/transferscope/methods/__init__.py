@@ -26,16 +26,7 @@ from transferscope.methods.lora import LoRA
 from transferscope.methods.merlin import Merlin
 from transferscope.methods.merlin_ft import MerlinFt
 from transferscope.methods.merlin_target_only import MerlinTargetOnly
-from transferscope.methods.method import (
-    Control,
-    FitOptions,
-    Fitted,
-    Method,
-    Snapshots,
-    Start,
-    called_of,
-    check_task,
-)
+from transferscope.methods.method import Control, FitOptions, Fitted, Method, Snapshots, Start, called_of, check_task
 from transferscope.methods.pooled_boosting import PooledBoosting, PooledBoostingRidge, SourceBoosting
 from transferscope.methods.pretrain import PRETRAINING_VERSION, pretrain
 from transferscope.methods.random_features import RandomFeatures
@@ -98,10 +89,7 @@ _OWN: tuple[type[Method], ...] = (
 )
 
 METHODS: Registry[type[Method]] = Registry(
-    "method",
-    "transferscope.methods",
-    {method.name: method for method in _OWN},
-    _as_method,
+    "method", "transferscope.methods", {method.name: method for method in _OWN}, _as_method
 )
 """Every method by the name it has in study files and tables."""
 

@@ -13,21 +13,13 @@ from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
 from transferscope.methods.block_outputs import BlockOutput, BlockOutputs
-from transferscope.methods.common import Domain, domain, n_weights, solved, working_copy
+from transferscope.methods.common import Domain, domain, solved, working_copy
 from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.method import FitOptions, Fitted, Method, Start
 from transferscope.methods.probe_head import probe_of, ridge_probe
-from transferscope.models.network import Network
+from transferscope.models.network import Network, evaluated, n_weights
 from transferscope.records import Count, Says, Share
-from transferscope.training import (
-    TensorSet,
-    example_weights,
-    frozen_features,
-    outputs_of,
-    stream_seed,
-    weights_in,
-)
-from transferscope.training.loop import preserved_mode
+from transferscope.training import TensorSet, example_weights, frozen_features, outputs_of, stream_seed, weights_in
 
 FRACTIONS = (0.0, 0.02, 0.1, 0.3, 1.0)
 """Shares of the features that are tried; 0 is the last block alone, which wins a tie."""
@@ -77,8 +69,7 @@ class AllLayers(nn.Module):
     def _with_a_row_for_each(self, example: TensorSet) -> tuple[str, ...]:
         """The blocks whose outputs for two and for three examples have two and three rows."""
         of_each = []
-        with preserved_mode(self.network), BlockOutputs(self.network).watched() as blocks:
-            self.network.eval()
+        with evaluated(self.network), BlockOutputs(self.network).watched() as blocks:
             for n in (2, 3):
                 outputs = blocks.of(example.batch(torch.arange(n, device=example.device) % len(example)).inputs)
                 of_each.append([name for name, runs in outputs.items() if len(runs[0].values) == n])
@@ -138,7 +129,10 @@ class AllLayersProbe(Method):
         numbers = torch.zeros(len(train), 0)
         if self.fraction != 0:
             numbers = outputs_of(layers, train)
-            layers.mean, layers.factor = _standardisation(numbers)
+            exact = numbers.cpu().double()
+            std = exact.std(dim=0, correction=0)
+            layers.mean = exact.mean(dim=0).to(numbers)
+            layers.factor = torch.where(std > 1e-6, 1 / std, 1.0).to(numbers)
             numbers = (numbers - layers.mean) * layers.factor
         fraction = self._chosen(task, own, target, numbers, options) if self.fraction == "auto" else self.fraction
         if fraction == 0:
@@ -181,14 +175,6 @@ class AllLayersProbe(Method):
                     head = head_on(seen, fit)
                 risks[fraction] += len(left) * harm(head(seen[left]), labels[left], weights)[0]
         return min(FRACTIONS, key=lambda fraction: risks[fraction])
-
-
-def _standardisation(numbers: Float[Tensor, "N m"]) -> tuple[Tensor, Tensor]:
-    """Mean and inverse standard deviation of each number; 1 for one that does not vary."""
-    exact = numbers.cpu().double()
-    std = exact.std(dim=0, correction=0)
-    scale = torch.where(std > 1e-6, 1 / std, 1.0)
-    return exact.mean(dim=0).to(numbers.device, numbers.dtype), scale.to(numbers.device, numbers.dtype)
 
 
 def _best(of_all: nn.Linear, fraction: float) -> Tensor:

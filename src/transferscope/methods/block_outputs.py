@@ -74,14 +74,10 @@ class BlockOutputs:
     @contextmanager
     def watched(self) -> Iterator["BlockOutputs"]:
         """Watch the passes within."""
-        handles = [
-            module.register_forward_pre_hook(self._hook(name), with_kwargs=True) for name, module in self._next.items()
-        ]
-        try:
+        with ExitStack() as hooks:
+            for name, module in self._next.items():
+                hooks.enter_context(module.register_forward_pre_hook(partial(self._handed_on, name), with_kwargs=True))
             yield self
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def of(self, inputs: Tensor) -> dict[str, tuple[BlockOutput, ...]]:
         """The outputs by block, the features last, for inputs as the network reads them; call it in `watched`.
@@ -108,7 +104,7 @@ class BlockOutputs:
 
         with ExitStack() as hooks:
             for name, block in blocks.items():
-                hooks.callback(block.register_forward_hook(partial(note, name)).remove)
+                hooks.enter_context(block.register_forward_hook(partial(note, name)))
             outputs = self.of(inputs)
         names = list(dict.fromkeys(name for name, _ in called))
         n_runs = len(called) // max(len(names), 1)
@@ -116,15 +112,13 @@ class BlockOutputs:
         returned = {name: (blocks[name], [output for other, output in called if other == name]) for name in names}
         return RememberedPass(outputs, returned if whole else {})
 
-    def _hook(self, name: str) -> Callable[..., Any]:
-        def hook(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            place = next((i for i, value in enumerate(args) if _is_map(value)), None)
-            key = next((key for key, value in kwargs.items() if _is_map(value)), None)
-            if place is not None:
-                return (*args[:place], self._noted(name, args[place]), *args[place + 1 :]), kwargs
-            return None if key is None else (args, {**kwargs, key: self._noted(name, kwargs[key])})
-
-        return hook
+    def _handed_on(self, name: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the block after the one of this name is given, once it is noted."""
+        place = next((i for i, value in enumerate(args) if _is_map(value)), None)
+        key = next((key for key, value in kwargs.items() if _is_map(value)), None)
+        if place is not None:
+            return (*args[:place], self._noted(name, args[place]), *args[place + 1 :]), kwargs
+        return None if key is None else (args, {**kwargs, key: self._noted(name, kwargs[key])})
 
     def _noted(self, name: str, values: Tensor) -> Tensor:
         if name in self.change:

@@ -72,7 +72,6 @@ class Boosting(Control):
 
     def grown(self, train: LabelledSet, options: FitOptions) -> Trees:
         """Trees on these examples, weighted as the training settings say."""
-        settings = {"n_estimators": self.trees, "learning_rate": self.rate, "max_depth": self.depth}
         data = to_tensors(train, pixel_scale(train))
         weights = weights_in(options.training, data)
         return boosted(
@@ -81,7 +80,9 @@ class Boosting(Control):
             train.n_outputs,
             weights=None if weights is None else example_weights(data.labels, weights).double().numpy(),
             random_state=stream_seed(options.seed, "trees") % 2**32,
-            **settings,
+            n_estimators=self.trees,
+            learning_rate=self.rate,
+            max_depth=self.depth,
         )
 
 
@@ -108,7 +109,6 @@ class Mean(nn.Module):
     Args:
         trees: Gives numbers, or log-odds.
         ridge: Gives numbers, or e_c - 1/K of classes and y - 1/2 of labels.
-        train: Says which.
     """
 
     def __init__(self, trees: nn.Module, ridge: nn.Module, train: LabelledSet) -> None:

@@ -41,15 +41,14 @@ class CoTuning(FineTuning):
         Raises:
             DataError: Target or source is no classification, or there are no source data and so a new head.
         """
-        if target.train.kind != "classification":
-            raise DataError(f"co-tuning relates classes, and {target.name} is {target.train.kind}; leave co-tuning out")
-        if source is None:
-            raise DataError(
-                "co-tuning needs the source head, and of a source that is a network the backbone alone is taken; give "
-                "source data, or leave co-tuning out"
-            )
-        if source.train.kind != "classification":
-            raise DataError(f"co-tuning relates classes, and {source.name} is {source.train.kind}; leave co-tuning out")
+        for data in (target, source):
+            if data is None:
+                raise DataError(
+                    "co-tuning needs the source head, and of a source that is a network the backbone alone is taken; "
+                    "give source data, or leave co-tuning out"
+                )
+            if data.train.kind != "classification":
+                raise DataError(f"co-tuning relates classes, and {data.name} is {data.train.kind}; leave co-tuning out")
 
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; a DataError as `check_task`."""

@@ -15,7 +15,7 @@ from transferscope.errors import DataError, NetworkError, SettingsError
 from transferscope.methods.held_out import harm, held_out_part
 from transferscope.methods.method import FitOptions, Fitted, Snapshots, Start
 from transferscope.models.initialise import reinitialise
-from transferscope.models.network import Network, Scaled, new_head
+from transferscope.models.network import Network, Scaled, device_of, evaluated, n_weights, new_head, preserved_mode
 from transferscope.records import Cost, Record
 from transferscope.training import (
     Curve,
@@ -38,7 +38,7 @@ from transferscope.training import (
     weights_in,
 )
 from transferscope.training.curve import curve_plan
-from transferscope.training.loop import memory_in_use, preserved_mode
+from transferscope.training.loop import memory_in_use
 
 STATISTICS_BATCH = 256
 """Examples that statistics of batch normalisation are computed from at once."""
@@ -50,7 +50,6 @@ It is PyTorch's own. Networks that were trained for very long have .01 (Efficien
 leave 37 % of the initial zeros and ones in what predictions are computed with: EfficientNet-lite0 read 10 % of the
 images that it was trained on, and 94 % with .1.
 """
-
 
 _CHECKED_EXAMPLES = 16
 """Training examples whose outputs must be finite numbers after training."""
@@ -119,9 +118,9 @@ def working_copy(
     Args:
         example: What it is to read: the target's training examples.
         start: "random" for weights of an initialisation: others are drawn again from the seed, and statistics of batch
-            normalisation follow at least as fast as LEAST_MOMENTUM. "pretrained" for those
-            that it has, with the statistics of batch normalisation that the training settings ask for. "as it is" for
-            those that it has, otherwise like "random".
+            normalisation follow at least as fast as LEAST_MOMENTUM. "pretrained" for those that it has, with the
+            statistics of batch normalisation that the training settings ask for. "as it is" for those that it has,
+            otherwise like "random".
 
     Raises:
         NetworkError: The network does not take inputs like the example's, does not give (N, n_features), or is to start
@@ -160,7 +159,7 @@ def solved(
     """What a closed form or a solver gives, without steps and without a curve.
 
     Args:
-        network: The network; it reads inputs scaled as `data` from here on.
+        network: It reads inputs scaled as `data` from here on.
         started: `time.perf_counter` at the start.
         converged: Whether the solver reached its tolerance.
     """
@@ -208,8 +207,7 @@ def estimate_statistics(network: Network, data: TensorSet) -> None:
     """
     layers = batch_norms(network.features)
     momenta = [layer.momentum for layer in layers]
-    with preserved_mode(network):
-        network.eval()
+    with evaluated(network):
         for layer in layers:
             layer.train()
             layer.momentum = None  # the plain mean over batches
@@ -239,16 +237,6 @@ def _check_fit(network: Network, example: LabelledSet) -> None:
         raise NetworkError(
             f"the network's features have shape {tuple(features.shape)}; expected (N, {network.n_features})"
         )
-
-
-def n_weights(module: nn.Module) -> int:
-    """Numbers among a module's parameters."""
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
-def device_of(module: nn.Module) -> torch.device:
-    """Where a module's parameters live; the CPU when it has none."""
-    return next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
 
 
 def fit_learner(
@@ -309,11 +297,7 @@ def _watch(snapshots: Snapshots, as_network: Callable[[], Network], n_steps: int
 
 
 def _curve(
-    data: Domain,
-    as_network: Callable[[], Network],
-    options: FitOptions,
-    trained: nn.Module,
-    start: Start,
+    data: Domain, as_network: Callable[[], Network], options: FitOptions, trained: nn.Module, start: Start
 ) -> Curve:
     n_steps = options.training.n_steps(len(data.train))
     plan = curve_plan(

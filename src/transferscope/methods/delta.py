@@ -15,10 +15,9 @@ from transferscope.methods.l2_sp import squared_distance
 from transferscope.methods.method import Value
 from transferscope.methods.probe_head import ridge_probe
 from transferscope.methods.target_training import AnchoredFineTuning, Beginning
-from transferscope.models import Network
+from transferscope.models.network import Network, evaluated
 from transferscope.records import Says
 from transferscope.training import Batch, TrainingSettings, batch_loss, frozen_features, task_loss
-from transferscope.training.loop import preserved_mode
 
 MOST_EXAMPLES = 128
 """Training examples, evenly chosen, by which channels are weighed."""
@@ -82,7 +81,7 @@ class Delta(AnchoredFineTuning):
                 if name not in held:
                     far = map_distance(outputs[name], anchors[name], weights.get(name))
                     distance = distance + far / units.get(name, 1.0)
-            decay = squared_distance(head, [p.new_zeros(()) for p in head])
+            decay = squared_distance(head)
             return batch_loss(own.head(features.values), batch) + 0.5 * self.beta * distance + 0.5 * self.alpha * decay
 
         return loss
@@ -120,8 +119,7 @@ def block_variances(begun: Beginning) -> dict[str, Float[Tensor, ""]]:
         where that is 0.
     """
     blocks = BlockOutputs(begun.own)
-    with preserved_mode(begun.own), blocks.watched():
-        begun.own.eval()
+    with evaluated(begun.own), blocks.watched():
         outputs = blocks.of(_shown(begun).inputs)
     variances = {}
     for name, runs in outputs.items():
@@ -144,8 +142,7 @@ def channel_weights(begun: Beginning) -> dict[str, Float[Tensor, " _"]]:
     batch = _shown(begun)
     blocks = BlockOutputs(begun.own)
     weights = {}
-    with preserved_mode(begun.own), blocks.watched():
-        begun.own.eval()
+    with evaluated(begun.own), blocks.watched():
         held, whole = _held_blocks(begun.own), blocks.remembered(batch.inputs)
         *_, (features,) = whole.outputs.values()
         for name, (output, *_) in whole.outputs.items():

@@ -9,10 +9,10 @@ from annotated_types import Ge, Lt
 from torch import nn
 
 from transferscope.errors import SettingsError
-from transferscope.methods.common import Domain, device_of
+from transferscope.methods.common import Domain
 from transferscope.methods.method import FitOptions, Value
 from transferscope.methods.target_training import FineTuning, FirstHead, FrozenBlocks, other_head
-from transferscope.models.network import Network, TwoLayerHead, seeded
+from transferscope.models.network import Network, TwoLayerHead, device_of, seeded
 from transferscope.records import Says, Share
 from transferscope.training import ParameterGroup, TrainingSettings, stream_seed
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -93,14 +92,10 @@ def harm(outputs: Tensor, labels: Tensor, weights: Tensor | None = None) -> tupl
 
 
 def blend(networks: Sequence[Network], weights: Sequence[float]) -> Network:
-    """A copy of the first network with the weighted mean of all weights.
+    """A copy of the first of networks of one architecture with the mean of all weights, itself weighted to a sum of 1.
 
     Statistics of batch normalisation are averaged like weights, and its counters are those of the last network. A
     network of weight 1 comes back as it is, bit for bit, whatever the others hold.
-
-    Args:
-        networks: Networks of one architecture.
-        weights: A weight for each, which sum to 1.
     """
     mean = networks[0].copy()
     if 1.0 in weights:
@@ -129,9 +124,9 @@ def one_of_several(options: FitOptions, run: int, n_runs: int) -> FitOptions:
 
 def forget_runs(options: FitOptions, n_runs: int) -> None:
     """Delete the checkpoints of several runs once the last is done; that of the first is the caller's."""
-    for run in range(1, n_runs) if options.checkpoint is not None else ():
-        assert options.checkpoint is not None
-        _checkpoint(options.checkpoint, run).unlink(missing_ok=True)
+    if options.checkpoint is not None:
+        for run in range(1, n_runs):
+            _checkpoint(options.checkpoint, run).unlink(missing_ok=True)
 
 
 def _checkpoint(first: Path, run: int) -> Path:
@@ -140,14 +135,10 @@ def _checkpoint(first: Path, run: int) -> Path:
 
 def total_cost(costs: Sequence[Cost]) -> Cost:
     """What several runs took together."""
-    return reduce(
-        lambda one, other: Cost(
-            one.seconds + other.seconds,
-            max(one.peak_memory, other.peak_memory),
-            max(one.trained_parameters, other.trained_parameters),
-            one.examples_seen + other.examples_seen,
-            one.steps + other.steps,
-        ),
-        costs,
-        Cost(),
+    return Cost(
+        seconds=sum((cost.seconds for cost in costs), 0.0),
+        peak_memory=max((cost.peak_memory for cost in costs), default=0),
+        trained_parameters=max((cost.trained_parameters for cost in costs), default=0),
+        examples_seen=sum(cost.examples_seen for cost in costs),
+        steps=sum(cost.steps for cost in costs),
     )

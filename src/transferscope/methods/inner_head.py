@@ -167,14 +167,11 @@ def leave_one_out_head(
 def ridge_head(
     features: Float[Tensor, "n m"], targets: Float[Tensor, "n K"], ridge: float | Float[Tensor, ""]
 ) -> Float[Tensor, "m K"]:
-    """The head theta = H^T (H H^T + lambda I)^-1 Y, which minimises ||H theta - Y||^2 + lambda ||theta||^2.
+    """The head theta = H^T (H H^T + lambda I)^-1 Y, lambda > 0, which minimises ||H theta - Y||^2 + lambda ||theta||^2.
 
     Equation 7 and Algorithm 2 of "Meta-learning Transferable Representations with a Single Target Domain" (Liu et al.
     2020), with the factor H^T that is missing there. When m < n the equal form (H^T H + lambda I)^-1 H^T Y is solved.
     Differentiable in features and targets; solved by Cholesky factorisation in at least float32.
-
-    Args:
-        ridge: lambda, above 0.
 
     Returns:
         theta; NaN where the factorisation fails (features that are not finite, or lambda too small for them).
@@ -223,15 +220,14 @@ def unrolled_head(
     """The head after some steps of gradient descent from zero, with the steps differentiated through.
 
     Algorithm 1 of Liu et al. (2020). Cross-entropy (mean over examples, and summed over labels where an input has
-    several) plus (lambda / 2n) ||theta||^2 for classes; for regression
-    (1/2n) ||H theta - Y||^2 plus the same penalty, whose minimiser is `ridge_head`.
+    several) plus (lambda / 2n) ||theta||^2 for classes; for regression (1/2n) ||H theta - Y||^2 plus the same penalty,
+    whose minimiser is `ridge_head`.
 
     Args:
         labels: int64 classes (n,): cross-entropy; truth values (n, K): binary cross-entropy; float targets: squared
             loss.
         targets: Y of the squared loss; gives K.
         ridge: lambda, above 0.
-        steps: Gradient steps, at least 1.
         lr: Step size; None for the inverse of the loss's largest curvature, at which descent cannot diverge.
     """
     with _full_precision(features):
@@ -255,13 +251,7 @@ def unrolled_head(
 def finished_head(
     features: Float[Tensor, "n m"], labels: Tensor, targets: Float[Tensor, "n K"], *, ridge: float
 ) -> Float[Tensor, "m K"]:
-    """The head that `unrolled_head` approaches with more steps: the minimiser of its loss, by L-BFGS; no gradients.
-
-    Args:
-        labels: As in `unrolled_head`.
-        targets: As in `unrolled_head`.
-        ridge: lambda, above 0.
-    """
+    """The head that `unrolled_head` approaches with more steps: the minimiser of its loss, by L-BFGS, as a constant."""
     if labels.dtype not in (torch.int64, torch.bool):
         return ridge_head(features, targets, ridge)
     summed = targets.shape[1] if labels.dtype == torch.bool else 1

@@ -11,14 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.data.task import TransferTask
-from transferscope.methods.common import (
-    domain,
-    drawn_head,
-    fit_learner,
-    source_of,
-    training_domain,
-    working_copy,
-)
+from transferscope.methods.common import domain, drawn_head, fit_learner, source_of, training_domain, working_copy
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value
 from transferscope.models.network import Network
 from transferscope.records import Says

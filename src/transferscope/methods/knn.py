@@ -60,8 +60,8 @@ class NeighbourHead(nn.Module):
     """Reads features by their nearest neighbours among kept ones.
 
     Args:
-        features: Kept features, shape (N, m).
-        values: What they stand for: one-hot classes or regression targets, shape (N, K).
+        features: Those that are kept.
+        values: What they stand for: one-hot classes or regression targets.
         k: Number of neighbours, at least 1; all that there are, if fewer.
         votes: Whether values are counted as votes, rather than averaged.
     """
@@ -75,14 +75,11 @@ class NeighbourHead(nn.Module):
 
     def forward(self, features: Float[Tensor, "n m"]) -> Float[Tensor, "n K"]:
         """Votes or means of the k nearest."""
-        return self.read(self.nearest(features, self.k), self.k)
-
-    def nearest(self, features: Float[Tensor, "n m"], k: int) -> Tensor:
-        """Indices of the k kept features of the largest cosine, nearest first, shape (n, k)."""
-        return self._nearest(F.normalize(features, dim=1) @ self.directions.T, k)
+        similarity = F.normalize(features, dim=1) @ self.directions.T
+        return self.read(self._nearest(similarity, self.k), self.k)
 
     def nearest_others(self, k: int) -> Tensor:
-        """The same for every kept feature among the others, shape (N, k)."""
+        """For every kept feature the indices of the k others of the largest cosine, nearest first, shape (N, k)."""
         nearest = []
         for start in range(0, len(self.directions), _ROWS):
             similarity = self.directions[start : start + _ROWS] @ self.directions.T

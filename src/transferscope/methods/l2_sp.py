@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from transferscope.methods.method import Value
 from transferscope.methods.target_training import AnchoredFineTuning, Regulariser
@@ -50,7 +50,7 @@ class L2Sp(AnchoredFineTuning):
 
         def regularised(loss: Float[Tensor, ""], features: Float[Tensor, "n m ..."]) -> Float[Tensor, ""]:
             pull = squared_distance(backbone, anchors)
-            decay = squared_distance(head, [p.new_zeros(()) for p in head])
+            decay = squared_distance(head)
             return loss + 0.5 * self.beta * pull + 0.5 * self.alpha * decay
 
         return regularised
@@ -61,8 +61,9 @@ class L2Sp(AnchoredFineTuning):
         return {"beta": (self.beta, other)}
 
 
-def squared_distance(values: list[Tensor] | list[torch.nn.Parameter], anchors: list[Tensor]) -> Float[Tensor, ""]:
-    """Sum over tensors of ||value - anchor||^2, differentiable in the values; 0 over none, as in a linear network."""
+def squared_distance(values: list[nn.Parameter], anchors: list[Tensor] | None = None) -> Float[Tensor, ""]:
+    """Sum over tensors of ||value - anchor||^2, from 0 without anchors; 0 over none, as in a linear network."""
     if not values:
         return torch.zeros(())
+    anchors = [value.new_zeros(()) for value in values] if anchors is None else anchors
     return torch.stack([(value - anchor).square().sum() for value, anchor in zip(values, anchors, strict=True)]).sum()

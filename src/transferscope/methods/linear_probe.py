@@ -10,10 +10,10 @@ from torch import nn
 
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
-from transferscope.methods.common import Domain, domain, n_weights, solved, working_copy
-from transferscope.methods.method import FitOptions, Fitted, Method, Snapshots, Start, Value
+from transferscope.methods.common import Domain, domain, solved, working_copy
+from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value
 from transferscope.methods.probe_head import Solver, best_probe, logistic_probe, probe_of
-from transferscope.models.network import Network
+from transferscope.models.network import Network, n_weights
 from transferscope.records import Count, Positive, Says
 from transferscope.training import TrainingSettings, frozen_features, stream_seed
 
@@ -54,7 +54,11 @@ class LinearProbe(Method):
         head, solver, converged = self._probe(own, target, task.target.train, options)
         fitted = own.with_head(head)
         fitted.is_frozen = True
-        _keep(options.snapshots, own, fitted)
+        if options.snapshots is not None:  # it takes no steps: its start is a head of zeros, of the least penalty
+            zero = copy.deepcopy(head)
+            for parameter in zero.parameters():
+                nn.init.zeros_(parameter)
+            options.snapshots.save(0, own.with_head(zero))
         source_head = own.head if self.start == "pretrained" else None
         return solved(
             fitted,
@@ -89,13 +93,3 @@ class LinearProbe(Method):
             balanced=training.class_weights == "balanced",
         )
         return head, "logistic", converged
-
-
-def _keep(snapshots: Snapshots | None, own: Network, fitted: Network) -> None:
-    """A probe takes no steps: its start is a head of zeros, where both penalties are least."""
-    if snapshots is None:
-        return
-    zero = copy.deepcopy(fitted.head)
-    for parameter in zero.parameters():
-        nn.init.zeros_(parameter)
-    snapshots.save(0, own.with_head(zero))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, ClassVar, Literal
 
 import torch
@@ -33,7 +34,7 @@ from transferscope.methods.inner_head import (
 from transferscope.methods.joint import shared_features
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.target_training import Beginning, RateShare, first_blocks
-from transferscope.models.network import Network
+from transferscope.models.network import Network, linear_of
 from transferscope.records import Count, Positive, Says
 from transferscope.training import (
     Batch,
@@ -47,7 +48,6 @@ from transferscope.training import (
     task_loss,
     weights_in,
 )
-from transferscope.training.loop import preserved_mode
 
 Inner = Annotated[
     Literal["ridge", "unrolled", "none"],
@@ -163,12 +163,8 @@ class Merlin(Method):
             block.requires_grad_(False)
         if self.initial == "pretrained":
             frozen += held_statistics(own, options)
-        start = Beginning(target, own, head_s)
-
-        def as_network() -> Network:
-            return self.predictor(own, target.train, options.training)
-
-        return self.fit_from(start, options, source, frozen, as_network)
+        as_network = partial(self.predictor, own, target.train, options.training)
+        return self.fit_from(Beginning(target, own, head_s), options, source, frozen, as_network)
 
     def check_fit(self, task: TransferTask, options: FitOptions) -> None:
         """Refuse what `fit` refuses."""
@@ -207,8 +203,7 @@ class Merlin(Method):
         trained += list(head_s.parameters()) if source else []
         head_t: nn.Linear | None = None
         if self.inner == "none":
-            with preserved_mode(own):
-                fit = self.predictor(own, train, options.training).head
+            fit = self.predictor(own, train, options.training).head
             assert isinstance(fit, nn.Linear)
             head_t = fit
             module["target_head"] = head_t
@@ -247,14 +242,7 @@ class Merlin(Method):
             fit = _plain(finished_head(features, goal.labels, goal.targets, ridge=self._constant))
         else:
             fit = self.inner_head(features, goal)
-        n_features, n_outputs = fit.theta.shape
-        head = nn.Linear(n_features, n_outputs, bias=fit.bias is not None, device="meta").to_empty(
-            device=fit.theta.device
-        )
-        head.weight.copy_(fit.theta.T)
-        if fit.bias is not None:
-            head.bias.copy_(fit.bias)
-        return own.under(head)
+        return own.under(linear_of(fit.theta.T, fit.bias, device=fit.theta.device))
 
 
 def _plain(theta: Float[Tensor, "m K"]) -> InnerHead:

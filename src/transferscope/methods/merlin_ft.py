@@ -16,7 +16,7 @@ from transferscope.methods.method import FitOptions, Fitted, Method, Start, Valu
 from transferscope.methods.target_training import BackboneRate, Beginning, first_blocks, share_of
 from transferscope.models.network import Network, seeded
 from transferscope.records import Count, Says
-from transferscope.training import TensorSet, TrainingSettings, frozen_features, stream_seed
+from transferscope.training import TrainingSettings, frozen_features, stream_seed
 
 
 class Bottleneck(nn.Module):
@@ -118,7 +118,9 @@ class MerlinFt(Method):
         with seeded(stream_seed(options.seed, "adapter")):
             adapter = Bottleneck(trunk.n_features, self.hidden)
         adapter.to(target.train.device)
-        known = features_as_inputs(frozen_features(trunk, target.train), target.train)
+        features = frozen_features(trunk, target.train)
+        one = features.new_ones(1)
+        known = replace(target.train, inputs=features, shift=0 * one, factor=one, mapped=None)
         small = Network(adapter, nn.Identity(), trunk.n_features)
 
         def as_network() -> Network:
@@ -145,9 +147,3 @@ class MerlinFt(Method):
             lr_scale=share_of(self.lr_scale),
             frozen_blocks=self.frozen_blocks,
         )
-
-
-def features_as_inputs(features: Float[Tensor, "N m"], data: TensorSet) -> TensorSet:
-    """Examples whose inputs are their features."""
-    one = features.new_ones(1)
-    return replace(data, inputs=features, shift=0 * one, factor=one, mapped=None)

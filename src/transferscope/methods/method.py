@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError
 from transferscope.estimate import Status
-from transferscope.models.network import Network
+from transferscope.models.network import Network, device_of
 from transferscope.records import Cost, Record, check_settings
 from transferscope.training import PixelScale, TrainingSettings, outputs_of, to_tensors
 
@@ -91,8 +91,7 @@ class Fitted:
 
     def outputs(self, data: LabelledSet) -> Float[Tensor, "N K ..."]:
         """Logits (of classes or labels) or regression values for the inputs of `data`, on the network's device."""
-        device = next(self.network.parameters()).device
-        return outputs_of(self.network, to_tensors(data, self.scale, device))
+        return outputs_of(self.network, to_tensors(data, self.scale, device_of(self.network)))
 
     def predict(self, data: LabelledSet) -> np.ndarray:
         """Class indices (N,), values (N, K) for regression, or whether each input has each of several labels (N, K).
@@ -223,11 +222,8 @@ class Method(ABC):
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """The values that `compare` tries beside the rates, by setting, with its own first: of weight decay."""
-        return (
-            {}
-            if not self.takes_steps
-            else {"weight_decay": (training.weight_decay, 20 * training.weight_decay or 0.01)}
-        )
+        decay = training.weight_decay
+        return {"weight_decay": (decay, 20 * decay or 0.01)} if self.takes_steps else {}
 
     def searched_rates(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
         """The learning rates that `compare` tries, with its own first: multiples of that of the training settings."""

@@ -10,7 +10,6 @@ from transferscope.data.task import Dataset
 from transferscope.methods.common import drawn_head, fit_learner, training_domain, working_copy
 from transferscope.methods.method import FitOptions, Fitted
 from transferscope.models.network import Network
-from transferscope.records import Record
 from transferscope.training import Batch, Draw, Learner, ParameterGroup, batch_loss
 
 PRETRAINING_VERSION = 1
@@ -37,7 +36,8 @@ def pretrain(source: Dataset, network: Network, options: FitOptions) -> Fitted:
 
     learner = Learner(own, [ParameterGroup(list(own.parameters()))], {"source": Draw(data.train)}, objective)
     fitted = fit_learner(learner, data, options, as_network=lambda: own, source_head=None)
-    return replace(fitted, history=tuple(_of_source(record) for record in fitted.history))
+    of_source = [replace(record, part=record.part.replace("target", "source")) for record in fitted.history]
+    return replace(fitted, history=tuple(of_source))
 
 
 def to_pretrain(network: Network, source: Dataset) -> Network:
@@ -51,7 +51,3 @@ def to_pretrain(network: Network, source: Dataset) -> Network:
     own = network.under(network.head)
     own.scaled = "numbers"
     return own
-
-
-def _of_source(record: Record) -> Record:
-    return replace(record, part=record.part.replace("target", "source"))

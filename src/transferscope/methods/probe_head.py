@@ -11,6 +11,7 @@ from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
 from transferscope.methods.held_out import harm, labels_needed, stratified_folds
 from transferscope.methods.ridge_fit import is_finite, ridge_fit
+from transferscope.models.network import linear_of
 from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import TensorSet, TrainingSettings, encode, example_weights, weights_in
 
@@ -37,7 +38,6 @@ def ridge_probe(
     """Ridge regression on features, its penalty chosen by leave-one-out error in closed form.
 
     Args:
-        features: float32 features of the training examples.
         labels: Classes (N,), regressed as e_c - 1/K, regression targets (N, K), or truth values (N, K) of several
             labels, regressed as y - 1/2.
         weights: Weights of the examples in the squared loss, (N,), or (N, K) for each of several labels, whose
@@ -59,7 +59,7 @@ def ridge_probe(
     else:
         solutions = [ridge_fit(features, targets[:, k, None], RIDGE_GRID, each[:, k]) for k in range(n_outputs)]
         coefficients, intercepts = (np.concatenate(parts) for parts in zip(*solutions, strict=True))
-    return _head(coefficients, intercepts, device)
+    return linear_of(torch.from_numpy(coefficients), torch.from_numpy(intercepts), device=device)
 
 
 def logistic_probe(
@@ -75,10 +75,9 @@ def logistic_probe(
     """Multinomial logistic regression on features, run to convergence; one for each of several labels.
 
     Args:
-        features: float32 features of the training examples.
-        labels: Classes (N,); a class never seen gets the output -65504 (the lowest
-            float16), so that it is never predicted. Or truth values (N, K) of several labels; one that all or no
-            examples have gets the constant log((k + 1/2) / (N - k + 1/2)) of the k that have it.
+        labels: Classes (N,); a class never seen gets the output -65504 (the lowest float16), so that it is never
+            predicted. Or truth values (N, K) of several labels; one that all or no examples have gets the constant
+            log((k + 1/2) / (N - k + 1/2)) of the k that have it.
         penalty: Strength of the L2 penalty on the weights of standardised features, above 0.
         balanced: Whether each class, or both values of each label, count the same, as in `class_weights`.
         standardised: False divides all features by one number, so that the mean squared distance of the examples from
@@ -108,8 +107,9 @@ def logistic_probe(
         coefficients = model.fit(rows, values).coef_
         return np.asarray(coefficients if basis is None else coefficients @ basis)
 
+    weights = np.zeros((n_outputs, design.shape[1]))
     if several:
-        weights, biases, converged = np.zeros((n_outputs, design.shape[1])), np.zeros(n_outputs), True
+        biases, converged = np.zeros(n_outputs), True
         for k, column in enumerate(labels.cpu().numpy().T):
             if column.min() == column.max():
                 biases[k] = np.log((column.sum() + 0.5) / ((~column).sum() + 0.5))
@@ -117,24 +117,20 @@ def logistic_probe(
             weights[k] = solve(column)[0] / std
             biases[k] = model.intercept_[0] - weights[k] @ mean
             converged &= bool(model.n_iter_.max() < max_iterations)
-        return _head(weights, biases, features.device), converged
-    weights = np.zeros((n_outputs, design.shape[1]))
+        return linear_of(torch.from_numpy(weights), torch.from_numpy(biases), device=features.device), converged
     biases = np.full(n_outputs, float(np.finfo(np.float16).min))
     coefficients = solve(labels.cpu().numpy())
     intercepts = model.intercept_
     if len(present) == 2:
-        coefficients, intercepts = (
-            np.vstack([-coefficients, coefficients]) / 2,
-            np.hstack([-intercepts, intercepts]) / 2,
-        )
+        coefficients = np.vstack([-coefficients, coefficients]) / 2
+        intercepts = np.hstack([-intercepts, intercepts]) / 2
     weights[present] = coefficients / std
     biases[present] = intercepts - coefficients @ (mean / std)
-    return _head(weights, biases, features.device), bool(model.n_iter_.max() < max_iterations)
+    converged = bool(model.n_iter_.max() < max_iterations)
+    return linear_of(torch.from_numpy(weights), torch.from_numpy(biases), device=features.device), converged
 
 
-def _in_their_span(
-    rows: Float[np.ndarray, "N m"],
-) -> tuple[Float[np.ndarray, "N r"], Float[np.ndarray, "r m"] | None]:
+def _in_their_span(rows: Float[np.ndarray, "N m"]) -> tuple[Float[np.ndarray, "N r"], Float[np.ndarray, "r m"] | None]:
     """Rows in an orthonormal basis of their span, and the basis; as they are, and None, where that saves nothing.
 
     Weights under an L2 penalty lie in that span, so that the fit is the same. The decomposition pays for itself with a
@@ -190,11 +186,3 @@ def best_probe(
         best = min(several, key=lambda solver: errors[solver])
     head, converged = fit(best, torch.arange(len(train)))
     return head, best, converged
-
-
-def _head(weights: Float[np.ndarray, "K m"], biases: Float[np.ndarray, " K"], device: torch.device) -> nn.Linear:
-    head = nn.Linear(weights.shape[1], weights.shape[0], device="meta").to_empty(device=device)
-    with torch.no_grad():
-        head.weight.copy_(torch.from_numpy(weights))
-        head.bias.copy_(torch.from_numpy(biases))
-    return head

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from transferscope.data.task import LabelledSet, TransferTask
-from transferscope.methods.common import domain, n_weights, solved
+from transferscope.methods.common import domain, solved
 from transferscope.methods.method import Control, FitOptions, Fitted, Start
 from transferscope.methods.probe_head import best_probe
 from transferscope.methods.ridge_fit import ridge_work
 from transferscope.models.inputs import NetworkInput
-from transferscope.models.network import Network
+from transferscope.models.network import Network, n_weights
 from transferscope.numerics.leave_one_out import RIDGE_GRID
 from transferscope.training import outputs_of, stream_seed
 

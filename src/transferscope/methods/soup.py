@@ -62,13 +62,12 @@ class Soup(FineTune):
         part = held_out_part(train, seed=stream_seed(options.seed, "held out"))
         tried: list[Fitted] = []
         joined = [member for member in members if member[0] == 1.0]
+        quiet = replace(options, curve_examples=0, snapshots=None)
         if part is not None and len(members) > 1:
             begun = self.begin(task.with_target_train(train.take(part.fit)), network, options)
-            quiet = replace(options, curve_examples=0, snapshots=None)
             several = [one_of_several(quiet, i, 2 * len(members)) for i in range(len(members))]
             tried = self._trained(begun, members, several)
             held_out = to_tensors(train.take(part.validate), begun.target.scale, begun.target.train.device)
-
             weights = weights_in(options.training, begun.target.train)
 
             def risk_of(some: Sequence[int]) -> float:
@@ -77,7 +76,7 @@ class Soup(FineTune):
 
             joined = [members[i] for i in greedy(len(members), risk_of)]
         n_runs = len(tried) + len(joined)
-        several = [one_of_several(options, len(tried) + i, n_runs) for i in range(len(joined))]
+        several = [one_of_several(quiet if i else options, len(tried) + i, n_runs) for i in range(len(joined))]
         made = self._trained(self.begin(task, network, options), joined, several)
         forget_runs(options, n_runs)
         mean = blend([one.network for one in made], [1 / len(made)] * len(made))
@@ -92,22 +91,16 @@ class Soup(FineTune):
     def _trained(
         self, begun: Beginning, members: Sequence[tuple[float, int]], options: Sequence[FitOptions]
     ) -> list[Fitted]:
-        """Members, their factors on the rates and their orders of the examples, trained from one start.
-
-        Each has options of its own; only the first keeps curve and snapshots.
-        """
+        """Members (factors on the rates, orders of the examples), each with its options, trained from one start."""
         made = []
-        for i, ((factor, order), own) in enumerate(zip(members, options, strict=True)):
+        for (factor, order), own in zip(members, options, strict=True):
             method = replace(
                 self,
                 lr_scale=factor * self.lr_share,
                 head_lr_scale=None if self.head_lr_scale is None else factor * self.head_lr_scale,
             )
             seed = stream_seed(own.seed, f"order {order}") if order else own.seed
-            quiet = {"curve_examples": 0, "snapshots": None} if i else {}
-            made.append(
-                method.fit_from(replace(begun, own=begun.own.copy()), replace(own, seed=seed, **quiet))  # type: ignore[arg-type]
-            )
+            made.append(method.fit_from(replace(begun, own=begun.own.copy()), replace(own, seed=seed)))
         return made
 
     def searched(self, training: TrainingSettings) -> dict[str, tuple[Value, ...]]:
@@ -123,7 +116,7 @@ def greedy(n: int, risk_of: Callable[[Sequence[int]], float]) -> list[int]:
     """Which of n members join a soup, in the order in which they do.
 
     Args:
-        n: How many there are, at least 1.
+        n: At least 1.
         risk_of: The held-out risk of the average of some members; infinite for what is not finite.
 
     Returns:

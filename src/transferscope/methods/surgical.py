@@ -13,10 +13,9 @@ from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
 from transferscope.methods.method import FitOptions, Fitted
 from transferscope.methods.target_training import Beginning, FineTuning, FirstHead
-from transferscope.models.network import Network, recurrent_backward
+from transferscope.models.network import Network, evaluated, recurrent_backward
 from transferscope.records import Says
 from transferscope.training import task_loss
-from transferscope.training.loop import preserved_mode
 
 EXAMPLES = 512
 """Training examples, evenly chosen, by which blocks are compared, and how many are read at once."""
@@ -53,7 +52,11 @@ class Surgical(FineTuning):
     def fit(self, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
         """See `Method.fit`; notes the place of the trained "block", from 1 at the input."""
         begun = self.begin(task, network, options)
-        chosen = self._chosen(begun)
+        self.check_network(begun.own)
+        chosen: str | None = self.block
+        if chosen == "auto":
+            norms = relative_gradient_norms(begun)
+            chosen = max(norms, key=lambda name: norms[name]) if norms else None
         if chosen is None:  # a network without blocks, whose head alone is trained
             return self.fit_from(begun, options)
         fitted = replace(self, block=chosen).fit_from(begun, options)
@@ -70,14 +73,6 @@ class Surgical(FineTuning):
                     parameter.requires_grad_(False)
         return held
 
-    def _chosen(self, begun: Beginning) -> str | None:
-        """Name of the block to train; None where there is none."""
-        if self.block == "auto":
-            norms = relative_gradient_norms(begun)
-            return max(norms, key=lambda name: norms[name]) if norms else None
-        self.check_network(begun.own)
-        return self.block
-
     def check_network(self, network: Network) -> None:
         """Refuse a network that has no block of the name, with a SettingsError."""
         names = list(network.named_blocks())
@@ -92,8 +87,7 @@ class Surgical(FineTuning):
 def relative_gradient_norms(begun: Beginning) -> dict[str, float]:
     """|g| / |w| of each block, for the loss of the network in evaluation mode; 0 where a norm is not finite."""
     own, shown = begun.own, begun.target.train.spread(EXAMPLES)
-    with preserved_mode(own), recurrent_backward(own):
-        own.eval()
+    with evaluated(own), recurrent_backward(own):
         for start in range(0, len(shown), AT_ONCE):
             batch = shown.batch(torch.arange(start, min(start + AT_ONCE, len(shown)), device=shown.device))
             share = len(batch.labels) / len(shown)

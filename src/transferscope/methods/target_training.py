@@ -16,27 +16,12 @@ from torch import Tensor, nn
 
 from transferscope.data.task import TransferTask
 from transferscope.errors import SettingsError
-from transferscope.methods.common import (
-    Domain,
-    drawn_head,
-    fit_learner,
-    held_statistics,
-    training_domain,
-    working_copy,
-)
+from transferscope.methods.common import Domain, drawn_head, fit_learner, held_statistics, training_domain, working_copy
 from transferscope.methods.method import FitOptions, Fitted, Method, Start, Value, searched_shares
 from transferscope.methods.probe_head import probe_of
 from transferscope.models.network import Network
 from transferscope.records import NotNegative, Positive, Says
-from transferscope.training import (
-    Batch,
-    Draw,
-    Learner,
-    ParameterGroup,
-    TrainingSettings,
-    batch_loss,
-    frozen_features,
-)
+from transferscope.training import Batch, Draw, Learner, ParameterGroup, TrainingSettings, batch_loss, frozen_features
 
 GIVEN_SHARE = 0.1
 """What `lr_scale = "auto"` is, but in a study whose sources are all data."""

@@ -64,7 +64,6 @@ def boosted(
     """Gradient boosting (Friedman 2001, "Greedy function approximation") as scikit-learn does it.
 
     Args:
-        inputs: float32 inputs.
         labels: Classes (N,), numbers (N, K), or truth values (N, K) of several labels.
         weights: Of the examples, (N,), or (N, K) for each of several labels; None for 1.
         settings: Of `GradientBoostingRegressor` and `GradientBoostingClassifier`, "learning_rate" among them.

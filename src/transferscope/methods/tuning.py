@@ -36,9 +36,8 @@ class Trial:
     """One combination of settings and how it did.
 
     Attributes:
-        risk: Mean validation risk over the folds it was tried on (share of errors, mean squared error, or one minus the
-            average precision of several labels, as mean over those that occur in the fold), with its
-            standard error over folds; infinite with status "non_finite" when a fold diverged.
+        risk: Mean of `held_out.risk` over the folds it was tried on, with its standard error over folds; infinite with
+            status "non_finite" when a fold diverged.
     """
 
     settings: Mapping[str, Value]
@@ -136,13 +135,9 @@ def with_chosen_settings(
 
 
 def candidates(everything: Sequence[Mapping[str, Value]], trials: int, *, seed: int) -> tuple[dict[str, Value], ...]:
-    """All combinations when they are few enough, else a random choice without repetition.
-
-    Args:
-        trials: How many at most, at least 1.
-    """
+    """All combinations when there are at most so many trials, else a random choice without repetition."""
     chosen = np.random.default_rng(seed).permutation(len(everything))[:trials]
-    return tuple(dict(everything[i]) for i in sorted(int(i) for i in chosen))
+    return tuple(dict(everything[i]) for i in sorted(chosen.tolist()))
 
 
 def trials_by_fold(n_settings: int, n_folds: int, search: Search) -> tuple[int, ...]:

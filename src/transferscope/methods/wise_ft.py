@@ -64,7 +64,6 @@ class WiseFt(FineTune):
         start = begun.own.copy()
         tried = replace(self, share=1.0).fit_from(begun, first)
         held_out = to_tensors(train.take(part.validate), begun.target.scale, begun.target.train.device)
-
         weights = weights_in(options.training, begun.target.train)
 
         def harm_of(share: float) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 import copy
 import random
 from collections import OrderedDict
+from contextlib import ExitStack
 from difflib import get_close_matches
 
 import numpy as np
@@ -11,8 +12,8 @@ from torch import Tensor, nn
 
 from transferscope.errors import NetworkError, first_line
 from transferscope.models.inputs import NetworkInput
-from transferscope.models.network import Network, seeded
-from transferscope.models.texts import AFTER, encoded, reads_texts, sample_tokens, vocabulary_of
+from transferscope.models.network import Network, device_of, evaluated, n_weights, seeded
+from transferscope.models.texts import AFTER, encoded, first_tensor, reads_texts, sample_tokens, vocabulary_of
 
 _TOLERANCE = 1e-4
 _ALL_OF_IT = 0.9  # of a backbone's parameters, nearly
@@ -65,8 +66,7 @@ def adapt(
             f"the network reads texts and the inputs have shape {input_shape}; name them as in text:PATH"
         )
     with seeded(0), torch.no_grad():
-        drawn = torch.randn(2, *input_shape) if vocabulary is None else sample_tokens(vocabulary, input_shape)
-        inputs = drawn.to(_place(module))
+        inputs = sample_inputs(input_shape, vocabulary).to(device_of(module))
         whole = _one_tensor(copied, inputs)
         check_answers(whole, input_shape, vocabulary)
         if head is None:
@@ -75,7 +75,7 @@ def adapt(
             head = f"module.{head}"
         if head == NO_HEAD:
             features, n_features = whole, int(_run(whole.eval(), inputs, "the network").shape[1])
-            own_head: nn.Module = nn.Linear(n_features, 1).to(_place(module))
+            own_head: nn.Module = nn.Linear(n_features, 1).to(device_of(module))
         else:
             features, own_head = whole, whole.get_submodule(head)
             original = copy.deepcopy(whole)
@@ -105,28 +105,21 @@ def check_answers(module: nn.Module, input_shape: tuple[int, ...], vocabulary: i
         NetworkError: The answers differ, or it fails on these inputs.
     """
     length = max(1, input_shape[-1] // 2)
-    was_training = module.training
-    with seeded(0), torch.no_grad():
-        if vocabulary is None:
-            inputs = torch.randn(3, *input_shape)
-            fewer = inputs[1:]
-        else:
-            inputs = sample_tokens(vocabulary, input_shape, n=3)
-            inputs[1:, :, length:] = -1
-            fewer = inputs[1:, :, :length]
-        inputs, fewer = inputs.to(_place(module)), fewer.to(_place(module))
-        try:
-            before = _random_state()
-            first = _run(module.eval(), inputs, "the network")
-            for _ in range(1 if before == _random_state() else _REPEATED):
-                if not alike(_run(module, inputs, "the network"), first, 1e-5):
-                    raise NetworkError(
-                        "the network's answers to the same inputs differ from call to call in evaluation mode (dropout "
-                        "that eval() does not switch off?); make what is random in it depend on self.training"
-                    )
-            own = _run(module, fewer, "the network")
-        finally:
-            module.train(was_training)
+    with seeded(0), torch.no_grad(), evaluated(module):
+        inputs = sample_inputs(input_shape, vocabulary, n=3).to(device_of(module))
+        fewer = inputs[1:]
+        if vocabulary is not None:
+            fewer[:, :, length:] = -1
+            fewer = fewer[:, :, :length]
+        before = _random_state()
+        first = _run(module, inputs, "the network")
+        for _ in range(1 if before == _random_state() else _REPEATED):
+            if not alike(_run(module, inputs, "the network"), first, 1e-5):
+                raise NetworkError(
+                    "the network's answers to the same inputs differ from call to call in evaluation mode (dropout "
+                    "that eval() does not switch off?); make what is random in it depend on self.training"
+                )
+        own = _run(module, fewer, "the network")
     if not alike(own, first[1:]):
         what = "batch normalisation without running statistics" if vocabulary is None else "padding that is not masked"
         raise NetworkError(
@@ -136,6 +129,11 @@ def check_answers(module: nn.Module, input_shape: tuple[int, ...], vocabulary: i
 
 
 _REPEATED = 50
+
+
+def sample_inputs(input_shape: tuple[int, ...], vocabulary: int | None, *, n: int = 2) -> Tensor:
+    """Random inputs, drawn from torch's global generator: texts of full length for a network with a vocabulary."""
+    return torch.randn(n, *input_shape) if vocabulary is None else sample_tokens(vocabulary, input_shape, n=n)
 
 
 def _random_state() -> tuple[object, ...]:
@@ -175,10 +173,7 @@ class OneTensor(nn.Module):
         if reads_texts(self.module):
             return encoded(self.module, inputs)
         outputs = self.module(inputs)
-        tensor = next(
-            (value for name in _FIELDS if isinstance(value := getattr(outputs, name, None), Tensor)),
-            None,
-        )
+        tensor = first_tensor(outputs, _FIELDS)
         if tensor is None:
             shown = type(outputs).__name__
             raise NetworkError(
@@ -231,12 +226,12 @@ def find_blocks(features: nn.Module) -> tuple[str, ...]:
     Returns:
         Names of submodules; () when it is one block.
     """
-    total = sum(parameter.numel() for parameter in features.parameters())
+    total = n_weights(features)
 
     def groups(module: nn.Module, prefix: str) -> list[str]:
         names: list[str] = []
         for name, child in module.named_children():
-            size = sum(parameter.numel() for parameter in child.parameters())
+            size = n_weights(child)
             inner = [one for one in child.children() if any(True for _ in one.parameters())]
             several = len(inner) > 1 or any(True for one in inner for _ in one.children())
             listed = any(isinstance(one, nn.ModuleList) for one in inner)
@@ -258,15 +253,11 @@ def _as_run(features: nn.Module, blocks: tuple[str, ...], inputs: Tensor) -> tup
     One that is not called, such as a list of modules, stays behind the one that is listed before it.
     """
     called: list[str] = []
-    handles = [
-        features.get_submodule(name).register_forward_pre_hook(lambda *_, name=name: called.append(name))
-        for name in blocks
-    ]
-    try:
+    with ExitStack() as hooks:
+        for name in blocks:
+            block = features.get_submodule(name)
+            hooks.enter_context(block.register_forward_pre_hook(lambda *_, name=name: called.append(name)))
         _run(features, inputs, "the network without its head")
-    finally:
-        for handle in handles:
-            handle.remove()
     places, place = [], -1
     for name in blocks:
         place = called.index(name) if name in called else place
@@ -288,32 +279,25 @@ def _one_tensor(module: nn.Module, inputs: Tensor) -> nn.Module:
     """The module itself where it returns a tensor, or its outputs as one."""
     if reads_texts(module):
         return OneTensor(module)
-    was_training = module.training
     try:
-        outputs = module.eval()(inputs)
+        with evaluated(module):
+            outputs = module(inputs)
     except Exception:  # said by the trial, in words
         return module
-    finally:
-        module.train(was_training)
-    has_fields = any(isinstance(getattr(outputs, name, None), Tensor) for name in _FIELDS)
-    return OneTensor(module) if not isinstance(outputs, Tensor) and has_fields else module
+    is_object = not isinstance(outputs, Tensor) and first_tensor(outputs, _FIELDS) is not None
+    return OneTensor(module) if is_object else module
 
 
 def _last_linear(module: nn.Module, inputs: Tensor) -> str:
     """The linear layer that is called last, once its outputs are seen to be those of the module."""
     called: list[tuple[str, Tensor]] = []
-    linear = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, nn.Linear)]
-    handles = [
-        layer.register_forward_hook(lambda _, __, output, name=name: called.append((name, output)))
-        for name, layer in linear
-    ]
-    was_training = module.training
-    try:
-        outputs = _run(module.eval(), inputs, "the network")
-    finally:
-        module.train(was_training)
-        for handle in handles:
-            handle.remove()
+    with ExitStack() as hooks, evaluated(module):
+        for name, layer in module.named_modules():
+            if isinstance(layer, nn.Linear):
+                hooks.enter_context(
+                    layer.register_forward_hook(lambda _, __, output, name=name: called.append((name, output)))
+                )
+        outputs = _run(module, inputs, "the network")
     if called:
         name, last = called[-1]
         of_one_token = last.ndim == 3 and last.shape[::2] == outputs.shape  # as decoders read the last one
@@ -324,16 +308,10 @@ def _last_linear(module: nn.Module, inputs: Tensor) -> str:
     names = [f"{name.removeprefix('module.')} ({output.shape[-1]} outputs)" for name, output in called[-_LISTED:]]
     listed = f"the linear layers that it calls are {', '.join(names)}" if names else "it calls no linear layer"
     raise NetworkError(
-        f"the head of the network cannot be found, because its outputs {tuple(outputs.shape)} are not "
-        "those of its last "
-        f'linear layer: {listed}; name the head, as in head = "classifier.1", or head = "none" for a network of '
+        f"the head of the network cannot be found, because its outputs {tuple(outputs.shape)} are not those of its "
+        f'last linear layer: {listed}; name the head, as in head = "classifier.1", or head = "none" for a network of '
         "features alone"
     )
-
-
-def _place(module: nn.Module) -> torch.device:
-    parameter = next(module.parameters(), None)
-    return torch.device("cpu") if parameter is None else parameter.device
 
 
 def _try_out(module: nn.Module, features: nn.Module, head: nn.Module, inputs: Tensor) -> int:

@@ -18,7 +18,6 @@ class Backbone:
 
     Attributes:
         features: Named blocks from the input up; maps (N, *input_shape) to (N, n_features).
-        n_features: Width of the features.
     """
 
     features: nn.Module
@@ -56,7 +55,6 @@ def mlp(input_shape: tuple[int, ...], widths: tuple[int, ...]) -> Backbone:
     """A multilayer perceptron with ReLU after every layer; blocks `hidden1`, `hidden2`, ... on flattened inputs.
 
     Args:
-        input_shape: Of any rank.
         widths: Units of each hidden layer, from the input up; the last one is the width of the features.
     """
     sizes = (prod(input_shape), *widths)
@@ -74,15 +72,10 @@ def lenet(input_shape: tuple[int, ...], widths: tuple[int, int, int]) -> Backbon
 
     The Caffe variant of LeNet-5 (LeCun et al. 1998), with 431,080 parameters on 28 x 28 grey images and ten classes.
 
+    Blocks `conv1`, `conv2` and `hidden`.
+
     Args:
-        input_shape: Shape of one image (C, H, W), at least 16 x 16 pixels.
-        widths: Channels of both convolutions and units of the hidden layer; (20, 50, 500) by default.
-
-    Returns:
-        The backbone, with blocks `conv1`, `conv2` and `hidden`.
-
-    Raises:
-        NetworkError: The inputs are no images, or too small.
+        widths: Channels of both convolutions and units of the hidden layer.
     """
     check_image("lenet", input_shape, smallest=LENET_SMALLEST)
     channels, height, width = input_shape
@@ -109,31 +102,19 @@ def conv4(input_shape: tuple[int, ...], widths: tuple[int, int, int, int]) -> Ba
 
     Conv-4 of "Matching Networks for One Shot Learning" (Vinyals et al. 2016, section 4.1.1; there with 64 channels),
     with the 32 channels of "Model-Agnostic Meta-Learning" (Finn et al. 2017, section 5.2) by default: on 32 x 32 images
-    as many multiplications as LeNet with a twentieth of its weights.
+    as many multiplications as LeNet with a twentieth of its weights. Blocks `conv1` to `conv4`.
 
     Args:
-        input_shape: Shape of one image (C, H, W), at least 16 x 16 pixels.
-        widths: Channels of the four blocks; (32, 32, 32, 32) by default.
-
-    Returns:
-        The backbone, with blocks `conv1` to `conv4`.
-
-    Raises:
-        NetworkError: The inputs are no images, or too small.
+        widths: Channels of the four blocks.
     """
     check_image("conv4", input_shape, smallest=CONV4_SMALLEST)
-    channels = (input_shape[0], *widths)
-    blocks: OrderedDict[str, nn.Module] = OrderedDict(
-        (f"conv{i}", _conv4_block(channels[i - 1], channels[i])) for i in range(1, len(channels))
-    )
+    blocks: OrderedDict[str, nn.Module] = OrderedDict()
+    for depth, (n_in, n_out) in enumerate(pairwise((input_shape[0], *widths)), start=1):
+        convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)
+        blocks[f"conv{depth}"] = nn.Sequential(convolution, nn.BatchNorm2d(n_out), nn.MaxPool2d(2), nn.ReLU())
     blocks["flatten"] = nn.Flatten()
     _, height, width = input_shape
     return Backbone(nn.Sequential(blocks), widths[-1] * (height // 16) * (width // 16))
-
-
-def _conv4_block(n_in: int, n_out: int) -> nn.Sequential:
-    convolution = nn.Conv2d(n_in, n_out, 3, padding=1, bias=False)
-    return nn.Sequential(convolution, nn.BatchNorm2d(n_out), nn.MaxPool2d(2), nn.ReLU())
 
 
 class GlobalAverage(nn.Module):
@@ -171,11 +152,9 @@ class ResidualBlock(nn.Module):
     def forward(self, x: Float[Tensor, "N C H W"]) -> Float[Tensor, "N K h w"]:
         """The block's output, at 1 / stride of the input's resolution."""
         residual = self.bn2(self.conv2(F.relu(self.bn1(self.conv1(x)))))
-        return F.relu(self._shortcut(x) + residual)
-
-    def _shortcut(self, x: Tensor) -> Tensor:
         before = self.n_new // 2
-        return F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, self.n_new - before))
+        shortcut = F.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, before, self.n_new - before))
+        return F.relu(shortcut + residual)
 
 
 def resnet(input_shape: tuple[int, ...], widths: tuple[int, int, int], *, name: str, n_per_stage: int) -> Backbone:
@@ -183,17 +162,15 @@ def resnet(input_shape: tuple[int, ...], widths: tuple[int, int, int], *, name: 
 
     The CIFAR-10 networks of section 4.2 of "Deep Residual Learning for Image Recognition" (He et al. 2016): a 3 x 3
     convolution, three stages at full, half and quarter resolution, and global average pooling. Batch normalisation
-    after every convolution; weights from He's normal initialisation.
+    after every convolution; weights from He's normal initialisation. Blocks `stem`, `stage1_block1`, ..., and as many
+    features as the last stage has channels. Images have 32 x 32 pixels in the paper, and any size of at least 4 x 4
+    here.
 
     Args:
-        input_shape: Shape of one image (C, H, W); 32 x 32 in the paper, any size of at least 4 x 4 here.
-        widths: Channels of the three stages, not decreasing; (16, 32, 64) by default.
-
-    Returns:
-        The backbone, with blocks `stem`, `stage1_block1`, ..., and as many features as the last stage has channels.
+        widths: Channels of the three stages, not decreasing.
 
     Raises:
-        NetworkError: The inputs are no images, too small, or the widths decrease.
+        NetworkError: The widths decrease; or as `check_image`.
     """
     check_image(name, input_shape, smallest=4)
     if list(widths) != sorted(widths):

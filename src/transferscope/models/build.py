@@ -23,7 +23,7 @@ from transferscope.models.hubs.huggingface import HuggingFace, split_tower
 from transferscope.models.hubs.timm import Timm
 from transferscope.models.hubs.torchvision import Torchvision
 from transferscope.models.inputs import NetworkInput
-from transferscope.models.network import Network, new_head, seeded
+from transferscope.models.network import Network, n_weights, new_head, seeded
 from transferscope.records import Says
 from transferscope.registry import Registry
 
@@ -123,8 +123,7 @@ ModuleOptions = Annotated[dict[str, Option], Says("Keyword arguments of a functi
 ModuleHead = Annotated[
     str | None,
     Says(
-        'Name of the head of a whole module, as in "classifier.1"',
-        '"none" for a module of features; None to find it.',
+        'Name of the head of a whole module, as in "classifier.1"', '"none" for a module of features; None to find it.'
     ),
 ]
 InputChoice = Annotated[
@@ -171,7 +170,7 @@ class NetworkSettings:
         hub, _, rest = self.name.partition(":")
         if hub in HUBS and not rest:
             raise SettingsError(f"name = {self.name!r} names no network; expected one after the colon, as in hf:FOLDER")
-        entry = None if hub in HUBS else BACKBONES[self.name]
+        entry = self._entry
         if isinstance(entry, BackboneEntry):
             if self.options or self.head is not None:
                 raise SettingsError(f"{self.name} has no options and finds its head; leave options and head out")
@@ -190,31 +189,37 @@ class NetworkSettings:
         return cls(name, None if widths is None else tuple(widths), head=head, input=known)
 
     @property
+    def _entry(self) -> BackboneEntry | FactoryEntry | None:
+        """What `BACKBONES` has by the name; None for a network of a hub."""
+        return None if self.name.partition(":")[0] in HUBS else BACKBONES[self.name]
+
+    @property
     def module(self) -> NamedModule | None:
         """What the name stands for; None for a backbone, which is built for the shape of the inputs."""
-        hub, _, rest = self.name.partition(":")
-        if hub in HUBS:
-            return HUBS[hub](rest)
-        entry = BACKBONES[self.name]
+        entry = self._entry
         if isinstance(entry, BackboneEntry):
             return None
+        if entry is None:
+            hub, _, rest = self.name.partition(":")
+            return HUBS[hub](rest)
         return _factory(entry, self.name, json.dumps(self.options, sort_keys=True))
 
     @property
     def code(self) -> dict[str, str]:
         """The digest of the code of a user's function by the network's name, for `planned_code`; else empty."""
-        return {} if self.name.partition(":")[0] in HUBS else BACKBONES.code(BACKBONES[self.name])
+        entry = self._entry
+        return {} if entry is None else BACKBONES.code(entry)
 
     @property
     def identity(self) -> dict[str, Any]:
         """What of a network can change an answer, as JSON values; one of another package by its source too."""
         plain: dict[str, Any] = {"name": self.name, "widths": self.widths}
-        module = self.module
+        entry, module = self._entry, self.module
         if module is None:
-            origin = BACKBONES.identity(BACKBONES[self.name])
+            origin = BACKBONES.identity(entry)
             plain |= {"name": origin["class"], "origin": origin} if origin else {}
         else:
-            name = self.name if self.name.partition(":")[0] in HUBS else module.identity["origin"]["class"]
+            name = self.name if entry is None else module.identity["origin"]["class"]
             plain = {"name": name, "head": self.head, **module.identity}
             if "config" in module.identity:
                 plain["name"] = "hf"  # a folder by another path is the same network
@@ -223,7 +228,7 @@ class NetworkSettings:
 
     def read_as(self, input_shape: tuple[int, ...]) -> str:
         """The end of a message about weights that do not belong to this network."""
-        entry = None if self.module is not None else BACKBONES[self.name]
+        entry = self._entry
         if not isinstance(entry, BackboneEntry):
             return f". It was read as {self.name}; choose the network as in its training"
         widths = entry.widths if self.widths is None else self.widths
@@ -264,23 +269,19 @@ def is_network_name(text: str) -> bool:
 
 
 def makes_network(text: str) -> bool:
-    """Whether a name stands for a whole network, rather than for data.
-
-    Raises:
-        SettingsError: It is a reference that leads nowhere.
-    """
+    """Whether a name stands for a whole network, rather than for data; of a reference that leads nowhere, no."""
     if text.partition(":")[0] in HUBS:
         return True
     if not registry.is_reference(text):
         return False
     try:
         entry = BACKBONES[text]
-        if isinstance(entry, FactoryEntry):
-            inspect.signature(entry.function).bind()
-            return True
+        if not isinstance(entry, FactoryEntry):
+            return False
+        inspect.signature(entry.function).bind()
     except (SettingsError, TypeError, ValueError):
         return False  # what reads data says what is wrong
-    return False
+    return True
 
 
 def seen_from(name: str, folder: Path) -> str:
@@ -368,7 +369,7 @@ def _check_memory(entry: BackboneEntry, name: str, input_shape: tuple[int, ...],
     """Refuse a network whose weights, gradients, momenta and copy exceed the free memory; none is allocated."""
     try:
         with torch.device("meta"):
-            size: float = sum(weight.numel() for weight in entry.build(input_shape, widths).features.parameters())
+            size: float = n_weights(entry.build(input_shape, widths).features)
     except (RuntimeError, OverflowError):  # sizes beyond 64 bits
         size = math.inf
     needed, there = 16 * size, memory_free()

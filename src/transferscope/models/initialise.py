@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from transferscope.errors import NetworkError
-from transferscope.models.network import Network, seeded
+from transferscope.models.network import Network, device_of, seeded
 from transferscope.wording import few
 
 
@@ -26,7 +26,7 @@ def reinitialise(network: Network, *, seed: int) -> Network:
         NetworkError: A module holds parameters, or numbers that are saved with it, and cannot draw them.
     """
     fresh = network.copy()
-    place = next((parameter.device for parameter in fresh.parameters()), torch.device("cpu"))
+    place = device_of(fresh)
     draw_again(fresh.to("cpu"), seed=seed)
     fresh.is_random = True
     return fresh.to(place)

@@ -84,7 +84,7 @@ class NetworkInput:
                 raise SettingsError("a network of texts has a vocabulary of at least 1 token, and no size or scaling")
         if self.channels not in (None, 1, 3):
             raise SettingsError(f"channels = {self.channels}; expected 1 (grey) or 3 (colour)")
-        mean, std = _numbers(self.mean, 0.0), _numbers(self.std, 1.0)
+        mean, std = self._mean_and_std
         if not all(map(math.isfinite, (*mean, *std))) or min(std, default=0.0) <= 0 or not mean:
             raise SettingsError(
                 f"mean = {self.mean} and std = {self.std}; expected one number each, or one per channel, with each std "
@@ -136,6 +136,13 @@ class NetworkInput:
         return cls(**fields)
 
     @property
+    def _mean_and_std(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        """Both as numbers for each channel, or one for all."""
+        given = (0.0 if self.mean is None else self.mean, 1.0 if self.std is None else self.std)
+        mean, std = (tuple(map(float, one)) if isinstance(one, tuple) else (float(one),) for one in given)
+        return mean, std
+
+    @property
     def is_scaled(self) -> bool:
         """Whether the scaling is known; tokens have none."""
         return any(value is not None for value in (self.mean, self.std, self.scale, self.vocabulary))
@@ -144,7 +151,7 @@ class NetworkInput:
     def per_unit(self) -> tuple[Float[np.ndarray, " C"], Float[np.ndarray, " C"]]:
         """Mean and standard deviation of values read as 0..1, as 255 times the scale would have them; float32."""
         unit = 255.0 * (1 / 255 if self.scale is None else self.scale)
-        mean, std = (np.array(_numbers(value, usual)) for value, usual in ((self.mean, 0.0), (self.std, 1.0)))
+        mean, std = map(np.array, self._mean_and_std)
         n = max(len(mean), len(std))
         return tuple(np.broadcast_to(v / unit, n).astype(np.float32) for v in (mean, std))  # type: ignore[return-value]
 
@@ -187,7 +194,7 @@ class NetworkInput:
         parts += {None: [], 1: ["grey"], 3: ["3 channels"]}[self.channels]
         if not self.is_scaled:
             return ", ".join([*parts, "standardised by the training examples"])
-        mean, std = ("/".join(f"{n:g}" for n in _numbers(v, u)) for v, u in ((self.mean, 0.0), (self.std, 1.0)))
+        mean, std = ("/".join(f"{number:g}" for number in numbers) for numbers in self._mean_and_std)
         scale = "byte / 255" if self.scale is None else "byte" if self.scale == 1 else f"{self.scale:g} * byte"
         return ", ".join([*parts, f"({scale} - {mean}) / {std}"])
 
@@ -229,10 +236,11 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
         refusal = refusal_of("preprocessor_config.json", processor)
         if refusal is not None:
             raise ValueError(f"it {refusal}")
-        kind = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(_named(processor) or "ViT"))
+        named = processor.get("image_processor_type") or processor.get("feature_extractor_type")
+        kind = re.sub(r"(ImageProcessor|FeatureExtractor)(Fast|Pil)?$", "", str(named or "ViT"))
         if kind not in _PLAIN:
             raise ValueError(f"an image processor {kind}, which may do something else")
-        size, cut = None, processor.get("do_center_crop", _named(processor) is not None and kind in _CUT)
+        size, cut = None, processor.get("do_center_crop", named is not None and kind in _CUT)
         if processor.get("do_resize", True):
             size = _side(processor["size"]) if processor.get("size") is not None else None
         middle = _side(processor["crop_size"]) if cut else size
@@ -260,14 +268,12 @@ def read_image_processor(folder: Path) -> NetworkInput | None:
             resample=None if resample == "bilinear" or size is None else resample,
         )
     except (ValueError, TypeError, KeyError, AttributeError, OSError, ArithmeticError, RecursionError) as error:
+        reason = (str(error).strip().splitlines() or [""])[0]
+        reason += " is missing or not known" if isinstance(error, KeyError) else ""
         raise CorruptDataError(
-            f"{path} does not say how images are scaled in a way that is followed here ({_reason(error)}); say it with "
-            "input = { size = ..., mean = ..., std = ... }"
+            f"{path} does not say how images are scaled in a way that is followed here ({reason}); say it with input = "
+            "{ size = ..., mean = ..., std = ... }"
         ) from error
-
-
-def _named(processor: Mapping[str, Any]) -> object:
-    return processor.get("image_processor_type") or processor.get("feature_extractor_type")
 
 
 def _side(size: object) -> int:
@@ -280,14 +286,3 @@ def _side(size: object) -> int:
     if not isinstance(size, int) or isinstance(size, bool):
         raise ValueError(f"the size {size!r}")
     return size
-
-
-def _reason(error: Exception) -> str:
-    text = (str(error).strip().splitlines() or [""])[0]
-    return f"{text} is missing or not known" if isinstance(error, KeyError) else text
-
-
-def _numbers(value: float | tuple[float, ...] | None, usual: float) -> tuple[float, ...]:
-    if value is None:
-        return (usual,)
-    return tuple(map(float, value)) if isinstance(value, tuple) else (float(value),)

@@ -190,9 +190,9 @@ class Network(nn.Module):
             raise NetworkError("the head is not linear, so it cannot be read at every place of a map; use a new head")
         named[last] = GlobalAverage(keeps_maps=grid is not None)
         head = self.head
+        sizes = (head.in_features, head.out_features)
         with torch.device("meta"):
-            read = nn.Linear(head.in_features, head.out_features) if grid is None else None
-            read = read or GridHead(head.in_features, head.out_features, grid or (1, 1))
+            read = nn.Linear(*sizes) if grid is None else GridHead(*sizes, grid)
         read.weight, read.bias = head.weight, head.bias
         other = self.under(read)
         other.features = nn.Sequential(OrderedDict(named)).train(self.features.training)
@@ -250,6 +250,46 @@ def seeded(seed: int) -> Iterator[None]:
     """
     with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         torch.default_generator.manual_seed(seed)
+        yield
+
+
+def linear_of(weight: Float[Tensor, "K m"], bias: Float[Tensor, " K"] | None, *, device: torch.device) -> nn.Linear:
+    """A linear layer of given numbers, in torch's default type."""
+    layer = nn.Linear(weight.shape[1], len(weight), bias=bias is not None, device="meta").to_empty(device=device)
+    with torch.no_grad():
+        layer.weight.copy_(weight)
+        if bias is not None:
+            layer.bias.copy_(bias)
+    return layer
+
+
+def n_weights(module: nn.Module) -> int:
+    """Numbers among a module's parameters."""
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
+def device_of(module: nn.Module) -> torch.device:
+    """Where a module's parameters live; the CPU when it has none."""
+    return next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
+
+
+@contextmanager
+def preserved_mode(module: nn.Module) -> Iterator[None]:
+    """Put every submodule's training / evaluation mode back afterwards."""
+    modes = {part: part.training for part in module.modules()}
+    try:
+        yield
+    finally:
+        for part, mode in modes.items():  # from the outside in, as `train` of a module sets all within it
+            if part.training != mode:
+                part.train(mode)
+
+
+@contextmanager
+def evaluated(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode within; afterwards every submodule has its own mode again."""
+    with preserved_mode(module):
+        module.eval()
         yield
 
 

@@ -102,20 +102,14 @@ def open_pretrained(
     known = input_of(settings)
     if known is None or not known.is_scaled:
         raise NetworkError(
-            f"it is not known how {pretrained.name} scales its inputs, and the wrong scaling would "
-            "spoil its features; say "
-            "it as in its training, as in input = { mean = 0.45, std = 0.22 } for pixels from 0 to "
-            "1, or input = { mean = "
-            "127, std = 128, scale = 1 } for bytes"
+            f"it is not known how {pretrained.name} scales its inputs, and the wrong scaling would spoil its features; "
+            "say it as in its training, as in input = { mean = 0.45, std = 0.22 } for pixels from 0 to 1, or input = "
+            "{ mean = 127, std = 128, scale = 1 } for bytes"
         )
     name = named.head if settings.head is None else settings.head
     if pretrained.weights is None:
-        with_weights = named.trained()
-        module, missing, unexpected = (
-            with_weights.module,
-            {name: name for name in with_weights.missing},
-            with_weights.unexpected,
-        )
+        given = named.trained()
+        module, missing, unexpected = given.module, {name: name for name in given.missing}, given.unexpected
         check_weights(module.state_dict(), module.state_dict(), pretrained.name)
     else:
         stored = read_state_dict(pretrained.weights)
@@ -218,20 +212,13 @@ def _report(
     if not numbers:
         raise NetworkError(f"{pretrained.name} has no weights before its head; choose a network with a backbone")
     if matched < pretrained.least_share * numbers:
-        needs = "all are needed"
-        if pretrained.least_share < 1:
-            needs = f"least_share = {pretrained.least_share:g} of them are needed"
+        share = pretrained.least_share
+        needs = "all are needed" if share == 1 else f"least_share = {share:g} of them are needed"
         raise NetworkError(
             f"{pretrained.name} is not of this architecture: it gives {matched:,} of the {numbers:,} numbers of the "
             f"backbone and lacks {listed(missing[name] for name in lacking)}; {needs}{pretrained.network.read_as(())}"
         )
-    of_head = [name for name in module.state_dict() if name not in state]
-    head = network.head
-    own_head = of_head and isinstance(head, nn.Linear) and not any(name in missing for name in of_head)
-    return LoadReport(
-        missing=tuple(lacking),
-        unexpected=unexpected,
-        matched=matched,
-        backbone=numbers,
-        n_outputs=head.out_features if own_head and isinstance(head, nn.Linear) else 0,
-    )
+    of_head, head, n_outputs = [name for name in module.state_dict() if name not in state], network.head, 0
+    if of_head and isinstance(head, nn.Linear) and not any(name in missing for name in of_head):
+        n_outputs = head.out_features
+    return LoadReport(tuple(lacking), unexpected, matched, numbers, n_outputs)

@@ -60,6 +60,11 @@ def vocabulary_of(module: nn.Module) -> int | None:
     return size if isinstance(size, int) else None
 
 
+def first_tensor(outputs: object, names: Sequence[str]) -> Tensor | None:
+    """The first of these attributes of what a model returned that is a tensor; None where none is."""
+    return next((value for name in names if isinstance(value := getattr(outputs, name, None), Tensor)), None)
+
+
 def sample_tokens(vocabulary: int, input_shape: tuple[int, ...], *, n: int = 2) -> Tensor:
     """Random texts of full length, drawn from torch's global generator; int32 (n, *input_shape).
 
@@ -105,8 +110,7 @@ def encoded(module: nn.Module, tokens: Tensor) -> Tensor:
         given["token_type_ids"] = tokens[:, 1].long().clamp(min=0)
     outputs = module(**given)
     pooling: Sequence[Pooling] | None = getattr(module, POOLING, None)
-    names = ("logits", "text_embeds", "pooler_output")
-    pooled = next((v for name in names if isinstance(v := getattr(outputs, name, None), Tensor)), None)
+    pooled = first_tensor(outputs, ("logits", "text_embeds", "pooler_output"))
     if pooled is not None and pooled.ndim == 2 and pooling is None:
         return pooled
     hidden = getattr(outputs, "last_hidden_state", None)

@@ -15,13 +15,13 @@ from torch import Tensor, nn
 
 from transferscope.errors import CorruptDataError, DataError, MissingDataError, NetworkError
 from transferscope.files import require_regular, written_whole
-from transferscope.models.network import Network, TwoLayerHead, scaled_in, seeded
+from transferscope.models.network import Network, TwoLayerHead, device_of, scaled_in, seeded
 
 _FORMS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 _WRAPPERS = ("module.", "_orig_mod.")  # of torch.nn.DataParallel and torch.compile
 _KEYS = ("state_dict", "model_state_dict", "model", "ema")  # under which training scripts keep a state dict
 _CHECKSUM = "transferscope.blake2b"
-_COUNTER = "head.normalise.num_batches_tracked"  # of a `TwoLayerHead`: nothing depends on it
+_COUNTER = "normalise.num_batches_tracked"  # of a `TwoLayerHead`: nothing depends on it
 _LISTED = 5  # names in a message; the rest is counted
 
 
@@ -88,12 +88,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     checksum = read_notes(path).get(_CHECKSUM)
     try:
         tensors: dict[str, Tensor] = load_file(path)
-        is_whole = checksum in (None, digest_of(tensors))
+        is_damaged = checksum not in (None, digest_of(tensors))
     except (OSError, MemoryError):
         raise
     except Exception as error:  # on a damaged file the reader raises whatever comes first
         raise _unreadable(path) from error
-    if not is_whole:
+    if is_damaged:
         raise CorruptDataError(
             f"{path} is damaged: its weights are not those that its checksum was made of; copy or export it again"
         )
@@ -172,10 +172,10 @@ def open_network(
     of_head = {
         name: tensor
         for name, tensor in stored.items()
-        if name.startswith("head.") and name != _COUNTER and head != "frame"
+        if name.startswith("head.") and name != f"head.{_COUNTER}" and head != "frame"
     }
     _check_form({**taken, **of_head}, own, path)
-    own_head = _head_of(of_head, frame)
+    own_head = head_of({name.removeprefix("head."): tensor for name, tensor in of_head.items()}, frame)
     given = {} if own_head is None else of_head
     needed = {name: tensor for name, tensor in own.items() if tensor.is_floating_point()}
     if not needed and not given:
@@ -249,14 +249,18 @@ def _named_tensors(stored: Any, path: Path) -> dict[str, Tensor]:
     if keys:
         weights = _named_tensors(stored[keys[0]], path)
         others = {key: value for key, value in stored.items() if key != keys[0]}
-        again = next((place for place, tensors in _held(others, "") if _may_be(weights.values(), tensors)), None)
-        if again is not None:
-            raise _two_sets(path, keys[0], again)
+        needed = Counter(tuple(tensor.shape) for tensor in weights.values() if tensor.ndim > 1)  # matrices and kernels
+        for place, tensors in _held(others, "") if needed else ():
+            if needed <= Counter(tuple(tensor.shape) for tensor in tensors):
+                raise _two_sets(path, keys[0], place)
         return weights
     of_tensors = isinstance(stored, Mapping) and all(isinstance(value, Tensor) for value in stored.values())
     if not of_tensors or not all(isinstance(name, str) for name in stored):
         raise CorruptDataError(f"{path} holds something else than tensors by name; save network.state_dict() alone")
     weights = {name: tensor for name, tensor in stored.items() if name != "n_averaged"}  # torch.optim.swa_utils
+    nested = next((name for name, tensor in weights.items() if tensor.is_nested), None)  # they have no shape
+    if nested is not None:
+        raise _not_dense(path, f"{nested} nested")
     while prefix := next((p for p in _WRAPPERS if weights and all(name.startswith(p) for name in weights)), None):
         weights = {name.removeprefix(prefix): tensor for name, tensor in weights.items()}
     return weights
@@ -276,12 +280,6 @@ def _held(stored: Any, place: str) -> Iterator[tuple[str, list[Tensor]]]:
     yield place, inner
 
 
-def _may_be(weights: Iterable[Tensor], others: Iterable[Tensor]) -> bool:
-    """Whether tensors, by their shapes, can be all matrices and kernels of a network's weights once more."""
-    needed = Counter(tuple(tensor.shape) for tensor in weights if tensor.ndim > 1)
-    return bool(needed) and needed <= Counter(tuple(tensor.shape) for tensor in others)
-
-
 def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], path: Path) -> None:
     """Refuse a file whose other tensors are the network's once more, such as averaged ones under other names.
 
@@ -292,8 +290,7 @@ def check_one_set(taken: Mapping[str, Tensor], others: Mapping[str, Tensor], pat
     matrices = {name: tensor.shape for name, tensor in taken.items() if tensor.ndim > 1}
     groups: dict[str, dict[str, torch.Size]] = {}
     for name, tensor in others.items():
-        if not tensor.is_nested:
-            groups.setdefault(name.partition(".")[0], {})[name] = tensor.shape
+        groups.setdefault(name.partition(".")[0], {})[name] = tensor.shape
     for first, group in groups.items():
         for tails in ({name: name for name in matrices}, {name: name.partition(".")[2] for name in matrices}):
             again = [_again(tail, matrices[name], group) for name, tail in tails.items() if not first.isdecimal()]
@@ -346,18 +343,15 @@ def with_tied(stored: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Pat
 
 def _equal(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors hold the same numbers; what is refused for its form counts as equal."""
-    plain = (
-        tensor.layout == torch.strided and not tensor.is_nested and not tensor.is_quantized for tensor in (one, other)
-    )
-    if not all(plain) or one.is_meta or other.is_meta:
+    if any(tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta for tensor in (one, other)):
         return True
     first, second = (tensor.reshape(-1).view(torch.uint8) for tensor in (one, other))  # of NaN too
     return one.shape == other.shape and torch.equal(first, second)
 
 
-def _head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLayerHead | None:
+def head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLayerHead | None:
     """A head of the kind that the tensors of one have, on the device of the frame; None for other tensors."""
-    shapes = {name.removeprefix("head."): tuple(tensor.shape) for name, tensor in given.items()}
+    shapes = {name: tuple(tensor.shape) for name, tensor in given.items()}
     weight, hidden, output = (shapes.get(name, ()) for name in ("weight", "hidden.weight", "output.weight"))
     head: nn.Linear | TwoLayerHead
     with seeded(0):  # what is drawn is overwritten, and leaves no trace in the global random state
@@ -367,8 +361,8 @@ def _head_of(given: Mapping[str, Tensor], frame: Network) -> nn.Linear | TwoLaye
             head = TwoLayerHead(frame.n_features, output[0], hidden=output[1])
         else:
             return None
-    own = {name: tuple(tensor.shape) for name, tensor in head.state_dict().items() if f"head.{name}" != _COUNTER}
-    return head.to(next((parameter.device for parameter in frame.parameters()), None)) if own == shapes else None
+    own = {name: tuple(tensor.shape) for name, tensor in head.state_dict().items() if name != _COUNTER}
+    return head.to(device_of(frame)) if own == shapes else None
 
 
 def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Path | str) -> None:
@@ -376,14 +370,18 @@ def _check_form(given: Mapping[str, Tensor], own: Mapping[str, Tensor], path: Pa
     for name, tensor in given.items():
         counts = name in own and not own[name].is_floating_point()
         whole = counts and not tensor.is_complex() and not tensor.is_quantized
-        dense = tensor.layout == torch.strided and not tensor.is_nested and tensor.device.type != "meta"
+        dense = tensor.layout == torch.strided and tensor.device.type != "meta"
         if not dense or not (tensor.dtype in _FORMS or whole):
             layout = "" if tensor.layout == torch.strided else f"{tensor.layout} "
             form = "without its values" if tensor.device.type == "meta" else f"as {layout}{tensor.dtype}"
-            raise CorruptDataError(
-                f"{path} holds {name} {form.replace('torch.', '')}; expected dense numbers in float16, bfloat16, "
-                "float32 or float64: save the state dict of the network as it was trained"
-            )
+            raise _not_dense(path, f"{name} {form.replace('torch.', '')}")
+
+
+def _not_dense(path: Path | str, what: str) -> CorruptDataError:
+    return CorruptDataError(
+        f"{path} holds {what}; expected dense numbers in float16, bfloat16, float32 or float64: save the state dict of "
+        "the network as it was trained"
+    )
 
 
 def _check_names(

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from transferscope.methods import Method
-from transferscope.methods.common import n_weights
-from transferscope.models.network import Network
+from transferscope.models.network import Network, n_weights
 
 EXAMPLES, TIMES = 4, 2
 """Examples that are passed at once, and passes of each kind, of which the shortest counts."""

@@ -89,10 +89,6 @@ class CheckpointFile:
             set_random_states(before[2], device)
             return None
 
-    def remove(self) -> None:
-        """Forget the run; fine when there is nothing to forget."""
-        self.path.unlink(missing_ok=True)
-
     def _read(self) -> dict[str, Any] | None:
         try:
             packed = self.path.read_bytes()

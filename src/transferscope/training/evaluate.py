@@ -1,7 +1,5 @@
 """Predictions and measures of a trained network."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
@@ -11,7 +9,7 @@ from torch.nn import functional as F
 
 from transferscope.data.task import UNLABELLED
 from transferscope.estimate import Estimate
-from transferscope.models.network import Network
+from transferscope.models.network import Network, evaluated, n_weights
 from transferscope.numerics.average_precision import example_contributions
 from transferscope.records import Record
 from transferscope.training.feature_cache import LEAST_PARAMETERS, LOOKED_AT, content_key, is_kept, kept_features
@@ -33,7 +31,7 @@ def outputs_of(
 ) -> Float[Tensor, "N K ..."]:
     """Outputs of a network in evaluation mode, for all examples in order.
 
-    The network's mode is what it was when this returns.
+    The modes of the network and its parts are what they were when this returns.
 
     Args:
         keep: Whether the backbone's features are kept on the disk, see `feature_cache`: None for those of a `Network`
@@ -43,10 +41,10 @@ def outputs_of(
     Returns:
         The same numbers with all values of the last two.
     """
-    with _evaluated(network):
+    with evaluated(network):
         if isinstance(network, Network) and (network.is_frozen if keep is None else keep) and is_kept(network.features):
             ordered, size, order = _in_order(data)
-            features = kept_features(network.features, ordered, (batch.inputs for batch in ordered.chunks(size)))
+            features = kept_features(network.features, ordered, size)
             # a copy of each part, as the backbone would have given it: arithmetic may depend on where numbers lie
             parts = (features[start : start + size] for start in range(0, len(features), size))
             return _put_back(joined((network.head(part.clone()) for part in parts), len(features)), order)
@@ -59,12 +57,11 @@ def frozen_features(network: Network, data: TensorSet) -> Float[Tensor, "N m"]:
 
     The same numbers as `outputs_of(network.features, data)`, from the disk where they were computed before.
     """
-    with _evaluated(network.features):
+    with evaluated(network.features):
         if not is_kept(network.features):
             return _computed(network.features, data)
         ordered, size, order = _in_order(data)
-        features = kept_features(network.features, ordered, (batch.inputs for batch in ordered.chunks(size)))
-        return _put_back(features, order)
+        return _put_back(kept_features(network.features, ordered, size), order)
 
 
 def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
@@ -74,7 +71,7 @@ def _computed(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
 
 def _computed_once(network: nn.Module, data: TensorSet) -> Float[Tensor, "N K ..."]:
     """The outputs of all examples: those computed last, if weights and examples are the same as then."""
-    if sum(parameter.numel() for parameter in network.parameters()) < LEAST_PARAMETERS:
+    if n_weights(network) < LEAST_PARAMETERS:
         return _computed(network, data)
     key, few = content_key(network, data), _computed(network, data.spread(LOOKED_AT))
     remembered = _remembered.get(key)
@@ -98,16 +95,6 @@ def _in_order(data: TensorSet) -> tuple[TensorSet, int, Int[Tensor, " N"] | None
 
 def _put_back(outputs: Tensor, order: Tensor | None) -> Tensor:
     return outputs if order is None else torch.empty_like(outputs).index_copy_(0, order, outputs)
-
-
-@contextmanager
-def _evaluated(network: nn.Module) -> Iterator[None]:
-    was_training = network.training
-    network.eval()
-    try:
-        yield
-    finally:
-        network.train(was_training)
 
 
 @dataclass(frozen=True)
@@ -142,32 +129,28 @@ def measure(outputs: Float[Tensor, "N K ..."], labels: Tensor, *, part: str, ste
     Raises:
         DataError: Regression targets or truth values are not of the shape of the outputs.
     """
-    outputs, labels = outputs.cpu(), labels.cpu()  # once; all that follows is in float64
-    if labels.dtype == torch.bool:
+    outputs, labels = outputs.cpu(), labels.cpu()  # once
+    exact, of_numbers = outputs.to(torch.float64), labels.is_floating_point()
+    if of_numbers or labels.dtype == torch.bool:
         check_targets(labels, tuple(outputs.shape))
-        named, predictions = _of_several_labels(outputs.to(torch.float64), labels), outputs.to(torch.float32)
-    elif labels.ndim == 3:
-        named, predictions = (
-            _of_classes_on_grid(outputs.to(torch.float64), labels),
-            outputs.argmax(dim=1).to(torch.int32),
-        )
-    elif not labels.is_floating_point():
-        labels = labels.long()
-        predicted = outputs.argmax(dim=1)
-        correct = (predicted == labels).to(torch.float64)
-        losses = F.cross_entropy(outputs.to(torch.float64), labels, reduction="none")
-        named = {"accuracy": mean_over_examples(correct), "loss": mean_over_examples(losses)}
-        predictions = predicted.to(torch.int32)
+        predictions = outputs.to(torch.float32)
     else:
-        check_targets(labels, tuple(outputs.shape))
-        squares = (outputs.to(torch.float64) - labels).square().flatten(1).mean(dim=1)
+        predictions = outputs.argmax(dim=1).to(torch.int32)
+    if labels.dtype == torch.bool:
+        named = _of_several_labels(exact, labels)
+    elif labels.ndim == 3:
+        named = _of_classes_on_grid(exact, labels)
+    elif not of_numbers:
+        correct = (predictions == labels).to(torch.float64)
+        losses = F.cross_entropy(exact, labels.long(), reduction="none")
+        named = {"accuracy": mean_over_examples(correct), "loss": mean_over_examples(losses)}
+    else:
+        squares = (exact - labels).square().flatten(1).mean(dim=1)
         named = {"mse": mean_over_examples(squares), "r2": _r_squared(squares, labels.to(torch.float64).flatten(1))}
         if labels.ndim == 4 and labels.shape[1] == 3 and bool(((labels.norm(dim=1) - 1).abs() < 1e-3).all()):
-            cosine = F.cosine_similarity(outputs.to(torch.float64), labels.to(torch.float64), dim=1)
-            named["angular_error"] = mean_over_examples(
-                torch.rad2deg(cosine.clamp(-1, 1).acos()).flatten(1).mean(dim=1)
-            )
-        predictions = outputs.to(torch.float32)
+            cosine = F.cosine_similarity(exact, labels.to(torch.float64), dim=1)
+            degrees = torch.rad2deg(cosine.clamp(-1, 1).acos()).flatten(1).mean(dim=1)
+            named["angular_error"] = mean_over_examples(degrees)
     records = tuple(Record(name, estimate, part, step) for name, estimate in named.items())
     return Measures(records, predictions)
 

@@ -6,7 +6,6 @@ where their features are not those of the file, bit for bit, as after a change o
 
 import hashlib
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -21,8 +20,9 @@ from transferscope.data.places import cache_folder
 from transferscope.data.task import give_back
 from transferscope.errors import SettingsError
 from transferscope.files import written_whole
+from transferscope.models.network import n_weights
 from transferscope.models.texts import POOLING
-from transferscope.models.weights import digest_of
+from transferscope.models.weights import checksum_notes, digest_of
 from transferscope.training.tensors import TensorSet, joined
 
 LEAST_PARAMETERS = 1_000_000
@@ -36,8 +36,6 @@ LOOKED_AT = 4
 """Examples that are computed anew, to be compared with what is kept: most of what a use costs, 0.02 s each for
 EfficientNet-lite0, whose weights are digested in as much."""
 
-_CHECKSUM = "transferscope.blake2b"
-
 
 def is_kept(features: nn.Module) -> bool:
     """Whether the features of a frozen backbone are worth keeping, and may be.
@@ -45,11 +43,12 @@ def is_kept(features: nn.Module) -> bool:
     Raises:
         SettingsError: TRANSFERSCOPE_FEATURES is no number of bytes.
     """
-    return _room() > 0 and sum(parameter.numel() for parameter in features.parameters()) >= LEAST_PARAMETERS
+    return _room() > 0 and n_weights(features) >= LEAST_PARAMETERS
 
 
-def kept_features(features: nn.Module, data: TensorSet, batches: Iterator[Tensor]) -> Float[Tensor, "N m"]:
-    """Features of all examples by a backbone in evaluation mode, from the disk if there, in the batches' order."""
+def kept_features(features: nn.Module, data: TensorSet, size: int) -> Float[Tensor, "N m"]:
+    """Features of all examples by a backbone in evaluation mode, from the disk if there; `size` are read at once."""
+    batches = (batch.inputs for batch in data.chunks(size))
     file = cache_folder() / "features" / f"{content_key(features, data)}.safetensors"
     first = next(batches)
     few = features(first[:LOOKED_AT].clone()).cpu()
@@ -63,7 +62,7 @@ def kept_features(features: nn.Module, data: TensorSet, batches: Iterator[Tensor
         file.parent.mkdir(parents=True, exist_ok=True)
         tensors = {"features": whole.cpu().contiguous(), "few": few.contiguous()}
         with written_whole(file) as unfinished:
-            save_file(tensors, unfinished, metadata={_CHECKSUM: digest_of(tensors)})
+            save_file(tensors, unfinished, metadata=checksum_notes(tensors))
         _make_room(file.parent)
     return whole
 
@@ -86,7 +85,7 @@ def _read(file: Path) -> dict[str, Tensor] | None:
     try:
         with safe_open(file, framework="pt") as stored:
             tensors = {name: stored.get_tensor(name) for name in ("features", "few")}
-            whole = (stored.metadata() or {}).get(_CHECKSUM) == digest_of(tensors)
+            whole = stored.metadata() == checksum_notes(tensors)
     except (SafetensorError, OSError, ValueError, RuntimeError):
         return None
     return tensors if whole else None

@@ -6,7 +6,7 @@ a backbone can be cut in this way is tried out on a few examples; where it canno
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,6 +132,7 @@ class FixedBlocks:
             batch: Of one training step, neither augmented nor blended.
         """
         plain = self.features.forward
+        watched = [module for part in (*self.skipped, self.last) for module in part.module.modules()]
 
         def forward(*args: Any, **kwargs: Any) -> Any:
             usable = (
@@ -139,7 +140,7 @@ class FixedBlocks:
                 and not kwargs
                 and args[0] is batch.inputs
                 and torch.is_autocast_enabled(batch.inputs.device.type) == self.is_mixed
-                and not self._is_watched()
+                and not any(module._forward_hooks or module._forward_pre_hooks for module in watched)
                 and self.state_now() == self.state  # otherwise a method trains them after all
             )
             if not usable:
@@ -178,11 +179,6 @@ class FixedBlocks:
             last = self.last
             replaced.enter_context(computing(last.module, lambda *args, **kwargs: last.returned(next(remaining))))
             return plain(inputs)
-
-    def _is_watched(self) -> bool:
-        """Whether anyone looks at what the parts are given or return."""
-        modules = [module for part in (*self.skipped, self.last) for module in part.module.modules()]
-        return any(module._forward_hooks or module._forward_pre_hooks for module in modules)
 
     def state_now(self) -> list[object]:
         """Which weights the fixed blocks have, whether these are trained, and the modes of their modules."""
@@ -227,7 +223,11 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
             fixed = _tried_out(network.features, modules, in_line, data, order, is_mixed, learner)
             learner.train_mode()
             numbers = sum(torch.Size(shape).numel() for shape in fixed.shapes(len(data)))
-            needed, free = numbers * (2 if is_mixed else 4), _free_memory(data.device)
+            on_gpu = data.device.type == "cuda"
+            needed, free = (
+                numbers * (2 if is_mixed else 4),
+                torch.cuda.mem_get_info(data.device)[0] if on_gpu else memory_free(),
+            )
             if needed > MOST_MEMORY * free:
                 raise ValueError(f"{free} bytes are free, and the outputs of the fixed ones need {needed}")
             whole = in_line and modules[-1] in (network.features, *list(network.features.children())[-1:])
@@ -351,13 +351,11 @@ def _outputs(features: nn.Module, modules: list[nn.Module], inputs: Tensor) -> t
     In a run all are called once and in order; there is a second one only for pairs of texts.
     """
     called: list[tuple[int, Any]] = []
-
-    def note(place: int) -> Callable[[Any], None]:
-        return lambda output: called.append((place, output))
-
     with ExitStack() as hooks:
         for place, module in enumerate(modules):
-            hooks.enter_context(_hooked(module, note(place)))
+            hooks.enter_context(
+                module.register_forward_hook(lambda _, __, output, place=place: called.append((place, output)))
+            )
         whole: Tensor = features(inputs)
     pairs = inputs.dtype == torch.int32 and are_pairs(inputs)
     n_runs = 2 if pairs and len(called) == 2 * len(modules) else 1
@@ -375,15 +373,12 @@ def _reached(features: nn.Module, last: nn.Module, inputs: Tensor) -> Tensor:
     """What leaves a module in a pass that ends there."""
     reached: list[Any] = []
 
-    def stop(output: Any) -> None:
+    def stop(module: nn.Module, args: object, output: Any) -> None:
         reached.append(output)
         raise _ReachedError
 
-    try:
-        with _hooked(last, stop):
-            features(inputs)
-    except _ReachedError:
-        pass
+    with suppress(_ReachedError), last.register_forward_hook(stop):
+        features(inputs)
     return _first(reached[0])
 
 
@@ -391,18 +386,5 @@ def _same(values: Tensor, expected: Tensor) -> bool:
     return bool((values - expected).abs().max() <= TOLERANCE * expected.abs().max())
 
 
-@contextmanager
-def _hooked(module: nn.Module, function: Callable[[Any], None]) -> Iterator[None]:
-    handle = module.register_forward_hook(lambda _, __, output: function(output))
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
 def _random_state(device: torch.device) -> Tensor:
     return torch.cat([*random_states(device).values()])
-
-
-def _free_memory(device: torch.device) -> int:
-    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else memory_free()

@@ -1,7 +1,7 @@
 """What the loop trains: modules, the batches they need and the loss they minimise."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float
@@ -62,7 +62,7 @@ class Learner:
     groups: Sequence[ParameterGroup]
     draws: Mapping[str, Draw]
     objective: Objective
-    frozen: Sequence[nn.Module] = field(default=())
+    frozen: Sequence[nn.Module] = ()
     network: Network | None = None
 
     def train_mode(self) -> None:

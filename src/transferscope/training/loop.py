@@ -2,18 +2,17 @@
 
 import inspect
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
 import psutil
 import torch
-from torch import nn
 
 from transferscope.estimate import Status
-from transferscope.models.network import recurrent_backward
+from transferscope.models.network import preserved_mode, recurrent_backward
 from transferscope.records import Cost, Record
 from transferscope.settings.training import TrainingSettings, lr_factor
 from transferscope.training.checkpoint import CheckpointFile, RunState
@@ -106,21 +105,17 @@ def train(
     device = next(iter(learner.draws.values())).data.device
     settings = replace(settings, precision=choose_precision(settings.precision, device))
     if not learner.trained_parameters():
-        return _untrained(learner, curve, watch)
+        started = time.perf_counter()
+        with preserved_mode(learner.module):
+            history = () if curve is None else curve(0)
+        if watch is not None:
+            watch(0)
+        n_examples = len(next(iter(learner.draws.values())).data)
+        cost = Cost(time.perf_counter() - started, memory_in_use(device), examples_seen=n_examples)
+        return TrainingRun(history, cost, "converged")
     with forked_random_states(device), recurrent_backward(*learner.frozen):
         torch.manual_seed(stream_seed(options.seed, "dropout"))
         return _Loop(learner, settings, options, n_steps, curve, watch, held_out).run()
-
-
-def _untrained(learner: Learner, curve: Curve | None, watch: Watch | None) -> TrainingRun:
-    started = time.perf_counter()
-    with preserved_mode(learner.module):
-        history = () if curve is None else curve(0)
-    if watch is not None:
-        watch(0)
-    data = next(iter(learner.draws.values())).data
-    cost = Cost(time.perf_counter() - started, memory_in_use(data.device), examples_seen=len(data))
-    return TrainingRun(history, cost, "converged")
 
 
 class _Loop:
@@ -163,11 +158,18 @@ class _Loop:
         started = time.perf_counter()
         self.fixed = fixed_blocks(self.learner, self.settings, self.n_steps)
         self.state.seconds += time.perf_counter() - started
-        status = self._steps()
-        if not self.state.best or status == "non_finite":
-            return TrainingRun(tuple(self.state.history), self._cost(), status)
-        self.learner.module.load_state_dict(self.state.best)
-        return TrainingRun(tuple(self.state.history), self._cost(), status, self.state.best_step)
+        status, best_step = self._steps(), None
+        if self.state.best and status != "non_finite":
+            self.learner.module.load_state_dict(self.state.best)
+            best_step = self.state.best_step
+        cost = Cost(
+            seconds=self.state.seconds,
+            peak_memory=self.state.peak_memory,
+            trained_parameters=sum(p.numel() for p in self.learner.trained_parameters()),
+            examples_seen=self.state.examples_seen,
+            steps=self.state.step,
+        )
+        return TrainingRun(tuple(self.state.history), cost, status, best_step)
 
     def _steps(self) -> Status:
         started = saved = time.perf_counter()
@@ -181,7 +183,7 @@ class _Loop:
             self._watch(done)
             self.state.seconds = before + time.perf_counter() - started
             if done % CHECK_EVERY == 0 or at_end:
-                self._note_memory()
+                self.state.peak_memory = max(self.state.peak_memory, memory_in_use(self.device))
                 if not bool(torch.isfinite(loss)):
                     return "non_finite"
             if self.state.best and self.state.worse >= (self.settings.early_stopping or self.n_steps):
@@ -238,36 +240,23 @@ class _Loop:
     def _measure(self, step: int) -> None:
         if self.curve is None and self.held_out is None:
             return
-        with preserved_mode(self.learner.module):
+        state, module = self.state, self.learner.module
+        with preserved_mode(module):
             if self.curve is not None:
-                self.state.history.extend(self.curve(step))
-            if self.held_out is not None:
-                self._compare_with_best(step, self.held_out())
+                state.history.extend(self.curve(step))
+            risk = None if self.held_out is None else self.held_out()
         self.learner.train_mode()
-
-    def _compare_with_best(self, step: int, risk: tuple[float, ...]) -> None:
-        state = self.state
+        if risk is None:
+            return
         if state.best and not risk < state.best_risk:
             state.worse += 1
-            return
-        state.best_risk, state.best_step, state.worse = risk, step, 0
-        state.best = {name: tensor.detach().clone() for name, tensor in self.learner.module.state_dict().items()}
+        else:
+            state.best_risk, state.best_step, state.worse = risk, step, 0
+            state.best = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
 
     def _watch(self, step: int) -> None:
         if self.watch is not None:
             self.watch(step)
-
-    def _note_memory(self) -> None:
-        self.state.peak_memory = max(self.state.peak_memory, memory_in_use(self.device))
-
-    def _cost(self) -> Cost:
-        return Cost(
-            seconds=self.state.seconds,
-            peak_memory=self.state.peak_memory,
-            trained_parameters=sum(p.numel() for p in self.learner.trained_parameters()),
-            examples_seen=self.state.examples_seen,
-            steps=self.state.step,
-        )
 
 
 def make_optimiser(learner: Learner, settings: TrainingSettings) -> torch.optim.Optimizer:
@@ -300,17 +289,6 @@ def _without_compiler(kind: type[_Optimiser]) -> type[_Optimiser]:
 
 
 _Sgd, _AdamW = _without_compiler(torch.optim.SGD), _without_compiler(torch.optim.AdamW)
-
-
-@contextmanager
-def preserved_mode(module: nn.Module) -> Iterator[None]:
-    """Put every submodule's training / evaluation mode back afterwards."""
-    modes = {part: part.training for part in module.modules()}
-    try:
-        yield
-    finally:
-        for part, mode in modes.items():
-            part.training = mode
 
 
 def memory_in_use(device: torch.device) -> int:

@@ -31,7 +31,9 @@ def check_data(settings: TrainingSettings, train: LabelledSet) -> None:
         )
 
 
-def task_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor) -> Float[Tensor, ""]:
+def task_loss(
+    outputs: Float[Tensor, "n K ..."], labels: Tensor, weights: Float[Tensor, "..."] | None = None
+) -> Float[Tensor, ""]:
     """Mean loss of a batch, by the type of its labels.
 
     Cross-entropy for classes, binary cross-entropy of each label on its own for several labels of each input, mean
@@ -40,6 +42,7 @@ def task_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor) -> Float[Tensor
     Args:
         outputs: Logits, or regression values; (n, K, h, w) on a grid.
         labels: int64 classes (n,) or (n, h, w), truth values (n, K), or float targets (n, K) or (n, K, h, w).
+        weights: From `class_weights`, for classes (n,) and truth values alone; None where all examples count the same.
 
     Returns:
         The mean over examples and cells (and over outputs, for several labels and in regression).
@@ -47,14 +50,17 @@ def task_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor) -> Float[Tensor
     Raises:
         DataError: Truth values or regression targets are not of the shape of the outputs.
     """
+    each = None if weights is None else example_weights(labels, weights).to(outputs.dtype)
     if labels.dtype == torch.bool:
         check_targets(labels, tuple(outputs.shape))
-        return F.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype))
+        return F.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype), weight=each)
     if labels.ndim == 3:
         n_labelled = (labels != UNLABELLED).sum()
         return F.cross_entropy(outputs, labels.long(), ignore_index=UNLABELLED, reduction="sum") / n_labelled
     if not labels.is_floating_point():
-        return F.cross_entropy(outputs, labels.long())
+        if each is None:
+            return F.cross_entropy(outputs, labels.long())
+        return (each * F.cross_entropy(outputs, labels.long(), reduction="none")).mean()
     check_targets(labels, tuple(outputs.shape))
     return F.mse_loss(outputs, labels)
 
@@ -71,18 +77,8 @@ def batch_loss(outputs: Float[Tensor, "n K ..."], batch: Batch) -> Float[Tensor,
     Raises:
         DataError: As `task_loss`.
     """
-    losses = [share * _weighted_loss(outputs, labels, batch.weights) for share, labels in batch.terms]
+    losses = [share * task_loss(outputs, labels, batch.weights) for share, labels in batch.terms]
     return losses[0] if len(losses) == 1 else losses[0] + losses[1]
-
-
-def _weighted_loss(outputs: Float[Tensor, "n K ..."], labels: Tensor, weights: Tensor | None) -> Float[Tensor, ""]:
-    if weights is None:
-        return task_loss(outputs, labels)
-    of_examples = example_weights(labels, weights).to(outputs.dtype)
-    if labels.dtype == torch.bool:
-        check_targets(labels, tuple(outputs.shape))
-        return F.binary_cross_entropy_with_logits(outputs, labels.to(outputs.dtype), weight=of_examples)
-    return (of_examples * F.cross_entropy(outputs, labels.long(), reduction="none")).mean()
 
 
 def class_weights(labels: Tensor, n_outputs: int) -> Float[Tensor, "..."]:

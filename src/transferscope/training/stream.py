@@ -62,7 +62,6 @@ def mix_shares(alpha: float, *, seed: int, step: int, n: int) -> tuple[float, In
 
     Args:
         alpha: Of the Beta(alpha, alpha) distribution of the share, above 0.
-        step: Training step; the same seed and step give the same draw.
 
     Returns:
         The share of the examples as drawn, in [0, 1], and which example each is blended with.
@@ -82,7 +81,6 @@ def flip_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Floa
 
     Args:
         images: Standardised images; the padding is 0, the mean of the training pixels.
-        step: Training step; the same seed and step give the same draw.
     """
     generator = torch.Generator().manual_seed(stream_seed(seed, f"augment {step}"))
     n, _, height, width = images.shape
@@ -95,9 +93,7 @@ def flip_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> Floa
     padded = F.pad(images, (PADDING,) * 4).permute(0, 2, 3, 1)  # (n, H', W', C)
     device = images.device
     picked = padded[
-        torch.arange(n, device=device)[:, None, None],
-        sent(rows[:, :, None], device),
-        sent(columns[:, None], device),
+        torch.arange(n, device=device)[:, None, None], sent(rows[:, :, None], device), sent(columns[:, None], device)
     ]
     return picked.permute(0, 3, 1, 2)
 
@@ -109,9 +105,6 @@ def resized_crop(images: Float[Tensor, "n C H W"], *, seed: int, step: int) -> F
     RandomResizedCrop does: the area is uniform between 8 % and 100 % of the image's, the logarithm of width over height
     between those of 3/4 and 4/3, and the place uniform; after ten draws that do not fit into the image, the largest
     middle part of an allowed ratio is taken. Pixels are interpolated bilinearly within the part.
-
-    Args:
-        step: Training step; the same seed and step give the same draw.
     """
     generator = torch.Generator().manual_seed(stream_seed(seed, f"resized crop {step}"))
     n, _, height, width = images.shape

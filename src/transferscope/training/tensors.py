@@ -214,8 +214,7 @@ def _check_shape(images: LabelledSet, known: NetworkInput) -> None:
     named = ", ".join(f'"{transform}"' for transform in known.transforms)
     raise DataError(
         f"the images have {counted(n_channels, 'channel')} of {' x '.join(map(str, sides))} pixels and the network "
-        f"reads {known}; "
-        f"load them with transforms = [{named}]"
+        f"reads {known}; load them with transforms = [{named}]"
     )
 
 
@@ -230,10 +229,10 @@ def check_kind(data: LabelledSet, known: NetworkInput | None) -> None:
         seen, read = ("texts", "numbers") if data.is_tokens else (f"inputs of shape {data.input_shape}", "texts")
         remedy = 'name a text encoder, as in "hf:FOLDER"' if data.is_tokens else "name them as in text:PATH?text=COLUMN"
         raise DataError(f"the data are {seen} and the network reads {read}; {remedy}")
-    if vocabulary is not None and data.inputs[:, ::2].max() >= vocabulary:
+    if vocabulary is not None and (largest := data.inputs[:, ::2].max()) >= vocabulary:
         raise DataError(
-            f"the texts hold the token {data.inputs[:, ::2].max()} and the network knows those below {vocabulary}; "
-            "give the network's own tokenizer"
+            f"the texts hold the token {largest} and the network knows those below {vocabulary}; give the network's "
+            "own tokenizer"
         )
 
 
@@ -399,8 +398,10 @@ def choose_device(name: str) -> torch.device:
         raise SettingsError(
             f"device {name!r} was asked for and this machine has {torch.cuda.device_count()}, from cuda:0"
         )
-    if kind == "cuda":
-        _fix_arithmetic()
+    if kind == "cuda":  # in this process it rounds as float32 says, and chooses the same algorithms every time
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when the first matrix is multiplied
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
     return torch.device(name)
 
 
@@ -417,13 +418,6 @@ def exact_device(name: str) -> torch.device:
     """
     device = choose_device(name)
     return torch.device("cpu") if device.type == "mps" else device
-
-
-def _fix_arithmetic() -> None:
-    """Let CUDA round as float32 says, and choose the same algorithms every time, in this process."""
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when the first matrix is multiplied
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cudnn.benchmark, torch.backends.cudnn.deterministic = False, True
 
 
 def random_states(device: torch.device) -> dict[str, Tensor]:

@@ -27,7 +27,6 @@ class Adapter:
     """What a folder of PEFT changes.
 
     Attributes:
-        folder: Where its settings and weights are.
         base: Folder of the network that it changes.
         alpha: A change B A of rank r is multiplied with alpha / r.
         alphas: Other values of alpha, by a pattern of the ends of layers' names.

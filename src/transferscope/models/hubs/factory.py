@@ -31,23 +31,16 @@ class Factory(NamedModule):
 
     @property
     def input(self) -> NetworkInput | None:
-        """What the function has as its attribute `input`, a `NetworkInput` or its settings; None without one.
+        """What the function has as its attribute `input`, a `NetworkInput` or its settings; None for anything else.
 
         Raises:
-            NetworkError: It is something else.
+            NetworkError: The settings are not those of one.
         """
         declared = getattr(self.function, "input", None)
-        if declared is None or isinstance(declared, NetworkInput):
-            return declared
         if isinstance(declared, Mapping):
             with as_network_error(self.name, "opened: its attribute input cannot be read"):
                 return NetworkInput(**declared)
-        return None  # something else of that name, as a class may have
-
-    @property
-    def head(self) -> str | None:
-        """Found by itself."""
-        return None
+        return declared if isinstance(declared, NetworkInput) else None  # a class may have another of that name
 
     @property
     def identity(self) -> Mapping[str, Any]:

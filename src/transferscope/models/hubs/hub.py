@@ -40,9 +40,9 @@ class NamedModule(ABC):
         """How inputs must be scaled for its weights; None where nobody says."""
 
     @property
-    @abstractmethod
     def head(self) -> str | None:
         """Name of its head; None where it must be found."""
+        return None
 
     @property
     def identity(self) -> Mapping[str, Any]:
@@ -101,14 +101,11 @@ def matching_torchvision() -> str:
 
 @contextmanager
 def as_network_error(name: str, what: str) -> Iterator[None]:
-    """Whatever a library raises, as one sentence.
+    """Whatever a library raises, as a NetworkError of one sentence.
 
     Args:
         name: The network, as in "timm:resnet18".
         what: What was about to happen to it, as in "opened".
-
-    Raises:
-        NetworkError: Something was raised.
     """
     try:
         yield

@@ -13,13 +13,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import nn
 
-from transferscope.errors import (
-    CorruptDataError,
-    MissingDataError,
-    NetworkError,
-    TransferscopeError,
-    first_line,
-)
+from transferscope.errors import CorruptDataError, MissingDataError, NetworkError, TransferscopeError, first_line
 from transferscope.files import require_regular
 from transferscope.models.adapt import NO_HEAD
 from transferscope.models.fields import check_folder, read_json
@@ -159,17 +153,13 @@ class HuggingFace(NamedModule):
             if self.sentences is not None and hasattr(module, AFTER):
                 self.sentences.load(getattr(module, AFTER), self.folder)
         counted = {name.rpartition(".")[2] for name, tensor in module.named_buffers() if not tensor.is_floating_point()}
-        of_other_form = {
-            name: form
-            for name, form in self._stored.items()
-            if form not in _FORMS and name.rpartition(".")[2] not in counted and name not in loading["unexpected_keys"]
-        }
-        if of_other_form:
-            name, form = next(iter(of_other_form.items()))
-            raise CorruptDataError(
-                f"hf:{self.name} holds {name} as {form}; expected float16, bfloat16, float32 or float64: give the "
-                "model as it was trained, before it was quantised"
-            )
+        for name, form in self._stored.items():
+            is_read = name.rpartition(".")[2] not in counted and name not in loading["unexpected_keys"]
+            if is_read and form not in _FORMS:
+                raise CorruptDataError(
+                    f"hf:{self.name} holds {name} as {form}; expected float16, bfloat16, float32 or float64: give the "
+                    "model as it was trained, before it was quantised"
+                )
         wrong = [str(key[0] if isinstance(key, tuple) else key) for key in loading["mismatched_keys"]]
         missing = tuple(sorted({*map(str, loading["missing_keys"]), *wrong}))
         if not missing:

@@ -13,12 +13,12 @@ from torch import Tensor, nn
 
 from transferscope.errors import NetworkError
 from transferscope.files import written_whole
-from transferscope.models.adapt import NO_HEAD, OneTensor, adapt
+from transferscope.models.adapt import NO_HEAD, OneTensor, adapt, sample_inputs
 from transferscope.models.hubs.huggingface import HuggingFace, transformers_package
 from transferscope.models.inputs import NetworkInput
 from transferscope.models.network import Network, seeded
-from transferscope.models.texts import AFTER, sample_tokens
-from transferscope.models.weights import check_weights, checksum_notes, read_tensors
+from transferscope.models.texts import AFTER
+from transferscope.models.weights import check_weights, checksum_notes, head_of, read_tensors
 
 WEIGHTS, HEAD = "model.safetensors", "head.safetensors"
 
@@ -88,7 +88,6 @@ def save_pretrained(
     """
     if not isinstance(network.features, OneTensor) or not isinstance(network.head, nn.Linear):
         raise NetworkError(f"hf:{named.name} was changed, so that transformers has no model for it")
-    saved = None
     for kind, prefix in _kinds(named):
         model, head = _filled(named, kind, prefix, network, n_outputs, classes, problem)
         if model is not None and _computes_the_same(model, head, network, input_shape):
@@ -137,16 +136,14 @@ def open_saved(folder: Path, saved: SavedModel, *, input_shape: tuple[int, ...],
     if saved.head is not None:
         return network
     stored = read_tensors(folder / HEAD)
-    shapes = {name: tuple(tensor.shape) for name, tensor in stored.items()}
-    rows = next(iter(shapes.get("weight", ())), 0)
-    if not rows or {"bias": (rows,), **shapes} != {"weight": (rows, network.n_features), "bias": (rows,)}:
+    head = head_of(stored, network)
+    if not isinstance(head, nn.Linear):
+        shapes = {name: tuple(tensor.shape) for name, tensor in stored.items()}
         raise NetworkError(
             f"{folder / HEAD} holds {shapes}; expected the weight (outputs, {network.n_features}) of a head, and maybe "
             "its bias: export the network again"
         )
     check_weights(stored, stored, folder / HEAD)
-    with seeded(0):
-        head = nn.Linear(network.n_features, rows, bias="bias" in stored)
     head.load_state_dict(stored)
     return network.under(head)
 
@@ -196,7 +193,7 @@ def _filled(
 def _computes_the_same(model: Any, head: str, network: Network, input_shape: tuple[int, ...]) -> bool:
     vocabulary = None if network.input is None else network.input.vocabulary
     with seeded(0), torch.no_grad():
-        drawn = torch.randn(2, *input_shape) if vocabulary is None else sample_tokens(vocabulary, input_shape)
+        drawn = sample_inputs(input_shape, vocabulary)
         try:
             again = adapt(model, head, input_shape=input_shape, input=network.input)
         except NetworkError:

@@ -17,7 +17,6 @@ class Torchvision(NamedModule):
     """A network of torchvision, its name as in `torchvision.models.list_models()`."""
 
     name: str
-    head: str | None = None
 
     @cached_property
     def input(self) -> NetworkInput | None:
