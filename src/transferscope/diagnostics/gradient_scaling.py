@@ -1,7 +1,6 @@
 """How back-propagation scales gradients from layer to layer, read from the gradients of every layer's outputs."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, sqrt
@@ -24,7 +23,7 @@ WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """Layers whose weight has one row per unit (channel) of their output."""
 
 
-def weighted_layers(network: nn.Module) -> Mapping[str, nn.Module]:
+def weighted_layers(network: nn.Module) -> Mapping[str, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d]:
     """Linear layers and convolutions by name."""
     return {name: module for name, module in network.named_modules() if isinstance(module, WEIGHTED)}
 
@@ -40,9 +39,21 @@ def layer_gradients(surface: LossSurface, batch: Examples) -> Mapping[str, Float
         NetworkError: No weighted layer is called exactly once.
     """
     outputs: list[tuple[str, Tensor]] = []
-    with _recording(surface.network, outputs):
+
+    def keep(name: str, output: Tensor) -> Tensor:
+        outputs.append((name, output))
+        return output.clone()  # an in-place activation would overwrite the recorded output
+
+    handles = [
+        layer.register_forward_hook(lambda _, __, output, name=name: keep(name, output))
+        for name, layer in weighted_layers(surface.network).items()
+    ]
+    try:
         leaves = {name: tensor.detach().requires_grad_() for name, tensor in surface.moved.items()}
         value = surface.value(leaves, batch)
+    finally:
+        for handle in handles:
+            handle.remove()
     names = [name for name, _ in outputs]
     once = [(name, output) for name, output in outputs if names.count(name) == 1]
     if not once:
@@ -54,23 +65,6 @@ def layer_gradients(surface: LossSurface, batch: Examples) -> Mapping[str, Float
     return {name: len(batch) * g for (name, _), g in zip(once, gradients, strict=True)}
 
 
-@contextmanager
-def _recording(network: nn.Module, outputs: list[tuple[str, Tensor]]) -> Iterator[None]:
-    def keep(name: str, output: Tensor) -> Tensor:
-        outputs.append((name, output))
-        return output.clone()  # an in-place activation would overwrite the recorded output
-
-    handles = [
-        layer.register_forward_hook(lambda _, __, output, name=name: keep(name, output))
-        for name, layer in weighted_layers(network).items()
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 @dataclass(frozen=True)
 class LayerScaling:
     """Gradients with respect to the output z of one layer.
@@ -80,8 +74,7 @@ class LayerScaling:
         singular_values: Root mean squares of the gradients along their principal directions in the space of the layer's
             units (channels), from the largest down, shape (U,).
         projections: ||W' u|| of the layer's weight on each of these unit directions u, divided by ||W||_F / sqrt(U),
-            shape
-            (U,): 1 on average over all directions, below 1 where the weight shrinks what is back-propagated.
+            shape (U,): 1 on average over all directions, below 1 where the weight shrinks what is back-propagated.
     """
 
     norms: Float[np.ndarray, " N"]
@@ -149,7 +142,7 @@ class GradientScaling(Diagnostic):
                     norms.setdefault(name, []).append(gradient.flatten(1).norm(dim=1).cpu().double())
                     rows = _by_unit(gradient, modules[name])
                     moments[name] = moments.get(name, 0.0) + rows.T @ rows
-        weights = {name: _weight(modules[name]).to(surface.point.dtype) for name in norms}
+        weights = {name: modules[name].weight.detach().to(surface.point.dtype) for name in norms}
         return {name: _scaling(torch.cat(norms[name]), moments[name] / n, weights[name]) for name in norms}
 
     def measure(self, subject: Subject) -> Findings:
@@ -160,8 +153,8 @@ class GradientScaling(Diagnostic):
         the leading direction of the gradients ("weight_projection/LAYER"); standard deviation over layers of the
         logarithm (base 10) of the ratios, 0 when even ("gradient_ratio_spread"); the mean norm at the first layer
         divided by that at the last but one, the head being the last: by how much gradients grow in back-propagation
-        ("gradient_growth"). Arrays: quantiles of the norms within
-        a layer (0 %, 1 %, ..., 100 %), and projections on all directions.
+        ("gradient_growth"). Arrays: quantiles of the norms within a layer (0 %, 1 %, ..., 100 %), and projections on
+        all directions.
 
         Weights that no such layer applies (the projections of `nn.MultiheadAttention`, a layer that is called twice)
         are left out, and the findings name them.
@@ -192,12 +185,6 @@ def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor
     units_last = gradient if isinstance(layer, nn.Linear) else gradient.movedim(1, -1)
     rows: Tensor = units_last.flatten(0, -2).double()
     return rows
-
-
-def _weight(layer: nn.Module) -> Tensor:
-    weight = layer.weight
-    assert isinstance(weight, Tensor)
-    return weight.detach()
 
 
 def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> LayerScaling:
