@@ -21,6 +21,7 @@ from transferscope.scaling.posterior import (
     conditional,
     recent,
     separable,
+    systematic,
     t_points,
 )
 
@@ -233,8 +234,7 @@ def _of_law(
         return None
     evidence = float(special.logsumexp(log_weight) - np.log(len(steps)))
     weights = np.exp(log_weight - log_weight.max())
-    levels = (np.arange(DRAWS) + 0.5) / DRAWS
-    chosen = np.minimum(np.searchsorted(np.cumsum(weights) / weights.sum(), levels), len(weights) - 1)
+    chosen = systematic(np.cumsum(weights) / weights.sum(), DRAWS)
     theta = np.concatenate([np.repeat(eta, len(steps), axis=0), drawn.reshape(-1, drawn.shape[2])], axis=1)[chosen]
     cells = np.exp(log_cell - log_cell.max())
     relative = np.sqrt(np.average(variance, weights=cells))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import special
 
 from transferscope.scaling.laws.curves import POWER_FLOOR
@@ -57,6 +57,11 @@ class WeightedDraws:
         order = np.argsort(values)
         reached = np.searchsorted(np.cumsum(self.weights[order]), level * self.weights.sum())
         return float(values[order][min(int(reached), len(order) - 1)])
+
+
+def systematic(cumulative: Float[np.ndarray, " N"], n: int) -> Int[np.ndarray, " n"]:
+    """Places of n draws, evenly spaced over weights whose cumulative sums end at 1."""
+    return np.minimum(np.searchsorted(cumulative, (np.arange(n) + 0.5) / n), len(cumulative) - 1)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from transferscope.scaling.fit import usable
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations
-from transferscope.scaling.posterior import Noise, power_posterior
+from transferscope.scaling.posterior import Noise, power_posterior, systematic
 
 REACH = 8.0
 """Curves are followed up to this multiple of the largest measured number of labels; beyond, nothing is said."""
@@ -41,6 +41,9 @@ largest measured size differs from what the laws say. Chosen on development trut
 MOST_CORRELATION = 0.95
 SHRINKING = 4.0
 """Degrees of freedom with which a correlation of paired seeds is shrunk to 0."""
+
+MOST_RUNS = 3
+"""Numbers of labels to measure that are named at most."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,7 @@ def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: flo
         errors = np.exp(level + spread * np.random.default_rng(0).standard_t(used.n_distinct, (DRAWS, 1)))
     else:
         ends = np.cumsum([len(theta) for theta in posterior.theta.values()])[:-1]
-        levels = (np.arange(DRAWS) + 0.5) / DRAWS
-        chosen = np.minimum(np.searchsorted(np.cumsum(posterior.weights), levels), len(posterior.weights) - 1)
+        chosen = systematic(np.cumsum(posterior.weights), DRAWS)
         counts = np.split(np.bincount(chosen, minlength=len(posterior.weights)), ends)
         errors = np.concatenate(
             [
@@ -328,7 +330,6 @@ def next_sizes(
     noise: float,
     costs: Costs | None,
     labelled: float,
-    most: int = 3,
 ) -> list[NextRun]:
     """The numbers of labels whose measurement would sharpen a decision most, the best first.
 
@@ -352,7 +353,7 @@ def next_sizes(
         spent = None if (spent <= 0).any() else spent
     chosen: list[NextRun] = []
     left = gains > 0.02
-    while left.any() and len(chosen) < most:
+    while left.any() and len(chosen) < MOST_RUNS:
         rows = np.flatnonzero(left)
         best = next_run(candidates[rows, None], gains[rows], None if spent is None else spent[rows])
         if chosen and best.information < chosen[0].information / 2:

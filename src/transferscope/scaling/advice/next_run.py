@@ -1,11 +1,14 @@
 """Which measurement would sharpen a decision most."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi
 
 import numpy as np
 from jaxtyping import Float
+
+from transferscope.scaling.advice.costs import Costs
+from transferscope.scaling.posterior import systematic
 
 FEASIBLE_FACTOR = 100.0
 """Without a limit, sizes up to this multiple of the largest measured one count as feasible."""
@@ -56,6 +59,16 @@ def next_run(
         float(np.clip(gains[best], 0, 1)),
         None if costs is None else float(costs[best]),
     )
+
+
+def next_run_by_cost(
+    candidates: Float[np.ndarray, "R v"], gains: Float[np.ndarray, " R"], costs: Costs | None
+) -> NextRun:
+    """`next_run` by costs; where they are not known or a run is free, by its time, taken as proportional to n + s."""
+    spent = None if costs is None else np.array([costs.of(*sizes) for sizes in candidates])
+    if spent is None or not (spent > 0).all():
+        return replace(next_run(candidates, gains, candidates.sum(axis=1)), cost=None)
+    return next_run(candidates, gains, spent)
 
 
 NODES = 31
@@ -147,12 +160,11 @@ def _each(
     predicted: Float[np.ndarray, "N R"], weights: Float[np.ndarray, " N"], noise: Float[np.ndarray, " N"] | float
 ) -> Iterator[_Outcomes]:
     """The possible results of each candidate: quantiles of its prediction, with noise around each."""
-    levels = (np.arange(NODES) + 0.5) / NODES
     chance = np.tile(_W / np.sqrt(2 * pi), NODES) / NODES
     sigma = np.broadcast_to(noise, weights.shape)
     for log_y in np.log(predicted).T:
         order = np.argsort(log_y)
-        place = order[np.minimum(np.searchsorted(np.cumsum(weights[order]), levels), len(order) - 1)]
+        place = order[systematic(np.cumsum(weights[order]), NODES)]
         nodes = (log_y[place, None] + sigma[place, None] * _Z).ravel()
         log_likelihood = -0.5 * ((nodes[:, None] - log_y) / sigma) ** 2 - np.log(sigma)  # (K, N)
         likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)) * weights
