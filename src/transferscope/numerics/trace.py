@@ -19,6 +19,10 @@ Probe = Callable[[], Tensor]
 """Draws a vector z of shape (n,) with E[z z'] = I."""
 
 
+LEAST_PROBES = 10
+"""Probes before the first look at their standard error."""
+
+
 def rademacher(like: Float[Tensor, " n"], generator: torch.Generator) -> Probe:
     """Probes with entries +-1, in the dtype and on the device of `like`, shape (n,).
 
@@ -31,16 +35,13 @@ def rademacher(like: Float[Tensor, " n"], generator: torch.Generator) -> Probe:
     return draw
 
 
-def estimate_trace(
-    matvec: Matvec, probe: Probe, *, tolerance: float = 0.02, min_probes: int = 10, max_probes: int = 1000
-) -> Estimate:
+def estimate_trace(matvec: Matvec, probe: Probe, *, tolerance: float = 0.02, max_probes: int = 1000) -> Estimate:
     """Trace of A as the mean of z' A z over random probes (Hutchinson).
 
     The standard error of that mean drives the stopping rule: "converged" at tolerance 0.02 means one of 2 %.
 
     Args:
         tolerance: Stop when stderr <= tolerance |mean|.
-        min_probes: Probes before the first look at the standard error, at least 2.
 
     Returns:
         The trace with its standard error and the number of probes; status "converged", "max_steps" or "non_finite".
@@ -55,7 +56,7 @@ def estimate_trace(
         mean += step / n
         squares += step * (sample - mean)  # Welford
         stderr = sqrt(squares / (n - 1) / n) if n > 1 else float("inf")
-        if n >= max(2, min_probes) and stderr <= tolerance * abs(mean):
+        if n >= LEAST_PROBES and stderr <= tolerance * abs(mean):
             return Estimate(mean, stderr, n, "converged")
     return Estimate(mean, stderr if max_probes > 1 else None, max_probes, "max_steps")
 
