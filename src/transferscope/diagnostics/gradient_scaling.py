@@ -17,6 +17,7 @@ from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
+from transferscope.numerics.jackknife import ratio_of_means
 from transferscope.records import Count, Meaning, Says
 
 WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -160,7 +161,7 @@ class GradientScaling(Diagnostic):
         are left out, and the findings name them.
         """
         layers = self.layers(subject)
-        ratios = {name: _ratio(layers[before].norms, layers[name].norms) for before, name in pairwise(layers)}
+        ratios = {name: ratio_of_means(layers[before].norms, layers[name].norms) for before, name in pairwise(layers)}
         estimates = {f"gradient_norm/{name}": _mean(layer.norms) for name, layer in layers.items()}
         estimates |= {f"gradient_ratio/{name}": ratio for name, ratio in ratios.items()}
         for name, layer in layers.items():
@@ -170,7 +171,9 @@ class GradientScaling(Diagnostic):
         estimates["gradient_ratio_spread"] = _spread([ratio.value for ratio in ratios.values()])
         hidden = list(layers.values())[:-1]
         estimates["gradient_growth"] = (
-            _ratio(hidden[0].norms, hidden[-1].norms) if len(hidden) > 1 else Estimate.missing("too_few", len(layers))
+            ratio_of_means(hidden[0].norms, hidden[-1].norms)
+            if len(hidden) > 1
+            else Estimate.missing("too_few", len(layers))
         )
         percent = np.linspace(0, 1, 101)
         arrays = {f"gradient_quantiles/{name}": np.quantile(layer.norms, percent) for name, layer in layers.items()}
@@ -201,18 +204,6 @@ def _mean(samples: Float[np.ndarray, " N"]) -> Estimate:
         return Estimate.missing("non_finite", len(samples))
     stderr = float(samples.std(ddof=1) / np.sqrt(len(samples))) if len(samples) > 1 else None
     return Estimate(float(samples.mean()), stderr, len(samples))
-
-
-def _ratio(upper: Float[np.ndarray, " N"], lower: Float[np.ndarray, " N"]) -> Estimate:
-    """Ratio of two means over the same examples, with the delta-method standard error."""
-    n = len(upper)
-    if not (np.isfinite(upper).all() and np.isfinite(lower).all()):
-        return Estimate.missing("non_finite", n)
-    if lower.mean() == 0:
-        return Estimate.missing("undefined", n)
-    ratio = upper.mean() / lower.mean()
-    stderr = float((upper - ratio * lower).std(ddof=1) / (np.sqrt(n) * lower.mean())) if n > 1 else None
-    return Estimate(float(ratio), stderr, n)
 
 
 def _spread(ratios: list[float]) -> Estimate:

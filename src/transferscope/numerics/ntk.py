@@ -94,16 +94,7 @@ def relu_gram(
 def solve_gram(
     gram: Float[np.ndarray, "n n"], labels: Float[np.ndarray, "n K"], *, ridge: float
 ) -> Float[np.ndarray, "n K"]:
-    """H^-1 y by Cholesky decomposition of H + ridge (tr H / n) I.
-
-    Args:
-        gram: H, shape (n, n), symmetric positive semi-definite.
-        labels: y, shape (n, K).
-        ridge: Relative ridge, at least 0.
-
-    Returns:
-        The solution, shape (n, K); NaN throughout when the matrix is not positive definite.
-    """
+    """H^-1 y by Cholesky decomposition of H + ridge (tr H / n) I; NaN where that is not positive definite."""
     from scipy import linalg  # takes long, and a study without this diagnostic needs none
 
     shifted = gram + ridge * gram.trace() / len(gram) * np.eye(len(gram))

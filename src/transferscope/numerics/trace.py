@@ -67,13 +67,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class SpectralDensity:
-    """Distribution of eigenvalues, as a mixture of point masses for each probe.
-
-    Attributes:
-        nodes: Shape (n_probes, m), float64.
-        weights: Shape (n_probes, m), float64; each row sums to 1.
-        borders: Shape (n_probes, m), float64; see `Quadrature`.
-    """
+    """Distribution of eigenvalues, as a mixture of point masses for each probe: a `Quadrature` in each row."""
 
     nodes: Float[Tensor, "n_probes m"]
     weights: Float[Tensor, "n_probes m"]
@@ -83,18 +77,13 @@ class SpectralDensity:
         """phi(t) = mean over probes of sum_i weights_i N(t; nodes_i, width^2), a density that integrates to 1.
 
         Args:
-            points: t, shape (p,), float64.
             width: Standard deviation of the Gaussian that replaces each point mass, above 0.
         """
         bumps = torch.exp(-0.5 * ((points[:, None, None] - self.nodes) / width) ** 2) / (width * sqrt(2 * torch.pi))
         return (bumps * self.weights).sum(-1).mean(-1)
 
     def share(self, low: float, high: float) -> Estimate:
-        """Share of the eigenvalues in [low, high]: the weight of the nodes there.
-
-        Args:
-            low: Lower end; may be -infinity.
-            high: Upper end, at least `low`; may be infinity.
+        """Share of the eigenvalues in [low, high], whose ends may be infinite: the weight of the nodes there.
 
         Returns:
             The share. Its standard error adds to the spread over probes how far the share of a probe's spectral measure
@@ -142,9 +131,7 @@ def spectral_density(matvec: Matvec, probe: Probe, *, n_probes: int = 10, steps:
     """Spectral density by stochastic Lanczos quadrature.
 
     Args:
-        matvec: Product with the symmetric matrix A (n x n).
-        n_probes: How many, at least 1.
-        steps: Products with A for each probe, from 1 to n.
+        steps: Products for each probe, from 1 to the size of the matrix.
 
     Returns:
         The density; exact for polynomials up to degree 2 `steps` - 1 given the probes.
