@@ -82,9 +82,6 @@ def combination_weights(
     Args:
         errors: Back-test error of each candidate, NaN where unknown.
         available: Their forecasts; a candidate with NaN has weight 0.
-
-    Returns:
-        Weights that sum to 1.
     """
     usable = np.isfinite(available).all(axis=1)
     known = errors[np.isfinite(errors)]

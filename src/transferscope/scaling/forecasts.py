@@ -80,11 +80,8 @@ def broken(x: Float[np.ndarray, " m"], y: Float[np.ndarray, " m"]) -> Bool[np.nd
     Over increasing sizes a falling curve lies between the median of the points before and that of the points after. A
     point counts as broken when it lies outside of both by BROKEN times the noise (the median step from point to point
     over sqrt(2), in units of a normal standard deviation) and by BROKEN_LEAST at least. Runs of up to half a side
-    are found. Curves of fewer than LONG_ENOUGH points, and the SIDE first and last points, are not judged.
-
-    Args:
-        x: Sizes, increasing.
-        y: Errors, above 0.
+    are found. Curves of fewer than LONG_ENOUGH points, and the SIDE first and last points, are not judged. Sizes
+    increase, and errors are above 0.
     """
     m = len(x)
     result = np.zeros(m, dtype=bool)

@@ -244,7 +244,7 @@ def _from(problem: Problem, start: Float[np.ndarray, "K p"]) -> Solution:
     assert fixed is not None
     start = np.where(np.isnan(fixed), start, fixed)
     if np.isnan(fixed[:, q:]).all():
-        weights = problem.linear_weights[0]
+        weights = problem.error_weights[0]
         with np.errstate(over="ignore", invalid="ignore"):
             basis = law.basis(problem.x, start[:, :q])
             gram = np.einsum("bmi,m,bmj->bij", basis, weights, basis)

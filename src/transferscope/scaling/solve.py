@@ -81,8 +81,8 @@ class Problem:
         return replace(self, y=self.y[rows], weights=self.weights[rows], fixed=fixed)
 
     @property
-    def linear_weights(self) -> Float[np.ndarray, "B m"]:
-        """Weights of squared errors: in log error W / y^2, which is the log residual to first order."""
+    def error_weights(self) -> Float[np.ndarray, "B m"]:
+        """Weights of squared errors in place of residuals: W / y^2 in log error, the log residual to first order."""
         if self.loss == "linear":
             return self.weights
         return np.where(self.y > 0, self.weights / np.where(self.y > 0, self.y, 1.0) ** 2, 0.0)
@@ -200,7 +200,7 @@ def _project(
     problem: Problem, grid: Float[np.ndarray, "G q"]
 ) -> tuple[Float[np.ndarray, "G B k"], Float[np.ndarray, "G B"]]:
     """Best coefficients and their cost in every cell of the grid."""
-    y, weights = problem.y, problem.linear_weights
+    y, weights = problem.y, problem.error_weights
     basis = problem.law.basis(problem.x, grid)  # (G, m, k)
     k = basis.shape[2]
     gram = np.empty((len(grid), len(y), k, k))
@@ -266,10 +266,9 @@ class _Box:
     """The bounds, and the way between parameters and the coordinates that are searched."""
 
     def __init__(self, problem: Problem) -> None:
-        bounds = problem.law.bounds(problem.unit)
-        self.log = problem.law.on_log_scale()
+        self.log = np.array([parameter.scale == "log" for parameter in problem.law.parameters])
         self.held = problem.held()
-        self.low, self.high = self.to_search(bounds)
+        self.low, self.high = self.to_search(problem.law.bounds(problem.unit))
 
     def to_search(self, theta: Float[np.ndarray, "*B p"]) -> Float[np.ndarray, "*B p"]:
         return np.where(self.log, np.log(np.where(self.log, theta, 1.0)), theta)

@@ -175,13 +175,7 @@ class LabelCount:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Draws of training from scratch and of one way of transfer, taken together.
-
-    Attributes:
-        scratch: Rows of the draws of training from scratch, shape (P,).
-        transfer: Rows of the draws of transfer, shape (P,).
-        weights: Weights of the pairs, shape (P,), summing to 1.
-    """
+    """Rows of draws of training from scratch and of one way of transfer, taken together, with weights that sum to 1."""
 
     scratch: Int[np.ndarray, " P"]
     transfer: Int[np.ndarray, " P"]
@@ -260,7 +254,6 @@ def catch_up(scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin:
 
     Args:
         transfer: Curves of one way of transfer, on the same sizes.
-        pairs: From `paired`.
         margin: How much lower the error of transfer must be to count as better, at least 0.
 
     Returns:
@@ -290,10 +283,7 @@ def catch_up_draws(
 
 
 def labels_for(curve: CurveDraws, error: float) -> LabelCount:
-    """The number of labels at which an arm reaches an error.
-
-    Args:
-        error: The wanted error, above 0.
+    """The number of labels at which an arm reaches an error above 0.
 
     Returns:
         The number: 0 where the smallest measured size reaches it, infinite where the sizes that are followed do not.
@@ -336,11 +326,10 @@ def next_sizes(
     Args:
         predicted: What each draw predicts for a measurement at each candidate, above 0.
         decision: What the decision turns on, for each draw.
-        candidates: Numbers of labels.
         weights: Weights of the draws, summing to 1.
         noise: Standard deviation of the logarithm of a measurement.
         costs: Of a label beyond those there are, and of a run; None to look at information alone.
-        labelled: How many labels there are.
+        labelled: How many labels there are already.
 
     Returns:
         The best, then others that tell at least half as much and lie at least a factor of 1.4 from those before; empty
