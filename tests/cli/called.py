@@ -45,7 +45,7 @@ Call = Callable[..., Answer]
 
 def commands(of: Any = None, words: str = "") -> dict[str, Any]:
     """Every command and group by its words, those of other packages included: "", "run", "papers draw", ..."""
-    command = get_command(app) if of is None else of
+    command: Any = get_command(app) if of is None else of
     context, found = typer.Context(command), {words: command}
     for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
         found |= commands(command.get_command(context, name), f"{words} {name}".strip())

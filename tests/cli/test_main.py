@@ -287,7 +287,8 @@ def test_an_option_is_of_one_kind_in_every_command() -> None:
     """A flag is one everywhere; three name one thing or several of it, by what a command can use."""
     kinds: dict[str, set[tuple[bool, bool]]] = {}
     for words, command in commands().items():
-        for one in command.params if isinstance(command, Command) and " " not in words else ():
+        params: list[Any] = command.params if isinstance(command, Command) and " " not in words else []
+        for one in params:
             for option in one.opts if one.param_type_name == "option" else ():
                 kinds.setdefault(option, set()).add((one.multiple, one.is_flag))
     several = {option for option, found in kinds.items() if len(found) > 1}
