@@ -167,16 +167,14 @@ def _networks(store: Store, study: str) -> str:
 def summary(standing: StudyStatus) -> str:
     """A study in one line: "usps: 30 of 36 cells done, 2 failed, 4 blocked by those"."""
     counts = standing.counts
-    words = [f"{standing.name}: {counts.done} of {counts.total} cells done"]
-    if counts.running:
-        words.append(f"{counts.running} running")
-    if counts.planned:
-        words.append(f"{counts.planned} to do")
-    if counts.failed:
-        words.append(f"{counts.failed} failed")
-    if counts.blocked:
-        words.append(f"{counts.blocked} blocked by failed ones")
-    return ", ".join(words)
+    others = {
+        "running": counts.running,
+        "to do": counts.planned,
+        "failed": counts.failed,
+        "blocked by failed ones": counts.blocked,
+    }
+    words = [f"{n} {what}" for what, n in others.items() if n]
+    return ", ".join([f"{standing.name}: {counts.done} of {counts.total} cells done", *words])
 
 
 def understood(facts: Mapping[str, object]) -> Iterator[str]:
