@@ -164,14 +164,16 @@ def _draws(data: Observations, rates: Float[np.ndarray, " A"], assumed: Noise) -
     log_prior = log_rate_prior(rates) - np.log(rates)
     log_rate = -0.5 * degrees * np.log(variance) + log_volume + log_prior + np.log(np.gradient(rates))
     log_weight = np.where(allowed, log_rate[:, None] - np.log(np.where(allowed, amplitude, 1.0)), -np.inf)
-    theta = np.stack([np.broadcast_to(rates[:, None], C.shape), amplitude, C], axis=2)[allowed]
-    weights = np.exp(log_weight[allowed] - log_weight.max()) if allowed.any() else np.ones(0)
-    if not allowed.any():
+    falls = bool(allowed.any())
+    if falls:
+        theta = np.stack([np.broadcast_to(rates[:, None], C.shape), amplitude, C], axis=2)[allowed]
+        weights = np.exp(log_weight[allowed] - log_weight.max())
+    else:
         theta = _level(data, assumed, degrees)
         weights = np.ones(len(theta))
     noise = relative_noise(variance, log_rate, data)
     scaled = POWER_FLOOR.in_unit(theta, np.array([1 / unit]))
-    return PowerPosterior(scaled, weights / weights.sum(), noise, bool(allowed.any()))
+    return PowerPosterior(scaled, weights / weights.sum(), noise, falls)
 
 
 def _level(data: Observations, assumed: Noise, degrees: float) -> Float[np.ndarray, "R 3"]:
