@@ -1,8 +1,10 @@
 """What a command line answered."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from transferscope.cli.main import app
@@ -39,6 +41,15 @@ class Answer(NamedTuple):
 
 
 Call = Callable[..., Answer]
+
+
+def commands(of: Any = None, words: str = "") -> dict[str, Any]:
+    """Every command and group by its words, those of other packages included: "", "run", "papers draw", ..."""
+    command: Any = get_command(app) if of is None else of
+    context, found = typer.Context(command), {words: command}
+    for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
+        found |= commands(command.get_command(context, name), f"{words} {name}".strip())
+    return found
 
 
 def output(*words: object) -> str:

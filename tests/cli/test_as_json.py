@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.main import get_command
 from typer.testing import CliRunner
 
-from cli.called import Call
+from cli.called import Call, commands
 from fabricate import Fabrication, fabricate
 from studies import write_npz
 from transferscope.analyses.stored import open_result
@@ -59,20 +58,11 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "usps.sqlite"
 
 
-def _commands(group: Any, path: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    context = group.make_context("transferscope", [], resilient_parsing=True)
-    for name in group.list_commands(context):
-        command, words = group.get_command(context, name), f"{path} {name}".strip()
-        found |= _commands(command, words) if hasattr(command, "list_commands") else {words: command}
-    return found
-
-
 def test_every_command_that_answers_has_the_option_and_its_keys_are_documented() -> None:
-    commands = {name: one for name, one in _commands(get_command(main.app)).items() if not one.hidden}
-    having = {name for name, command in commands.items() if any("--json" in one.opts for one in command.params)}
+    shown = {name: one for name, one in commands().items() if not (hasattr(one, "list_commands") or one.hidden)}
+    having = {name for name, command in shown.items() if any("--json" in one.opts for one in command.params)}
     assert having == ANSWERING
-    assert commands.keys() == having
+    assert shown.keys() == having
 
 
 def test_what_is_stored_is_said(store: str) -> None:

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from cli.called import Call
+from cli.called import Call, commands
 from transferscope.cli import main
 from transferscope.cli.command import SCREEN, Command
 from transferscope.cli.commands import COMMANDS
@@ -242,26 +241,10 @@ def test_what_is_done_is_said_on_request_and_warnings_always(
     assert len(verbose) == 2
 
 
-def all_commands() -> list[str]:
-    """Every command and group, those of other packages included: "", "run", "papers draw", ..."""
-    found = []
-
-    def walk(command: Any, words: tuple[str, ...]) -> None:
-        found.append(" ".join(words))
-        context = typer.Context(command)
-        for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
-            walk(command.get_command(context, name), (*words, name))
-
-    walk(get_command(main.app), ())
-    return found
-
-
-@pytest.mark.parametrize("words", all_commands())
+@pytest.mark.parametrize("words", commands())
 def test_a_help_text_is_shown_whole_and_on_a_screen(words: str) -> None:
     """Words in square brackets, such as defaults, would be lost where they are read as markup."""
-    command: Any = get_command(main.app)
-    for word in words.split():
-        command = command.get_command(typer.Context(command), word)
+    command = commands()[words]
     whole = "--help-all" if isinstance(command, Command) else "--help"
     result = CliRunner().invoke(main.app, [*words.split(), whole], env={"COLUMNS": "100"})
     assert result.exit_code == 0
@@ -277,12 +260,11 @@ def test_a_help_text_is_shown_whole_and_on_a_screen(words: str) -> None:
 
 def test_every_example_of_the_help_is_read() -> None:
     """What an example holds are options of its command, and an option of several values takes them."""
-    commands: Any = get_command(main.app)
-    for name in commands.list_commands(typer.Context(commands)):
-        command = commands.get_command(typer.Context(commands), name)
+    whole: Any = get_command(main.app)
+    for name, command in commands().items():
         for line in (command.epilog or "").splitlines():
             words = line.partition(" > ")[0].split()[1:]
-            typed = one_option_per_value(words, commands.several_valued(words))[1:]
+            typed = one_option_per_value(words, whole.several_valued(words))[1:]
             command.make_context(name, typed)  # raises a usage error
 
 
@@ -304,10 +286,8 @@ def test_an_earlier_name_is_answered_with_the_new_one(typed: str, now: str, call
 def test_an_option_is_of_one_kind_in_every_command() -> None:
     """A flag is one everywhere; three name one thing or several of it, by what a command can use."""
     kinds: dict[str, set[tuple[bool, bool]]] = {}
-    commands: Any = get_command(main.app)
-    for name in commands.list_commands(typer.Context(commands)):
-        command = commands.get_command(typer.Context(commands), name)
-        params: list[Any] = command.params if isinstance(command, Command) else []
+    for words, command in commands().items():
+        params: list[Any] = command.params if isinstance(command, Command) and " " not in words else []
         for one in params:
             for option in one.opts if one.param_type_name == "option" else ():
                 kinds.setdefault(option, set()).add((one.multiple, one.is_flag))

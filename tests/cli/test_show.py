@@ -8,6 +8,7 @@ from PIL import Image
 from torch import nn
 from typer.testing import CliRunner
 
+from cli.called import output
 from transferscope.cli.main import app
 from transferscope.errors import NetworkError, SettingsError
 from transferscope.models import NetworkSettings, build_network, save_weights
@@ -22,9 +23,7 @@ def net():
 
 
 def run(*arguments: str) -> list[str]:
-    result = CliRunner().invoke(app, ["show", *arguments], catch_exceptions=False)
-    assert result.exit_code == 0
-    return result.stdout.splitlines()
+    return output("show", *arguments).splitlines()
 
 
 def test_a_network_is_shown_with_blocks_inputs_head_and_what_weights_give(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import typer
-from typer.main import get_command
 from typer.testing import CliRunner
 
+from cli.called import commands
 from scaling.examples import OBJDET, SIZES, language_models
 from transferscope.cli.main import app
 from transferscope.errors import SettingsError, TransferscopeError
@@ -99,18 +99,14 @@ VALUES = {
 }
 
 
-def _options(arguments: list[str]) -> Iterator[Any]:
-    command: Any = get_command(app)
-    command = command.get_command(typer.Context(command), arguments[0])
-    yield from (one for one in command.params if one.param_type_name == "option")
-
-
 def _unused() -> Iterator[Any]:
+    known = commands()
     for call, used in USED.items():
         arguments = call.split()
-        options = {option: one for one in _options(arguments) for option in one.opts}
-        assert used <= options.keys(), f"{call}: {used - options.keys()} is no option"
-        for one in _options(arguments):
+        params = [one for one in known[arguments[0]].params if one.param_type_name == "option"]
+        options = {option for one in params for option in one.opts}
+        assert used <= options, f"{call}: {used - options} is no option"
+        for one in params:
             if not one.hidden and not {*one.opts} & (used | ALWAYS | {*arguments}):
                 given: list[list[str]] = (
                     [[]] if one.is_flag else [[value] for value in VALUES.get(one.opts[0], "5").split()]

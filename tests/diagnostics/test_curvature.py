@@ -52,14 +52,6 @@ def test_a_short_budget_is_said() -> None:
     assert "max_steps" in {e.status for e in spectrum.eigenvalues}
 
 
-def test_weights_that_are_not_finite_are_said() -> None:
-    subject = mlp_subject()
-    with torch.no_grad():
-        next(subject.network.parameters()).fill_(torch.nan)
-    findings = Curvature(k=2).measure(subject)
-    assert [record.estimate.status for record in findings.records] == ["non_finite", "non_finite"]
-
-
 def test_more_eigenvalues_than_parameters_are_refused() -> None:
     message = "25 eigenvalues were asked for and there are 24 parameters; ask for fewer"
     with pytest.raises(SettingsError, match=f"^{re.escape(message)}$"):

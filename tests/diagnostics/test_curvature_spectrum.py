@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from diagnostics.test_hessian import dense_hessian
+from transferscope.diagnostics.curvature import Curvature
 from transferscope.diagnostics.curvature_density import CurvatureDensity
 from transferscope.diagnostics.curvature_trace import CurvatureTrace
-from transferscope.diagnostics.diagnostic import spread_of
+from transferscope.diagnostics.diagnostic import Diagnostic, spread_of
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
 from transferscope.testing.diagnostics import cnn_subject, mlp_subject
@@ -40,12 +41,12 @@ def test_density_is_that_of_the_dense_eigenvalues(subject: Subject) -> None:
     assert points[0] < float(values.min()) < float(values.max()) < points[-1]
 
 
-def test_weights_that_are_not_finite_are_said() -> None:
+@pytest.mark.parametrize("diagnostic", [Curvature(k=2), CurvatureTrace(), CurvatureDensity()], ids=lambda one: one.name)
+def test_weights_that_are_not_finite_are_said(diagnostic: Diagnostic) -> None:
     subject = mlp_subject()
     with torch.no_grad():
         next(subject.network.parameters()).fill_(torch.nan)
-    assert CurvatureTrace().measure(subject)["hessian_trace"].status == "non_finite"
-    assert CurvatureDensity().measure(subject)["hessian_flat_share"].status == "non_finite"
+    assert {record.estimate.status for record in diagnostic.measure(subject).records} == {"non_finite"}
 
 
 def test_the_interval_of_a_share_holds_shares() -> None:

@@ -92,10 +92,13 @@ def losses_along_the_gradient(subject: Subject, *, training: bool) -> np.ndarray
     return found
 
 
-@pytest.mark.parametrize(
+each_statistic = pytest.mark.parametrize(
     ("seen", "batch_norm", "training"),
     [(True, "running", False), (True, "batch", True), (False, "running", True), (False, "batch", True)],
 )
+
+
+@each_statistic
 def test_batch_normalisation_has_the_statistics_that_are_asked_for(
     seen: bool, batch_norm: BatchNorm, training: bool
 ) -> None:
@@ -135,10 +138,7 @@ def dense_hessian(subject: Subject, *, training: bool) -> np.ndarray:
     return torch.stack([torch.autograd.grad(one, point, retain_graph=True)[0] for one in gradient]).numpy()
 
 
-@pytest.mark.parametrize(
-    ("seen", "batch_norm", "training"),
-    [(True, "running", False), (True, "batch", True), (False, "running", True), (False, "batch", True)],
-)
+@each_statistic
 def test_curvature_has_the_statistics_that_are_asked_for(seen: bool, batch_norm: BatchNorm, training: bool) -> None:
     subject = normalised_subject(seen=seen)
     hessian = dense_hessian(normalised_subject(seen=seen), training=training)

@@ -94,20 +94,14 @@ def test_an_interrupted_grid_goes_on_where_it_was(tmp_path: Path, monkeypatch: p
         with pytest.raises(KeyboardInterrupt):
             grid_losses(grid, batch_size=20, file=file, progress=interrupt)
         with np.load(file) as kept:
-            assert kept["done"].sum() == 5
-            kept_losses = kept["losses"].copy()
-        np.savez(file, fingerprint=_fingerprint(file), losses=kept_losses + 1, done=~np.isnan(kept_losses))
+            fingerprint, losses, done = (kept[name] for name in ("fingerprint", "losses", "done"))
+        assert done.sum() == 5
+        np.savez(file, fingerprint=fingerprint, losses=losses + 1, done=done)
         resumed = grid_losses(grid, batch_size=20, file=file)
         fresh = grid_losses(grid, batch_size=20)
     assert calls[-1] == (5, 18)
     np.testing.assert_allclose(resumed[0, :5], fresh[0, :5] + 1)  # taken from the file
     np.testing.assert_allclose(resumed[1], fresh[1])
-
-
-def _fingerprint(file: Path) -> np.ndarray:
-    with np.load(file) as kept:
-        fingerprint: np.ndarray = kept["fingerprint"].copy()
-    return fingerprint
 
 
 def test_a_file_of_another_grid_is_not_used(tmp_path: Path) -> None:

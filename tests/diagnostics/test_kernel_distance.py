@@ -5,27 +5,22 @@ import numpy as np
 import pytest
 import torch
 
+from numerics.test_ntk import SOURCE, TARGET, Y_SOURCE, Y_TARGET
 from transferscope.diagnostics.kernel_distance import KernelDistance
 from transferscope.diagnostics.subject import Examples
 from transferscope.errors import DataError, SettingsError
 from transferscope.testing.diagnostics import mlp_subject
 
 
-def _golden(ridge: float) -> dict[str, float]:
-    x_source = torch.tensor([[1.0, 0, 0], [0, 1, 0], [0.6, 0.8, 0]]).double()
-    x_target = torch.tensor([[0.0, 0, 1], [0.8, 0, 0.6]]).double()
-    source = Examples(x_source, torch.tensor([[1.0], [-0.5], [0.25]]))
-    target = Examples(x_target, torch.tensor([[0.5], [1.0]]))
-    subject = replace(mlp_subject(), examples=target, source=source)
-    return {r.name: r.estimate.value for r in KernelDistance(ridge=ridge).measure(subject).records}
-
-
-def test_published_values() -> None:
-    values = _golden(0.0)
-    assert values["kernel_task_distance"] == pytest.approx(np.sqrt(0.3706306969 / 1.25), rel=1e-7)
-    assert values["kernel_gradient_change"] == pytest.approx(0.3706306969 / 1.25 - 1, rel=1e-7)
-    assert values["kernel_deviation"] == pytest.approx(0.7382155940, rel=1e-7)
-    assert values["kernel_deviation_scratch"] == pytest.approx(1.4193231769, rel=1e-7)
+def test_published_values_in_units_of_the_labels() -> None:
+    source, target = (
+        Examples(torch.from_numpy(inputs), torch.from_numpy(labels))
+        for inputs, labels in ((SOURCE, Y_SOURCE), (TARGET, Y_TARGET))
+    )
+    found = KernelDistance(ridge=0.0).measure(replace(mlp_subject(), examples=target, source=source))
+    values = [record.estimate.value for record in found.records]
+    expected = [np.sqrt(0.3706306969 / 1.25), 0.3706306969 / 1.25 - 1, 0.7382155940, 1.4193231769]
+    assert values == pytest.approx(expected, rel=1e-7)
 
 
 def test_the_same_task_is_close_and_permuted_labels_are_far() -> None:

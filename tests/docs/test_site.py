@@ -5,13 +5,11 @@ import json
 import re
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
-import typer
-from typer.main import get_command
 
-from transferscope.cli.main import app
+from cli.called import commands
 from transferscope.diagnostics import DIAGNOSTICS
 from transferscope.methods import METHODS
 from transferscope.models.fields import FIELDS
@@ -70,30 +68,25 @@ def test_the_picture_and_the_ten_lines_are_those_of_the_demo_of_today() -> None:
 
 def test_the_page_of_commands_has_every_command_and_option() -> None:
     page = _filled("commands", "commands.md")
-    group, context = cast(Any, get_command(app)), typer.Context(get_command(app))
-    for name, command in ((name, group.get_command(context, name)) for name in group.list_commands(context)):
-        for path, inner in getattr(command, "commands", {"": command}).items():
-            section = page.split(f"## {f'{name} {path}'.strip()}\n")[1].split("\n## ")[0]
-            for parameter in (each for each in inner.params if not getattr(each, "hidden", False)):
-                named = str(parameter.metavar or parameter.name.upper()).strip("[]").replace("|", "\\|")
-                shown = named if parameter.param_type_name == "argument" else parameter.opts[0]
-                assert f"`{shown}" in section
+    for words, command in commands().items():
+        if hasattr(command, "list_commands"):
+            continue
+        section = page.split(f"## {words}\n")[1].split("\n## ")[0]
+        for parameter in (each for each in command.params if not getattr(each, "hidden", False)):
+            named = str(parameter.metavar or parameter.name.upper()).strip("[]").replace("|", "\\|")
+            shown = named if parameter.param_type_name == "argument" else parameter.opts[0]
+            assert f"`{shown}" in section
 
 
 def test_pages_give_commands_no_option_that_they_have_not() -> None:
-    group, context = cast(Any, get_command(app)), typer.Context(get_command(app))
-    own = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    known: dict[str, set[str]] = {}
+    for words, command in commands().items():
+        options = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+        known.setdefault(words.partition(" ")[0], {"--help"}).update(options)
     for page in PAGES:
         for name, line in re.findall(r"transferscope ([a-z]+)\b([^\n`#|;]*)", page.read_text(encoding="utf-8")):
-            if name in own:
-                inner = getattr(own[name], "commands", {"": own[name]})
-                known = {
-                    option
-                    for each in (group, *inner.values())
-                    for one in each.params
-                    for option in (*one.opts, *one.secondary_opts)
-                }
-                unknown = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", line)) - known - {"--help"}
+            if name in known:
+                unknown = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", line)) - known[""] - known[name]
                 assert not unknown, f"{page.name}: {name}{line}"
 
 

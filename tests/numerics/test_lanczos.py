@@ -12,11 +12,9 @@ def _symmetric(values: np.ndarray, seed: int = 0) -> Float[Tensor, "n n"]:
     return torch.from_numpy(basis @ np.diag(values) @ basis.T)
 
 
-def _top(matrix: Tensor, k: int, **settings: float) -> EigenPairs:
+def _top(matrix: Tensor, k: int, *, tolerance: float = 1e-10, **budget: int) -> EigenPairs:
     generator = torch.Generator().manual_seed(0)
     start = torch.randn(len(matrix), generator=generator, dtype=torch.float64).to(matrix)
-    tolerance = settings.pop("tolerance", 1e-10)
-    budget = {name: int(value) for name, value in settings.items()}
     return top_eigenpairs(lambda v: matrix @ v, start, k, generator=generator, tolerance=tolerance, **budget)
 
 

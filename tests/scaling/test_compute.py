@@ -22,6 +22,11 @@ def best_n(of: tuple[float, ...], budget: float) -> float:
     return float((a * A / (b * B)) ** (1 / (a + b)) * (budget / 6) ** (b / (a + b)))
 
 
+def free_sizes() -> tuple[np.ndarray, np.ndarray]:
+    frame = language_models()
+    return frame["params"].to_numpy(), frame["tokens"].to_numpy()
+
+
 def isoflop() -> tuple[np.ndarray, np.ndarray]:
     budgets = np.geomspace(1e18, 1e21, 5)
     n = np.concatenate([np.sqrt(budget / 120) * np.geomspace(0.3, 4, 7) for budget in budgets])
@@ -30,8 +35,7 @@ def isoflop() -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("of", [HOFFMANN, BESIROGLU])
 def test_without_noise_the_optimum_is_the_closed_form(of: tuple[float, ...]) -> None:
-    frame = language_models()
-    n, d = frame["params"].to_numpy(), frame["tokens"].to_numpy()
+    n, d = free_sizes()
     surface = fit_surface(n, d, loss(of, n, d), free=True)
     for found in compute_optimal(surface, Formula(), [1e22, 5.88e23]):
         assert found.plan.pretrain_size == pytest.approx(best_n(of, found.budget), rel=5e-3)
@@ -65,8 +69,7 @@ def test_parabolas_through_the_budgets_give_the_best_number_of_parameters() -> N
 
 def test_another_cost_moves_the_optimum_as_its_gradient_says() -> None:
     """Where 6 N D + 2e12 N is spent, dL/dN over dL/dD is the ratio of the marginal costs."""
-    frame = language_models()
-    n, d = frame["params"].to_numpy(), frame["tokens"].to_numpy()
+    n, d = free_sizes()
     surface = fit_surface(n, d, loss(BESIROGLU, n, d), free=True)
     (found,) = compute_optimal(surface, Formula("6*N*D + 2e12*N"), [1e22])
     N, D = found.plan.pretrain_size, found.plan.finetune_size

@@ -73,9 +73,9 @@ def test_back_tests_see_only_what_lies_before() -> None:
 
 def test_origins_lie_at_the_asked_horizon() -> None:
     curve = curve_of(observe(LONG, law(LONG)))
-    found = origins(curve, 4.0)
-    assert (found.sizes <= LONG[-1] / 4.0 ** np.array([0.5, 1.0, 1.5]) * (1 + 1e-9)).all()
-    for size, scored in zip(found.sizes, found.scored, strict=True):
+    sizes, scored_from = origins(curve, 4.0)
+    assert (sizes <= LONG[-1] / 4.0 ** np.array([0.5, 1.0, 1.5]) * (1 + 1e-9)).all()
+    for size, scored in zip(sizes, scored_from, strict=True):
         assert curve.x[scored].min() > size
         assert curve.x[scored].max() <= 4 * size * (1 + 1e-9)
 

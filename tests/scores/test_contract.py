@@ -49,16 +49,6 @@ def test_dead_features_are_harmless(score: Score, shape: tuple[int, int]) -> Non
         _same(score, view, dead)
 
 
-@every_score
-@every_shape
-def test_duplicated_examples_are_answered(score: Score, shape: tuple[int, int]) -> None:
-    view = classes_view(*shape)
-    twice = view.take(np.tile(np.arange(len(view)), 2))
-    estimate = score.value(twice)
-    assert np.isfinite(estimate.value) or estimate.status == "unbounded"
-    _same(score, twice, twice.take(np.random.default_rng(0).permutation(len(twice))))
-
-
 @of_features
 @every_shape
 def test_rotations_scales_and_shifts_of_the_features(score: Score, shape: tuple[int, int]) -> None:
@@ -94,8 +84,6 @@ def test_wide_noise_of_confident_source_classes_is_flagged_by_nce() -> None:
 @every_shape
 def test_regression(score: Score, shape: tuple[int, int]) -> None:
     view = regression_view(*shape)
-    assert np.isfinite(score.value(view).value)
-    _same(score, view, view.take(np.random.default_rng(1).permutation(len(view))))
     _same(score, view, replace(view, labels=view.labels[:, ::-1]))
     constant = np.column_stack([view.labels, np.full(len(view), 3.0)])
     _same(score, view, replace(view, labels=constant))

@@ -8,6 +8,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr
 
+from scores.test_bhattacharyya import dense
+from scores.test_transrate import by_singular_values
 from transferscope.scores import SCORES, TargetView
 from transferscope.scores.ridge_probe import RELATIVE_LAMBDAS
 from transferscope.testing.scores import classes_view
@@ -32,29 +34,6 @@ def _parc(features: np.ndarray, labels: np.ndarray) -> float:
     return float(spearmanr(1 - (rows[first] * rows[second]).sum(axis=1), labels[first] != labels[second])[0])
 
 
-def _gbc(features: np.ndarray, labels: np.ndarray) -> float:
-    groups = [features[labels == c] for c in np.unique(labels)]
-    means = [group.mean(axis=0) for group in groups]
-    variances = [float(group.var(axis=0).mean()) for group in groups]
-    d, total = features.shape[1], 0.0
-    for i, (mean, v) in enumerate(zip(means, variances, strict=True)):
-        for j, (other, w) in enumerate(zip(means, variances, strict=True)):
-            if i != j:
-                apart = float(((mean - other) ** 2).sum()) / (4 * (v + w))
-                total += float(np.exp(-apart - d / 2 * np.log((v + w) / 2 / np.sqrt(v * w))))
-    return -total
-
-
-def _transrate(features: np.ndarray, labels: np.ndarray) -> float:
-    centred = features - features.mean(axis=0)
-
-    def rate(z: np.ndarray) -> float:
-        return float(np.log1p(np.linalg.svd(z, compute_uv=False) ** 2 / (len(z) * 1e-4)).sum()) / 2
-
-    within = [float((labels == c).mean()) * rate(centred[labels == c]) for c in np.unique(labels)]
-    return rate(centred) - sum(within)
-
-
 def _ridge(features: np.ndarray, labels: np.ndarray) -> float:
     n, classes = len(labels), np.eye(labels.max() + 1)[labels]
     centred, codes = features - features.mean(axis=0), classes - classes.mean(axis=0)
@@ -72,8 +51,8 @@ def _ridge(features: np.ndarray, labels: np.ndarray) -> float:
 DEFINITIONS: dict[str, Definition] = {
     "knn": _knn,
     "parc": _parc,
-    "gbc": _gbc,
-    "transrate": _transrate,
+    "gbc": lambda features, labels: dense(TargetView(features, labels), "spherical", 8),
+    "transrate": by_singular_values,
     "ridge-probe": _ridge,
 }
 

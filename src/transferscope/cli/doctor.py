@@ -61,10 +61,11 @@ def _versions() -> Iterator[Finding]:
     yield Finding("transferscope", metadata.version(_OWN))
     yield Finding("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for name in _requirements()[""]:
-        try:
-            yield Finding(name, metadata.version(name))
-        except metadata.PackageNotFoundError:
+        version = _version(name)
+        if version is None:
             yield Finding(name, f"is not installed: pip install --force-reinstall {_OWN}", "wrong")
+        else:
+            yield Finding(name, version)
 
 
 def _devices() -> Iterator[Finding]:
@@ -95,7 +96,8 @@ def _folders() -> Iterator[Finding]:
     from transferscope.data.places import cache_folder, data_folder
 
     cache, named = cache_folder(), data_folder()
-    if _can_write(cache):
+    place = _existing(cache)
+    if place.is_dir() and os.access(place, os.W_OK):
         held = sum(file.stat().st_size for file in cache.rglob("*") if file.is_file())
         what = f"{memory(held)} in it, which may be deleted at any time" if held else "empty"
         yield Finding("cache", f"{cache}, {what}; {_free(cache)}; TRANSFERSCOPE_CACHE names another folder")
@@ -157,11 +159,6 @@ def _version(package: str) -> str | None:
 
 def _existing(folder: Path) -> Path:
     return next(place for place in (folder, *folder.absolute().parents) if place.exists())
-
-
-def _can_write(folder: Path) -> bool:
-    place = _existing(folder)
-    return place.is_dir() and os.access(place, os.W_OK)
 
 
 def _free(folder: Path) -> str:

@@ -35,11 +35,7 @@ from transferscope.study.tables import Mistakes, read_table
 
 
 def execute(
-    spec: AnySpec,
-    *,
-    retry_failed: bool = False,
-    quiet: bool = False,
-    study: Path | None = None,
+    spec: AnySpec, *, retry_failed: bool = False, quiet: bool = False, study: Path | None = None
 ) -> StudyStatus:
     """Do what is missing of a study, into the store that it names, and say the answer so far as runs end.
 
@@ -63,10 +59,9 @@ def execute(
                         answer(event)
 
                 def tell(plan: StudyPlan) -> None:
-                    for line in (
-                        () if quiet else (*understood(plan.study.facts), *before_it_begins(spec, plan.study.facts))
-                    ):
-                        typer.echo(line, err=True)
+                    if not quiet:
+                        for line in (*understood(plan.study.facts), *before_it_begins(spec, plan.study.facts)):
+                            typer.echo(line, err=True)
 
                 return run_study(spec, store, retry_failed=retry_failed, on_event=show, on_plan=tell, stamp=stamp)
         except KeyboardInterrupt as error:

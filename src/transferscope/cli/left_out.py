@@ -37,7 +37,8 @@ def left_out_in_words(study: Path) -> Iterator[str]:
         best = {decided[one.n_target].best_with for one in own if one.n_target in decided}
         others = {name.partition(" from ")[0] for name in best if name is not None}
         gains = None
-        for other in others if is_small and len(others) == 1 else ():
+        if is_small and len(others) == 1:
+            (other,) = others
             words = method_words(other, frames.called)
             gains = gains_over(method_words(method, frames.called), words)
             if gains is not None:

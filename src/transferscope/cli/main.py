@@ -88,11 +88,7 @@ def main() -> None:
     show_log(verbose="--verbose" in arguments)
     arguments = [argument for argument in arguments if argument not in ("--debug", "--verbose")]
     try:
-        code = app(
-            arguments,
-            prog_name="transferscope",
-            standalone_mode=False,
-        )
+        code = app(arguments, prog_name="transferscope", standalone_mode=False)
     except TransferscopeError as error:
         _refuse(str(error))
     except OSError as error:

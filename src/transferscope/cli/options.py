@@ -35,7 +35,7 @@ def of(
     own = next(item.default for item in fields(kind) if item.name == name)
     is_told = not isinstance(own, bool) and own not in (MISSING, None, ())
     default = default or (f"{own:g}" if isinstance(own, float) else str(own) if is_told else "")
-    told = [one for one in one.bounds if abs(getattr(one, "ge", 0) or getattr(one, "le", 0)) not in (LEAST, MOST)]
+    told = [end for end in one.bounds if abs(getattr(end, "ge", 0) or getattr(end, "le", 0)) not in (LEAST, MOST)]
     least: Any = next((bound.ge for bound in told if isinstance(bound, Ge)), None)
     most: Any = next((bound.le for bound in told if isinstance(bound, Le)), None)
     bounds = f", {one.range_in_words}" if told and least is most is None else ""  # of others the help tells

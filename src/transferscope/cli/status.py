@@ -53,10 +53,14 @@ def status(options: Options, _: object = None) -> None:
     address = find_study(Path(options.place))
     begun = "://" in address.store or Path(address.store).exists()
     with open_existing(options.place) if begun else nullcontext() as opened:
-        known = opened is not None and address.name in [row.name for row in opened.studies()]
-        if opened is not None and known and not options.as_json:
-            _show(opened, address.name)
-        planned = opened.study(address.name) if opened is not None and known else None
+        facts: list[dict[str, Any]] = []
+        planned = None
+        if opened is not None and address.name in [row.name for row in opened.studies()]:
+            planned = opened.study(address.name)
+            if options.as_json:
+                facts = [_facts(opened, address.name)]
+            else:
+                _show(opened, address.name)
         if planned is not None and planned.facts.get("stamp") == stamp_of(Path(options.place)):
             edited, most = None, ""
         else:
@@ -64,23 +68,21 @@ def status(options: Options, _: object = None) -> None:
 
             spec = read_study_file(Path(options.place))  # last: a mistake hides nothing that is stored
             edited, most = edited_plan(spec, opened), "" if spec.race is None else "up to "
-        stored = {} if planned is None else planned.spec
-        facts = [_facts(opened, address.name)] if opened is not None and known and options.as_json else []
     if options.as_json:
         asked: dict[str, Any] | None = None
         if edited is not None:
             changes = {"added": edited.added, "dropped": edited.dropped, "cells": _counted(edited.counts)}
-            asked = {"path": options.place, "was_run": known, **changes}
+            asked = {"path": options.place, "was_run": planned is not None, **changes}
         print_json("status", {"studies": facts, "file": asked})
         return
     if edited is None:
-        if metric := metric_in_words(Path(options.place), stored):
+        if metric := metric_in_words(Path(options.place), {} if planned is None else planned.spec):
             _say(metric)
         return
     _say(
         f"{options.place}, or a file that it names, was edited since it was run: it asks for {most}{edited.added} more "
         f"cells and drops {edited.dropped}"
-        if known
+        if planned is not None
         else f"{options.place} was not run yet"
     )
     now = StudyStatus(address.name, address.store, edited.counts, ())
@@ -165,16 +167,14 @@ def _networks(store: Store, study: str) -> str:
 def summary(standing: StudyStatus) -> str:
     """A study in one line: "usps: 30 of 36 cells done, 2 failed, 4 blocked by those"."""
     counts = standing.counts
-    words = [f"{standing.name}: {counts.done} of {counts.total} cells done"]
-    if counts.running:
-        words.append(f"{counts.running} running")
-    if counts.planned:
-        words.append(f"{counts.planned} to do")
-    if counts.failed:
-        words.append(f"{counts.failed} failed")
-    if counts.blocked:
-        words.append(f"{counts.blocked} blocked by failed ones")
-    return ", ".join(words)
+    others = {
+        "running": counts.running,
+        "to do": counts.planned,
+        "failed": counts.failed,
+        "blocked by failed ones": counts.blocked,
+    }
+    words = [f"{n} {what}" for what, n in others.items() if n]
+    return ", ".join([f"{standing.name}: {counts.done} of {counts.total} cells done", *words])
 
 
 def understood(facts: Mapping[str, object]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from transferscope.diagnostics.diagnostic import Diagnostic, Findings
 from transferscope.diagnostics.features import feature_array, label_codes
 from transferscope.diagnostics.subject import Subject
 from transferscope.estimate import Estimate
+from transferscope.numerics.jackknife import ratio_of_means
 from transferscope.records import Count, Meaning, Says
 
 RIDGES = tuple(float(ridge) for ridge in np.logspace(-6, 3, 19))
@@ -49,9 +50,7 @@ def unexplained_share(
         predictions = _ridge_predictions(features[kept], codes[kept], features[held_out])
         residuals[held_out] = ((codes[held_out] - predictions) ** 2).sum(axis=1)
         totals[held_out] = ((codes[held_out] - codes[kept].mean(axis=0)) ** 2).sum(axis=1)
-    share = residuals.mean() / totals.mean()
-    stderr = (residuals - share * totals).std(ddof=1) / (np.sqrt(n) * totals.mean())
-    return Estimate(float(share), float(stderr), n)
+    return ratio_of_means(residuals, totals)
 
 
 def _ridge_predictions(features: np.ndarray, codes: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -100,13 +100,16 @@ def check_one_class_each(examples: Examples) -> None:
         )
 
 
-def label_codes(examples: Examples) -> Float[np.ndarray, "N C"]:
-    """Labels as numbers to regress on: e_c - 1/C for class c of the C that occur, or the regression targets.
+def label_codes(examples: Examples, n_classes: int | None = None) -> Float[np.ndarray, "N C"]:
+    """Labels as numbers to regress on: e_c - 1/C for class c of C, or the regression targets.
 
     Several labels of an input are y - 1/2 each.
 
     The code is that of "Meta-learning Transferable Representations with a Single Target Domain" (section A.2), which
     prints it for C = 10.
+
+    Args:
+        n_classes: C, where classes are their indices; None for those that occur.
     """
     if examples.labels.is_floating_point():
         targets: np.ndarray = examples.labels.reshape(len(examples), -1).cpu().double().numpy()
@@ -115,6 +118,9 @@ def label_codes(examples: Examples) -> Float[np.ndarray, "N C"]:
         halves: np.ndarray = examples.labels.cpu().double().numpy() - 0.5
         return halves
     check_one_class_each(examples)
-    classes, index = np.unique(examples.labels.cpu().numpy(), return_inverse=True)
-    codes: np.ndarray = np.eye(len(classes))[index] - 1 / len(classes)
+    index = examples.labels.cpu().numpy()
+    if n_classes is None:
+        classes, index = np.unique(index, return_inverse=True)
+        n_classes = len(classes)
+    codes: np.ndarray = np.eye(n_classes)[index] - 1 / n_classes
     return codes

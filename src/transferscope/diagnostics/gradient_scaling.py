@@ -1,7 +1,6 @@
 """How back-propagation scales gradients from layer to layer, read from the gradients of every layer's outputs."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite, sqrt
@@ -18,13 +17,14 @@ from transferscope.diagnostics.network_state import BatchNorm, loss_mode
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import NetworkError
 from transferscope.estimate import Estimate
+from transferscope.numerics.jackknife import ratio_of_means
 from transferscope.records import Count, Meaning, Says
 
 WEIGHTED = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)
 """Layers whose weight has one row per unit (channel) of their output."""
 
 
-def weighted_layers(network: nn.Module) -> Mapping[str, nn.Module]:
+def weighted_layers(network: nn.Module) -> Mapping[str, nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d]:
     """Linear layers and convolutions by name."""
     return {name: module for name, module in network.named_modules() if isinstance(module, WEIGHTED)}
 
@@ -40,9 +40,21 @@ def layer_gradients(surface: LossSurface, batch: Examples) -> Mapping[str, Float
         NetworkError: No weighted layer is called exactly once.
     """
     outputs: list[tuple[str, Tensor]] = []
-    with _recording(surface.network, outputs):
+
+    def keep(name: str, output: Tensor) -> Tensor:
+        outputs.append((name, output))
+        return output.clone()  # an in-place activation would overwrite the recorded output
+
+    handles = [
+        layer.register_forward_hook(lambda _, __, output, name=name: keep(name, output))
+        for name, layer in weighted_layers(surface.network).items()
+    ]
+    try:
         leaves = {name: tensor.detach().requires_grad_() for name, tensor in surface.moved.items()}
         value = surface.value(leaves, batch)
+    finally:
+        for handle in handles:
+            handle.remove()
     names = [name for name, _ in outputs]
     once = [(name, output) for name, output in outputs if names.count(name) == 1]
     if not once:
@@ -54,23 +66,6 @@ def layer_gradients(surface: LossSurface, batch: Examples) -> Mapping[str, Float
     return {name: len(batch) * g for (name, _), g in zip(once, gradients, strict=True)}
 
 
-@contextmanager
-def _recording(network: nn.Module, outputs: list[tuple[str, Tensor]]) -> Iterator[None]:
-    def keep(name: str, output: Tensor) -> Tensor:
-        outputs.append((name, output))
-        return output.clone()  # an in-place activation would overwrite the recorded output
-
-    handles = [
-        layer.register_forward_hook(lambda _, __, output, name=name: keep(name, output))
-        for name, layer in weighted_layers(network).items()
-    ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 @dataclass(frozen=True)
 class LayerScaling:
     """Gradients with respect to the output z of one layer.
@@ -80,8 +75,7 @@ class LayerScaling:
         singular_values: Root mean squares of the gradients along their principal directions in the space of the layer's
             units (channels), from the largest down, shape (U,).
         projections: ||W' u|| of the layer's weight on each of these unit directions u, divided by ||W||_F / sqrt(U),
-            shape
-            (U,): 1 on average over all directions, below 1 where the weight shrinks what is back-propagated.
+            shape (U,): 1 on average over all directions, below 1 where the weight shrinks what is back-propagated.
     """
 
     norms: Float[np.ndarray, " N"]
@@ -149,7 +143,7 @@ class GradientScaling(Diagnostic):
                     norms.setdefault(name, []).append(gradient.flatten(1).norm(dim=1).cpu().double())
                     rows = _by_unit(gradient, modules[name])
                     moments[name] = moments.get(name, 0.0) + rows.T @ rows
-        weights = {name: _weight(modules[name]).to(surface.point.dtype) for name in norms}
+        weights = {name: modules[name].weight.detach().to(surface.point.dtype) for name in norms}
         return {name: _scaling(torch.cat(norms[name]), moments[name] / n, weights[name]) for name in norms}
 
     def measure(self, subject: Subject) -> Findings:
@@ -160,14 +154,14 @@ class GradientScaling(Diagnostic):
         the leading direction of the gradients ("weight_projection/LAYER"); standard deviation over layers of the
         logarithm (base 10) of the ratios, 0 when even ("gradient_ratio_spread"); the mean norm at the first layer
         divided by that at the last but one, the head being the last: by how much gradients grow in back-propagation
-        ("gradient_growth"). Arrays: quantiles of the norms within
-        a layer (0 %, 1 %, ..., 100 %), and projections on all directions.
+        ("gradient_growth"). Arrays: quantiles of the norms within a layer (0 %, 1 %, ..., 100 %), and projections on
+        all directions.
 
         Weights that no such layer applies (the projections of `nn.MultiheadAttention`, a layer that is called twice)
         are left out, and the findings name them.
         """
         layers = self.layers(subject)
-        ratios = {name: _ratio(layers[before].norms, layers[name].norms) for before, name in pairwise(layers)}
+        ratios = {name: ratio_of_means(layers[before].norms, layers[name].norms) for before, name in pairwise(layers)}
         estimates = {f"gradient_norm/{name}": _mean(layer.norms) for name, layer in layers.items()}
         estimates |= {f"gradient_ratio/{name}": ratio for name, ratio in ratios.items()}
         for name, layer in layers.items():
@@ -177,7 +171,9 @@ class GradientScaling(Diagnostic):
         estimates["gradient_ratio_spread"] = _spread([ratio.value for ratio in ratios.values()])
         hidden = list(layers.values())[:-1]
         estimates["gradient_growth"] = (
-            _ratio(hidden[0].norms, hidden[-1].norms) if len(hidden) > 1 else Estimate.missing("too_few", len(layers))
+            ratio_of_means(hidden[0].norms, hidden[-1].norms)
+            if len(hidden) > 1
+            else Estimate.missing("too_few", len(layers))
         )
         percent = np.linspace(0, 1, 101)
         arrays = {f"gradient_quantiles/{name}": np.quantile(layer.norms, percent) for name, layer in layers.items()}
@@ -194,12 +190,6 @@ def _by_unit(gradient: Float[Tensor, "n ..."], layer: nn.Module) -> Float[Tensor
     return rows
 
 
-def _weight(layer: nn.Module) -> Tensor:
-    weight = layer.weight
-    assert isinstance(weight, Tensor)
-    return weight.detach()
-
-
 def _scaling(norms: Tensor, moment: Float[Tensor, "U U"], weight: Tensor) -> LayerScaling:
     if not torch.isfinite(moment).all():
         nan = np.full(len(moment), np.nan)
@@ -214,18 +204,6 @@ def _mean(samples: Float[np.ndarray, " N"]) -> Estimate:
         return Estimate.missing("non_finite", len(samples))
     stderr = float(samples.std(ddof=1) / np.sqrt(len(samples))) if len(samples) > 1 else None
     return Estimate(float(samples.mean()), stderr, len(samples))
-
-
-def _ratio(upper: Float[np.ndarray, " N"], lower: Float[np.ndarray, " N"]) -> Estimate:
-    """Ratio of two means over the same examples, with the delta-method standard error."""
-    n = len(upper)
-    if not (np.isfinite(upper).all() and np.isfinite(lower).all()):
-        return Estimate.missing("non_finite", n)
-    if lower.mean() == 0:
-        return Estimate.missing("undefined", n)
-    ratio = upper.mean() / lower.mean()
-    stderr = float((upper - ratio * lower).std(ddof=1) / (np.sqrt(n) * lower.mean())) if n > 1 else None
-    return Estimate(float(ratio), stderr, n)
 
 
 def _spread(ratios: list[float]) -> Estimate:

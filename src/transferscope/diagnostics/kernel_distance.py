@@ -6,10 +6,9 @@ from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
 
 from transferscope.diagnostics.diagnostic import Diagnostic, Findings
-from transferscope.diagnostics.features import check_one_class_each
+from transferscope.diagnostics.features import label_codes
 from transferscope.diagnostics.subject import Examples, Subject
 from transferscope.errors import DataError
 from transferscope.estimate import Estimate
@@ -70,7 +69,7 @@ class KernelDistance(Diagnostic):
         labels = [part.labels for part in (source, target) if not part.labels.is_floating_point()]
         n_classes = max([1, *(int(one.max()) + 1 for one in labels)])
         both = [
-            kernel_examples(part.inputs.flatten(1).cpu().double().numpy(), _codes(part, n_classes))
+            kernel_examples(part.inputs.flatten(1).cpu().double().numpy(), label_codes(part, n_classes))
             for part in (source, target)
         ]
         return kernel_transfer(*both, ridge=self.ridge)
@@ -113,12 +112,3 @@ def _relative(estimate: Estimate, size: float) -> Estimate:
     if size == 0:
         return replace(estimate, value=float("nan"), stderr=None, status="undefined")
     return replace(estimate, value=estimate.value / size)
-
-
-def _codes(examples: Examples, n_classes: int) -> Float[np.ndarray, "N K"]:
-    if examples.labels.is_floating_point():
-        targets: np.ndarray = examples.labels.reshape(len(examples), -1).cpu().double().numpy()
-        return targets
-    check_one_class_each(examples)
-    codes: np.ndarray = np.eye(n_classes)[examples.labels.cpu().numpy()] - 1 / n_classes
-    return codes

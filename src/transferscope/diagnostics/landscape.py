@@ -165,9 +165,11 @@ class Landscape(Diagnostic):
         Raises:
             SettingsError: There are fewer parameters than directions, or none of them can move.
         """
-        centred = self._centred(subject)
-        n = len(centred.examples)
-        with loss_mode(centred.network, self.batch_norm, n_examples=n, batch_size=self.batch_size):
+        order = torch.randperm(len(subject.examples), generator=torch.Generator().manual_seed(self.seed))
+        sample = subject.examples.take(order[: self.n_examples].sort().values)
+        network = subject.needs_start(self.name) if self.centre == "start" else subject.network
+        centred = replace(subject, network=network, examples=sample)
+        with loss_mode(network, self.batch_norm, n_examples=len(sample), batch_size=self.batch_size):
             surface = loss_surface(centred, self.blocks)
             directions = self._directions(centred, surface)
             coordinates = torch.cat([self.coordinates(), torch.zeros(1, self.dimensions, dtype=torch.float64)])
@@ -203,12 +205,6 @@ class Landscape(Diagnostic):
         axis = np.linspace(-self.radius, self.radius, self.resolution)
         loss = mean.reshape((self.resolution,) * self.dimensions).numpy()
         return Findings.of(subject, rises, {"landscape_axis": axis, "landscape_loss": loss})
-
-    def _centred(self, subject: Subject) -> Subject:
-        order = torch.randperm(len(subject.examples), generator=torch.Generator().manual_seed(self.seed))
-        sample = subject.examples.take(order[: self.n_examples].sort().values)
-        network = subject.needs_start(self.name) if self.centre == "start" else subject.network
-        return replace(subject, network=network, examples=sample)
 
     def _directions(self, subject: Subject, surface: LossSurface) -> Float[Tensor, "K P"]:
         generator = torch.Generator().manual_seed(self.seed + 1)

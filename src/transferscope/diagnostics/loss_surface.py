@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import prod
 
 import torch
@@ -37,10 +37,8 @@ class Layout:
     @cached_property
     def slices(self) -> Mapping[str, slice]:
         """Where each name lies."""
-        ends = tuple(accumulate(prod(shape) for shape in self.shapes))
-        return {
-            name: slice(*ends_) for name, ends_ in zip(self.names, zip((0, *ends), ends, strict=False), strict=True)
-        }
+        ends = pairwise(accumulate((prod(shape) for shape in self.shapes), initial=0))
+        return {name: slice(*each) for name, each in zip(self.names, ends, strict=True)}
 
     def flatten(self, tensors: Mapping[str, Tensor]) -> Float[Tensor, " P"]:
         """The tensors as one vector, shape (P,)."""

@@ -1,5 +1,1 @@
-"""Mathematics that has never heard of transfer learning.
-
-Intervals, many arms against one control and the best of them; Lanczos;
-infinite-width kernels; stable roots and solves. Import from a file by name.
-"""
+"""Mathematics that has never heard of transfer learning; import from a file by name."""

@@ -29,8 +29,12 @@ def t_interval(values: Float[np.ndarray, " n"], *, level: float = 0.95) -> Estim
         SettingsError: The level is outside (0, 1).
     """
     check_level(level)
-    check_samples(values)
     n = len(values)
+    if n == 0:
+        raise DataError("no samples were given; a mean takes at least one")
+    if not np.isfinite(values).all():
+        bad = int((~np.isfinite(values)).sum())
+        raise DataError(f"{bad} of {n} samples are NaN or infinite; leave them out and say so")
     mean = float(values.mean())
     if n == 1:
         return Estimate(mean, None, 1, "too_few")
@@ -80,12 +84,3 @@ def check_level(level: float) -> None:
     """Refuse a coverage outside (0, 1) with a SettingsError."""
     if not 0 < level < 1:
         raise SettingsError(f"level = {level} was given; a coverage lies between 0 and 1, as in level = 0.95")
-
-
-def check_samples(values: Float[np.ndarray, " n"]) -> None:
-    """Refuse samples without a mean, of which there are none or one is not finite, with a DataError."""
-    if len(values) == 0:
-        raise DataError("no samples were given; a mean takes at least one")
-    if not np.isfinite(values).all():
-        bad = int((~np.isfinite(values)).sum())
-        raise DataError(f"{bad} of {len(values)} samples are NaN or infinite; leave them out and say so")

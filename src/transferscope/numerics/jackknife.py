@@ -1,10 +1,10 @@
-"""Standard error of a statistic of many examples, by leaving groups of them out."""
+"""Standard errors of statistics of many examples: of any by leaving groups out, of a ratio by its derivative."""
 
 from collections.abc import Callable
 from math import isfinite
 
 import numpy as np
-from jaxtyping import Float64, Int, Int64
+from jaxtyping import Float, Float64, Int, Int64
 
 from transferscope.estimate import Estimate
 
@@ -44,9 +44,7 @@ def grouped_error(without: Float64[np.ndarray, " G"]) -> float | None:
 
 
 def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0) -> Estimate:
-    """Value of a statistic on all examples, with its delete-a-group jackknife standard error.
-
-        stderr^2 = (G - 1) / G sum_g (t_g - mean t)^2,    t_g without group g
+    """Value of a statistic on all examples, with its delete-a-group jackknife standard error (`grouped_error`).
 
     Right for smooth statistics of independent examples whose value does not grow with n (means, ratios, log
     determinants; not quantiles or sums). Groups are drawn at random once.
@@ -66,3 +64,19 @@ def jackknife(statistic: Statistic, n: int, *, n_groups: int = 20, seed: int = 0
         return Estimate(value, None, n)
     without = np.array([statistic(rest) for rest in all_but_one_group(n, n_groups=n_groups, seed=seed)])
     return Estimate(value, grouped_error(without), n)
+
+
+def ratio_of_means(upper: Float[np.ndarray, " n"], lower: Float[np.ndarray, " n"]) -> Estimate:
+    """Ratio of two means over the same examples, with its standard error by the delta method.
+
+    Returns:
+        The ratio; without an error for one example, "non_finite" where a number is, "undefined" over a mean of 0.
+    """
+    n = len(upper)
+    if not (np.isfinite(upper).all() and np.isfinite(lower).all()):
+        return Estimate.missing("non_finite", n)
+    if lower.mean() == 0:
+        return Estimate.missing("undefined", n)
+    ratio = upper.mean() / lower.mean()
+    stderr = float((upper - ratio * lower).std(ddof=1) / (np.sqrt(n) * lower.mean())) if n > 1 else None
+    return Estimate(float(ratio), stderr, n)

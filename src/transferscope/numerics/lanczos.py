@@ -128,13 +128,17 @@ def top_eigenpairs(
     while True:
         krylov.expand()
         if not torch.isfinite(krylov.projection).all():
-            return _nothing(krylov, k)
+            nan = torch.full((k,), torch.nan, dtype=torch.float64)
+            return EigenPairs(nan, start.new_full((k, n), torch.nan), nan.clone(), krylov.n_products, "non_finite")
         exhausted = krylov.n_products >= max(max_products, k) or krylov.n_done == n
         if not exhausted and krylov.n_done < m and (krylov.n_done < min(n, 2 * k) or krylov.n_done % 5):
             continue
         ritz = krylov.ritz()
-        if exhausted or _converged(ritz, k, tolerance, start.dtype):
-            return _finish(krylov, ritz, k, _converged(ritz, k, tolerance, start.dtype))
+        converged = _converged(ritz, k, tolerance, start.dtype)
+        if exhausted or converged:
+            status: Status = "converged" if converged else "max_steps"
+            vectors = krylov.vectors(ritz.rotation[:, :k])
+            return EigenPairs(ritz.values[:k], vectors, ritz.residuals[:k], krylov.n_products, status)
         if krylov.n_done == m:
             krylov.restart(ritz, torch.arange(min(k + (m - k) // 2, m - 1)))
 
@@ -144,18 +148,6 @@ def _converged(ritz: _Ritz, k: int, tolerance: float, dtype: torch.dtype) -> boo
         return False
     noise = 50 * torch.finfo(dtype).eps * ritz.values.abs().max()
     return bool((ritz.residuals[:k] <= (tolerance * ritz.values[:k].abs()).clamp_min(noise)).all())
-
-
-def _finish(krylov: _Krylov, ritz: _Ritz, k: int, converged: bool) -> EigenPairs:
-    vectors = krylov.vectors(ritz.rotation[:, :k])
-    status: Status = "converged" if converged else "max_steps"
-    return EigenPairs(ritz.values[:k], vectors, ritz.residuals[:k], krylov.n_products, status)
-
-
-def _nothing(krylov: _Krylov, k: int) -> EigenPairs:
-    nan = torch.full((k,), torch.nan, dtype=torch.float64)
-    vectors = krylov.basis.new_full((k, krylov.basis.shape[1]), torch.nan)
-    return EigenPairs(nan, vectors, nan.clone(), krylov.n_products, "non_finite")
 
 
 @dataclass(frozen=True)

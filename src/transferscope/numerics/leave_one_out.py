@@ -8,9 +8,7 @@ RIDGE_GRID = np.logspace(-5, 5, 21)
 """Penalties that are tried, in units of the mean squared distance of the examples from their mean."""
 
 
-def ridge_risks(
-    design: Float[np.ndarray, "N m"], targets: Float[np.ndarray, "N K"], grid: Float[np.ndarray, " A"] = RIDGE_GRID
-) -> Float[np.ndarray, " A"]:
+def ridge_risks(design: Float[np.ndarray, "N m"], targets: Float[np.ndarray, "N K"]) -> Float[np.ndarray, " A"]:
     """Mean squared error of ridge regression with an intercept on each example, fitted to the others.
 
         (1/N) sum_i ((y_i - f(x_i)) / (1 - h_i))^2,   h = diag(1/N + X (X^T X + lambda)^-1 X^T) for centred X
@@ -19,14 +17,13 @@ def ridge_risks(
 
     Args:
         design: float64 inputs, finite, of at least two examples.
-        grid: Penalties in the units of `RIDGE_GRID`, above 0.
 
     Returns:
-        The error for each penalty, summed over the K targets.
+        The error for each penalty of `RIDGE_GRID`, summed over the K targets.
     """
     n, width = design.shape
     centred, missed = design - design.mean(axis=0), targets - targets.mean(axis=0)
-    penalties = grid * (float(np.square(centred).sum()) / n or 1.0)
+    penalties = RIDGE_GRID * (float(np.square(centred).sum()) / n or 1.0)
     if n > width:
         values, vectors = eigh(centred.T @ centred)
         principal = (centred @ vectors) / np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))

@@ -5,7 +5,6 @@ is f(x) = a' relu(W' x) / sqrt(m) with a fixed random signs and W trained; the w
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -95,16 +94,7 @@ def relu_gram(
 def solve_gram(
     gram: Float[np.ndarray, "n n"], labels: Float[np.ndarray, "n K"], *, ridge: float
 ) -> Float[np.ndarray, "n K"]:
-    """H^-1 y by Cholesky decomposition of H + ridge (tr H / n) I.
-
-    Args:
-        gram: H, shape (n, n), symmetric positive semi-definite.
-        labels: y, shape (n, K).
-        ridge: Relative ridge, at least 0.
-
-    Returns:
-        The solution, shape (n, K); NaN throughout when the matrix is not positive definite.
-    """
+    """H^-1 y by Cholesky decomposition of H + ridge (tr H / n) I; NaN where that is not positive definite."""
     from scipy import linalg  # takes long, and a study without this diagnostic needs none
 
     shifted = gram + ridge * gram.trace() / len(gram) * np.eye(len(gram))
@@ -137,10 +127,7 @@ def kernel_examples(inputs: Float[np.ndarray, "N ..."], labels: Float[np.ndarray
             f"{len(zero)} of {len(rows)} inputs are zero (first: {zero[0]}); the kernel needs inputs with a direction, "
             "drop those examples"
         )
-    return _merge_duplicates(rows / norms, labels.astype(np.float64))
-
-
-def _merge_duplicates(rows: Float[np.ndarray, "N d"], labels: Float[np.ndarray, "N K"]) -> KernelExamples:
+    rows, labels = rows / norms, labels.astype(np.float64)
     _, first, group = np.unique(rows.round(12), axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
@@ -177,46 +164,26 @@ def kernel_transfer(source: KernelExamples, target: KernelExamples, *, ridge: fl
             f"source inputs and labels have widths {source.inputs.shape[1]} and {source.labels.shape[1]}, target ones "
             f"{target.inputs.shape[1]} and {target.labels.shape[1]}; expected the same widths"
         )
-    grams = _Grams(relu_gram(source.inputs), relu_gram(target.inputs), relu_gram(source.inputs, target.inputs))
-    here = _leading_terms(grams, source.labels, target.labels, ridge)
-    check = _leading_terms(grams, source.labels, target.labels, CHECK_RIDGE if ridge > 0 else ridge)
-    return KernelTransfer(
-        transformed_labels=here.transformed_labels,
-        task_distance=_exact(here.task_distance, check.task_distance),
-        gradient_change=_exact(here.gradient_change, check.gradient_change),
-        deviation_transfer=_exact(here.deviation_transfer, check.deviation_transfer),
-        deviation_scratch=_exact(here.deviation_scratch, check.deviation_scratch),
-        source=source,
-        target=target,
+    of_source, of_target, cross = (
+        relu_gram(source.inputs),
+        relu_gram(target.inputs),
+        relu_gram(source.inputs, target.inputs),
     )
 
+    def leading_terms(ridge: float) -> tuple[Float[np.ndarray, "n_Q K"], dict[str, float]]:
+        transformed = cross.T @ solve_gram(of_source, source.labels, ridge=ridge)
+        residual = target.labels - transformed
+        return transformed, {
+            "task_distance": float(np.linalg.norm(residual)),
+            "gradient_change": float((residual**2).sum() - (target.labels**2).sum()),
+            "deviation_transfer": _kernel_norm(of_target, residual, ridge),
+            "deviation_scratch": _kernel_norm(of_target, target.labels, ridge),
+        }
 
-@dataclass(frozen=True)
-class _Grams:
-    source: Float[np.ndarray, "n_P n_P"]
-    target: Float[np.ndarray, "n_Q n_Q"]
-    cross: Float[np.ndarray, "n_P n_Q"]
-
-
-@dataclass(frozen=True)
-class _LeadingTerms:
-    transformed_labels: Float[np.ndarray, "n_Q K"]
-    task_distance: float
-    gradient_change: float
-    deviation_transfer: float
-    deviation_scratch: float
-
-
-def _leading_terms(grams: _Grams, y_source: np.ndarray, y_target: np.ndarray, ridge: float) -> _LeadingTerms:
-    transformed = grams.cross.T @ solve_gram(grams.source, y_source, ridge=ridge)
-    residual = y_target - transformed
-    return _LeadingTerms(
-        transformed_labels=transformed,
-        task_distance=float(np.linalg.norm(residual)),
-        gradient_change=float((residual**2).sum() - (y_target**2).sum()),
-        deviation_transfer=_kernel_norm(grams.target, residual, ridge),
-        deviation_scratch=_kernel_norm(grams.target, y_target, ridge),
-    )
+    transformed, terms = leading_terms(ridge)
+    _, checks = leading_terms(CHECK_RIDGE if ridge > 0 else ridge)
+    estimates = {name: _exact(value, checks[name]) for name, value in terms.items()}
+    return KernelTransfer(transformed, **estimates, source=source, target=target)
 
 
 def _kernel_norm(gram: np.ndarray, labels: np.ndarray, ridge: float) -> float:
@@ -224,9 +191,7 @@ def _kernel_norm(gram: np.ndarray, labels: np.ndarray, ridge: float) -> float:
 
 
 def _exact(value: float, check: float) -> Estimate:
-    status: Literal["ok", "undefined", "not_identified"] = "ok"
     if not np.isfinite(value):
         return Estimate.missing("undefined", 0)
-    if abs(value - check) > TOLERATED_CHANGE * max(abs(value), abs(check)):
-        status = "not_identified"
-    return Estimate(value, 0.0, 0, status)
+    changes = abs(value - check) > TOLERATED_CHANGE * max(abs(value), abs(check))
+    return Estimate(value, 0.0, 0, "not_identified" if changes else "ok")

@@ -19,6 +19,10 @@ Probe = Callable[[], Tensor]
 """Draws a vector z of shape (n,) with E[z z'] = I."""
 
 
+LEAST_PROBES = 10
+"""Probes before the first look at their standard error."""
+
+
 def rademacher(like: Float[Tensor, " n"], generator: torch.Generator) -> Probe:
     """Probes with entries +-1, in the dtype and on the device of `like`, shape (n,).
 
@@ -31,16 +35,13 @@ def rademacher(like: Float[Tensor, " n"], generator: torch.Generator) -> Probe:
     return draw
 
 
-def estimate_trace(
-    matvec: Matvec, probe: Probe, *, tolerance: float = 0.02, min_probes: int = 10, max_probes: int = 1000
-) -> Estimate:
+def estimate_trace(matvec: Matvec, probe: Probe, *, tolerance: float = 0.02, max_probes: int = 1000) -> Estimate:
     """Trace of A as the mean of z' A z over random probes (Hutchinson).
 
     The standard error of that mean drives the stopping rule: "converged" at tolerance 0.02 means one of 2 %.
 
     Args:
         tolerance: Stop when stderr <= tolerance |mean|.
-        min_probes: Probes before the first look at the standard error, at least 2.
 
     Returns:
         The trace with its standard error and the number of probes; status "converged", "max_steps" or "non_finite".
@@ -55,7 +56,7 @@ def estimate_trace(
         mean += step / n
         squares += step * (sample - mean)  # Welford
         stderr = sqrt(squares / (n - 1) / n) if n > 1 else float("inf")
-        if n >= max(2, min_probes) and stderr <= tolerance * abs(mean):
+        if n >= LEAST_PROBES and stderr <= tolerance * abs(mean):
             return Estimate(mean, stderr, n, "converged")
     return Estimate(mean, stderr if max_probes > 1 else None, max_probes, "max_steps")
 
@@ -66,13 +67,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class SpectralDensity:
-    """Distribution of eigenvalues, as a mixture of point masses for each probe.
-
-    Attributes:
-        nodes: Shape (n_probes, m), float64.
-        weights: Shape (n_probes, m), float64; each row sums to 1.
-        borders: Shape (n_probes, m), float64; see `Quadrature`.
-    """
+    """Distribution of eigenvalues, as a mixture of point masses for each probe: a `Quadrature` in each row."""
 
     nodes: Float[Tensor, "n_probes m"]
     weights: Float[Tensor, "n_probes m"]
@@ -82,18 +77,13 @@ class SpectralDensity:
         """phi(t) = mean over probes of sum_i weights_i N(t; nodes_i, width^2), a density that integrates to 1.
 
         Args:
-            points: t, shape (p,), float64.
             width: Standard deviation of the Gaussian that replaces each point mass, above 0.
         """
         bumps = torch.exp(-0.5 * ((points[:, None, None] - self.nodes) / width) ** 2) / (width * sqrt(2 * torch.pi))
         return (bumps * self.weights).sum(-1).mean(-1)
 
     def share(self, low: float, high: float) -> Estimate:
-        """Share of the eigenvalues in [low, high]: the weight of the nodes there.
-
-        Args:
-            low: Lower end; may be -infinity.
-            high: Upper end, at least `low`; may be infinity.
+        """Share of the eigenvalues in [low, high], whose ends may be infinite: the weight of the nodes there.
 
         Returns:
             The share. Its standard error adds to the spread over probes how far the share of a probe's spectral measure
@@ -141,9 +131,7 @@ def spectral_density(matvec: Matvec, probe: Probe, *, n_probes: int = 10, steps:
     """Spectral density by stochastic Lanczos quadrature.
 
     Args:
-        matvec: Product with the symmetric matrix A (n x n).
-        n_probes: How many, at least 1.
-        steps: Products with A for each probe, from 1 to n.
+        steps: Products for each probe, from 1 to the size of the matrix.
 
     Returns:
         The density; exact for polynomials up to degree 2 `steps` - 1 given the probes.

@@ -13,15 +13,15 @@ from transferscope.scaling.laws.law import Law, product_grid
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.posterior import (
     CAUTIOUS,
-    PRIOR_RATE_LOG_SD,
-    PRIOR_RATE_MEDIAN,
     Noise,
     PowerPosterior,
     WeightedDraws,
     conditional,
+    log_rate_prior,
     recent,
+    relative_noise,
     separable,
-    t_points,
+    systematic,
 )
 
 DRAWS = 1000
@@ -36,50 +36,47 @@ FAR = 45.0
 """Sizes are looked for up to e^FAR times the largest measured one."""
 
 
-def _log_normal(rate: Float[np.ndarray, " G"]) -> Float[np.ndarray, " G"]:
-    """Log density of a rate over log rate."""
-    z = (np.log(rate) - np.log(PRIOR_RATE_MEDIAN)) / PRIOR_RATE_LOG_SD
-    return np.asarray(-0.5 * z**2)
-
+Prior = tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]
+"""Values of the non-linear parameters of a law, with the log prior of each."""
 
 RATE = np.geomspace(0.03, 4.0, 28)
 
 
-def _power(_: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+def _power(_: Float[np.ndarray, " m"]) -> Prior:
     rates = np.geomspace(0.02, 4.0, 160)
-    return rates[:, None], _log_normal(rates)
+    return rates[:, None], log_rate_prior(rates)
 
 
-def _shifted(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+def _shifted(x: Float[np.ndarray, " m"]) -> Prior:
     grid = product_grid(RATE, np.geomspace(x.min() / 10, 3 * x.max(), 24))
-    return grid, _log_normal(grid[:, 0])
+    return grid, log_rate_prior(grid[:, 0])
 
 
-def _from_chance(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+def _from_chance(x: Float[np.ndarray, " m"]) -> Prior:
     """Rates up to those of a curve that falls steeply and then stays, which is nearly an exponential one."""
     grid = product_grid(np.geomspace(0.1, 12.0, 28), np.geomspace(x.min() / 30, 30 * x.max(), 24))
     return grid, -0.5 * np.log(grid[:, 0]) ** 2
 
 
-def _saturating(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+def _saturating(x: Float[np.ndarray, " m"]) -> Prior:
     grid = product_grid(RATE, np.geomspace(x.min(), 1000 * x.max(), 24))
-    return grid, _log_normal(grid[:, 0])
+    return grid, log_rate_prior(grid[:, 0])
 
 
-def _sigmoid(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+def _sigmoid(x: Float[np.ndarray, " m"]) -> Prior:
     grid = product_grid(RATE[::2], np.geomspace(x.min() / 10, 3 * x.max(), 14), np.array([0.2, 0.5, 1.0, 2.0, 5.0]))
-    return grid, _log_normal(grid[:, 0])
+    return grid, log_rate_prior(grid[:, 0])
 
 
-def _broken(x: Float[np.ndarray, " m"]) -> tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]:
+def _broken(x: Float[np.ndarray, " m"]) -> Prior:
     """Both rates have the prior of a rate, so that the curve falls on both sides of the break."""
     late = np.geomspace(0.03, 3.0, 14)
     grid = product_grid(late, late, np.geomspace(x.min(), 3 * x.max(), 10), np.array([0.1, 0.5, 1.5]))
-    prior = _log_normal(grid[:, 0]) + _log_normal(grid[:, 1])
+    prior = log_rate_prior(grid[:, 0]) + log_rate_prior(grid[:, 1])
     return np.stack([grid[:, 0], grid[:, 1] - grid[:, 0], grid[:, 2], grid[:, 3]], axis=1), prior
 
 
-PRIORS: Mapping[str, Callable[..., tuple[Float[np.ndarray, "G q"], Float[np.ndarray, " G"]]]] = {
+PRIORS: Mapping[str, Callable[..., Prior]] = {
     "power": _power,
     "power+floor": _power,
     "shifted-power": _shifted,
@@ -87,7 +84,7 @@ PRIORS: Mapping[str, Callable[..., tuple[Float[np.ndarray, "G q"], Float[np.ndar
     "sigmoid": _sigmoid,
     "broken-power": _broken,
 }
-"""Values of the non-linear parameters of each law with the log prior of each, from the sizes that were measured."""
+"""The prior of each law, from the sizes that were measured."""
 
 
 @dataclass(frozen=True)
@@ -200,8 +197,6 @@ def _of_law(
     """
     x, y = data.sizes[:, 0], data.errors
     k = len(law.linear) if chance is None else 1
-    precision = 1 / (y if data.stderr is None else data.stderr) ** 2
-    share = min(1.0, assumed.effective_points / data.n_distinct)
     unit = np.array([np.exp(np.log(x).mean())])
     factor = np.array([1.0 if parameter.size is None else 1 / unit[0] for parameter in law.nonlinear])
     eta = grid * factor
@@ -209,16 +204,12 @@ def _of_law(
     seen = y
     if chance is not None:
         basis, seen = 1 - basis[..., :1] * (eta[:, 1:] ** eta[:, :1])[..., None], chance - y
-    usable = separable(basis, precision)
+    usable = separable(basis, data)
     eta, basis, log_prior = eta[usable], basis[usable], log_prior[usable]
     if len(eta) == 0:
         return None
-    mean, root, squares, log_volume = conditional(basis, seen, share * precision)
-    degrees = max(share * len(y) - k + assumed.degrees, 0.5)
-    prior_variance = assumed.scale**2 if data.stderr is None else 1.0
-    variance = (squares + assumed.degrees * prior_variance) / degrees
-    steps = t_points(degrees)[:: 1 if len(eta) < 400 else 4, :k]
-    drawn = mean[:, None, :] + np.sqrt(variance)[:, None, None] * np.einsum("gij,rj->gri", root, steps)
+    drawn, variance, log_volume, degrees = conditional(basis, seen, data, assumed)
+    n_each = drawn.shape[1]
     amplitude, floor = drawn[..., 0], drawn[..., 1] if k == 2 else np.zeros(drawn.shape[:2])
     if chance is not None:
         floor = chance - amplitude
@@ -231,15 +222,11 @@ def _of_law(
     log_weight = np.where(allowed, log_cell[:, None] - np.log(np.where(allowed, amplitude, 1.0)), -np.inf).ravel()
     if not np.isfinite(log_weight).any():
         return None
-    evidence = float(special.logsumexp(log_weight) - np.log(len(steps)))
+    evidence = float(special.logsumexp(log_weight) - np.log(n_each))
     weights = np.exp(log_weight - log_weight.max())
-    levels = (np.arange(DRAWS) + 0.5) / DRAWS
-    chosen = np.minimum(np.searchsorted(np.cumsum(weights) / weights.sum(), levels), len(weights) - 1)
-    theta = np.concatenate([np.repeat(eta, len(steps), axis=0), drawn.reshape(-1, drawn.shape[2])], axis=1)[chosen]
-    cells = np.exp(log_cell - log_cell.max())
-    relative = np.sqrt(np.average(variance, weights=cells))
-    relative *= 1.0 if data.stderr is None else float(np.median(data.stderr / y))
-    return law.in_unit(theta, 1 / unit), evidence, float(relative)
+    chosen = systematic(np.cumsum(weights) / weights.sum(), DRAWS)
+    theta = np.concatenate([np.repeat(eta, n_each, axis=0), drawn.reshape(-1, drawn.shape[2])], axis=1)[chosen]
+    return law.in_unit(theta, 1 / unit), evidence, relative_noise(variance, log_cell, data)
 
 
 def _limit(law: Law, theta: Float[np.ndarray, "N p"]) -> Float[np.ndarray, " N"]:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from transferscope.errors import SettingsError
-from transferscope.scaling.fit import LawFit, problem_of
+from transferscope.scaling.fit import LawFit
 from transferscope.scaling.laws import Law
 from transferscope.scaling.solve import QUICK, solve
 
@@ -37,12 +37,12 @@ def bootstrap(fit: LawFit, *, draws: int = 1000, seed: int = 0) -> Bootstrap:
     Raises:
         SettingsError: There is no fit to resample, or `draws` is below 1.
     """
-    if fit.status == "too_few" or draws < 1:
+    if fit.solved is None or draws < 1:
         raise SettingsError(
             f"a bootstrap of {draws} draws was asked of a fit with status {fit.status}; it takes at least one draw and "
             "more sizes than free parameters"
         )
-    problem = problem_of(fit.observations, fit.law, fit.loss, fit.fixed)
+    problem, _ = fit.solved
     curve = fit.law.value(problem.x, fit.theta[None])
     generator, data, m = np.random.default_rng(seed), fit.observations, len(fit.residuals)
     if data.stderr is not None:
@@ -54,10 +54,5 @@ def bootstrap(fit: LawFit, *, draws: int = 1000, seed: int = 0) -> Bootstrap:
         residuals = (fit.residuals - fit.residuals.mean()) * np.sqrt(m / max(m - n_free, 1))
         noise = generator.choice(residuals, (draws, m))
     errors = curve + noise if fit.loss == "linear" else curve * np.exp(noise)
-    resampled = replace(
-        problem,
-        y=errors,
-        weights=np.repeat(problem.weights, draws, axis=0),
-        fixed=None if problem.fixed is None else np.repeat(problem.fixed, draws, axis=0),
-    )
+    resampled = replace(problem.take(np.zeros(draws, dtype=int)), y=errors)
     return Bootstrap(fit.law, errors, solve(resampled, QUICK).theta)

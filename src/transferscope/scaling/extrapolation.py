@@ -22,21 +22,8 @@ LEAST_SEEN = 3
 LEAST_HORIZON = 1.2
 
 
-@dataclass(frozen=True)
-class Origins:
-    """Where back-tests start, and which points each is scored on.
-
-    Attributes:
-        sizes: Sizes up to which points are seen, shape (O,); O may be 0.
-        scored: Points beyond each origin and within the horizon, shape (O, m).
-    """
-
-    sizes: Float[np.ndarray, " O"]
-    scored: Bool[np.ndarray, "O m"]
-
-
-def origins(curve: Curve, horizon: float) -> Origins:
-    """Back-test origins at an asked horizon.
+def origins(curve: Curve, horizon: float) -> tuple[Float[np.ndarray, " O"], Bool[np.ndarray, "O m"]]:
+    """Where back-tests start at an asked horizon, and which points each is scored on.
 
     Each origin is the largest size at or below x_max / horizon^depth with LEAST_SEEN points behind it. When the curve
     is too short for that, the origins are its last points but one, at whatever horizon they have.
@@ -45,7 +32,8 @@ def origins(curve: Curve, horizon: float) -> Origins:
         horizon: Largest asked size over the largest seen size; below LEAST_HORIZON counts as that.
 
     Returns:
-        The origins, nearest first, without repeats.
+        Sizes up to which points are seen, nearest first, without repeats, shape (O,), where O may be 0; and the points
+        beyond each within the horizon, shape (O, m).
     """
     ratio = max(horizon, LEAST_HORIZON)
     places = [int((curve.x <= curve.x[-1] / ratio**depth).sum()) - 1 for depth in DEPTHS]
@@ -58,7 +46,7 @@ def origins(curve: Curve, horizon: float) -> Origins:
     for row, place in enumerate(places):
         within = curve.x <= sizes[row] * ratio * (1 + 1e-9)
         scored[row] = (np.arange(len(curve)) > place) & (within | (np.arange(len(curve)) == place + 1))
-    return Origins(sizes, scored)
+    return sizes, scored
 
 
 def candidate_errors(
@@ -94,9 +82,6 @@ def combination_weights(
     Args:
         errors: Back-test error of each candidate, NaN where unknown.
         available: Their forecasts; a candidate with NaN has weight 0.
-
-    Returns:
-        Weights that sum to 1.
     """
     usable = np.isfinite(available).all(axis=1)
     known = errors[np.isfinite(errors)]
@@ -243,18 +228,18 @@ def extrapolate(sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, rows: Arr
             f"the size {targets.min():g} to predict at is below the smallest measured one, {least:g}, from which on "
             "forecasts are made; give a larger one"
         )
-    back = origins(curve, float(targets.max() / curve.x[-1]))
+    seen, scored = origins(curve, float(targets.max() / curve.x[-1]))
     everything = np.concatenate([curve.x, targets])
-    values = forecasts(curve, np.concatenate([curve.x[-1:], back.sizes]), everything)  # (1 + O, K, m + T)
+    values = forecasts(curve, np.concatenate([curve.x[-1:], seen]), everything)  # (1 + O, K, m + T)
     m = len(curve)
-    errors = candidate_errors(values[1:, :, :m], curve, back.scored)
+    errors = candidate_errors(values[1:, :, :m], curve, scored)
     weights = combination_weights(errors, values[0])
     combined = winsorised_mean(values[0], weights)
     there = np.isfinite(values[1:, :, :m]).all(axis=2)  # the candidates that there were at each origin
     past = [winsorised_mean(values[1 + o, :, :m], weights * there[o]) for o in range(len(there))]
     scale = Scale(
         spread=spread(values[0, :, m:], weights),
-        backtest=_backtest_error(np.array(past).reshape(-1, m), curve, back.scored),
+        backtest=_backtest_error(np.array(past).reshape(-1, m), curve, scored),
         noise=_noise(combined[:m], curve),
     )
     half = np.full(len(targets), np.nan)

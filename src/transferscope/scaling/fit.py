@@ -121,7 +121,7 @@ def fit_law(
         loss=loss,
         fixed=held,
         theta=solution.theta[0],
-        residuals=problem.residuals(chosen.value(problem.x, solution.theta), problem.y)[0],
+        residuals=problem.residuals(chosen.value(problem.x, solution.theta))[0],
         status="converged" if solution.converged[0] else "max_steps",
         notes=data.notes,
         solved=(problem, solution),
@@ -198,24 +198,18 @@ def _status(value: float, profile: ProfileSet | None, status: Status) -> Status:
     return status
 
 
-def scaled_jacobian(problem: Problem, theta: Float[np.ndarray, "1 p"]) -> Float[np.ndarray, "m r"]:
-    """Weighted Jacobian of the residuals with respect to the free parameters."""
-    values, jacobian = problem.law.value(problem.x, theta)[0], problem.law.gradient(problem.x, theta)[0]
-    if problem.loss != "linear":
-        jacobian = jacobian / np.maximum(values, TINY)[:, None]
-    return np.asarray(np.sqrt(problem.weights[0])[:, None] * jacobian[:, ~problem.held()])
-
-
 def standard_errors(problem: Problem, solution: Solution) -> Float[np.ndarray, " p"]:
     """Standard errors of the linearised fit, sqrt diag s^2 (J'WJ)^-1; 0 where held, NaN where undefined.
 
     For the Huber loss they are those of an M-estimator, and s^2 = E[psi^2] / E[psi']^2.
     """
-    jacobian = scaled_jacobian(problem, solution.theta)
-    degrees = (problem.weights > 0).sum() - jacobian.shape[1]
+    free, jacobian = ~problem.held(), problem.law.gradient(problem.x, solution.theta)[0]
+    if problem.loss != "linear":
+        jacobian = jacobian / np.maximum(problem.law.value(problem.x, solution.theta)[0], TINY)[:, None]
+    jacobian = np.sqrt(problem.weights[0])[:, None] * jacobian[:, free]
+    degrees = (problem.weights > 0).sum() - free.sum()
     lengths = np.linalg.norm(jacobian, axis=0)
-    errors = np.zeros(len(problem.law.parameters))
-    free = ~problem.held()
+    errors = np.zeros(len(free))
     if degrees < 1 or not np.isfinite(lengths).all() or (lengths == 0).any():
         errors[free] = np.nan
         return errors

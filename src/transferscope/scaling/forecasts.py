@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations
@@ -55,11 +55,20 @@ def curve_of(data: Observations) -> Curve:
     elif not (y > 0).any():
         x, y = x[:0], y[:0]
         notes = (*notes, "every error is 0: there is nothing left to predict")
-    numbers = None if data.rows is None else data.rows[positive]
     bad = broken(x, y)
     if bad.any():
-        notes = (*notes, _left_out(x, y, bad, numbers))
-        x, y = x[~bad], y[~bad]
+        places = np.flatnonzero(bad)
+        numbers = None if data.rows is None else data.rows[positive]
+        named = [
+            f"{'' if numbers is None else f'row {numbers[place]}, '}{y[place]:.4g} at n = {x[place]:,.0f}"
+            for place in places[:MOST_NAMED]
+        ]
+        more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
+        note = (
+            f"{len(places)} of {len(x)} rows lie far from those before and after them and were left out of the "
+            f"forecast: {'; '.join(named)}{more}"
+        )
+        notes, x, y = (*notes, note), x[~bad], y[~bad]
     distinct, index, counts = np.unique(x, return_inverse=True, return_counts=True)
     mean = np.bincount(index, weights=y) / counts if len(x) else y
     return _thinned(Curve(distinct, np.log(mean), counts.astype(np.float64), notes))
@@ -71,11 +80,8 @@ def broken(x: Float[np.ndarray, " m"], y: Float[np.ndarray, " m"]) -> Bool[np.nd
     Over increasing sizes a falling curve lies between the median of the points before and that of the points after. A
     point counts as broken when it lies outside of both by BROKEN times the noise (the median step from point to point
     over sqrt(2), in units of a normal standard deviation) and by BROKEN_LEAST at least. Runs of up to half a side
-    are found. Curves of fewer than LONG_ENOUGH points, and the SIDE first and last points, are not judged.
-
-    Args:
-        x: Sizes, increasing.
-        y: Errors, above 0.
+    are found. Curves of fewer than LONG_ENOUGH points, and the SIDE first and last points, are not judged. Sizes
+    increase, and errors are above 0.
     """
     m = len(x)
     result = np.zeros(m, dtype=bool)
@@ -90,25 +96,6 @@ def broken(x: Float[np.ndarray, " m"], y: Float[np.ndarray, " m"]) -> Bool[np.nd
         low, high = sorted((float(np.median(before)), float(np.median(after))))
         result[place] = max(log_y[place] - high, low - log_y[place]) > max(BROKEN * noise, BROKEN_LEAST)
     return result
-
-
-def _left_out(
-    x: Float[np.ndarray, " m"],
-    y: Float[np.ndarray, " m"],
-    bad: Bool[np.ndarray, " m"],
-    rows: Int[np.ndarray, " m"] | None,
-) -> str:
-    """Which points were left out, by their rows where they are known."""
-    places = np.flatnonzero(bad)
-    named = [
-        f"{'' if rows is None else f'row {rows[place]}, '}{y[place]:.4g} at n = {x[place]:,.0f}"
-        for place in places[:MOST_NAMED]
-    ]
-    more = f" and {len(places) - MOST_NAMED} more" if len(places) > MOST_NAMED else ""
-    return (
-        f"{len(places)} of {len(x)} rows lie far from those before and after them and were left out of the forecast: "
-        f"{'; '.join(named)}{more}"
-    )
 
 
 def _thinned(curve: Curve) -> Curve:

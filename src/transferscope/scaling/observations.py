@@ -1,12 +1,13 @@
 """Measured errors at sizes, checked and cleaned once."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from transferscope.errors import DataError
+from transferscope.wording import counted
 
 LEAST, MOST = 1e-30, 1e30
 """Range of sizes and errors above 0."""
@@ -29,7 +30,7 @@ class Observations:
     sizes: Float[np.ndarray, "m v"]
     errors: Float[np.ndarray, " m"]
     stderr: Float[np.ndarray, " m"] | None = None
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     rows: Int[np.ndarray, " m"] | None = None
 
     def __len__(self) -> int:
@@ -40,20 +41,12 @@ class Observations:
         """How many different sizes there are."""
         return len(set(map(tuple, self.sizes.tolist())))
 
-    def take(self, keep: Bool[np.ndarray, " m"], note: str = "") -> "Observations":
-        """The observations where `keep` is true, with `note` added."""
-        stderr = None if self.stderr is None else self.stderr[keep]
+    def take(self, which: Bool[np.ndarray, " m"] | Int[np.ndarray, " r"], note: str = "") -> "Observations":
+        """Those where a mask is true, or those at some places in that order; with `note` added."""
+        stderr = None if self.stderr is None else self.stderr[which]
         notes = (*self.notes, note) if note else self.notes
-        return Observations(
-            self.sizes[keep], self.errors[keep], stderr, notes, None if self.rows is None else self.rows[keep]
-        )
-
-    def sorted(self) -> "Observations":
-        """By size, the last column first."""
-        order = np.lexsort(self.sizes.T)
-        stderr = None if self.stderr is None else self.stderr[order]
-        rows = None if self.rows is None else self.rows[order]
-        return Observations(self.sizes[order], self.errors[order], stderr, self.notes, rows)
+        rows = None if self.rows is None else self.rows[which]
+        return Observations(self.sizes[which], self.errors[which], stderr, notes, rows)
 
 
 def observe(
@@ -71,7 +64,7 @@ def observe(
         rows: The rows of the table that they came from, counted from 1, shape (m,); None when unknown.
 
     Returns:
-        The observations, sorted by size.
+        The observations, sorted by size, the last column first.
 
     Raises:
         DataError: Something is not numeric, lengths differ, a value is outside LEAST to MOST, the range is too wide, or
@@ -85,9 +78,12 @@ def observe(
     if sigma is not None and sigma.shape != y.shape:
         raise DataError(f"there are {len(sigma)} standard errors and {len(y)} errors; expected one for each error")
     raw = Observations(x, y, sigma, rows=None if rows is None else np.asarray(rows, dtype=np.int64))
-    for keep, what in _defects(raw):
-        if not keep.all():
-            raw = raw.take(keep, f"left out {_count(int((~keep).sum()), 'row')} with {what}")
+    finite = np.isfinite(raw.errors) & np.isfinite(raw.sizes).all(axis=1)
+    raw = _kept(raw, finite, "a size or error that is missing or not finite")
+    raw = _kept(raw, (raw.sizes >= 0).all(axis=1) & (raw.errors >= 0), "a negative size or error")
+    if raw.stderr is not None:
+        positive = np.isfinite(raw.stderr) & (raw.stderr > 0)
+        raw = _kept(raw, positive, "a standard error that is missing or not above 0")
     for what, values in (("a size", raw.sizes), ("an error", raw.errors), ("a standard error", raw.stderr)):
         strange = np.zeros(0) if values is None else values[(values > 0) & ((values < LEAST) | (values > MOST))]
         if strange.size:
@@ -105,23 +101,11 @@ def observe(
                 )
     if len(raw) == 0:
         raise DataError(f"no usable row is left: {'; '.join(raw.notes) or 'the table is empty'}")
-    return raw.sorted()
+    return raw.take(np.lexsort(raw.sizes.T))
 
 
-def _defects(raw: Observations) -> "list[tuple[Bool[np.ndarray, ' m'], str]]":
-    """Masks of rows to keep, each for the rows that the earlier ones left."""
-    finite = np.isfinite(raw.errors) & np.isfinite(raw.sizes).all(axis=1)
-    sizes, errors = raw.sizes[finite], raw.errors[finite]
-    positive = (sizes >= 0).all(axis=1) & (errors >= 0)
-    defects = [
-        (finite, "a size or error that is missing or not finite"),
-        (positive, "a negative size or error"),
-    ]
-    if raw.stderr is not None:
-        sigma = raw.stderr[finite][positive]
-        usable = np.isfinite(sigma) & (sigma > 0)
-        defects.append((usable, "a standard error that is missing or not above 0"))
-    return defects
+def _kept(raw: Observations, keep: Bool[np.ndarray, " m"], defect: str) -> Observations:
+    return raw if keep.all() else raw.take(keep, f"left out {counted(int((~keep).sum()), 'row')} with {defect}")
 
 
 def _numbers(what: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
@@ -129,7 +113,3 @@ def _numbers(what: str, values: ArrayLike) -> Float[np.ndarray, "..."]:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"{what} are not all numbers ({error}); give plain numbers such as 64000") from None
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"

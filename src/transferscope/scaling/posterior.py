@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy import special
 
 from transferscope.scaling.laws.curves import POWER_FLOOR
@@ -13,6 +13,8 @@ from transferscope.scaling.observations import Observations
 RATES = 160
 """Values of alpha; half of them spread over the range, half where the posterior is."""
 DRAWS_PER_RATE = 64
+MANY_CELLS = 400
+"""From so many values of the non-linear parameters on, a quarter of the draws suffices for each."""
 
 PRIOR_RATE_MEDIAN, PRIOR_RATE_LOG_SD = 0.4, 1.0
 """Prior of a rate: log-normal. One unit of log sd lets 95 % of rates lie between 0.06 and 2.8."""
@@ -33,6 +35,14 @@ class Noise:
     scale: float = 0.003
     degrees: float = 1.0
     effective_points: float = 5.0
+
+    def share(self, data: Observations) -> float:
+        """How much of a point each size counts as."""
+        return min(1.0, self.effective_points / data.n_distinct)
+
+    def variance(self, data: Observations) -> float:
+        """Prior variance of the noise, in units of the errors or of their standard errors."""
+        return self.scale**2 if data.stderr is None else 1.0
 
 
 CAUTIOUS = Noise()
@@ -57,6 +67,11 @@ class WeightedDraws:
         order = np.argsort(values)
         reached = np.searchsorted(np.cumsum(self.weights[order]), level * self.weights.sum())
         return float(values[order][min(int(reached), len(order) - 1)])
+
+
+def systematic(cumulative: Float[np.ndarray, " N"], n: int) -> Int[np.ndarray, " n"]:
+    """Places of n draws, evenly spaced over weights whose cumulative sums end at 1."""
+    return np.minimum(np.searchsorted(cumulative, (np.arange(n) + 0.5) / n), len(cumulative) - 1)
 
 
 @dataclass(frozen=True)
@@ -140,54 +155,54 @@ def recent(data: Observations) -> Observations:
 def _draws(data: Observations, rates: Float[np.ndarray, " A"], assumed: Noise) -> PowerPosterior:
     x, y = data.sizes[:, 0], data.errors
     unit = np.exp(np.log(x).mean())
-    precision = 1 / (y if data.stderr is None else data.stderr) ** 2
     basis = POWER_FLOOR.basis(x[:, None] / unit, rates[:, None])  # (A, m, 2)
-    apart = separable(basis, precision)
-    rates, basis = rates[apart], basis[apart]
-    share = min(1.0, assumed.effective_points / data.n_distinct)
-    mean, root, squares, log_volume = conditional(basis, y, share * precision)
-    degrees = share * len(y) - 2 + assumed.degrees
-    prior_variance = assumed.scale**2 if data.stderr is None else 1.0
-    variance = (squares + assumed.degrees * prior_variance) / degrees  # (A,)
-    steps = t_points(degrees)  # (R, 2)
-    drawn = mean[:, None, :] + np.sqrt(variance)[:, None, None] * np.einsum("aij,rj->ari", root, steps)
+    apart = separable(basis, data)
+    rates = rates[apart]
+    drawn, variance, log_volume, degrees = conditional(basis[apart], y, data, assumed)
     amplitude, C = drawn[..., 0], drawn[..., 1]
     allowed = (amplitude > 0) & (C >= 0) & (y.min() > C)
-    log_rate = -0.5 * degrees * np.log(variance) + log_volume + _log_rate_prior(rates) + np.log(np.gradient(rates))
+    log_prior = log_rate_prior(rates) - np.log(rates)
+    log_rate = -0.5 * degrees * np.log(variance) + log_volume + log_prior + np.log(np.gradient(rates))
     log_weight = np.where(allowed, log_rate[:, None] - np.log(np.where(allowed, amplitude, 1.0)), -np.inf)
-    theta = np.stack([np.repeat(rates[:, None], len(steps), axis=1), amplitude, C], axis=2)[allowed]
-    weights = np.exp(log_weight[allowed] - log_weight.max()) if allowed.any() else np.ones(0)
-    if not allowed.any():
-        theta, weights = _level(y, share * precision, degrees + 1, assumed.degrees * prior_variance, steps)
-    shares = np.exp(log_rate - log_rate.max())
-    noise = np.sqrt(np.average(variance, weights=shares)) * (1.0 if data.stderr is None else np.median(data.stderr / y))
+    falls = bool(allowed.any())
+    if falls:
+        theta = np.stack([np.broadcast_to(rates[:, None], C.shape), amplitude, C], axis=2)[allowed]
+        weights = np.exp(log_weight[allowed] - log_weight.max())
+    else:
+        theta = _level(data, assumed, degrees)
+        weights = np.ones(len(theta))
+    noise = relative_noise(variance, log_rate, data)
     scaled = POWER_FLOOR.in_unit(theta, np.array([1 / unit]))
-    return PowerPosterior(scaled, weights / weights.sum(), float(noise), bool(allowed.any()))
+    return PowerPosterior(scaled, weights / weights.sum(), noise, falls)
 
 
-def _level(
-    y: Float[np.ndarray, " m"],
-    precision: Float[np.ndarray, " m"],
-    degrees: float,
-    prior_squares: float,
-    steps: Float[np.ndarray, "R 2"],
-) -> tuple[Float[np.ndarray, "R 3"], Float[np.ndarray, " R"]]:
+def _level(data: Observations, assumed: Noise, degrees: float) -> Float[np.ndarray, "R 3"]:
     """Draws of a curve that does not fall: its level, and rates of the prior.
 
     The level is Student's t about the weighted mean, and no lower than the lowest error that was measured.
+
+    Args:
+        degrees: Degrees of freedom beside two coefficients.
     """
+    y, precision, steps = data.errors, assumed.share(data) * _precision(data), t_points(degrees)
     mean = float(np.average(y, weights=precision))
-    scale = np.sqrt((precision @ (y - mean) ** 2 + prior_squares) / degrees / precision.sum())
-    level = np.maximum(mean + scale * steps[:, 0], y.min())
+    squares = precision @ (y - mean) ** 2 + assumed.degrees * assumed.variance(data)
+    level = np.maximum(mean + np.sqrt(squares / (degrees + 1) / precision.sum()) * steps[:, 0], y.min())
     from scipy import stats  # here and below: it takes half a second to import
 
     ranks = (stats.rankdata(steps[:, 1]) - 0.5) / len(steps)
     rate = PRIOR_RATE_MEDIAN * np.exp(PRIOR_RATE_LOG_SD * special.ndtri(ranks))
-    return np.stack([rate, np.full(len(steps), 1e-9 * y.min()), level], axis=1), np.ones(len(steps))
+    return np.stack([rate, np.full(len(steps), 1e-9 * y.min()), level], axis=1)
 
 
-def separable(basis: Float[np.ndarray, "A m k"], precision: Float[np.ndarray, " m"]) -> Bool[np.ndarray, " A"]:
+def _precision(data: Observations) -> Float[np.ndarray, " m"]:
+    """Of each error in units of the noise: relative, or of its standard error."""
+    return np.asarray(1 / (data.errors if data.stderr is None else data.stderr) ** 2)
+
+
+def separable(basis: Float[np.ndarray, "A m k"], data: Observations) -> Bool[np.ndarray, " A"]:
     """Where the one or two basis functions can be told apart at these sizes, to machine precision."""
+    precision = _precision(data)
     with np.errstate(all="ignore"):
         length = np.sqrt(np.einsum("amk,m,amk->ak", basis, precision, basis))
         finite = np.isfinite(length).all(axis=1) & (length > 0).all(axis=1)
@@ -198,21 +213,42 @@ def separable(basis: Float[np.ndarray, "A m k"], precision: Float[np.ndarray, " 
 
 
 def conditional(
-    basis: Float[np.ndarray, "A m k"], y: Float[np.ndarray, " m"], precision: Float[np.ndarray, " m"]
-) -> tuple[Float[np.ndarray, "A k"], Float[np.ndarray, "A k k"], Float[np.ndarray, " A"], Float[np.ndarray, " A"]]:
-    """Weighted least squares for each rate: mean, root of the inverse Gram matrix, residual squares, log volume."""
+    basis: Float[np.ndarray, "A m k"], seen: Float[np.ndarray, " m"], data: Observations, assumed: Noise
+) -> tuple[Float[np.ndarray, "A R k"], Float[np.ndarray, " A"], Float[np.ndarray, " A"], float]:
+    """Coefficients given each value of the non-linear parameters: multivariate t about weighted least squares.
+
+    Args:
+        seen: What the basis is fitted to: the errors, or what they are below the error of guessing.
+
+    Returns:
+        Draws of the coefficients, the variance of the noise and the log volume at each value; and the degrees of
+        freedom.
+    """
+    k, share = basis.shape[2], assumed.share(data)
+    precision = share * _precision(data)
     gram = np.einsum("ami,m,amj->aij", basis, precision, basis)
-    moment = np.einsum("ami,m->ai", basis, precision * y)
+    moment = np.einsum("ami,m->ai", basis, precision * seen)
     mean = np.linalg.solve(gram, moment[..., None])[..., 0]
-    residual = y - np.einsum("ami,ai->am", basis, mean)
+    squares = (precision * (seen - np.einsum("ami,ai->am", basis, mean)) ** 2).sum(axis=1)
+    degrees = max(share * len(seen) - k + assumed.degrees, 0.5)
+    variance = (squares + assumed.degrees * assumed.variance(data)) / degrees
     inverse = np.linalg.inv(gram)
     root = np.linalg.cholesky((inverse + np.swapaxes(inverse, 1, 2)) / 2)
-    return mean, root, (precision * residual**2).sum(axis=1), -0.5 * np.linalg.slogdet(gram).logabsdet
+    steps = t_points(degrees)[:: 1 if len(basis) < MANY_CELLS else 4, :k]
+    drawn = mean[:, None, :] + np.sqrt(variance)[:, None, None] * np.einsum("aij,rj->ari", root, steps)
+    return drawn, variance, -0.5 * np.linalg.slogdet(gram).logabsdet, degrees
 
 
-def _log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
+def relative_noise(variance: Float[np.ndarray, " A"], log_weight: Float[np.ndarray, " A"], data: Observations) -> float:
+    """The relative noise at its posterior mean, from its variance at each value of the non-linear parameters."""
+    mean = np.sqrt(np.average(variance, weights=np.exp(log_weight - log_weight.max())))
+    return float(mean * (1.0 if data.stderr is None else np.median(data.stderr / data.errors)))
+
+
+def log_rate_prior(rates: Float[np.ndarray, " A"]) -> Float[np.ndarray, " A"]:
+    """Log density of a rate over its logarithm, up to a constant."""
     z = (np.log(rates) - np.log(PRIOR_RATE_MEDIAN)) / PRIOR_RATE_LOG_SD
-    return np.asarray(-0.5 * z**2 - np.log(rates))
+    return np.asarray(-0.5 * z**2)
 
 
 @cache

@@ -56,9 +56,7 @@ class ProfileSet:
         return f"at least {self.low:.4g}" if self.open_above else f"{self.low:.4g} to {self.high:.4g}"
 
 
-def profile_sets(
-    problem: Problem, solution: Solution, *, known_noise: bool, level: float = LEVEL
-) -> Mapping[str, ProfileSet]:
+def profile_sets(problem: Problem, solution: Solution, *, known_noise: bool) -> Mapping[str, ProfileSet]:
     r"""Profile sets of all free parameters of one fit.
 
         {v : min_{\theta_j = v} S(\theta) - min S <= s^2 t^2},   s^2 = min S / (m - p),
@@ -72,10 +70,9 @@ def profile_sets(
     Args:
         problem: One fit (B = 1), with at least one degree of freedom left.
         known_noise: The weights are inverse variances: then s^2 is at least 1.
-        level: Nominal coverage, in (0, 1).
 
     Returns:
-        Sets by the name of the parameter; none without a degree of freedom left.
+        Sets of nominal coverage LEVEL by the name of the parameter; none without a degree of freedom left.
     """
     held = problem.held()
     degrees = int((problem.weights > 0).sum() - (~held).sum())
@@ -84,10 +81,8 @@ def profile_sets(
     unit, _ = unit_of_cost(problem, solution, degrees)
     unit += 1e-28
     unit = max(1.0, unit) if known_noise and problem.loss != "huber" else unit
-    allowed = float(solution.cost[0] + unit * special.stdtrit(degrees, (1 + level) / 2) ** 2)
-    return {
-        problem.law.names[j]: _profile(problem, solution, j, allowed, level) for j in map(int, np.flatnonzero(~held))
-    }
+    allowed = float(solution.cost[0] + unit * special.stdtrit(degrees, (1 + LEVEL) / 2) ** 2)
+    return {problem.law.names[j]: _profile(problem, solution, j, allowed) for j in map(int, np.flatnonzero(~held))}
 
 
 def unit_of_cost(problem: Problem, solution: Solution, degrees: int) -> tuple[float, float]:
@@ -105,7 +100,7 @@ def unit_of_cost(problem: Problem, solution: Solution, degrees: int) -> tuple[fl
         return float(solution.cost[0] / degrees), float(solution.cost[0] / degrees)
     used = problem.weights[0] > 0
     weights = problem.weights[0][used]
-    residuals = problem.residuals(problem.law.value(problem.x, solution.theta), problem.y)[0][used]
+    residuals = problem.residuals(problem.law.value(problem.x, solution.theta))[0][used]
     slope = 2 * np.clip(residuals, -HUBER_DELTA, HUBER_DELTA)
     rest = np.sort(np.abs(residuals))[len(residuals) - degrees :]
     width = 1.06 * 1.4826 * float(np.median(rest)) * len(residuals) ** -0.2 + 1e-12
@@ -115,7 +110,7 @@ def unit_of_cost(problem: Problem, solution: Solution, degrees: int) -> tuple[fl
     return raised, raised * 2 / bend
 
 
-def _profile(problem: Problem, solution: Solution, j: int, allowed: float, level: float) -> ProfileSet:
+def _profile(problem: Problem, solution: Solution, j: int, allowed: float) -> ProfileSet:
     parameter = problem.law.parameters[j]
     best = float(solution.theta[0, j])
     trace = _trace(problem, solution, j, _scan(problem, parameter, best), allowed)
@@ -129,7 +124,7 @@ def _profile(problem: Problem, solution: Solution, j: int, allowed: float, level
     low, high = trace.crossing(first, -1, allowed), trace.crossing(last, 1, allowed)
     ends = [trace.cost[place] for place in (first - 1, last + 1) if 0 <= place < len(trace.values)]
     searched = bool(np.isfinite(allowed) and np.isfinite(ends).all())
-    return ProfileSet(min(low, best), max(high, best), open_below, open_above, level, searched)
+    return ProfileSet(min(low, best), max(high, best), open_below, open_above, found=searched)
 
 
 @dataclass(frozen=True)
@@ -195,10 +190,7 @@ def _trace(
     beside: _Trace | None = None,
 ) -> _Trace:
     """The profile at `values`, joined with a trace that is there already."""
-    fixed = np.full((len(values), len(problem.law.parameters)), np.nan)
-    fixed = fixed if problem.fixed is None else np.repeat(problem.fixed, len(values), axis=0)
-    fixed[:, j] = values
-    solved = solve(_repeated(problem, fixed), PROFILE)
+    solved = solve(_with_held(problem, j, values), PROFILE)
     cost, theta = solved.cost, solved.theta
     if beside is not None:
         values, cost = np.concatenate([beside.values, values]), np.concatenate([beside.cost, cost])
@@ -229,7 +221,7 @@ def _warm(
         if not steps:
             break
         into, origin = np.array(steps).T
-        polished = _from(problem, j, values[into], theta[origin])
+        polished = _from(_with_held(problem, j, values[into]), theta[origin])
         lower = (polished.cost < cost[into] - least) | (np.isfinite(polished.cost) & ~np.isfinite(cost[into]))
         cost[into[lower]], theta[into[lower]] = polished.cost[lower], polished.theta[lower]
         if not lower.any():
@@ -237,27 +229,29 @@ def _warm(
     return cost, theta
 
 
-def _from(problem: Problem, j: int, values: Float[np.ndarray, " K"], start: Float[np.ndarray, "K p"]) -> Solution:
-    """Polish from given parameters with one of them held, the coefficients found anew where none of them is held."""
-    law, q = problem.law, len(problem.law.nonlinear)
-    fixed = np.full_like(start, np.nan) if problem.fixed is None else np.repeat(problem.fixed, len(start), axis=0)
+def _with_held(problem: Problem, j: int, values: Float[np.ndarray, " K"]) -> Problem:
+    """The one fit once for each value of a parameter, which is held there."""
+    many = problem.take(np.zeros(len(values), dtype=int))
+    fixed = np.full((len(values), len(problem.law.parameters)), np.nan) if many.fixed is None else many.fixed
     fixed[:, j] = values
+    return replace(many, fixed=fixed)
+
+
+def _from(problem: Problem, start: Float[np.ndarray, "K p"]) -> Solution:
+    """Polish from given parameters, the coefficients found anew where none of them is held."""
+    law, q = problem.law, len(problem.law.nonlinear)
+    fixed = problem.fixed
+    assert fixed is not None
     start = np.where(np.isnan(fixed), start, fixed)
     if np.isnan(fixed[:, q:]).all():
-        y = np.where(problem.y[0] > 0, problem.y[0], 1.0)
-        weights = problem.weights[0] / (1.0 if problem.loss == "linear" else y**2)
+        weights = problem.error_weights[0]
         with np.errstate(over="ignore", invalid="ignore"):
             basis = law.basis(problem.x, start[:, :q])
             gram = np.einsum("bmi,m,bmj->bij", basis, weights, basis)
             anew = nnls(gram, np.einsum("bmi,m->bi", basis, weights * problem.y[0]))
         usable = np.isfinite(anew).all(axis=1, keepdims=True) & (anew > 0).any(axis=1, keepdims=True)
         start = np.concatenate([start[:, :q], np.where(usable, anew, start[:, q:])], axis=1)
-    return polish(_repeated(problem, fixed), start, WARM)
-
-
-def _repeated(problem: Problem, fixed: Float[np.ndarray, "K p"]) -> Problem:
-    y, weights = np.repeat(problem.y, len(fixed), axis=0), np.repeat(problem.weights, len(fixed), axis=0)
-    return replace(problem, y=y, weights=weights, fixed=fixed)
+    return polish(problem, start, WARM)
 
 
 def _at_search_edge(problem: Problem, profiled: Float[np.ndarray, "K p"], j: int) -> Bool[np.ndarray, " K"]:

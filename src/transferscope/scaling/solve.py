@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from scipy import optimize
 
 from transferscope.scaling.laws.law import Law
@@ -75,12 +75,24 @@ class Problem:
             return np.zeros(len(self.law.parameters), dtype=bool)
         return np.asarray(~np.isnan(self.fixed[0]))
 
-    def residuals(self, values: Float[np.ndarray, "B m"], y: Float[np.ndarray, "B m"]) -> Float[np.ndarray, "B m"]:
-        """Residuals of `values` against `y`; 0 where y cannot be in log error (such points must have weight 0)."""
+    def take(self, rows: Shaped[np.ndarray, " r"]) -> "Problem":
+        """The fits at some rows, which may repeat."""
+        fixed = None if self.fixed is None else self.fixed[rows]
+        return replace(self, y=self.y[rows], weights=self.weights[rows], fixed=fixed)
+
+    @property
+    def error_weights(self) -> Float[np.ndarray, "B m"]:
+        """Weights of squared errors in place of residuals: W / y^2 in log error, the log residual to first order."""
         if self.loss == "linear":
-            return np.asarray(y - values)
-        usable = y > 0
-        return np.where(usable, np.log(np.where(usable, y, 1.0)) - np.log(np.maximum(values, TINY)), 0.0)
+            return self.weights
+        return np.where(self.y > 0, self.weights / np.where(self.y > 0, self.y, 1.0) ** 2, 0.0)
+
+    def residuals(self, values: Float[np.ndarray, "B m"]) -> Float[np.ndarray, "B m"]:
+        """Residuals of y against `values`; 0 where y cannot be in log error (such points must have weight 0)."""
+        if self.loss == "linear":
+            return np.asarray(self.y - values)
+        usable = self.y > 0
+        return np.where(usable, np.log(np.where(usable, self.y, 1.0)) - np.log(np.maximum(values, TINY)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -157,8 +169,6 @@ CELLS_AT_ONCE = 400_000
 def starts(problem: Problem, *, n_starts: int) -> Float[np.ndarray, "B r p"]:
     """The best cells of the grid, each from another part of it.
 
-    In log error the weights are W / y^2: the log residual to first order.
-
     Args:
         n_starts: Parts of the grid, cut along its first axis, of which each gives its best cell.
 
@@ -168,55 +178,37 @@ def starts(problem: Problem, *, n_starts: int) -> Float[np.ndarray, "B r p"]:
     block = max(1, CELLS_AT_ONCE // max(1, len(problem.law.grid)))
     rows = np.arange(len(problem.y))
     blocks = np.array_split(rows, -(-len(rows) // block))
-    if _nonlinear_is_held(problem):
+    if problem.held()[: len(problem.law.nonlinear)].any():
         blocks = [rows[i : i + 1] for i in rows]  # every row has a grid of its own
-    return np.concatenate([_starts_of(problem, part, n_starts) for part in blocks])
+    return np.concatenate([_starts_of(problem.take(part), n_starts) for part in blocks])
 
 
-def _nonlinear_is_held(problem: Problem) -> bool:
-    return bool(problem.held()[: len(problem.law.nonlinear)].any())
-
-
-def _starts_of(problem: Problem, rows: np.ndarray, n_starts: int) -> Float[np.ndarray, "B r p"]:
-    law = problem.law
-    q = len(law.nonlinear)
-    grid = _grid(problem, rows)
-    coefficients, cost = _project(problem, rows, grid)
-    chosen = []
+def _starts_of(problem: Problem, n_starts: int) -> Float[np.ndarray, "B r p"]:
+    grid = problem.law.grid_in(problem.unit)
+    if problem.fixed is not None and problem.held()[: grid.shape[1]].any():
+        held = problem.fixed[0, : grid.shape[1]]
+        grid = np.unique(np.where(np.isnan(held), grid, held), axis=0)
+    coefficients, cost = _project(problem, grid)
+    rows, chosen = np.arange(len(problem.y)), []
     for part in np.array_split(np.arange(len(grid)), min(n_starts, len(grid))):
         cell = part[cost[part].argmin(axis=0)]  # (B,)
-        theta = np.concatenate([grid[cell], coefficients[cell, np.arange(len(rows))]], axis=1)
-        chosen.append(theta)
-    start = np.stack(chosen, axis=1)
-    assert start.shape[2] == q + len(law.linear)
-    return start
-
-
-def _grid(problem: Problem, rows: np.ndarray) -> Float[np.ndarray, "G q"]:
-    law = problem.law
-    grid = law.grid_in(problem.unit) if law.nonlinear else law.grid
-    if problem.fixed is None or not _nonlinear_is_held(problem):
-        return grid
-    held = problem.fixed[rows[0], : len(law.nonlinear)]
-    return np.unique(np.where(np.isnan(held), grid, held), axis=0)
+        chosen.append(np.concatenate([grid[cell], coefficients[cell, rows]], axis=1))
+    return np.stack(chosen, axis=1)
 
 
 def _project(
-    problem: Problem, rows: np.ndarray, grid: Float[np.ndarray, "G q"]
+    problem: Problem, grid: Float[np.ndarray, "G q"]
 ) -> tuple[Float[np.ndarray, "G B k"], Float[np.ndarray, "G B"]]:
-    """Best coefficients and their cost in every cell of the grid, for some rows of the problem."""
-    law, q = problem.law, len(problem.law.nonlinear)
-    y, weights = problem.y[rows], problem.weights[rows]
-    if problem.loss != "linear":
-        weights = np.where(y > 0, weights / np.where(y > 0, y, 1.0) ** 2, 0.0)
-    basis = law.basis(problem.x, grid)  # (G, m, k)
+    """Best coefficients and their cost in every cell of the grid."""
+    y, weights = problem.y, problem.error_weights
+    basis = problem.law.basis(problem.x, grid)  # (G, m, k)
     k = basis.shape[2]
-    gram = np.empty((len(grid), len(rows), k, k))
+    gram = np.empty((len(grid), len(y), k, k))
     for i in range(k):
         for j in range(i, k):
             gram[:, :, i, j] = gram[:, :, j, i] = (basis[:, :, i] * basis[:, :, j]) @ weights.T
     moment = np.stack([basis[:, :, i] @ (weights * y).T for i in range(k)], axis=2)  # (G, B, k)
-    fixed = None if problem.fixed is None else problem.fixed[rows, q:]
+    fixed = None if problem.fixed is None else problem.fixed[:, grid.shape[1] :]
     coefficients = _coefficients(gram, moment, fixed)
     quadratic = np.einsum("gbi,gbij,gbj->gb", coefficients, gram, coefficients)
     cost = (weights * y**2).sum(axis=1) - 2 * (coefficients * moment).sum(-1) + quadratic
@@ -239,16 +231,6 @@ def _coefficients(
     return values
 
 
-@dataclass
-class _State:
-    """Rows that are still moving."""
-
-    rows: np.ndarray
-    u: np.ndarray
-    cost: np.ndarray
-    damping: np.ndarray
-
-
 def polish(problem: Problem, theta: Float[np.ndarray, "B p"], effort: Effort) -> Solution:
     """Descend from `theta` to the nearest optimum within the bounds.
 
@@ -264,17 +246,19 @@ def polish(problem: Problem, theta: Float[np.ndarray, "B p"], effort: Effort) ->
     """
     box = _Box(problem)
     u = box.inward(box.to_search(theta))
-    cost = _cost(problem, np.arange(len(u)), box.to_theta(u))
+    cost, damping = _cost(problem, box.to_theta(u)), np.full(len(u), 1e-3)
     best, best_cost = u.copy(), cost.copy()
     converged = np.zeros(len(u), dtype=bool)
-    state = _State(np.arange(len(u)), u, cost, np.full(len(u), 1e-3))
+    rows = np.arange(len(u))  # those that are still moving, which the problem is narrowed to
     for _ in range(effort.max_steps):
-        if len(state.rows) == 0:
+        if len(rows) == 0:
             break
-        done = _step(problem, box, state, effort.tolerance)
-        best[state.rows], best_cost[state.rows] = state.u, state.cost
-        converged[state.rows[done]] = True
-        state = _State(state.rows[~done], state.u[~done], state.cost[~done], state.damping[~done])
+        u, cost, damping, done = _step(problem, box, u, cost, damping, effort.tolerance)
+        best[rows], best_cost[rows] = u, cost
+        if done.any():
+            converged[rows[done]] = True
+            problem, rows = problem.take(~done), rows[~done]
+            u, cost, damping = u[~done], cost[~done], damping[~done]
     return Solution(box.to_theta(best), best_cost, converged)
 
 
@@ -282,10 +266,9 @@ class _Box:
     """The bounds, and the way between parameters and the coordinates that are searched."""
 
     def __init__(self, problem: Problem) -> None:
-        bounds = problem.law.bounds(problem.unit)
-        self.log = problem.law.on_log_scale()
+        self.log = np.array([parameter.scale == "log" for parameter in problem.law.parameters])
         self.held = problem.held()
-        self.low, self.high = self.to_search(bounds)
+        self.low, self.high = self.to_search(problem.law.bounds(problem.unit))
 
     def to_search(self, theta: Float[np.ndarray, "*B p"]) -> Float[np.ndarray, "*B p"]:
         return np.where(self.log, np.log(np.where(self.log, theta, 1.0)), theta)
@@ -300,37 +283,39 @@ class _Box:
         """Where a parameter at a bound would leave the box."""
         return np.asarray(((u <= self.low) & (descent < 0)) | ((u >= self.high) & (descent > 0)))
 
-    def free(self, u: Float[np.ndarray, "B p"], descent: Float[np.ndarray, "B p"]) -> Bool[np.ndarray, "B p"]:
-        return np.asarray(~self.pushes_out(u, descent) & ~self.held)
 
-
-def _step(problem: Problem, box: _Box, state: _State, tolerance: float) -> Bool[np.ndarray, " B"]:
-    """Try one step of every row; say which rows have come to rest."""
-    theta = box.to_theta(state.u)
-    normal, descent = _normal_equations(problem, state.rows, theta, box.log)
-    free = box.free(state.u, descent)
+def _step(
+    problem: Problem,
+    box: _Box,
+    u: Float[np.ndarray, "B p"],
+    cost: Float[np.ndarray, " B"],
+    damping: Float[np.ndarray, " B"],
+    tolerance: float,
+) -> tuple[Float[np.ndarray, "B p"], Float[np.ndarray, " B"], Float[np.ndarray, " B"], Bool[np.ndarray, " B"]]:
+    """Try one step of every row: where it is then, its cost and damping, and whether it has come to rest."""
+    normal, descent = _normal_equations(problem, box.to_theta(u), box.log)
+    free = ~box.pushes_out(u, descent) & ~box.held
     descent = np.where(free, descent, 0.0)
-    step = _damped_solve(normal, descent, free, state.damping)
+    step = _damped_solve(normal, descent, free, damping)
     promised = (descent * step).sum(axis=1)  # twice the decrease of the quadratic model
-    trial = box.inward(state.u + step)
-    cost = _cost(problem, state.rows, box.to_theta(trial))
-    better = cost < state.cost
-    gain = np.where(better, state.cost - cost, 0.0)
-    small = tolerance * (state.cost + TINY)
-    settled = (promised <= small) | ((gain <= small) & (better | (state.damping > 1e3)))
-    state.u = np.where(better[:, None], trial, state.u)
-    state.cost = np.where(better, cost, state.cost)
-    state.damping = np.where(better, np.maximum(state.damping / 8, 1e-14), state.damping * 6)
-    return np.asarray(settled | (state.cost <= 1e-28))
+    trial = box.inward(u + step)
+    tried = _cost(problem, box.to_theta(trial))
+    better = tried < cost
+    gain = np.where(better, cost - tried, 0.0)
+    small = tolerance * (cost + TINY)
+    settled = (promised <= small) | ((gain <= small) & (better | (damping > 1e3)))
+    u, cost = np.where(better[:, None], trial, u), np.where(better, tried, cost)
+    damping = np.where(better, np.maximum(damping / 8, 1e-14), damping * 6)
+    return u, cost, damping, settled | (cost <= 1e-28)
 
 
 def _normal_equations(
-    problem: Problem, rows: np.ndarray, theta: Float[np.ndarray, "B p"], log: Bool[np.ndarray, " p"]
+    problem: Problem, theta: Float[np.ndarray, "B p"], log: Bool[np.ndarray, " p"]
 ) -> tuple[Float[np.ndarray, "B p p"], Float[np.ndarray, "B p"]]:
     """J'WJ and J'Wr in the coordinates that are searched."""
-    y, weights = problem.y[rows], problem.weights[rows]
+    weights = problem.weights
     values, jacobian = problem.law.value(problem.x, theta), problem.law.gradient(problem.x, theta)
-    residuals = problem.residuals(values, y)
+    residuals = problem.residuals(values)
     jacobian = jacobian * np.where(log, theta, 1.0)[:, None, :]
     if problem.loss != "linear":
         jacobian = jacobian / np.maximum(values, TINY)[:, :, None]
@@ -359,14 +344,14 @@ def _damped_solve(
     return np.linalg.solve(scaled, right[:, :, None])[:, :, 0] * scale
 
 
-def _cost(problem: Problem, rows: np.ndarray, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, " B"]:
+def _cost(problem: Problem, theta: Float[np.ndarray, "B p"]) -> Float[np.ndarray, " B"]:
     with np.errstate(over="ignore", invalid="ignore"):
-        residuals = problem.residuals(problem.law.value(problem.x, theta), problem.y[rows])
+        residuals = problem.residuals(problem.law.value(problem.x, theta))
         squared = residuals**2
     if problem.loss == "huber":
         size = np.abs(residuals)
         squared = np.where(size <= HUBER_DELTA, squared, HUBER_DELTA * (2 * size - HUBER_DELTA))
-    cost = (problem.weights[rows] * squared).sum(axis=1)
+    cost = (problem.weights * squared).sum(axis=1)
     return np.where(np.isfinite(cost), cost, np.inf)
 
 
@@ -386,7 +371,7 @@ def _polish_alone(problem: Problem, theta: Float[np.ndarray, " p"], effort: Effo
     def placed(part: np.ndarray) -> np.ndarray:
         whole = u.copy()
         whole[free] = part
-        return np.where(box.log, np.exp(np.where(box.log, whole, 0.0)), whole)[None] if curved else whole[None]
+        return box.to_theta(whole)[None] if curved else whole[None]
 
     last: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
@@ -449,9 +434,7 @@ def solve(problem: Problem, effort: Effort = THOROUGH) -> Solution:
     scaled = replace(problem, x=problem.x / unit)
     start = starts(scaled, n_starts=effort.n_starts)  # (B, r, p)
     n_rows, n_each, n_parameters = start.shape
-    rows = np.repeat(np.arange(n_rows), n_each)
-    fixed = None if scaled.fixed is None else scaled.fixed[rows]
-    many = replace(scaled, y=scaled.y[rows], weights=scaled.weights[rows], fixed=fixed)
+    many = scaled.take(np.repeat(np.arange(n_rows), n_each))
     polished = polish(many, start.reshape(-1, n_parameters), effort)
     best = polished.cost.reshape(n_rows, n_each).argmin(axis=1) + n_each * np.arange(n_rows)
     theta = problem.law.in_unit(polished.theta[best], 1 / unit)

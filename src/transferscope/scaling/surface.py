@@ -80,7 +80,12 @@ class Surface:
     @property
     def interpolating(self) -> str:
         """The law to read within the measured range: best with one fine-tuning size left out (or in sample)."""
-        return min(self.scores, key=lambda name: _finite_first(self.scores[name].leave_s_out, self.scores[name]))
+
+        def held_out_first(name: str) -> tuple[float, float]:
+            score = self.scores[name]
+            return (score.leave_s_out if np.isfinite(score.leave_s_out) else np.inf, score.in_sample)
+
+        return min(self.scores, key=held_out_first)
 
     def predict(self, sizes: ArrayLike) -> Float[np.ndarray, " t"]:
         """Weighted mean (of logarithms) over the laws at (n, s), shape (t, 2)."""
@@ -134,10 +139,8 @@ def fit_surface(
     }
     fits = {name: fit for name, fit in fits.items() if fit.status != "too_few"}
     scores = {name: held_out_score(fit.law, data, loss, free=free) for name, fit in fits.items()}
-    if free:
-        far = outliers(data, laws["additive"])
-        return Surface(fits, scores, _weights(scores), data, data.notes, free=True, outliers=far)
-    return Surface(fits, scores, _weights(scores), data, data.notes)
+    far = outliers(data, laws["additive"]) if free else None
+    return Surface(fits, scores, _weights(scores), data, data.notes, free, far)
 
 
 def varies_freely(sizes: Float[np.ndarray, "m 2"]) -> bool:
@@ -174,16 +177,7 @@ def outliers(data: Observations, law: Law) -> Observations | None:
     distance = np.abs(residuals - np.median(residuals))
     rest = np.sort(distance)[min(len(law.parameters), len(distance) - 1) :]
     far = np.flatnonzero(distance > OUTLYING * 1.4826 * np.median(rest) + 1e-9)
-    if len(far) == 0:
-        return None
-    far = far[np.argsort(-distance[far], kind="stable")]
-    rows = None if data.rows is None else data.rows[far]
-    return Observations(data.sizes[far], data.errors[far], rows=rows)
-
-
-def _finite_first(score: float, of: HeldOutScore) -> tuple[float, float]:
-    """A key that sorts laws without a held-out score behind those with one, by their fit."""
-    return (score if np.isfinite(score) else np.inf, of.in_sample)
+    return data.take(far[np.argsort(-distance[far], kind="stable")]) if len(far) else None
 
 
 def held_out_score(law: Law, data: Observations, loss: Loss, *, free: bool | None = None) -> HeldOutScore:

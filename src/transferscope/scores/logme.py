@@ -26,7 +26,7 @@ from jaxtyping import Bool, Float64
 from transferscope.data.task import Kind
 from transferscope.estimate import Estimate, Status
 from transferscope.scores.score import Needs, Score, TargetView, outputs
-from transferscope.scores.spectrum import Spectrum, spectrum
+from transferscope.scores.spectrum import spectrum
 
 _STEP = 0.5  # of the grid, in log t
 _GOLDEN = (np.sqrt(5) - 1) / 2
@@ -112,13 +112,12 @@ def log_evidence(features: Float64[np.ndarray, "n d"], targets: Float64[np.ndarr
         features: F, shape (n, d), used as they are: no intercept is added.
         targets: Y, shape (n, K), no column all 0.
     """
-    return _largest(spectrum(features), targets)
-
-
-def _largest(of: Spectrum, targets: Float64[np.ndarray, "n K"]) -> Evidence:
-    profile = _profile(of, targets)
+    of = spectrum(features)
     full = len(of.squares) == len(targets)
-    exact = profile.outside == 0
+    power, total = of.coordinates(targets) ** 2, (targets**2).sum(axis=0)
+    outside = total - power.sum(axis=0)
+    exact = (outside <= _NOTHING * total) | full
+    profile = _Profile(len(targets), of.squares, power, np.where(exact, 0.0, outside), total)
     u, value = _peak(profile)
     beta = len(targets) / profile.residual(u)
 
@@ -129,19 +128,10 @@ def _largest(of: Spectrum, targets: Float64[np.ndarray, "n K"]) -> Evidence:
 
     noiseless_value = profile.without_noise() if full else np.full(len(value), -np.inf)
     noiseless = noiseless_value >= value - 1e-9 * len(targets)  # the grid comes as near to the limit as this
-    value = np.where(exact & ~np.bool_(full), np.inf, np.maximum(value, noiseless_value))
+    value = np.where(exact & (not full), np.inf, np.maximum(value, noiseless_value))
     at_zero = noiseless | np.isinf(value)
     ratio = np.where(at_zero, 0.0, np.exp(u))
     return Evidence(value, ratio, np.where(at_zero, np.inf, beta), np.isinf(value), noiseless, empty & ~noiseless)
-
-
-def _profile(of: Spectrum, targets: Float64[np.ndarray, "n K"]) -> _Profile:
-    power = of.coordinates(targets) ** 2
-    total = (targets**2).sum(axis=0)
-    outside = total - power.sum(axis=0)
-    full = len(of.squares) == len(targets)
-    outside = np.where((outside <= _NOTHING * total) | full, 0.0, outside)
-    return _Profile(len(targets), of.squares, power, outside, total)
 
 
 def _peak(profile: _Profile) -> tuple[Float64[np.ndarray, " K"], Float64[np.ndarray, " K"]]:
@@ -182,10 +172,7 @@ class LogME(Score):
     def computed(self, view: TargetView) -> Estimate:
         """Mean log evidence per example; see the class."""
         evidence = log_evidence(view.features, outputs(view))
-        return Estimate(float(evidence.value.mean()) / len(view), None, len(view), _status(evidence))
-
-
-def _status(evidence: Evidence) -> Status:
-    if evidence.unbounded.any():
-        return "unbounded"
-    return "at_bound" if evidence.empty.all() else "ok"
+        status: Status = "at_bound" if evidence.empty.all() else "ok"
+        if evidence.unbounded.any():
+            status = "unbounded"
+        return Estimate(float(evidence.value.mean()) / len(view), None, len(view), status)

@@ -6,7 +6,6 @@ across target tasks. Their standard errors, and those of differences between net
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from math import nan
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -178,10 +177,10 @@ class Score(ABC):
                 "of a head of classes or leave it out"
             )
         if len(view) < self.least_examples:
-            return Estimate(nan, None, len(view), "too_few")
+            return Estimate.missing("too_few", len(view))
         still = self.needs == "features" and not varies(view.features).any()
         same = not varies(view.labels if view.kind != "multi-label" else view.labels.astype(np.float64)).any()
-        return Estimate(nan, None, len(view), "undefined") if still or same else self.computed(view)
+        return Estimate.missing("undefined", len(view)) if still or same else self.computed(view)
 
 
 def varies(array: np.ndarray) -> np.ndarray:

@@ -37,12 +37,7 @@ NETWORKS = (
 
 @dataclass(frozen=True)
 class MethodCase:
-    """A method, with what it is for.
-
-    Attributes:
-        method: The method, with settings under which it learns in 300 steps.
-        learns: Whether it reads the target's labels, rather than predict with what the source has taught.
-    """
+    """A method with what it is tried on; see `check_method`."""
 
     method: Method
     regression: bool = True

@@ -44,10 +44,10 @@ def _knows_no_order(score: Score) -> None:
     for n, d in _SHAPES:
         view = classes_view(n, d)
         _same(score, view, view.take(np.random.default_rng(3).permutation(n)), "the order of the examples")
-    if "regression" in score.kinds:
-        numbers = regression_view()
-        require(np.isfinite(score.value(numbers).value), "its value on numbers is not finite")
-        _same(score, numbers, numbers.take(np.random.default_rng(1).permutation(len(numbers))), "the order of numbers")
+        if "regression" in score.kinds:
+            numbers = regression_view(n, d)
+            require(np.isfinite(score.value(numbers).value), "its value on numbers is not finite")
+            _same(score, numbers, numbers.take(np.random.default_rng(1).permutation(n)), "the order of numbers")
 
 
 def _knows_no_names(score: Score) -> None:
@@ -84,6 +84,8 @@ def _takes_duplicates(score: Score) -> None:
         twice = view.take(np.tile(np.arange(n), 2))
         one = score.value(twice)
         require(np.isfinite(one.value) or one.status == "unbounded", f"examples that occur twice give {one}")
+        mixed = twice.take(np.random.default_rng(0).permutation(len(twice)))
+        _same(score, twice, mixed, "the order of examples that occur twice")
 
 
 def _prefers_signal(score: Score) -> None:

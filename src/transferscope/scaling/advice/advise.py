@@ -3,7 +3,7 @@
 Can it alone reach a target error, with how much, and what would other data gain?
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from transferscope.errors import DataError, SettingsError
 from transferscope.estimate import Estimate, Interval
 from transferscope.scaling.advice.costs import Costs
-from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, information, next_run
+from transferscope.scaling.advice.next_run import FEASIBLE_FACTOR, STEPS_AHEAD, NextRun, information, next_run_by_cost
 from transferscope.scaling.averaging import AveragedPosterior, averaged_posterior
 from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import usable
@@ -129,22 +129,14 @@ def variant_gain(
     Returns:
         Differences with 90 % intervals, over PAIRS pairs of draws.
     """
-    first, second = _resampled(baseline, seed=0), _resampled(variant, seed=1)
-    difference = second - first  # (alpha, D, C)
-    return VariantGain(
-        *names,
-        gap=_interval(difference[:, 2]),
-        lower_gap=float((difference[:, 2] < 0).mean()),
-    )
+    gap = _resampled_gaps(variant, seed=1) - _resampled_gaps(baseline, seed=0)
+    low, median, high = map(float, np.quantile(gap, (0.05, 0.5, 0.95)))
+    return VariantGain(*names, gap=_median(low, median, high, n=PAIRS), lower_gap=float((gap < 0).mean()))
 
 
-def _resampled(posterior: PowerPosterior, *, seed: int) -> Float[np.ndarray, "N 3"]:
+def _resampled_gaps(posterior: PowerPosterior, *, seed: int) -> Float[np.ndarray, " N"]:
     index = np.random.default_rng(seed).choice(len(posterior.weights), PAIRS, p=posterior.weights)
-    return posterior.theta[index]
-
-
-def _interval(values: Float[np.ndarray, " N"]) -> Estimate:
-    return _median(*(float(np.quantile(values, level)) for level in (0.05, 0.5, 0.95)), n=len(values))
+    return posterior.C[index]
 
 
 @dataclass(frozen=True)
@@ -236,7 +228,4 @@ def _next(posterior: AveragedPosterior, decision: Decision, largest: float, cost
     if 0.02 < decision.feasible < 0.98:
         turns_on = (posterior.size_for(decision.target_error) <= decision.largest_size).astype(np.float64)
     gains = information(posterior.predict(sizes), turns_on, posterior.weights, noise=max(posterior.noise, 1e-6))
-    spent = sizes if costs is None else np.array([costs.of(size) for size in sizes])
-    if costs is None or not (spent > 0).all():  # the time of a run, up to a factor that does not matter
-        return replace(next_run(sizes[:, None], gains, sizes), cost=None)
-    return next_run(sizes[:, None], gains, spent)
+    return next_run_by_cost(sizes[:, None], gains, costs)

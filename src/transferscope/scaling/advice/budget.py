@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -16,7 +16,7 @@ from transferscope.scaling.advice.next_run import (
     STEPS_AHEAD,
     NextRun,
     information,
-    next_run,
+    next_run_by_cost,
     share_of_value,
 )
 from transferscope.scaling.bootstrap import Bootstrap, bootstrap
@@ -310,7 +310,7 @@ def next_surface_run(
     """
     both = costs is not None and costs.of_both
     if costs is not None and both and budget is not None:
-        return _for_split(surface, surface_draws(surface), costs, budget, largest_size)
+        return _next_for_split(surface, costs, budget, largest_size)
     if target_error is None or surface.least_error <= target_error:
         return None
     n, s = surface.largest
@@ -319,30 +319,19 @@ def next_surface_run(
     if costs is not None and both:
         cheapest = cheapest_split(surface, costs, target_error, largest_size=largest_size)
     plan = (limit, s) if cheapest is None else (cheapest.pretrain_size, cheapest.finetune_size)
-    return _for_target(surface, surface_draws(surface), plan, target_error, costs, limit)
-
-
-def _for_target(
-    surface: Surface,
-    draws: SurfaceDraws,
-    plan: tuple[float, float],
-    target_error: float,
-    costs: Costs | None,
-    limit: float,
-) -> SurfaceRun:
+    draws = surface_draws(surface)
     candidates = candidate_runs(surface, most_n=max(limit, plan[0]), most_s=plan[1])
     error = draws.predict(np.array([plan]))[:, 0]
     hit = (error <= target_error * (1 + ROUNDING)).astype(np.float64)
     reached = draws.probability(hit)
     turns_on = hit if UNCERTAIN[0] < reached < UNCERTAIN[1] else np.log(error)
     gains = information(draws.predict(candidates), turns_on, draws.weights, noise=draws.noise)
-    run = _run(candidates, gains, costs)
+    run = next_run_by_cost(candidates, gains, costs)
     return SurfaceRun(run, *plan, target_error=target_error, reached=reached)
 
 
-def _for_split(
-    surface: Surface, draws: SurfaceDraws, costs: Costs, budget: float, largest_size: float | None
-) -> SurfaceRun | None:
+def _next_for_split(surface: Surface, costs: Costs, budget: float, largest_size: float | None) -> SurfaceRun | None:
+    draws = surface_draws(surface)
     plan = best_split(surface, costs, budget, largest_size=largest_size)
     actions = splits(surface, costs, budget, count=ACTIONS, largest_size=largest_size)
     candidates = candidate_runs(surface, most_n=actions[:, 0].max(), most_s=actions[:, 1].max())
@@ -352,7 +341,7 @@ def _for_split(
     candidates = candidates[affordable]
     losses = np.log(draws.predict(actions))
     gains = share_of_value(draws.predict(candidates), losses, draws.weights, noise=draws.noise)
-    run = _run(candidates, gains, costs)
+    run = next_run_by_cost(candidates, gains, costs)
     return SurfaceRun(run, plan.pretrain_size, plan.finetune_size, target_error=None, reached=None)
 
 
@@ -370,11 +359,3 @@ def _axis(sizes: Float[np.ndarray, " m"], most: float) -> Float[np.ndarray, " k"
     kept = distinct[np.unique(np.linspace(0, len(distinct) - 1, MOST_MEASURED).round().astype(int))]
     ahead = distinct[-1] * np.array(STEPS_AHEAD)
     return np.concatenate([kept, ahead[ahead <= most * (1 + 1e-9)]])
-
-
-def _run(candidates: Float[np.ndarray, "R 2"], gains: Float[np.ndarray, " R"], costs: Costs | None) -> NextRun:
-    """The run with the most information for its cost; without costs, for its time, taken as proportional to n + s."""
-    spent = None if costs is None else np.array([costs.of(float(n), float(s)) for n, s in candidates])
-    if spent is None or not (spent > 0).all():
-        return replace(next_run(candidates, gains, candidates.sum(axis=1)), cost=None)
-    return next_run(candidates, gains, spent)

@@ -15,7 +15,7 @@ from transferscope.scaling.fit import usable
 from transferscope.scaling.laws import law_named
 from transferscope.scaling.laws.curves import POWER_FLOOR
 from transferscope.scaling.observations import Observations
-from transferscope.scaling.posterior import Noise, power_posterior
+from transferscope.scaling.posterior import Noise, power_posterior, systematic
 
 REACH = 8.0
 """Curves are followed up to this multiple of the largest measured number of labels; beyond, nothing is said."""
@@ -41,6 +41,9 @@ largest measured size differs from what the laws say. Chosen on development trut
 MOST_CORRELATION = 0.95
 SHRINKING = 4.0
 """Degrees of freedom with which a correlation of paired seeds is shrunk to 0."""
+
+MOST_RUNS = 3
+"""Numbers of labels to measure that are named at most."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,7 @@ def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: flo
         errors = np.exp(level + spread * np.random.default_rng(0).standard_t(used.n_distinct, (DRAWS, 1)))
     else:
         ends = np.cumsum([len(theta) for theta in posterior.theta.values()])[:-1]
-        levels = (np.arange(DRAWS) + 0.5) / DRAWS
-        chosen = np.minimum(np.searchsorted(np.cumsum(posterior.weights), levels), len(posterior.weights) - 1)
+        chosen = systematic(np.cumsum(posterior.weights), DRAWS)
         counts = np.split(np.bincount(chosen, minlength=len(posterior.weights)), ends)
         errors = np.concatenate(
             [
@@ -173,13 +175,7 @@ class LabelCount:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Draws of training from scratch and of one way of transfer, taken together.
-
-    Attributes:
-        scratch: Rows of the draws of training from scratch, shape (P,).
-        transfer: Rows of the draws of transfer, shape (P,).
-        weights: Weights of the pairs, shape (P,), summing to 1.
-    """
+    """Rows of draws of training from scratch and of one way of transfer, taken together, with weights that sum to 1."""
 
     scratch: Int[np.ndarray, " P"]
     transfer: Int[np.ndarray, " P"]
@@ -258,7 +254,6 @@ def catch_up(scratch: CurveDraws, transfer: CurveDraws, pairs: Pairs, *, margin:
 
     Args:
         transfer: Curves of one way of transfer, on the same sizes.
-        pairs: From `paired`.
         margin: How much lower the error of transfer must be to count as better, at least 0.
 
     Returns:
@@ -288,10 +283,7 @@ def catch_up_draws(
 
 
 def labels_for(curve: CurveDraws, error: float) -> LabelCount:
-    """The number of labels at which an arm reaches an error.
-
-    Args:
-        error: The wanted error, above 0.
+    """The number of labels at which an arm reaches an error above 0.
 
     Returns:
         The number: 0 where the smallest measured size reaches it, infinite where the sizes that are followed do not.
@@ -328,18 +320,16 @@ def next_sizes(
     noise: float,
     costs: Costs | None,
     labelled: float,
-    most: int = 3,
 ) -> list[NextRun]:
     """The numbers of labels whose measurement would sharpen a decision most, the best first.
 
     Args:
         predicted: What each draw predicts for a measurement at each candidate, above 0.
         decision: What the decision turns on, for each draw.
-        candidates: Numbers of labels.
         weights: Weights of the draws, summing to 1.
         noise: Standard deviation of the logarithm of a measurement.
         costs: Of a label beyond those there are, and of a run; None to look at information alone.
-        labelled: How many labels there are.
+        labelled: How many labels there are already.
 
     Returns:
         The best, then others that tell at least half as much and lie at least a factor of 1.4 from those before; empty
@@ -352,7 +342,7 @@ def next_sizes(
         spent = None if (spent <= 0).any() else spent
     chosen: list[NextRun] = []
     left = gains > 0.02
-    while left.any() and len(chosen) < most:
+    while left.any() and len(chosen) < MOST_RUNS:
         rows = np.flatnonzero(left)
         best = next_run(candidates[rows, None], gains[rows], None if spent is None else spent[rows])
         if chosen and best.information < chosen[0].information / 2:

@@ -1,11 +1,14 @@
 """Which measurement would sharpen a decision most."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi
 
 import numpy as np
 from jaxtyping import Float
+
+from transferscope.scaling.advice.costs import Costs
+from transferscope.scaling.posterior import systematic
 
 FEASIBLE_FACTOR = 100.0
 """Without a limit, sizes up to this multiple of the largest measured one count as feasible."""
@@ -58,6 +61,16 @@ def next_run(
     )
 
 
+def next_run_by_cost(
+    candidates: Float[np.ndarray, "R v"], gains: Float[np.ndarray, " R"], costs: Costs | None
+) -> NextRun:
+    """`next_run` by costs; where they are not known or a run is free, by its time, taken as proportional to n + s."""
+    spent = None if costs is None else np.array([costs.of(*sizes) for sizes in candidates])
+    if spent is None or not (spent > 0).all():
+        return replace(next_run(candidates, gains, candidates.sum(axis=1)), cost=None)
+    return next_run(candidates, gains, spent)
+
+
 NODES = 31
 """Quantiles of the predicted errors at which an outcome is looked at."""
 
@@ -65,19 +78,6 @@ _Z, _W = np.polynomial.hermite_e.hermegauss(9)
 """Nodes and weights of the noise around each quantile (Gauss-Hermite)."""
 
 NEGLIGIBLE = 1e-12
-
-
-@dataclass(frozen=True)
-class _Outcomes:
-    """Possible results of one measurement.
-
-    Attributes:
-        chance: Probability of each, shape (K,), summing to 1.
-        weights: Weights of the draws after each, shape (K, N), each row summing to 1.
-    """
-
-    chance: Float[np.ndarray, " K"]
-    weights: Float[np.ndarray, "K N"]
 
 
 def information(
@@ -107,9 +107,8 @@ def information(
     if total <= NEGLIGIBLE:
         return np.zeros(predicted.shape[1])
     kept = []
-    for outcomes in _each(predicted, weights, noise):
-        variance = outcomes.weights @ centred**2 - (outcomes.weights @ centred) ** 2
-        kept.append(outcomes.chance @ variance)
+    for chance, after in _outcomes(predicted, weights, noise):
+        kept.append(chance @ (after @ centred**2 - (after @ centred) ** 2))
     return np.asarray(np.clip(1 - np.array(kept) / total, 0, 1))
 
 
@@ -127,10 +126,7 @@ def share_of_value(
     (Raiffa and Schlaifer 1961, chapter 4).
 
     Args:
-        predicted: Errors that each draw predicts for each candidate run, above 0.
-        losses: Loss of each action under each draw.
-        weights: Weights of the draws, summing to 1.
-        noise: Standard deviation of the log error of a run around what each draw predicts, above 0.
+        losses: Loss of each action under each draw; the other arguments are those of `information`.
 
     Returns:
         One share for each candidate, in [0, 1]; 0 when every draw would choose the same action.
@@ -139,21 +135,23 @@ def share_of_value(
     perfect = now - weights @ losses.min(axis=1)
     if perfect <= NEGLIGIBLE:
         return np.zeros(predicted.shape[1])
-    after = [outcomes.chance @ (outcomes.weights @ losses).min(axis=1) for outcomes in _each(predicted, weights, noise)]
-    return np.asarray(np.clip((now - np.array(after)) / perfect, 0, 1))
+    least = [chance @ (after @ losses).min(axis=1) for chance, after in _outcomes(predicted, weights, noise)]
+    return np.asarray(np.clip((now - np.array(least)) / perfect, 0, 1))
 
 
-def _each(
+def _outcomes(
     predicted: Float[np.ndarray, "N R"], weights: Float[np.ndarray, " N"], noise: Float[np.ndarray, " N"] | float
-) -> Iterator[_Outcomes]:
-    """The possible results of each candidate: quantiles of its prediction, with noise around each."""
-    levels = (np.arange(NODES) + 0.5) / NODES
+) -> Iterator[tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K N"]]]:
+    """For each candidate the chance of each possible result, and the weights of the draws after it.
+
+    The results are quantiles of its prediction, with noise around each.
+    """
     chance = np.tile(_W / np.sqrt(2 * pi), NODES) / NODES
     sigma = np.broadcast_to(noise, weights.shape)
     for log_y in np.log(predicted).T:
         order = np.argsort(log_y)
-        place = order[np.minimum(np.searchsorted(np.cumsum(weights[order]), levels), len(order) - 1)]
+        place = order[systematic(np.cumsum(weights[order]), NODES)]
         nodes = (log_y[place, None] + sigma[place, None] * _Z).ravel()
         log_likelihood = -0.5 * ((nodes[:, None] - log_y) / sigma) ** 2 - np.log(sigma)  # (K, N)
         likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True)) * weights
-        yield _Outcomes(chance, likelihood / likelihood.sum(axis=1, keepdims=True))
+        yield chance, likelihood / likelihood.sum(axis=1, keepdims=True)

@@ -122,10 +122,6 @@ class Law:
         """The start grid for sizes whose geometric mean is `unit`."""
         return np.asarray(self.grid * self._factor(self.nonlinear, unit))
 
-    def on_log_scale(self) -> Bool[np.ndarray, " p"]:
-        """Which parameters are searched by their logarithm."""
-        return np.array([parameter.scale == "log" for parameter in self.parameters])
-
 
 def beside_constant(values: Float[np.ndarray, "B m *q"], constant: float) -> Float[np.ndarray, "B m 2 *q"]:
     """The columns of a basis, or of its derivatives, of one term and of a floor: the second is constant."""
