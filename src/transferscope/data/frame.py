@@ -106,7 +106,7 @@ def read_frame(
         raise CorruptDataError(f"{path} cannot be read as a {words} file{reason}; write it again") from error
     if rows.empty:
         raise DataError(f"{path} has no rows; expected at least one below the column names")
-    rows = rows.set_axis([str(name).strip() for name in rows.columns], axis=1)
+    rows = rows.set_axis([str(name).strip() for name in rows.columns], axis=1).reset_index(drop=True)
     if rows.columns.has_duplicates:
         twice = rows.columns[rows.columns.duplicated()][0]
         raise DataError(f"{path} names several columns {twice!r}; give each its own name")
@@ -227,7 +227,7 @@ def _separated(
         names = ["" if one != one else str(one).strip() for one in cells.iloc[0]]
         cells = cells.iloc[1:]
     names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
-    rows = cells.set_axis(names, axis=1).reset_index(drop=True)
+    rows = cells.set_axis(names, axis=1)
     if as_it_is:
         short = rows.isna().any(axis=1)
         if short.any():
