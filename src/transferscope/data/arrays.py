@@ -84,7 +84,8 @@ def to_parts(
 
     Raises:
         DataError: Inputs or labels are of a shape, type or range that fits nothing; a test label is never trained on;
-            or two classes differ by spaces or capital letters alone.
+            there is one of several labels, or all or no training examples have it; or two classes differ by spaces or
+            capital letters alone.
     """
     if kind is None:
         kind = _kind_of(train.labels, name=name)
@@ -122,6 +123,8 @@ def to_parts(
         _labelled(inputs[0], labels[0], classes, what=f"{name}, training part"),
         _labelled(inputs[1], labels[1], classes, what=f"{name}, test part"),
     )
+    if kind == "multi-label":
+        _check_labels(parts.train.labels, classes or (), name)
     if kind != "regression":
         return parts
     units = label_units(parts.train.labels)
@@ -370,8 +373,22 @@ def _to_class_labels(labels: np.ndarray, values: np.ndarray, *, name: str) -> Nu
     return np.searchsorted(values, labels).astype(np.int64)
 
 
-def check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:
-    """Refuse, with a DataError, fewer than two labels, or one that all or no training examples have."""
+def read_apart(
+    inputs: Sequence[Num[np.ndarray, "N ..."]],
+    labels: Sequence[np.ndarray],
+    *,
+    name: str,
+    kind: Kind | None,
+    label_names: Sequence[str] | None,
+) -> Parts:
+    """A training and a test part whose inputs are as a `LabelledSet` has them, such as tokens; else as `to_parts`."""
+    train, test = (RawPart(np.zeros((len(part), 1)), part) for part in labels)
+    parts = to_parts(train, test, name=name, kind=kind, label_names=label_names)
+    own, other = (replace(part, inputs=one) for part, one in zip((parts.train, parts.test), inputs, strict=True))
+    return replace(parts, train=own, test=other)
+
+
+def _check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:
     if len(names) < 2:
         raise DataError(
             f"{what} has the one label {''.join(names)!r}; several labels of each input take two or more: name more, "

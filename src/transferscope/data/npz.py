@@ -13,7 +13,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from transferscope.data.arrays import ChannelAxis, Parts, RawPart, check_labels, epoch_unit, lost_in_float32, to_parts
+from transferscope.data.arrays import ChannelAxis, Parts, RawPart, epoch_unit, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
 from transferscope.data.split_names import split_names
 from transferscope.data.task import Kind
@@ -74,8 +74,6 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
     if kind == "regression" and train.labels.ndim > 2:
         kind = "dense regression"
     parts = to_parts(train, test, name=str(path), kind=kind, label_names=names, channels=channels)
-    if parts.train.kind == "multi-label":
-        check_labels(parts.train.labels, parts.train.classes or (), str(path))
     return replace(parts, words=note)
 
 

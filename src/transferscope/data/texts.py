@@ -12,14 +12,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int32
 
-from transferscope.data.arrays import Parts, RawPart, check_labels, to_parts
+from transferscope.data.arrays import Parts, read_apart
 from transferscope.data.cells import is_text
 from transferscope.data.frame import read_frame
 from transferscope.data.hf_dataset import read_columns
 from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
-from transferscope.data.splits import rows_of_parts
-from transferscope.data.tables import TableSettings, read_labels, refuse_names_of_parts, split_rows, with_labels
+from transferscope.data.tables import TableSettings, read_labels, rows_of_table, with_labels
 from transferscope.data.task import Kind
 from transferscope.errors import (
     CorruptDataError,
@@ -181,38 +180,32 @@ def load_texts(
         DataError: A text or label is empty, is no text, or has no tokens; or labels could be classes or numbers.
         SettingsError: Several ways to a test set are given.
     """
-    if sum(way is not None for way in (test_file, settings.split, test_share)) > 1:
-        raise SettingsError("texts take one of test, split and test_share; several were given")
+    given = TableSettings(
+        settings.labels,
+        kind=settings.kind,
+        separator=settings.separator,
+        test_file=test_file,
+        split=settings.split,
+        test_share=test_share,
+    )
     files = [path] if test_file is None else [path, test_file]
     tables = [_read_file(file, settings) for file in files]
     for place, table in enumerate(tables):  # numbers of JSON are numbers, as in a table; text stays text
         numbers = {name: table[name].infer_objects() for name in settings.labels if not is_text(table[name])}
         tables[place] = table.assign(**numbers)
     read = [_tokens(table, settings, tokenizer, file) for table, file in zip(tables, files, strict=True)]
-    given = TableSettings(settings.labels, kind=settings.kind, separator=settings.separator)
     given, kind, tables = with_labels(tables, given, files)
-    own, names = read_labels(tables[0], given, kind, path)
     inputs, note = [tokens for tokens, _ in read], ""
     if test_file is None:
-        if settings.split is not None:
-            chosen, note = split_rows(tables[0], settings.split, path)
-            rows = [tables[0].index.get_indexer(part.index) for part in chosen]
-        else:
-            if test_share is None:
-                unread = tables[0].drop(columns=[*filter(None, (settings.text, settings.pair)), *settings.labels])
-                refuse_names_of_parts(unread, path, otherwise="test_share=0.2 for rows that are drawn")
-            rows = [*rows_of_parts(own, test_share, name=str(path), kind=kind, label_names=names, seed=seed)]
-        inputs, labels = [inputs[0][part] for part in rows], [own[part] for part in rows]
-    else:
-        labels = [own, read_labels(tables[1], given, kind, test_file, names=names)[0]]
-    if kind == "multi-label":
-        check_labels(labels[0], names or (), str(path))
-    raw = [RawPart(np.zeros((len(part), 1)), part) for part in labels]  # in place of tokens
-    done = to_parts(raw[0], raw[1], name=str(path), kind=kind, label_names=names)
-    train, test = (replace(part, inputs=one) for part, one in zip((done.train, done.test), inputs, strict=True))
+        columns = [name for name in (settings.text, settings.pair) if name is not None]
+        train, test, note = rows_of_table(tables[0], given, kind, path, inputs=columns, seed=seed)
+        inputs, tables = [inputs[0][rows] for rows in (train, test)], [tables[0].iloc[rows] for rows in (train, test)]
+    own, names = read_labels(tables[0], given, kind, path)
+    others, _ = read_labels(tables[1], given, kind, files[-1], names=names)
+    parts = read_apart(inputs, (own, others), name=str(path), kind=kind, label_names=names)
     n_cut = sum(n for _, n in read)
-    words = f"{n_cut} texts were cut to {train.inputs.shape[-1]} tokens" if n_cut else ""
-    return Parts(train, test, label_units=done.label_units, words="; ".join(filter(None, (words, note))))
+    words = f"{n_cut} texts were cut to {inputs[0].shape[-1]} tokens" if n_cut else ""
+    return replace(parts, words="; ".join(filter(None, (words, note))))
 
 
 def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int32[np.ndarray, "N K L"]:
