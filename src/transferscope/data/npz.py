@@ -46,7 +46,7 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
         DataError: It is no regular file; it declares arrays larger than `places.most_bytes`; or an array is missing,
             holds objects, or has a shape or type that fits nothing.
     """
-    arrays, note = _read_arrays(path, optional=(LABEL_NAMES,))
+    arrays, note = _read_arrays(path)
     of_train, of_test = [key.removeprefix("x_") for key in arrays if key.startswith("x_")]
     for part in (of_train, of_test):
         inputs, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
@@ -107,29 +107,31 @@ def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
         CorruptDataError: The file is no .npz file, or is damaged.
         DataError: It has none of them, or the array holds objects or is larger than `places.most_bytes`.
     """
-    (array,) = _read_arrays(path, names, first=True)[0].values()
+    (array,) = _read_arrays(path, first_of=names)[0].values()
     return array
 
 
-def _read_arrays(
-    path: Path, keys: Sequence[str] = KEYS, *, first: bool = False, optional: Sequence[str] = ()
-) -> tuple[dict[str, np.ndarray], str]:
-    """All these arrays, or the first of them that there is, optional ones where they are there; and what to say."""
+def _read_arrays(path: Path, *, first_of: Sequence[str] = ()) -> tuple[dict[str, np.ndarray], str]:
+    """The first of some arrays, or both parts with the names of labels where they are there; and what to say."""
     require_regular(path, "an .npz file")
-    note = ""
+    note, keys = "", list(first_of or KEYS)
     try:
         with path.open("rb") as stream, _open(stream, path) as archive:
-            if first:
+            if first_of:
                 keys = [key for key in keys if key in archive][:1] or keys
-            elif split := split_names({key[2:]: None for key in archive.files if key.startswith("x_")}, str(path)):
-                keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
-                note = split.note
+            else:
+                parts = {key[2:] for key in archive.files if key.startswith("x_")}  # once, if an array is there twice
+                split = split_names(sorted(parts), str(path))
+                if split is not None:
+                    keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
+                    note = split.note
             missing = [key for key in keys if key not in archive]
             if missing:
-                wanted = f"the array {' or '.join(keys)}" if first else f"the arrays {', '.join(keys)}"
+                wanted = f"the array {' or '.join(keys)}" if first_of else f"the arrays {', '.join(keys)}"
                 held = few(archive.files, 10) or "nothing"
                 raise DataError(f"{path} has no {' and no '.join(missing)}; expected {wanted}, and it holds {held}")
-            keys = [*keys, *(key for key in optional if key in archive)]
+            if not first_of and LABEL_NAMES in archive:
+                keys.append(LABEL_NAMES)
             assert archive.zip is not None
             _check_headers(archive.zip, path, keys)
             return {key: np.asarray(archive[key]) for key in keys}, note

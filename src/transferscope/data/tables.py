@@ -342,7 +342,7 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
         if missing.any():
             raise DataError(
                 f"{path}: label column {name!r} is empty, NA or infinite in {missing.sum()} of {len(labels)} rows "
-                f"(first: row {labels.index[missing.argmax()] + 1}); remove those rows"
+                f"(first: row {labels.index[int(missing.argmax())] + 1}); remove those rows"
             )
     if kind == "classification":
         if labels.shape[1] > 1:

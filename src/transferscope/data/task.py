@@ -22,6 +22,9 @@ Kind = Literal["classification", "regression", "multi-label", "segmentation", "d
 classification: Tsoumakas and Katakis, "Multi-label classification: an overview", 2007); or, on a grid over each image,
 one class (semantic segmentation) or numbers (as surface normals or depths) of each cell."""
 
+KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
+"""What labels may be said to be; those on a grid are told by their shape."""
+
 UNLABELLED = -1
 """Label of the cells of a segmentation that are neither learnt nor measured."""
 

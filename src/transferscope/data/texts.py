@@ -19,7 +19,7 @@ from transferscope.data.hf_dataset import read_columns
 from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
 from transferscope.data.tables import TableSettings, read_labels, rows_of_table, with_labels
-from transferscope.data.task import Kind
+from transferscope.data.task import KINDS, Kind
 from transferscope.errors import (
     CorruptDataError,
     DataError,
@@ -35,8 +35,6 @@ MAX_LENGTH = 128
 """Tokens at which texts are cut where nothing else is said."""
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
-_KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
-_PAIRS: tuple[Literal["joined", "apart"], ...] = ("joined", "apart")
 _MOST_TOKENS = 1 << 16
 
 
@@ -145,8 +143,8 @@ def text_settings(spec: DataSpec) -> TextSettings:
         spec.one("pair"),
         label,
         spec.integer("max_length") or MAX_LENGTH,
-        spec.choice("pairs", _PAIRS) or "joined",
-        spec.choice("kind", _KINDS),
+        spec.choice("pairs", ("joined", "apart")) or "joined",
+        spec.choice("kind", KINDS),
         spec.choice("header", ("yes", "no")) != "no",
         spec.one("separator"),
         spec.one("split"),
