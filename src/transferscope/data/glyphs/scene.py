@@ -116,16 +116,11 @@ def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
     across = (cycles * cosine(turn)).astype(np.float32)[:, None] * layer.u
     down = (cycles * sine(turn)).astype(np.float32)[:, None] * layer.v
     paint = np.clip(0.5 + sine(np.float32(2 * np.pi) * (across + down)), 0, 1)[:, None]
-    other = _paints(layer.character, n_channels)[:, :, None]
-    return np.asarray(1 - paint * (1 - other))
-
-
-def _paints(character: np.ndarray, n_channels: int) -> np.ndarray:
-    """The second colour of each character's stripes, shape (n, C)."""
     if n_channels == 1:
-        return np.full((len(character), 1), 0.5, np.float32)
-    hue = (character * _GOLDEN)[:, None] + np.array([0.0, 1 / 3, 2 / 3])
-    return np.asarray(0.6 + 0.4 * cosine(2 * np.pi * hue))
+        other = np.full((len(turn), 1), 0.5, np.float32)
+    else:
+        other = 0.6 + 0.4 * cosine(2 * np.pi * ((layer.character * _GOLDEN)[:, None] + np.array([0.0, 1 / 3, 2 / 3])))
+    return np.asarray(1 - paint * (1 - other[:, :, None]))
 
 
 _N_LIGHT_DRAWS = 8
@@ -160,14 +155,8 @@ def shading(
     near = canvas.x * side[0] + canvas.y * side[1]
     facing = slope_x * side[0] + slope_y * side[1]
     shade = np.maximum(intensity * (1 + strength * (0.4 * near - 0.7 * facing)), 0)
-    return np.asarray(shade[:, None] * _colours(draws, n_channels)[:, :, None])
-
-
-def _colours(draws: np.ndarray, n_channels: int) -> np.ndarray:
-    """Colour of the light, shape (n, C); white when images are grey."""
-    if n_channels == 1:
-        return np.ones((len(draws), 1), np.float32)
-    return np.asarray(1 - 0.4 * draws[:, 3:6])
+    colour = np.ones((len(draws), 1), np.float32) if n_channels == 1 else 1 - 0.4 * draws[:, 3:6]
+    return np.asarray(shade[:, None] * colour[:, :, None])
 
 
 _N_DISTRACTORS = 4
@@ -213,23 +202,19 @@ def _distractors(
     """Up to 4 smaller characters per image, around the middle and partly outside the image."""
     width = _N_DISTRACTORS * _DRAWS_PER_DISTRACTOR
     draws = uniform_rows(n, width, seed=seed, purpose="glyphs/distractors", start=start)
-    return [
-        _distractor(own, slot, settings, atlas, canvas)
-        for slot, own in enumerate(np.split(draws, _N_DISTRACTORS, axis=1))
-    ]
-
-
-def _distractor(draws: np.ndarray, slot: int, settings: GlyphSettings, atlas: Atlas, canvas: Canvas) -> Layer:
-    font = _pick(draws[:, 0], len(atlas.fonts))
-    character = _pick(draws[:, 1], len(settings.characters))
-    scale = (0.4 + 0.25 * draws[:, 2]).astype(np.float32)
-    radius = 0.7 + 0.3 * draws[:, 3]
-    angle = 2 * np.pi * (slot + draws[:, 4]) / _N_DISTRACTORS
-    present = (slot == 0) | (draws[:, 5] < 0.7)
-    radius = np.where(present, radius, 10.0)  # far outside the image
-    centre = np.stack([radius * cosine(angle), radius * sine(angle)], axis=1).astype(np.float32)
-    poses = draw_poses(draws[:, 6:], settings.pose).scaled(scale, centre)
-    return place(atlas, font, character, poses, canvas)
+    layers = []
+    for slot, own in enumerate(np.split(draws, _N_DISTRACTORS, axis=1)):
+        font = _pick(own[:, 0], len(atlas.fonts))
+        character = _pick(own[:, 1], len(settings.characters))
+        scale = (0.4 + 0.25 * own[:, 2]).astype(np.float32)
+        radius = 0.7 + 0.3 * own[:, 3]
+        angle = 2 * np.pi * (slot + own[:, 4]) / _N_DISTRACTORS
+        present = (slot == 0) | (own[:, 5] < 0.7)
+        radius = np.where(present, radius, 10.0)  # far outside the image
+        centre = np.stack([radius * cosine(angle), radius * sine(angle)], axis=1).astype(np.float32)
+        poses = draw_poses(own[:, 6:], settings.pose).scaled(scale, centre)
+        layers.append(place(atlas, font, character, poses, canvas))
+    return layers
 
 
 def _painted(
