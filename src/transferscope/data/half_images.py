@@ -88,7 +88,7 @@ def signature(
     """Draws from N(c / 10, 0.2^2) for class indices c, one for every pixel and channel.
 
     Returns:
-        Pixels before clamping, white being 1; shape (n, *shape), float64.
+        Pixels before clamping, white being 1; float64.
     """
     from scipy.special import ndtri  # takes long, and other data need none
 

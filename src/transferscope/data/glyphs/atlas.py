@@ -78,8 +78,8 @@ class Atlas:
     """Signed distances to the outlines of characters (Green 2007, "Improved Alpha-Tested Magnification").
 
     Attributes:
-        distances: Positive inside a character and negative outside, in units of half a cell;
-            shape (n_fonts, n_characters, 64, 64), float32. Characters are centred in their cells.
+        distances: Positive inside a character and negative outside, in units of half a cell, of 64 x 64 pixels;
+            float32. Characters are centred in their cells.
         fonts: The font files, in the order of `distances`.
     """
 
@@ -100,7 +100,7 @@ class Atlas:
             y: Ordinates, -1 (top) to 1 (bottom).
 
         Returns:
-            Signed distances in units of half a cell, shape (n, P), float32; -1 outside the cell.
+            Signed distances in units of half a cell, float32; -1 outside the cell.
         """
         within = np.flatnonzero((np.abs(x) < 1) & (np.abs(y) < 1))
         cells = (font * self.distances.shape[1] + character) * _CELL**2

@@ -78,10 +78,10 @@ def backgrounds(uniforms: Float[np.ndarray, "n width"], n_channels: int, canvas:
     """Random textures: two random colours mixed by three random waves and some grain.
 
     Args:
-        uniforms: Shape (n, `n_background_draws(size)`), in [0, 1).
+        uniforms: `n_background_draws(size)` for each, in [0, 1).
 
     Returns:
-        Brightness in [0, 0.65], mostly darker than characters; shape (n, C, P).
+        Brightness in [0, 0.65], mostly darker than characters.
     """
     draws = uniforms.astype(np.float32)
     dark, bright = draws[:, :n_channels, None] * 0.35, 0.1 + 0.5 * draws[:, 3 : 3 + n_channels, None]
@@ -109,7 +109,7 @@ def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
     the character and move with it.
 
     Returns:
-        Brightness in [0, 1], shape (n, C, P).
+        Brightness in [0, 1].
     """
     turn = np.pi * (layer.character * _GOLDEN % 1)
     cycles = np.array([1.2, 1.9, 2.7])[layer.character % 3]
@@ -139,11 +139,11 @@ def shading(
         shade(p) = intensity * (1 + strength * (0.4 p . l - 0.7 grad(height) . l))
 
     Args:
-        uniforms: Shape (n, `_N_LIGHT_DRAWS`), in [0, 1).
-        height: Distance inside the outline of the topmost character, at most 0 elsewhere; canvas units, shape (n, P).
+        uniforms: `_N_LIGHT_DRAWS` for each, in [0, 1).
+        height: Distance inside the outline of the topmost character, at most 0 elsewhere; canvas units.
 
     Returns:
-        Factor of the scene's brightness, at least 0; shape (n, C, P).
+        Factor of the scene's brightness, at least 0.
     """
     draws = uniforms.astype(np.float32)
     angle = 2 * np.pi * draws[:, :1]
@@ -168,7 +168,7 @@ _WHITE = np.float32(1)
 
 @dataclass(frozen=True)
 class Scenes:
-    """Finished images (n, C, size, size), and the index of the labelled character of each (n,)."""
+    """Finished images, and the index of the labelled character of each."""
 
     images: UInt8[np.ndarray, "n C size size"]
     labels: Int[np.ndarray, " n"]
