@@ -128,7 +128,7 @@ def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
     """
     parsed = parse_spec(spec)
     alone = parsed.kind
-    if ":" in spec.rpartition("?")[0 if "?" in spec else 2] or alone in {*CATALOGUE, *READERS, _HALVES, *DATA_SETS}:
+    if spec.startswith(f"{alone}:") or alone in {*CATALOGUE, *READERS, _HALVES, *DATA_SETS}:
         return parsed
     place = os.path.join(folder or "", os.path.expanduser(alone))  # noqa: PTH118, PTH111  # a name is any text
     return replace(parsed, kind="folder", path=alone) if os.path.isdir(place) else parsed  # noqa: PTH112
