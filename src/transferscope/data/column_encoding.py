@@ -85,33 +85,34 @@ class ColumnEncoding:
     @property
     def features(self) -> tuple[str, ...]:
         """The names of its features."""
+        if self.kind == "left out":
+            return ()
         gaps = (f"{self.name} is missing",) if self.has_gaps else ()
-        sign = "-" if self.offset > 0 else "+"
-        number = f"{self.name} {sign} {abs(self.offset):.15g}" if self.offset else self.name
         if self.kind == "category":
             others = (f"{self.name}: other",) if self.has_others else ()
             return (*(f"{self.name} = {value}" for value in self.values), *others, *gaps)
-        if self.kind == "date":
-            waves = (f"{self.name}: {wave} of the {cycle}" for cycle in self.cycles for wave in ("sine", "cosine"))
-            return (number, *waves, *gaps)
-        return () if self.kind == "left out" else (number, *gaps)
+        sign = "-" if self.offset > 0 else "+"
+        number = f"{self.name} {sign} {abs(self.offset):.15g}" if self.offset else self.name
+        waves = (f"{self.name}: {wave} of the {cycle}" for cycle in self.cycles for wave in ("sine", "cosine"))
+        return (number, *waves, *gaps)
 
     @property
     def words(self) -> str:
         """What was done to it, for a reader."""
         if self.kind == "left out":
             return f"left out: {self.why}"
-        words = {
-            "number": f"number{f', counted from {self.offset:.15g}' if self.offset else ''}",
-            "truth": "truth value, 0 or 1",
-            "category": f"category of {counted(len(self.values), 'value')}"
-            f"{' and the rarer together' if self.has_others else ''}",
-            "date": f"date{f' ({self.order})' if self.order else ''}: days"
-            f"{f', counted from {_day(self.offset)}' if self.offset else ''}"
-            f"{''.join(f', place in the {cycle}' for cycle in self.cycles)}",
-        }[self.kind]
-        filled = "" if self.kind == "category" else f", filled with the median ({self.middle:.6g})"
-        if self.kind == "date":
+        filled = f", filled with the median ({self.middle:.6g})"
+        if self.kind == "number":
+            words = f"number{f', counted from {self.offset:.15g}' if self.offset else ''}"
+        elif self.kind == "truth":
+            words = "truth value, 0 or 1"
+        elif self.kind == "category":
+            words, filled = f"category of {counted(len(self.values), 'value')}", ""
+            words += " and the rarer together" if self.has_others else ""
+        else:
+            words = f"date{f' ({self.order})' if self.order else ''}: days"
+            words += f", counted from {_day(self.offset)}" if self.offset else ""
+            words += "".join(f", place in the {cycle}" for cycle in self.cycles)
             filled = f", filled with the median ({_day(self.middle)})"
         gaps = f"; gaps have a feature of their own{filled}" if self.has_gaps else ""
         return f"{words}{gaps}{f'; {self.why}' if self.why else ''}"

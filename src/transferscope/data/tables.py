@@ -159,7 +159,7 @@ def load_table(
         words = "; ".join((encoding.words, *notes, *new))
         columns = [[one.name, one.words, len(one.features)] for one in encoding.columns]
         about = {"columns": json.dumps(columns, ensure_ascii=False)}
-    return Parts(own_part, other_part, label_units=parts.label_units, words=words, about=about), encoding
+    return replace(parts, train=own_part, test=other_part, words=words, about=about), encoding
 
 
 def training_rows(path: Path, settings: TableSettings, *, form: Format, seed: int) -> pd.DataFrame:
