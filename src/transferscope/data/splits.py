@@ -192,12 +192,12 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
     N_c / (n_c + 1), which keeps every class within 1 of its share. Examples of several labels count for each of them.
     """
     members = _members(examples, seed=seed)
+    if examples.kind == "multi-label":
+        return _order_by_label(members, len(examples), n)
     sizes = np.array([len(positions) for positions in members])
     taken = np.zeros(len(members), dtype=np.int64)
     first_round = np.argsort(-sizes, kind="stable")
     order = np.empty(n, dtype=np.int64)
-    if examples.kind == "multi-label":
-        return _order_by_label(members, len(examples), n)
     for i in range(n):
         if i < len(members):
             chosen = int(first_round[i])

@@ -108,6 +108,11 @@ class TextSettings:
         return self.kind == "multi-label" or (self.kind is None and self.separator is not None)
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of the texts."""
+        return (self.text,) if self.pair is None else (self.text, self.pair)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The columns of the labels."""
         if self.label is None:
@@ -122,7 +127,7 @@ class TextSettings:
                 f"separator={self.separator} is for the names of several labels in one column; leave it out, or name "
                 "one column and no other kind"
             )
-        named = [name for name in (self.text, self.pair, *self.labels) if name is not None]
+        named = [*self.inputs, *self.labels]
         twice = [name for name in named if named.count(name) > 1]
         if twice:
             raise SettingsError(f"column {twice[0]!r} is given twice, as text, pair or label; give each its own")
@@ -140,14 +145,14 @@ def text_settings(spec: DataSpec) -> TextSettings:
         )
     return TextSettings(
         text,
-        spec.one("pair"),
-        label,
-        spec.integer("max_length") or MAX_LENGTH,
-        spec.choice("pairs", ("joined", "apart")) or "joined",
-        spec.choice("kind", KINDS),
-        spec.choice("header", ("yes", "no")) != "no",
-        spec.one("separator"),
-        spec.one("split"),
+        pair=spec.one("pair"),
+        label=label,
+        max_length=spec.integer("max_length") or MAX_LENGTH,
+        pairs=spec.choice("pairs", ("joined", "apart")) or "joined",
+        kind=spec.choice("kind", KINDS),
+        has_header=spec.choice("header", ("yes", "no")) != "no",
+        separator=spec.one("separator"),
+        split=spec.one("split"),
     )
 
 
@@ -195,8 +200,7 @@ def load_texts(
     given, kind, tables = with_labels(tables, given, files)
     inputs, note = [tokens for tokens, _ in read], ""
     if test_file is None:
-        columns = [name for name in (settings.text, settings.pair) if name is not None]
-        train, test, note = rows_of_table(tables[0], given, kind, path, inputs=columns, seed=seed)
+        train, test, note = rows_of_table(tables[0], given, kind, path, inputs=settings.inputs, seed=seed)
         inputs, tables = [inputs[0][rows] for rows in (train, test)], [tables[0].iloc[rows] for rows in (train, test)]
     own, names = read_labels(tables[0], given, kind, path)
     others, _ = read_labels(tables[1], given, kind, files[-1], names=names)
@@ -348,15 +352,14 @@ def _tokenizer_file(name: str) -> Path:
 
 def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
     """The columns of the settings, as they are in the file: "NA" and "null" are words."""
-    suffix = path.suffix.lower()
+    suffix, wanted = path.suffix.lower(), [*settings.inputs, *settings.labels]
     if path.is_dir():
-        wanted = [name for name in (settings.text, settings.pair, *settings.labels) if name is not None]
         return read_columns(path, wanted)
     if suffix not in FORMATS:
         raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(FORMATS)}")
     table = read_frame(path, as_it_is=True, quoted=suffix != ".tsv", has_header=settings.has_header).rows
-    for name in (settings.text, settings.pair, *settings.labels):
-        if name is not None and name not in table.columns:
+    for name in wanted:
+        if name not in table.columns:
             if name.isdecimal() and settings.has_header and suffix in (".tsv", ".csv"):
                 raise SettingsError(
                     f"{path} has no column named {name!r}; for a file without a line of names, whose columns are "
@@ -389,16 +392,15 @@ def _tokens(
     table: pd.DataFrame, settings: TextSettings, tokenizer: Tokenizer, path: Path
 ) -> tuple[Int32[np.ndarray, "N K L"], int]:
     """Tokens of a table's texts, and how many examples were cut."""
-    first = _texts(table, settings.text, path)
-    second = None if settings.pair is None else _texts(table, settings.pair, path)
-    apart = settings.pairs == "apart" and second is not None
-    readings = [(first, None), (second, None)] if apart else [(first, second)]
+    columns = [_texts(table, name, path) for name in settings.inputs]
+    readings: list[tuple[list[str], list[str] | None]] = [(column, None) for column in columns]
+    if settings.pairs == "joined" and len(columns) > 1:
+        readings = [(columns[0], columns[1])]
     length = min(settings.max_length, tokenizer.longest)
-    check_bytes(path, len(first) * 2 * len(readings) * length * 4)
-    tokens = np.full((len(first), 2 * len(readings), length), -1, dtype=np.int32)
-    cut = np.zeros(len(first), dtype=bool)
+    check_bytes(path, len(table) * 2 * len(readings) * length * 4)
+    tokens = np.full((len(table), 2 * len(readings), length), -1, dtype=np.int32)
+    cut = np.zeros(len(table), dtype=bool)
     for which, (texts, others) in enumerate(readings):
-        assert texts is not None
         for row, one in enumerate(tokenizer.encode(texts, others, max_length=length)):
             if not one.ids:
                 raise DataError(f"{path}: the text {texts[row][:40]!r} of row {row + 1} has no tokens; remove that row")
