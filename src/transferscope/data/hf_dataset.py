@@ -57,9 +57,9 @@ class SavedSplit:
                 return [named(one) for one in value]
             if value is None or value == -1:
                 return None
-            if not 0 <= value < len(names):
+            if not isinstance(value, int) or not 0 <= value < len(names):
                 raise CorruptDataError(
-                    f"{self.path}: column {name!r} holds the class {value} and there are {len(names)} names; save it "
+                    f"{self.path}: column {name!r} holds the class {value!r} and there are {len(names)} names; save it "
                     "again"
                 )
             return names[value]
@@ -184,11 +184,10 @@ def _labels(
         rows = [named_labels(column, None, split.path) for column, split in zip(columns, splits, strict=True)]
         names = tuple(sorted({one for row in rows[0] for one in row}))
         return [label_matrix(own, names, split.path) for own, split in zip(rows, splits, strict=True)], names
-    if kind == "multi-label":
-        raise DataError(
-            f"{splits[0].path}: label column {name!r} holds {str(columns[0].iloc[0])[:40]!r}; expected lists of labels "
-            "for kind=multi-label"
-        )
+    held = columns[0].iloc[0]
+    if kind == "multi-label" or isinstance(held, Mapping):
+        expected = "lists of labels for kind=multi-label" if kind == "multi-label" else "classes, numbers or text"
+        raise DataError(f"{splits[0].path}: label column {name!r} holds {str(held)[:40]!r}; expected {expected}")
     return [np.array(column.tolist()) for column in columns], None
 
 
