@@ -66,16 +66,16 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
         asked, own = image_form(parsed), parse_name(form.data)
         if own.kind in _OF_IMAGES and not (asked.resize or asked.size):
             asked = replace(image_form(own), skip_broken=asked.skip_broken, convert=asked.convert)
-        n_channels = form.raw_shape[0] if len(form.raw_shape) == 3 and form.raw_shape[0] in (1, 3) else None
+        channels = form.raw_shape[0] if len(form.raw_shape) == 3 and form.raw_shape[0] in (1, 3) else None
         # without a size the study's images were of one, and so must these be
-        as_study = replace(asked, channels=n_channels, automatic=False)
+        as_study = replace(asked, channels=channels, automatic=False)
         raw, names = read_images_below(find_path(parsed.path), form=as_study)
     elif parsed.kind == "npz":
         parsed.allow(("channels",))
         own = parse_name(form.data)
         of_study: ChannelAxis | None = own.choice("channels", ("first", "last")) if own.kind == "npz" else None
-        channels = parsed.choice("channels", ("first", "last")) or of_study
-        raw = to_inputs(read_array(find_path(parsed.path), ("x", "x_test")), name=spec, channels=channels)
+        array = read_array(find_path(parsed.path), ("x", "x_test"))
+        raw = to_inputs(array, name=spec, channels=parsed.choice("channels", ("first", "last")) or of_study)
     elif parsed.kind in TABLES:
         parsed.allow(())
         raw, names, remarks = read_features(find_path(parsed.path), form.encoding, form=table_form(parsed))

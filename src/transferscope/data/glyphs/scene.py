@@ -116,9 +116,8 @@ def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
     across = (cycles * cosine(turn)).astype(np.float32)[:, None] * layer.u
     down = (cycles * sine(turn)).astype(np.float32)[:, None] * layer.v
     paint = np.clip(0.5 + sine(np.float32(2 * np.pi) * (across + down)), 0, 1)[:, None]
-    if n_channels == 1:
-        other = np.full((len(turn), 1), 0.5, np.float32)
-    else:
+    other: np.ndarray = np.full((len(turn), 1), 0.5, np.float32)
+    if n_channels == 3:
         other = 0.6 + 0.4 * cosine(2 * np.pi * ((layer.character * _GOLDEN)[:, None] + np.array([0.0, 1 / 3, 2 / 3])))
     return np.asarray(1 - paint * (1 - other[:, :, None]))
 
