@@ -13,7 +13,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from transferscope.data.arrays import ChannelAxis, Parts, RawPart, epoch_unit, lost_in_float32, to_parts
+from transferscope.data.arrays import ChannelAxis, Parts, epoch_unit, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
 from transferscope.data.split_names import split_names
 from transferscope.data.task import Kind
@@ -57,23 +57,23 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
             )
         if len(inputs) == 0:
             raise DataError(f"{path}: x_{part} has shape {inputs.shape}; expected at least one example")
-    train, test = (RawPart(arrays[f"x_{part}"], arrays[f"y_{part}"]) for part in (of_train, of_test))
+    x, y = ([arrays[f"{array}_{part}"] for part in (of_train, of_test)] for array in "xy")
     names = None
     if LABEL_NAMES in arrays:
-        held, columns = arrays[LABEL_NAMES], train.labels.shape[1:]
-        of_masks = train.labels.ndim == 3 and held.ndim == 1 and train.labels.dtype.kind in "bui"
-        if held.dtype.kind != "U" or not (of_masks or held.shape == columns):
+        held, labels = arrays[LABEL_NAMES], y[0]
+        of_masks = labels.ndim == 3 and held.ndim == 1 and labels.dtype.kind in "bui"
+        if held.dtype.kind != "U" or not (of_masks or held.shape == labels.shape[1:]):
             raise DataError(
-                f"{path}: {LABEL_NAMES} has shape {held.shape} and type {held.dtype} and y_train {train.labels.shape}; "
+                f"{path}: {LABEL_NAMES} has shape {held.shape} and type {held.dtype} and y_train {labels.shape}; "
                 "expected a text for each column of labels, or for each class of masks"
             )
         names = [str(name) for name in held]
-    if train.inputs.ndim == 2 and train.inputs.dtype.kind in "iuf" and train.inputs.dtype != np.float32:
-        _check_digits(train.inputs, path)
-        _check_epochs(train.inputs, test.inputs, path)
-    if kind == "regression" and train.labels.ndim > 2:
+    if x[0].ndim == 2 and x[0].dtype.kind in "iuf" and x[0].dtype != np.float32:
+        _check_digits(x[0], path)
+        _check_epochs(x[0], x[1], path)
+    if kind == "regression" and y[0].ndim > 2:
         kind = "dense regression"
-    parts = to_parts(train, test, name=str(path), kind=kind, label_names=names, channels=channels)
+    parts = to_parts(x, y, name=str(path), kind=kind, label_names=names, channels=channels)
     return replace(parts, words=note)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int64, Shaped
 
-from transferscope.data.arrays import Parts, RawPart, to_parts
+from transferscope.data.arrays import Parts, to_parts
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import DataError
 
@@ -102,8 +102,8 @@ def rows_of_parts(
     Raises:
         DataError: As `to_parts` and `rows_split_off`.
     """
-    whole = RawPart(np.zeros((len(labels), 1)), labels)
-    examples = to_parts(whole, whole, name=name, kind=kind, label_names=label_names).train
+    none = np.zeros((len(labels), 1))
+    examples = to_parts((none, none), (labels, labels), name=name, kind=kind, label_names=label_names).train
     return rows_split_off(examples, share or TEST_SHARE, seed=seed)
 
 

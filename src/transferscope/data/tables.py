@@ -12,7 +12,6 @@ from jaxtyping import Int64, Num
 
 from transferscope.data.arrays import (
     Parts,
-    RawPart,
     kind_of_numbers,
     lost_in_float32,
     to_inputs,
@@ -27,9 +26,6 @@ from transferscope.data.splits import rows_of_parts
 from transferscope.data.task import Kind
 from transferscope.errors import DataError, SettingsError, UnknownNameError, unknown_name
 from transferscope.wording import listed
-
-Rows = Int64[np.ndarray, " n"]
-"""Places of some rows of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +133,8 @@ def load_table(
     own, names = read_labels(train, settings, kind, path)
     others, _ = read_labels(test, settings, kind, test_path, names=names)
     inputs = encoding.apply(train, path)
-    parts = to_parts(
-        RawPart(inputs, own),
-        RawPart(encoding.apply(test, test_path), others),
-        name=str(path),
-        kind=kind,
-        label_names=names,
-    )
+    both = (inputs, encoding.apply(test, test_path))
+    parts = to_parts(both, (own, others), name=str(path), kind=kind, label_names=names)
     if shared is None:
         new = [f"of test rows, {remark}" for remark in encoding.remarks(test, train)]
     else:
@@ -405,7 +396,7 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
 
 def rows_of_table(
     table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, *, inputs: Sequence[str], seed: int
-) -> tuple[Rows, Rows, str]:
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
     """Places of the rows of the training and the test part of a table whose features are not its own columns.
 
     Args:
@@ -427,7 +418,9 @@ def rows_of_table(
     return *_drawn_rows(table, settings, kind, path, seed), ""
 
 
-def _drawn_rows(table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, seed: int) -> tuple[Rows, Rows]:
+def _drawn_rows(
+    table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, seed: int
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
     labels, names = read_labels(table, settings, kind, path)
     return rows_of_parts(labels, settings.test_share, name=str(path), kind=kind, label_names=names, seed=seed)
 

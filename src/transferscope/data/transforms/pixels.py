@@ -49,9 +49,9 @@ def side_of_images(text: str, what: str) -> int:
     return int(text)
 
 
-def full_scale(images: Images) -> int:
+def full_scale(inputs: np.ndarray) -> int:
     """The value of white: 255 in bytes, 1 in floating point."""
-    return 255 if images.dtype == np.uint8 else 1
+    return 255 if inputs.dtype == np.uint8 else 1
 
 
 def as_type_of(values: Float[np.ndarray, "*shape"], images: Images) -> Num[np.ndarray, "*shape"]:
