@@ -126,6 +126,21 @@ def to_parts(
     return Parts(*counted, label_units=units)
 
 
+def read_apart(
+    inputs: Sequence[np.ndarray],
+    labels: Sequence[np.ndarray],
+    *,
+    name: str,
+    kind: Kind | None,
+    label_names: Sequence[str] | None,
+) -> Parts:
+    """A training and a test part whose inputs are as a `LabelledSet` has them, such as tokens; else as `to_parts`."""
+    none = [np.zeros((len(part), 1)) for part in labels]
+    parts = to_parts(none, labels, name=name, kind=kind, label_names=label_names)
+    own, other = (replace(part, inputs=one) for part, one in zip((parts.train, parts.test), inputs, strict=True))
+    return replace(parts, train=own, test=other)
+
+
 @np.errstate(invalid="ignore")  # of infinite ones, which are refused where they are read
 def kind_of_numbers(labels: Num[np.ndarray, " N"], *, what: str, how: str) -> Kind:
     """What one number of each input is, whoever read it: floating-point numbers to predict, or whole ones for classes.
@@ -327,9 +342,9 @@ def epoch_unit(numbers: Num[np.ndarray, " N"]) -> set[str]:
         return set()
     low, high = _EPOCH_RANGE
     within = {unit: (numbers >= low * times) & (numbers < high * times) for unit, times in _EPOCHS.items()}
-    return (
-        {unit for unit, here in within.items() if here.any()} if np.any(list(within.values()), axis=0).all() else set()
-    )
+    if not np.any(list(within.values()), axis=0).all():
+        return set()
+    return {unit for unit, here in within.items() if here.any()}
 
 
 def check_spellings(names: Iterable[object], where: str, what: str) -> None:
@@ -362,21 +377,6 @@ def _to_class_labels(labels: np.ndarray, values: np.ndarray, *, name: str) -> Nu
             f"the training labels are {few(values.tolist(), 10)}"
         )
     return np.searchsorted(values, labels).astype(np.int64)
-
-
-def read_apart(
-    inputs: Sequence[np.ndarray],
-    labels: Sequence[np.ndarray],
-    *,
-    name: str,
-    kind: Kind | None,
-    label_names: Sequence[str] | None,
-) -> Parts:
-    """A training and a test part whose inputs are as a `LabelledSet` has them, such as tokens; else as `to_parts`."""
-    none = [np.zeros((len(part), 1)) for part in labels]
-    parts = to_parts(none, labels, name=name, kind=kind, label_names=label_names)
-    own, other = (replace(part, inputs=one) for part, one in zip((parts.train, parts.test), inputs, strict=True))
-    return replace(parts, train=own, test=other)
 
 
 def _check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:
