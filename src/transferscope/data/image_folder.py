@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Int64, UInt8
 from PIL import Image
 
-from transferscope.data.arrays import Parts, check_side, check_spellings
+from transferscope.data.arrays import Parts, check_spellings
 from transferscope.data.image_files import ImageForm, planned_size, read_images
 from transferscope.data.split_names import split_names
 from transferscope.data.splits import TEST_SHARE, rows_split_off
@@ -36,11 +36,9 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
 
     Raises:
         CorruptDataError: A file is named like an image and cannot be read, or is of another format than those above.
-        SettingsError: The size is larger than any image that one would train on.
         DataError: There are no classes or no images, images lie elsewhere than in a class folder, or an image is too
             large to be one or has transparent pixels.
     """
-    _check_form(form, path)
     names = _sub_folders(path)
     split = split_names(names, str(path))
     if split is not None:
@@ -109,7 +107,6 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
         raise DataError(f"{path} is no folder; expected one with images")
     if not files:
         raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
-    _check_form(form, path)
     images = read_images(files, root, form)
     return images.pixels, tuple(str(files[place].relative_to(root)) for place in images.kept)
 
@@ -136,12 +133,6 @@ def size_at_most(path: Path, side: int) -> str:
     if max(height, width) <= side:
         return ""
     return f"size={side}" if mixed or height == width else f"resize={side}"
-
-
-def _check_form(form: ImageForm, path: Path) -> None:
-    for key, side in (("resize", form.resize), ("size", form.size)):
-        if side is not None:
-            check_side(side, f"{path}?{key}={side}")
 
 
 def _sub_folders(path: Path) -> list[str]:

@@ -25,7 +25,6 @@ def load_labelled_images(
 
     Args:
         folder: The images, in it or below.
-        settings: Its label columns, and which rows are the test set.
         file_column: The column with the path of each image within the folder; None for one that is called file,
             filename, file_name, image or path.
 

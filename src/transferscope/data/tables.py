@@ -95,7 +95,6 @@ def load_table(
     no label, and sources share them.
 
     Args:
-        path: A csv or parquet file; a csv file has its column names in the first line.
         seed: Seed of the split, when the settings name no test set.
         shared: The encoding of another table to take over, and its place; None to fit one.
         beside: Training rows of other tables that are to share the one that is fitted.

@@ -169,8 +169,6 @@ def load_texts(
 
     Args:
         path: A .tsv file (no quoting, as GLUE has them), .csv (quoted), .jsonl (an object in each line) or .parquet.
-        settings: Which columns are what; with a label.
-        tokenizer: The one that the network was trained with.
         test_file: Another file of the same columns that is the test set.
         test_share: Share of the rows for a seeded, stratified test set otherwise; None for a fifth.
 

@@ -21,8 +21,8 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
     """The fonts that have all `characters`, ordered by file name.
 
     Args:
-        folder: Where to look for .ttf and .otf files; None for the text fonts that come with matplotlib (its fonts of
-            mathematical symbols have no plain characters at their places).
+        folder: None for the text fonts that come with matplotlib (its fonts of mathematical symbols have no plain
+            characters at their places).
 
     Raises:
         MissingDataError: The folder does not exist or holds no font.

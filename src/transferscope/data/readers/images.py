@@ -1,5 +1,6 @@
 """Names of arrays and of folders of images."""
 
+from transferscope.data.arrays import check_side
 from transferscope.data.image_files import ImageForm
 from transferscope.data.image_folder import load_image_folder
 from transferscope.data.npz import load_npz
@@ -56,6 +57,9 @@ def image_form(spec: DataSpec) -> ImageForm:
         skip_broken=broken is not None,
         convert=broken == "convert",
     )
+    for key, side in (("resize", form.resize), ("size", form.size)):
+        if side is not None:
+            check_side(side, f"{spec.path}?{key}={side}")
     if form.resize and form.size:
         raise SettingsError(
             f"{spec.text!r} gives resize and size; keep size to cut images to the square in their middle, or resize to "
