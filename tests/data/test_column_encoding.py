@@ -156,6 +156,9 @@ def test_truth_values_with_gaps_and_numbers_that_stand_for_names() -> None:
     encoding = fit_encoding(table, FILE, categories={"plz"})
     assert encoding.features == (*("garden", "garden is missing", "plz = 10115", "plz = 20095", "plz = 80331"),)
     assert encoding.apply(table, FILE)[2].tolist() == [1.0, 1.0, 1.0, 0.0, 0.0]
+    assert encoding.columns[0].words == (
+        "truth value, 0 or 1; gaps have a feature of their own, filled with the median (1)"
+    )
 
 
 @pytest.mark.parametrize(
