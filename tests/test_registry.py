@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from cases_of_methods import BUDGET, classification_task, network_for
+from studies import tables
 from transferscope.analyses.compare.study_file import study_tables, write_study
 from transferscope.data import load
 from transferscope.errors import CorruptDataError, DataError, NetworkError, SettingsError
@@ -33,21 +34,6 @@ def written(folder: Path, text: str) -> str:
     path = folder / "mine.py"
     path.write_text(text, encoding="utf-8")
     return str(path)
-
-
-def small(folder: Path, methods: Mapping[str, Any]) -> dict[str, Any]:
-    """A study of one seed that takes a second."""
-    return {
-        "name": "small",
-        "seeds": 1,
-        "store": f"{folder}/small.sqlite",
-        "target": {"data": "digits", "labels": [30]},
-        "sources": {"turned": {"data": "digits", "transforms": ["upside-down"], "limit": 100}},
-        "network": {"name": "mlp", "widths": [8, 6]},
-        "pretraining": {"steps": 3},
-        "training": {"steps": 3},
-        "methods": methods,
-    }
 
 
 def test_a_reference_leads_to_a_class_and_back() -> None:
@@ -150,12 +136,17 @@ def test_the_template_adds_what_it_says_to_the_loss_of_fine_tuning() -> None:
 
 @pytest.mark.parametrize("workers", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_method_data_and_network_of_a_file_run_where_the_others_do(tmp_path: Path, workers: int) -> None:
-    source = {"data": f"{MOONS}?noise=0.3&turn=0.5", "limit": 60}
-    study = small(tmp_path, {"scratch": {}, "mine": {"method": BSS, "eta": 0.01}})
-    study |= {"engine": {"workers": workers}, "sources": {"turned": source}}
     text = "from torch import nn\n\n\ndef net(input_shape):\n    return nn.Linear(input_shape[0], 3)\n"
-    network = {"name": f"{written(tmp_path, text)}:net"}
-    spec = parse_spec(study | {"target": {"data": f"{MOONS}?noise=0.1", "labels": [20]}, "network": network})
+    study = tables(
+        tmp_path,
+        store=f"{tmp_path}/small.sqlite",
+        engine={"workers": workers},
+        target={"data": f"{MOONS}?noise=0.1", "labels": [20]},
+        sources={"turned": {"data": f"{MOONS}?noise=0.3&turn=0.5", "limit": 60}},
+        network={"name": f"{written(tmp_path, text)}:net"},
+        methods={"scratch": {}, "mine": {"method": BSS, "eta": 0.01}},
+    )
+    spec = parse_spec(study)
     with Store.open(spec.store) as store:
         status = run_study(spec, store)
         facts = store.study("small").facts
@@ -172,8 +163,8 @@ def keys(study: Mapping[str, Any]) -> set[str]:
 def test_data_of_another_content_are_other_cells(tmp_path: Path) -> None:
     """A name says nothing of what a function returns; its fingerprint does."""
     text = (EXAMPLES / "data.py").read_text(encoding="utf-8")
-    target = {"data": f"{written(tmp_path, text)}:two_moons"}
-    study = small(tmp_path, {"scratch": {}}) | {"target": target, "sources": {}}
+    target = {"data": f"{written(tmp_path, text)}:two_moons", "labels": [30]}
+    study = tables(tmp_path, target=target, sources={}, methods={"scratch": {}})
     before = keys(study)
     written(tmp_path, text + "\n# a comment changes no number\n")
     assert keys(study) == before
@@ -302,7 +293,7 @@ def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_fil
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(EXAMPLES)
-    tables = study_tables(
+    asked = study_tables(
         ["data.py:two_moons?turn=0.5"],
         "data.py:two_moons",
         labels=[20],
@@ -312,7 +303,7 @@ def test_relative_references_of_a_comparison_hold_in_the_folder_of_its_study_fil
         network="network.py:small_net",
         folder=tmp_path / "runs",
     )
-    study = read_spec(write_study(tables, tmp_path / "runs")[0])
+    study = read_spec(write_study(asked, tmp_path / "runs")[0])
     assert [method.name for method in study.methods.values()] == ["raw", "my-bss"]  # no scratch unasked
     assert study.network.name == SMALL_NET
     assert study.target.data == MOONS

@@ -78,7 +78,20 @@ def give(value: object, folder: Path | None = None) -> None:
     Args:
         folder: Where relative paths begin; None for the working directory.
     """
-    current().given.update(_references(value, folder))
+    given, waiting = current().given, [value]  # a study file may be nested deeper than functions may call themselves
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            for part in {part for text in (one, unquote(one)) for part in _BETWEEN_NAMES.split(text)}:
+                name = ":".join(part.rsplit(":", 2)[-2:])  # what stands before is a kind of data
+                if REFERENCE.fullmatch(name):
+                    given.add(_absolute(name, folder))
+        elif isinstance(one, Mapping):
+            waiting += [*one, *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            waiting += one
+        elif is_dataclass(one) and not isinstance(one, type):
+            waiting += [getattr(one, item.name) for item in fields(one)]
 
 
 @contextmanager
@@ -124,23 +137,6 @@ def reads_code(verb: Callable[P, T]) -> Callable[P, T]:
             return verb(*args, **kwargs)
 
     return reader
-
-
-def _references(value: object, folder: Path | None) -> Iterator[str]:
-    waiting = [value]  # a study file may be nested deeper than functions may call themselves
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            for part in {part for text in (one, unquote(one)) for part in _BETWEEN_NAMES.split(text)}:
-                name = ":".join(part.rsplit(":", 2)[-2:])  # what stands before is a kind of data
-                if REFERENCE.fullmatch(name):
-                    yield _absolute(name, folder)
-        elif isinstance(one, Mapping):
-            waiting += [*one, *one.values()]
-        elif isinstance(one, list | tuple | set | frozenset):
-            waiting += one
-        elif is_dataclass(one) and not isinstance(one, type):
-            waiting += [getattr(one, item.name) for item in fields(one)]
 
 
 def _absolute(name: str, folder: Path | None = None) -> str:

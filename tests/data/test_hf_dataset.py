@@ -135,6 +135,24 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, name: str, kind: type[Exce
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("features", "labels", "message"),
+    [
+        (IMAGES, ["a", "b"] * 5, "holds the class 'a' and there are 2 names; save it again"),
+        (IMAGES, [0.0, 1.0] * 5, "holds the class 0.0 and there are 2 names"),
+        (IMAGES, [0, 2] * 5, "holds the class 2 and there are 2 names"),
+        ({"image": IMAGES["image"]}, [{"a": 1}, {"a": 2}] * 5, "holds \"{'a': 1}\"; expected classes, numbers or text"),
+    ],
+)
+def test_labels_that_are_no_classes_are_refused(
+    tmp_path: Path, features: dict[str, Any], labels: list[Any], message: str
+) -> None:
+    folder = save(tmp_path / "pets", features, images(10, labels, kind=pa.array(labels).type))
+    with pytest.raises(DataError) as caught:
+        load(f"hf-dataset:{folder}")
+    assert message in str(caught.value)
+
+
 def test_damaged_and_other_folders_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hidden = split_images(tmp_path / "hidden", held_out="test", test_labels=[-1] * 4)
     with pytest.raises(DataError, match=r"says nothing in 4 of 4 rows \(-1, as in a test split whose"):

@@ -65,6 +65,8 @@ def test_tables_that_do_not_fit_the_folder_are_refused(tmp_path: Path) -> None:
     name = saved(tmp_path, table)
     with pytest.raises(UnknownNameError, match=r"unknown column of labels\.csv 'label'"):
         load(name)
+    with pytest.raises(SettingsError, match=r"\?size=99999 asks for images of 99999 pixels on a side"):
+        load(f"{name}&label=height&size=99999")
     with pytest.raises(SettingsError, match=r"gives label and no table of labels; name it with labels=FILE\.csv"):
         load(f"folder:{tmp_path / 'photos'}?label=tags")
     lost = table.assign(file=["nowhere.png", *table["file"][1:]])

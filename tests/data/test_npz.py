@@ -50,25 +50,15 @@ def test_grey_images_become_one_channel(tmp_path: Path) -> None:
     assert parts.test.labels.dtype == np.int64
 
 
-def test_colour_is_found_in_front_and_behind(tmp_path: Path) -> None:
-    last = RNG.integers(0, 256, (6, 8, 9, 3), dtype=np.uint8)
-    behind = load_npz(write(tmp_path, **images(8, 9, 3) | {"x_train": last})).train.inputs
-    front = load_npz(write(tmp_path, **images(3, 8, 9) | {"x_train": np.moveaxis(last, 3, 1)})).train.inputs
-    assert behind.shape == (6, 3, 8, 9)
-    assert np.array_equal(behind, front)
-    assert behind[1, 2, 3, 4] == last[1, 3, 4, 2]
-
-
-def test_many_channels_are_found_where_images_are_square(tmp_path: Path) -> None:
-    last = RNG.integers(0, 256, (6, 9, 9, 7), dtype=np.uint8)
-    file = write(tmp_path, **images(9, 9, 7) | {"x_train": last})
-    behind = load_npz(file).train.inputs
-    said = load(f"npz:{file}").provenance["understood"]
-    front = load_npz(write(tmp_path, **images(7, 9, 9) | {"x_train": np.moveaxis(last, 3, 1)})).train.inputs
-    assert behind.shape == (6, 7, 9, 9)
-    assert np.array_equal(behind, front)
-    assert behind[1, 2, 3, 4] == last[1, 3, 4, 2]
-    assert said == "classification, 3 classes: 0, 1, 2; images of 7 channels, 9 x 9"
+@pytest.mark.parametrize("shape", [(8, 9, 3), (9, 9, 7)])  # many channels where images are square
+def test_channels_are_found_in_front_and_behind(tmp_path: Path, shape: tuple[int, int, int]) -> None:
+    (height, width, channels), last = shape, RNG.integers(0, 256, (6, *shape), dtype=np.uint8)
+    behind = load(f"npz:{write(tmp_path, **images(*shape) | {'x_train': last})}")
+    front = write(tmp_path, **images(channels, height, width) | {"x_train": np.moveaxis(last, 3, 1)})
+    assert np.array_equal(behind.train.inputs, load_npz(front).train.inputs)
+    assert np.array_equal(behind.train.inputs, last.transpose(0, 3, 1, 2))
+    said = "; images of 7 channels, 9 x 9" if channels == 7 else ""
+    assert behind.provenance["understood"] == f"classification, 3 classes: 0, 1, 2{said}"
 
 
 def test_vectors_become_float32(tmp_path: Path) -> None:

@@ -205,7 +205,8 @@ WRITINGS: dict[str, tuple[bytes, str]] = {
     "bars": (_joined("|").encode(), PLAIN),
     "line of a spreadsheet": (b"sep=;\n" + _joined(";").encode(), PLAIN),
     "thousands and months": (_joined(",", _american).encode(), PLAIN),
-    "Latin-1": (PLAIN.encode("latin-1"), PLAIN),
+    "Windows-1252": (PLAIN.encode("cp1252"), PLAIN),
+    "Latin-1": ((PLAIN.replace("ü", "\x81")).encode("latin-1"), PLAIN.replace("ü", "\x81")),  # no Windows-1252
     "UTF-16": (PLAIN.encode("utf-16"), PLAIN),
     "UTF-8 with a mark": (PLAIN.encode("utf-8-sig"), PLAIN),
     "spaces beside names": (PLAIN.replace("price,share", " price , share").encode(), PLAIN),

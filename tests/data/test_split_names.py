@@ -1,6 +1,6 @@
 """The names of training, validation and test parts, wherever data come in parts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from data.test_texts import Words
 from transferscope.data.load import load
 from transferscope.data.readers import texts
 from transferscope.data.split_names import NAMES, split_names
-from transferscope.data.texts import Encoded
 from transferscope.errors import DataError
 
 Sizes = dict[str, int]
@@ -42,16 +42,9 @@ def column(path: Path, sizes: Sizes) -> str:
     return f"csv:{path / 'table.csv'}?label=label&split=part"
 
 
-class _Words:
-    digest, longest = "words", 1 << 16
-
-    def encode(self, first: Sequence[str], second: Sequence[str] | None, *, max_length: int) -> list[Encoded]:
-        return [Encoded([1, int(text), 2], [0] * 3, is_cut=False) for text in first]
-
-
 def files(path: Path, sizes: Sizes) -> str:
     for part, n in sizes.items():
-        rows = pd.DataFrame({"text": range(3, 3 + n), "label": ["ab"[i % 2] for i in range(n)]})
+        rows = pd.DataFrame({"text": [f"word {i}" for i in range(n)], "label": ["ab"[i % 2] for i in range(n)]})
         rows.to_csv(path / f"{part}.csv", index=False)
     return f"text:{path}?text=text&label=label&max_length=4"
 
@@ -60,7 +53,7 @@ def files(path: Path, sizes: Sizes) -> str:
 def test_parts_are_told_by_their_names_in_every_kind_of_data(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path, Sizes], str]
 ) -> None:
-    monkeypatch.setattr(texts, "tokenizer_of", lambda _: _Words())
+    monkeypatch.setattr(texts, "tokenizer_of", lambda _: Words())
     for i, (sizes, expected) in enumerate(
         [
             ({"Training": 8, "VAL": 4}, (8, 4)),

@@ -242,3 +242,7 @@ def test_a_column_that_says_which_rows_are_the_test_set(tmp_path: Path) -> None:
         assert np.array_equal(part.inputs, whole.train.inputs[places])
         assert np.array_equal(part.labels, whole.train.labels[places])
     assert "validation is left out" in found.words
+    indexed = pd.read_csv(path, sep="\t").set_index(pd.Index([0] * len(rows)))  # as pandas joins tables
+    indexed.to_parquet(tmp_path / "own.parquet")
+    again = load_texts(tmp_path / "own.parquet", replace(PAIR, split="part"), Words(), seed=0)
+    assert again.train.fingerprint == found.train.fingerprint

@@ -44,24 +44,9 @@ class Parts:
     about: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
 
-@dataclass(frozen=True)
-class RawPart:
-    """Inputs and labels as they were read.
-
-    Attributes:
-        inputs: Shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W); numbers of any type.
-        labels: Shape (N,) or (N, n_outputs); numbers of any type, or text. Truth values (N, n_labels) are several
-            labels of each input. On a grid over each image, whole numbers (N, h, w) are masks of classes, and
-            floating-point numbers (N, h, w) or (N, n_outputs, h, w) a dense regression.
-    """
-
-    inputs: Shaped[np.ndarray, "N ..."]
-    labels: Shaped[np.ndarray, "N ..."]
-
-
 def to_parts(
-    train: RawPart,
-    test: RawPart,
+    inputs: Sequence[np.ndarray],
+    labels: Sequence[np.ndarray],
     *,
     name: str,
     kind: Kind | None = None,
@@ -71,6 +56,11 @@ def to_parts(
     """Bring a training and a test part into the form that every later step reads.
 
     Args:
+        inputs: Those of both parts as they were read: shape (N, D), (N, H, W), (N, H, W, C) or (N, C, H, W); numbers of
+            any type.
+        labels: Those of both: shape (N,) or (N, n_outputs); numbers of any type, or text. Truth values (N, n_labels)
+            are several labels of each input. On a grid over each image, whole numbers (N, h, w) are masks of classes,
+            and floating-point numbers (N, h, w) or (N, n_outputs, h, w) a dense regression.
         name: What to call the data in messages.
         kind: What the labels are; None to take floating-point labels as regression, several columns of truth values or
             of 0 and 1 in whole numbers as several labels of each input, and all others as classes, where it is clear.
@@ -84,44 +74,48 @@ def to_parts(
 
     Raises:
         DataError: Inputs or labels are of a shape, type or range that fits nothing; a test label is never trained on;
-            or two classes differ by spaces or capital letters alone.
+            there is one of several labels, or all or no training examples have it; or two classes differ by spaces or
+            capital letters alone.
     """
     if kind is None:
-        kind = _kind_of(train.labels, name=name)
+        kind = _kind_of(labels[0], name=name)
     check_spellings(label_names or (), f"{name}: the labels", "labels")
-    kinds = [part.inputs.dtype.kind.replace("u", "i") for part in (train, test)]
-    if train.inputs.ndim > 2 and kinds[0] != kinds[1]:  # True, 255 and 1.0 are ways to say white
+    kinds = [part.dtype.kind.replace("u", "i") for part in inputs]
+    if inputs[0].ndim > 2 and kinds[0] != kinds[1]:  # True, 255 and 1.0 are ways to say white
         raise DataError(
-            f"{name}: training images have type {train.inputs.dtype} and test images {test.inputs.dtype}; save both as "
-            "one type"
+            f"{name}: training images have type {inputs[0].dtype} and test images {inputs[1].dtype}; save both as one "
+            "type"
         )
-    inputs = [to_inputs(part.inputs, name=name, channels=channels) for part in (train, test)]
+    inputs = [to_inputs(part, name=name, channels=channels) for part in inputs]
+    classes: tuple[str, ...] | None = None
     if kind == "regression":
-        labels, classes = [_to_targets(part.labels, name=name) for part in (train, test)], None
+        labels = [_to_targets(part, name=name) for part in labels]
     elif kind == "dense regression":
-        maps = (part.labels[:, None] if part.labels.ndim == 3 else part.labels for part in (train, test))
-        labels, classes = [_to_float32(one, name=name, what="labels") for one in maps], None
+        maps = (part[:, None] if part.ndim == 3 else part for part in labels)
+        labels = [_to_float32(part, name=name, what="labels") for part in maps]
     elif kind == "segmentation":
-        masks = [_to_masks(part.labels, name=name) for part in (train, test)]
-        known = np.unique(masks[0][masks[0] != UNLABELLED])
+        labels = [_to_masks(part, name=name) for part in labels]
+        known = np.unique(labels[0][labels[0] != UNLABELLED])
         values = known if label_names is None else np.arange(len(label_names))
-        codes = [_to_class_labels(mask[mask != UNLABELLED], values, name=name) for mask in masks]
-        for mask, places in zip(masks, codes, strict=True):
+        codes = [_to_class_labels(mask[mask != UNLABELLED], values, name=name) for mask in labels]
+        for mask, places in zip(labels, codes, strict=True):
             mask[mask != UNLABELLED] = places
-        labels, classes = masks, tuple(map(str, values if label_names is None else label_names))
+        classes = tuple(map(str, values if label_names is None else label_names))
     elif kind == "multi-label":
-        labels = [_to_flags(part.labels, name=name) for part in (train, test)]
+        labels = [_to_flags(part, name=name) for part in labels]
         classes = tuple(label_names or map(str, range(1, labels[0].shape[1] + 1)))
     else:
-        columns = _comparable_labels(train.labels, test.labels, name=name)
-        values = np.unique(columns[0])
+        labels = _comparable_labels(labels[0], labels[1], name=name)
+        values = np.unique(labels[0])
         check_spellings(values.tolist(), f"{name}: the labels", "classes")
-        labels = [_to_class_labels(column, values, name=name) for column in columns]
+        labels = [_to_class_labels(part, values, name=name) for part in labels]
         classes = tuple(str(value) for value in values)
     parts = Parts(
         _labelled(inputs[0], labels[0], classes, what=f"{name}, training part"),
         _labelled(inputs[1], labels[1], classes, what=f"{name}, test part"),
     )
+    if kind == "multi-label":
+        _check_labels(parts.train.labels, classes or (), name)
     if kind != "regression":
         return parts
     units = label_units(parts.train.labels)
@@ -130,6 +124,21 @@ def to_parts(
         replace(part, labels=((part.labels - offset) / unit).astype(np.float32)) for part in (parts.train, parts.test)
     )
     return Parts(*counted, label_units=units)
+
+
+def read_apart(
+    inputs: Sequence[np.ndarray],
+    labels: Sequence[np.ndarray],
+    *,
+    name: str,
+    kind: Kind | None,
+    label_names: Sequence[str] | None,
+) -> Parts:
+    """A training and a test part whose inputs are as a `LabelledSet` has them, such as tokens; else as `to_parts`."""
+    none = [np.zeros((len(part), 1)) for part in labels]
+    parts = to_parts(none, labels, name=name, kind=kind, label_names=label_names)
+    own, other = (replace(part, inputs=one) for part, one in zip((parts.train, parts.test), inputs, strict=True))
+    return replace(parts, train=own, test=other)
 
 
 @np.errstate(invalid="ignore")  # of infinite ones, which are refused where they are read
@@ -333,9 +342,9 @@ def epoch_unit(numbers: Num[np.ndarray, " N"]) -> set[str]:
         return set()
     low, high = _EPOCH_RANGE
     within = {unit: (numbers >= low * times) & (numbers < high * times) for unit, times in _EPOCHS.items()}
-    return (
-        {unit for unit, here in within.items() if here.any()} if np.any(list(within.values()), axis=0).all() else set()
-    )
+    if not np.any(list(within.values()), axis=0).all():
+        return set()
+    return {unit for unit, here in within.items() if here.any()}
 
 
 def check_spellings(names: Iterable[object], where: str, what: str) -> None:
@@ -370,8 +379,7 @@ def _to_class_labels(labels: np.ndarray, values: np.ndarray, *, name: str) -> Nu
     return np.searchsorted(values, labels).astype(np.int64)
 
 
-def check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:
-    """Refuse, with a DataError, fewer than two labels, or one that all or no training examples have."""
+def _check_labels(train: Bool[np.ndarray, "N K"], names: Sequence[str], what: str) -> None:
     if len(names) < 2:
         raise DataError(
             f"{what} has the one label {''.join(names)!r}; several labels of each input take two or more: name more, "

@@ -3,7 +3,7 @@
 import datetime
 import functools
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -68,47 +68,38 @@ def is_text(column: pd.Series) -> bool:
     return bool(pd.api.types.infer_dtype(column, skipna=True) == "string")
 
 
-def are_codes(texts: Iterable[str]) -> bool:
+def are_codes(texts: Sequence[str]) -> bool:
     """Whether numbers are codes: one has zeros before it (01067), or is as 1E2, which no program writes for 100."""
-    known = list(texts)
-    if any(re.fullmatch(r"[+-]?0\d+", one) for one in known):
+    if any(re.fullmatch(r"[+-]?0\d+", one) for one in texts):
         return True
-    measured = any(re.fullmatch(r".*\..*|.*[eE][+-].*", one) for one in known)
-    return not measured and any(re.fullmatch(r"\d+[eE]\d+", one) for one in known)
+    measured = any(re.fullmatch(r".*\..*|.*[eE][+-].*", one) for one in texts)
+    return not measured and any(re.fullmatch(r"\d+[eE]\d+", one) for one in texts)
 
 
-def typed(column: pd.Series, *, gaps: Collection[str] = _GAPS_AMONG_NUMBERS) -> pd.Series:
-    """A column of text as the numbers or truth values that all of it is; of any other, its text without gaps.
-
-    Args:
-        column: Text, or anything else, which stays as it is.
-        gaps: What is a gap where all the rest is numbers or truth values.
+def typed(column: pd.Series) -> pd.Series:
+    """A column of text as the numbers or truth values that all of it is, gaps and marks aside; else without gaps.
 
     Returns:
-        int64 or float64, truth values, or text with None for `GAPS`.
+        int64 or float64, truth values, or text with None for `GAPS`; what is no text stays as it is.
     """
     if not is_text(column):
         return column
     column = column.astype(object)
     distinct = {one: one.strip() for one in column.dropna().unique().tolist()}
-    known = [text for text in distinct.values() if text not in gaps]
+    known = {raw: text for raw, text in distinct.items() if text not in _GAPS_AMONG_NUMBERS}
+    texts = list(known.values())
     if not known:
         return pd.Series(np.nan, index=column.index, name=column.name)
-    if all(re.fullmatch(NUMBER, one) or re.fullmatch(_INFINITE, one, re.I) for one in known):
-        whole = all(re.fullmatch(r"[+-]?\d{1,18}", one) for one in known)
-        if not are_codes(known) and any(re.fullmatch(NUMBER, one) for one in known):
-            read = {
-                raw: (int(text) if whole else float(text)) if text not in gaps else None
-                for raw, text in distinct.items()
-            }
-            read_as = column.map(read)
-            return read_as.astype(np.int64) if whole and read_as.notna().all() else read_as.astype(np.float64)
-    if all(one.lower() in ("true", "false") for one in known):
-        read_truth = {raw: text.lower() == "true" if text not in gaps else None for raw, text in distinct.items()}
-        read_as = column.map(read_truth)
-        return read_as.astype(bool) if read_as.notna().all() else read_as.where(read_as.notna(), None)
+    are_numbers = all(re.fullmatch(NUMBER, one) or re.fullmatch(_INFINITE, one, re.I) for one in texts)
+    if are_numbers and not are_codes(texts) and any(re.fullmatch(NUMBER, one) for one in texts):
+        whole = all(re.fullmatch(r"[+-]?\d{1,18}", one) for one in texts)
+        read = column.map({raw: int(text) if whole else float(text) for raw, text in known.items()})
+        return read.astype(np.int64) if whole and read.notna().all() else read.astype(np.float64)
+    if all(one.lower() in ("true", "false") for one in texts):
+        read = column.map({raw: text.lower() == "true" for raw, text in known.items()})
+        return read.astype(bool) if read.notna().all() else read.where(read.notna(), None)
     named = {raw: None if text in GAPS else raw for raw, text in distinct.items()}
-    return column.map(named).astype(object).where(lambda read_as: read_as.notna(), None)
+    return column.map(named).astype(object).where(lambda one: one.notna(), None)
 
 
 def with_plain_numbers(table: pd.DataFrame, separator: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
@@ -192,17 +183,19 @@ def days_of(value: object, order: DayOrder | None) -> float | None:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _days_of_text(text: str, order: DayOrder | None) -> float | None:
-    match = _DATE.fullmatch(text)
-    part = (match or _TIME_OF_DAY.fullmatch(text) or re.compile("").match("")).groupdict()  # type: ignore[union-attr]
-    if not part:
+    date = _DATE.fullmatch(text)
+    match = date or _TIME_OF_DAY.fullmatch(text)
+    if match is None:
         return None
-    year, month, day = "1970", "1", "1"
-    if match is not None and part["first"] is not None:
+    part = match.groupdict()
+    if date is None:
+        year, month, day = "1970", "1", "1"
+    elif part["first"] is not None:
         if order is None:
             return None
         pair = (part["first"], part["second_number"])
         year, (day, month) = part["y4"], (pair if order == "day-first" else pair[::-1])
-    elif match is not None:
+    else:
         year, month, day = next(
             (part[f"y{k}"], part[f"m{k}"], part[f"d{k}"]) for k in (1, 2, 3) if part[f"y{k}"] is not None
         )

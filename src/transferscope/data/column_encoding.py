@@ -7,10 +7,10 @@ As with scikit-learn's `OneHotEncoder` (min_frequency, handle_unknown="infrequen
 import datetime
 import decimal
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -85,33 +85,34 @@ class ColumnEncoding:
     @property
     def features(self) -> tuple[str, ...]:
         """The names of its features."""
+        if self.kind == "left out":
+            return ()
         gaps = (f"{self.name} is missing",) if self.has_gaps else ()
-        sign = "-" if self.offset > 0 else "+"
-        number = f"{self.name} {sign} {abs(self.offset):.15g}" if self.offset else self.name
         if self.kind == "category":
             others = (f"{self.name}: other",) if self.has_others else ()
             return (*(f"{self.name} = {value}" for value in self.values), *others, *gaps)
-        if self.kind == "date":
-            waves = (f"{self.name}: {wave} of the {cycle}" for cycle in self.cycles for wave in ("sine", "cosine"))
-            return (number, *waves, *gaps)
-        return () if self.kind == "left out" else (number, *gaps)
+        sign = "-" if self.offset > 0 else "+"
+        number = f"{self.name} {sign} {abs(self.offset):.15g}" if self.offset else self.name
+        waves = (f"{self.name}: {wave} of the {cycle}" for cycle in self.cycles for wave in ("sine", "cosine"))
+        return (number, *waves, *gaps)
 
     @property
     def words(self) -> str:
         """What was done to it, for a reader."""
         if self.kind == "left out":
             return f"left out: {self.why}"
-        words = {
-            "number": f"number{f', counted from {self.offset:.15g}' if self.offset else ''}",
-            "truth": "truth value, 0 or 1",
-            "category": f"category of {counted(len(self.values), 'value')}"
-            f"{' and the rarer together' if self.has_others else ''}",
-            "date": f"date{f' ({self.order})' if self.order else ''}: days"
-            f"{f', counted from {_day(self.offset)}' if self.offset else ''}"
-            f"{''.join(f', place in the {cycle}' for cycle in self.cycles)}",
-        }[self.kind]
-        filled = "" if self.kind == "category" else f", filled with the median ({self.middle:.6g})"
-        if self.kind == "date":
+        filled = f", filled with the median ({self.middle:.6g})"
+        if self.kind == "number":
+            words = f"number{f', counted from {self.offset:.15g}' if self.offset else ''}"
+        elif self.kind == "truth":
+            words = "truth value, 0 or 1"
+        elif self.kind == "category":
+            words, filled = f"category of {counted(len(self.values), 'value')}", ""
+            words += " and the rarer together" if self.has_others else ""
+        else:
+            words = f"date{f' ({self.order})' if self.order else ''}: days"
+            words += f", counted from {_day(self.offset)}" if self.offset else ""
+            words += "".join(f", place in the {cycle}" for cycle in self.cycles)
             filled = f", filled with the median ({_day(self.middle)})"
         gaps = f"; gaps have a feature of their own{filled}" if self.has_gaps else ""
         return f"{words}{gaps}{f'; {self.why}' if self.why else ''}"
@@ -148,11 +149,6 @@ class TableEncoding:
             for one in self.columns
             for place in range(len(one.features))
         )
-
-    @property
-    def categories(self) -> tuple[str, ...]:
-        """The names of the columns that are categories."""
-        return tuple(one.name for one in self.columns if one.kind == "category")
 
     @property
     def words(self) -> str:
@@ -306,16 +302,15 @@ def _fitted_category(column: pd.Series, declared: bool, beside: Sequence[pd.Seri
 
 def _kind_of(column: pd.Series, path: Path) -> ColumnKind:
     """What a column is, by its type and, for text, by all of its values."""
-    column = typed(column)
-    if pd.api.types.is_bool_dtype(column):
-        return "truth"
-    if pd.api.types.is_numeric_dtype(column):
-        return "number" if column.notna().any() else "left out"
-    if pd.api.types.is_datetime64_any_dtype(column):
-        return "date" if column.notna().any() else "left out"
-    values = _without_blanks(column).dropna()
+    values = _without_blanks(typed(column)).dropna()
     if not len(values):
         return "left out"
+    if pd.api.types.is_bool_dtype(values):
+        return "truth"
+    if pd.api.types.is_numeric_dtype(values):
+        return "number"
+    if pd.api.types.is_datetime64_any_dtype(values):
+        return "date"
     held = {type(value) for value in values}
     if held == {bool}:
         return "truth"
@@ -429,8 +424,9 @@ def _day_order(column: pd.Series, asked: DayOrder | None, path: Path) -> DayOrde
     values = [value for value in values if has_no_order(value)]
     if asked is not None or not values:
         return asked if values else None
-    orders: tuple[DayOrder, ...] = ("day-first", "month-first")
-    possible = [order for order in orders if all(days_of(value, order) is not None for value in values)]
+    possible: list[DayOrder] = [
+        order for order in get_args(DayOrder) if all(days_of(value, order) is not None for value in values)
+    ]
     if len(possible) == 1:
         return possible[0]
     shown = f"{path}: column {column.name!r} holds dates as {values[0]!r}"
@@ -487,16 +483,14 @@ def _day(days: float) -> str:
     return str(np.datetime64(round(days * _DAY), "s")).removesuffix("T00:00:00")
 
 
-def check_same_columns(own: Sequence[str], other: Mapping[str, object] | Sequence[str], path: Path, of: Path) -> None:
+def check_same_columns(own: Sequence[str], other: Sequence[str], path: Path, of: Path) -> None:
     """Refuse, with a DataError, features of other names than those of the table whose encoding is shared."""
     lacking = [name for name in other if name not in own]
     more = [name for name in own if name not in other]
     if lacking or more:
-        unlike = [
-            f"lacks {', '.join(lacking[:5])}" if lacking else "",
-            f"has also {', '.join(more[:5])}" if more else "",
-        ]
+        unlike = [f"lacks {', '.join(lacking[:5])}"] if lacking else []
+        unlike += [f"has also {', '.join(more[:5])}"] if more else []
         raise DataError(
-            f"{path} {' and '.join(filter(None, unlike))}, and shares the features of {of}; give both the same "
+            f"{path} {' and '.join(unlike)}, and shares the features of {of}; give both the same "
             "columns, or leave columns out with drop="
         )

@@ -18,14 +18,12 @@ def uniform_rows(n: int, width: int, *, seed: int, purpose: str, start: int = 0)
     that drawing in chunks of any size gives the same rows.
 
     Args:
-        n: Number of rows, at least 0.
-        width: Numbers per row, at least 1.
         seed: Seed of the table, at least 0.
         purpose: Name of the table; tables of different purposes are independent.
         start: First row, at least 0.
 
     Returns:
-        float64 in [0, 1), shape (n, width).
+        float64 in [0, 1).
 
     Raises:
         SettingsError: The seed is negative.

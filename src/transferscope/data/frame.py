@@ -37,8 +37,13 @@ SUFFIXES: dict[str, Format] = {
 
 _SEPARATORS = (",", "\t", ";", "|")
 _LINES_TRIED = 50
-_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"))
-_MARKS_OF_16 = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",  # which begins with the mark of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _OPENERS: dict[str, Callable[[Path], BinaryIO]] = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}  # type: ignore[dict-item]
 
 
@@ -107,6 +112,7 @@ def read_frame(
     if rows.empty:
         raise DataError(f"{path} has no rows; expected at least one below the column names")
     rows = rows.set_axis([str(name).strip() for name in rows.columns], axis=1)
+    rows.index = pd.RangeIndex(len(rows))  # that of a parquet or JSON file may hold anything, twice too
     if rows.columns.has_duplicates:
         twice = rows.columns[rows.columns.duplicated()][0]
         raise DataError(f"{path} names several columns {twice!r}; give each its own name")
@@ -158,7 +164,7 @@ def _content(path: Path) -> bytes:
 def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and how it was decoded where that is not UTF-8."""
     content = _content(path)
-    for mark, name in (*_MARKS, *_MARKS_OF_16):
+    for mark, name in _MARKS.items():
         if content.startswith(mark):
             text = content.decode(name).removeprefix("\ufeff")
             return text, (() if name == "utf-8" else (f"read as {name.upper()}",))
@@ -167,12 +173,11 @@ def _decoded(path: Path) -> tuple[str, tuple[str, ...]]:
     try:
         return content.decode("utf-8"), ()
     except UnicodeDecodeError:
-        for name, shown in (("cp1252", "Windows-1252"), ("latin-1", "Latin-1")):
-            try:
-                return content.decode(name), (f"read as {shown}, since it is no UTF-8",)
-            except UnicodeDecodeError:
-                continue
-        raise
+        try:
+            text, shown = content.decode("cp1252"), "Windows-1252"
+        except UnicodeDecodeError:
+            text, shown = content.decode("latin-1"), "Latin-1"
+        return text, (f"read as {shown}, since it is no UTF-8",)
 
 
 def _json(text: str, form: Format) -> pd.DataFrame:
@@ -202,7 +207,8 @@ def _separated(
     declared = re.match(r'"?sep=(.)"?\r?\n', text)  # a line for spreadsheets
     if declared:
         text = text[declared.end() :]
-    separator = declared[1] if declared else "\t" if form == "tsv" else _separator(text, quoted)
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    separator = declared[1] if declared else "\t" if form == "tsv" else _separator(text, quoting)
     if not text.strip():
         return pd.DataFrame(), separator, ()
     try:
@@ -212,7 +218,7 @@ def _separated(
             dtype=object,
             sep=separator,
             keep_default_na=False,
-            quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+            quoting=quoting,
         )
     except pd.errors.ParserError as error:
         match = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
@@ -227,7 +233,7 @@ def _separated(
         names = ["" if one != one else str(one).strip() for one in cells.iloc[0]]
         cells = cells.iloc[1:]
     names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
-    rows = cells.set_axis(names, axis=1).reset_index(drop=True)
+    rows = cells.set_axis(names, axis=1)
     if as_it_is:
         short = rows.isna().any(axis=1)
         if short.any():
@@ -238,11 +244,13 @@ def _separated(
     if len(names) == 1:
         raise DataError(f"{path} has the one column {names[0]!r}; expected several with commas between them")
     rows = rows.where(rows.notna() & (rows != ""), None)
-    used = {";": ("semicolons between values",), "|": ("bars between values",), "\t": ("tabs between values",)}
-    return rows, separator, (*notes, *(used.get(separator, ()) if form == "csv" else ()))
+    unusual = {";": "semicolons", "|": "bars", "\t": "tabs"}
+    if form == "csv" and separator in unusual:
+        notes = (*notes, f"{unusual[separator]} between values")
+    return rows, separator, notes
 
 
-def _separator(text: str, quoted: bool) -> str:
+def _separator(text: str, quoting: Literal[0, 3]) -> str:
     """What stands between values: what gives all of the first lines as many as the first, the most of them.
 
     A comma where nothing does, or several do with as many.
@@ -250,7 +258,6 @@ def _separator(text: str, quoted: bool) -> str:
     lines = "".join(line for line, _ in zip(io.StringIO(text), range(_LINES_TRIED), strict=False))
     counts = {}
     for separator in _SEPARATORS:
-        quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
         rows = [row for row in csv.reader(io.StringIO(lines), delimiter=separator, quoting=quoting) if row]
         widths = {len(row) for row in rows[:-1] or rows}  # the last may be cut off
         counts[separator] = len(rows[0]) if rows and len(widths) == 1 else 0

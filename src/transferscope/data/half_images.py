@@ -8,6 +8,8 @@ from jaxtyping import Float, Int, Num
 
 from transferscope.data.counter_random import TEST_START, check_seed, uniform_rows
 from transferscope.data.task import Dataset, LabelledSet
+from transferscope.data.transforms.labels import single_classes
+from transferscope.data.transforms.pixels import full_scale
 from transferscope.errors import DataError, SettingsError
 
 Parts = Literal["AB", "A", "B"]
@@ -53,7 +55,15 @@ def half_images(dataset: Dataset, *, parts: Parts, seed: int) -> Dataset:
     check_seed(seed)
     if parts not in get_args(Parts):
         raise SettingsError(f"half images of parts {parts!r} were asked for; expected 'AB', 'A' or 'B'")
-    _check(dataset)
+    shape = dataset.train.input_shape
+    if len(shape) != 3 or shape[1] < 2:
+        raise DataError(f"{dataset.name} has inputs of shape {shape}; half images need images of at least 2 rows")
+    classes = single_classes(dataset, "half-images")
+    if len(classes) > 10:
+        raise DataError(
+            f"{dataset.name} has {len(classes)} classes; half images hold at most 10, as class c has mean c / 10 "
+            "below 1"
+        )
     means = channel_means(dataset.train.inputs)
     return replace(
         dataset,
@@ -69,7 +79,7 @@ def channel_means(images: Num[np.ndarray, "N C H W"]) -> Float[np.ndarray, " C"]
     chunks = (images[first : first + _CHUNK] for first in range(0, len(images), _CHUNK))
     total = sum(chunk.sum(axis=(0, 2, 3), dtype=np.float64) for chunk in chunks)
     n, _, height, width = images.shape
-    return np.asarray(total / (n * height * width * _white(images)))
+    return np.asarray(total / (n * height * width * full_scale(images)))
 
 
 def signature(
@@ -78,7 +88,7 @@ def signature(
     """Draws from N(c / 10, 0.2^2) for class indices c, one for every pixel and channel.
 
     Returns:
-        Pixels before clamping, white being 1; shape (n, *shape), float64.
+        Pixels before clamping, white being 1; float64.
     """
     from scipy.special import ndtri  # takes long, and other data need none
 
@@ -88,42 +98,17 @@ def signature(
 
 
 def _halved(data: LabelledSet, parts: Parts, means: np.ndarray, *, seed: int, start: int) -> LabelledSet:
-    images = np.empty(data.inputs.shape, np.uint8)
-    for first in range(0, len(data), _CHUNK):
-        here = slice(first, first + _CHUNK)
-        images[here] = _chunk(data.inputs[here], data.labels[here], parts, means, seed=seed, start=start + first)
-    return replace(data, inputs=images)
-
-
-def _chunk(
-    images: np.ndarray, labels: np.ndarray, parts: Parts, means: np.ndarray, *, seed: int, start: int
-) -> np.ndarray:
-    _, channels, height, width = images.shape
+    n, channels, height, width = data.inputs.shape
     middle = height // 2
-    result = np.empty(images.shape)
-    result[:] = means[:, None, None]
-    if "A" in parts:
-        result[:, :, :middle] = images[:, :, :middle] / _white(images)
-    if "B" in parts:
-        result[:, :, middle:] = signature(labels, (channels, height - middle, width), seed=seed, start=start)
-    return np.rint(np.clip(result, 0, 1) * 255).astype(np.uint8)
-
-
-def _check(dataset: Dataset) -> None:
-    shape = dataset.train.input_shape
-    if len(shape) != 3 or shape[1] < 2:
-        raise DataError(f"{dataset.name} has inputs of shape {shape}; half images need images of at least 2 rows")
-    classes = dataset.train.classes
-    if classes is None:
-        raise DataError(f"{dataset.name} has numbers for labels; half images need classes")
-    if dataset.train.kind == "multi-label":
-        raise DataError(f"the inputs of {dataset.name} have several labels each; half images need one class of each")
-    if len(classes) > 10:
-        raise DataError(
-            f"{dataset.name} has {len(classes)} classes; half images hold at most 10, as class c has mean c / 10 "
-            "below 1"
-        )
-
-
-def _white(images: np.ndarray) -> int:
-    return 255 if images.dtype == np.uint8 else 1
+    images = np.empty((n, channels, height, width), np.uint8)
+    for first in range(0, n, _CHUNK):
+        here = slice(first, first + _CHUNK)
+        pixels = np.empty(data.inputs[here].shape)
+        pixels[:] = means[:, None, None]
+        if "A" in parts:
+            pixels[:, :, :middle] = data.inputs[here, :, :middle] / full_scale(data.inputs)
+        if "B" in parts:
+            lower = (channels, height - middle, width)
+            pixels[:, :, middle:] = signature(data.labels[here], lower, seed=seed, start=start + first)
+        images[here] = np.rint(np.clip(pixels, 0, 1) * 255)
+    return replace(data, inputs=images)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from transferscope.data.arrays import Parts, RawPart, check_labels, to_parts
+from transferscope.data.arrays import Parts, read_apart
 from transferscope.data.image_files import ImageForm, PackedImage, read_images
 from transferscope.data.label_sets import label_matrix, named_labels
 from transferscope.data.split_names import ALL_NAMES, SplitNames, name_of
 from transferscope.data.splits import rows_of_parts
-from transferscope.data.task import Kind, LabelledSet
+from transferscope.data.task import Kind, take_rows
 from transferscope.errors import CorruptDataError, DataError, SettingsError, missing_extra, unknown_name
 from transferscope.files import json_object, require_regular
 
@@ -38,15 +38,15 @@ class SavedSplit:
     table: "pa.Table"
     stamp: tuple[tuple[int, int], ...]
 
-    def column(self, name: str) -> pd.Series:
-        """A column as Python values; of class labels, their names, and None where one is -1, as for hidden labels.
-
-        Raises:
-            UnknownNameError: There is none.
-        """
+    def stored(self, name: str) -> "pa.ChunkedArray":
+        """A column as it lies in the files; an UnknownNameError if there is none."""
         if name not in self.table.column_names:
             raise unknown_name(f"column of {self.path.name}", name, self.table.column_names)
-        values = self.table.column(name).to_pylist()
+        return self.table.column(name)
+
+    def column(self, name: str) -> pd.Series:
+        """Its Python values; of class labels, their names, and None where one is -1, as for hidden labels."""
+        values = self.stored(name).to_pylist()
         feature = self.features.get(name)
         names = _class_names(feature)
         if names is None:
@@ -57,19 +57,14 @@ class SavedSplit:
                 return [named(one) for one in value]
             if value is None or value == -1:
                 return None
-            if not 0 <= value < len(names):
+            if not isinstance(value, int) or not 0 <= value < len(names):
                 raise CorruptDataError(
-                    f"{self.path}: column {name!r} holds the class {value} and there are {len(names)} names; save it "
+                    f"{self.path}: column {name!r} holds the class {value!r} and there are {len(names)} names; save it "
                     "again"
                 )
             return names[value]
 
         return pd.Series([named(value) for value in values], name=name, dtype=object)
-
-    @property
-    def image_columns(self) -> list[str]:
-        """The columns that hold images."""
-        return [name for name, feature in self.features.items() if _type(feature) == "Image"]
 
 
 def open_splits(path: Path, *, train: str | None, test: str | None) -> tuple[SavedSplit, SavedSplit | None, str]:
@@ -139,7 +134,7 @@ def load_saved_images(
     train, test, note = splits
     if test is not None and test_share is not None:
         raise SettingsError(f"{train.path.parent} has a test split, and test_share was given; leave one out")
-    columns = train.image_columns
+    columns = [name for name, feature in train.features.items() if _type(feature) == "Image"]
     if image is None and len(columns) != 1:
         raise DataError(
             f"{train.path} has {len(columns)} columns of images among {', '.join(train.features)}; name one with "
@@ -156,18 +151,14 @@ def load_saved_images(
     if not 0 < n_train < len(known) + (test is None):
         raise DataError(f"{root} has no image that can be decoded in one of its splits ({images.skipped}); mend some")
     kind = "multi-label" if names is not None else kind
-    rows: Sequence[Any] = (slice(n_train), slice(n_train, None))  # whose images keep their memory
-    pixels = LabelledSet(images.pixels, np.zeros((len(known), 1)))
     if test is None:
         rows = rows_of_parts(known, test_share, name=str(root), kind=kind, label_names=names, seed=seed)
-    own, others = (RawPart(np.zeros((len(known[part]), 1)), known[part]) for part in rows)
-    done = to_parts(own, others, name=str(root), kind=kind, label_names=names)
-    inputs = [images.pixels[part] if isinstance(part, slice) else pixels.take(part).inputs for part in rows]
-    sets = [replace(part, inputs=one) for part, one in zip((done.train, done.test), inputs, strict=True)]
-    if sets[0].kind == "multi-label":
-        check_labels(sets[0].labels, sets[0].classes or (), str(root))
+        inputs, own = [take_rows(images.pixels, part) for part in rows], [known[part] for part in rows]
+    else:
+        inputs, own = [images.pixels[:n_train], images.pixels[n_train:]], [known[:n_train], known[n_train:]]
+    done = read_apart(inputs, own, name=str(root), kind=kind, label_names=names)
     words = "; ".join(filter(None, (note, images.words, images.skipped)))
-    return Parts(sets[0], sets[1], words=words, label_units=done.label_units, about=images.about)
+    return replace(done, words=words, about=images.about)
 
 
 def read_columns(path: Path, names: Sequence[str]) -> pd.DataFrame:
@@ -193,21 +184,18 @@ def _labels(
         rows = [named_labels(column, None, split.path) for column, split in zip(columns, splits, strict=True)]
         names = tuple(sorted({one for row in rows[0] for one in row}))
         return [label_matrix(own, names, split.path) for own, split in zip(rows, splits, strict=True)], names
-    if kind == "multi-label":
-        raise DataError(
-            f"{splits[0].path}: label column {name!r} holds {str(columns[0].iloc[0])[:40]!r}; expected lists of labels "
-            "for kind=multi-label"
-        )
+    held = columns[0].iloc[0]
+    if kind == "multi-label" or isinstance(held, Mapping):
+        expected = "lists of labels for kind=multi-label" if kind == "multi-label" else "classes, numbers or text"
+        raise DataError(f"{splits[0].path}: label column {name!r} holds {str(held)[:40]!r}; expected {expected}")
     return [np.array(column.tolist()) for column in columns], None
 
 
 def _packed(split: SavedSplit, name: str) -> list[PackedImage]:
     """The images of a column, each still in its file."""
-    if name not in split.table.column_names:
-        raise unknown_name(f"column of {split.path.name}", name, split.table.column_names)
-    column = split.table.column(name)
     import pyarrow as pa
 
+    column = split.stored(name)
     if not (pa.types.is_struct(column.type) and {"bytes", "path"} <= {field.name for field in column.type}):
         raise DataError(f"{split.path}: column {name!r} is of the type {column.type}; expected images as bytes")
 

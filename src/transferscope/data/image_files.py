@@ -23,7 +23,7 @@ from PIL.TiffImagePlugin import TiffImageFile
 from transferscope.data.places import cache_folder, check_bytes
 from transferscope.errors import CorruptDataError, DataError
 from transferscope.files import require_regular, written_whole
-from transferscope.wording import few
+from transferscope.wording import few, listed
 
 SIDES = (32, 64, 96, 128, 224)
 """Working sizes, in pixels, that images of mixed sizes are brought to."""
@@ -120,10 +120,15 @@ class Images:
     @property
     def skipped(self) -> str:
         """Which files were left out, and how many were converted, in words; empty where none was."""
-        n = len(self.kept) + len(self.broken)
-        left = f"{len(self.broken)} of {n:,} files were left out, as they cannot be read: {few(dict(self.broken))}"
-        done = f"{self.n_converted} of {n:,} files were converted to 8 bits a channel, transparent pixels on white"
-        return "; ".join([left] * bool(self.broken) + [done] * bool(self.n_converted))
+        n, said = len(self.kept) + len(self.broken), []
+        if self.broken:
+            left = few(dict(self.broken))
+            said.append(f"{len(self.broken)} of {n:,} files were left out, as they cannot be read: {left}")
+        if self.n_converted:
+            said.append(
+                f"{self.n_converted} of {n:,} files were converted to 8 bits a channel, transparent pixels on white"
+            )
+        return "; ".join(said)
 
 
 def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Images:
@@ -171,7 +176,7 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
             "chosen": chosen,
             "words": words,
             "kept": broken.kept(paths),
-            "broken": broken.list(),
+            "broken": broken.named(),
             "converted": len(broken.converted),
         }
         with written_whole(kept.with_suffix(".json")) as unfinished:
@@ -188,7 +193,7 @@ def read_images(paths: Sequence[ImageFile], root: Path, form: ImageForm) -> Imag
         return arrays[0].__setitem__
 
     decode(fill)
-    return Images(arrays[0], np.array(broken.kept(paths)), tuple(broken.list()), chosen, words, len(broken.converted))
+    return Images(arrays[0], np.array(broken.kept(paths)), tuple(broken.named()), chosen, words, len(broken.converted))
 
 
 class _Broken:
@@ -214,7 +219,7 @@ class _Broken:
             if len(self.refused) == 1:
                 raise type(first)(f"{first}{'' if self._skip else ', or leave it out with ?broken=skip'}") from first
             raise type(first)(
-                f"{len(self.refused)} of {self._n} images in {self.root} cannot be read: {few(dict(self.list()))}; of "
+                f"{len(self.refused)} of {self._n} images in {self.root} cannot be read: {few(dict(self.named()))}; of "
                 f"the first, {first}{'' if self._skip else ', or leave all of them out with ?broken=skip'}"
             ) from first
         return [path for path in paths if path not in self.refused]
@@ -222,7 +227,7 @@ class _Broken:
     def kept(self, paths: Sequence[ImageFile]) -> list[int]:
         return [place for place, path in enumerate(paths) if path not in self.refused]
 
-    def list(self) -> list[tuple[str, str]]:
+    def named(self) -> list[tuple[str, str]]:
         """Path within the folder, and what is wrong, of each."""
         return [
             (str(path.relative_to(self.root)) if isinstance(path, Path) else path.name, str(error))
@@ -385,8 +390,7 @@ def _opened(path: ImageFile) -> Iterator[Image.Image]:
         raise
     except UnidentifiedImageError as error:
         raise CorruptDataError(
-            f"{path} cannot be read as an image; expected {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]}: mend, convert "
-            "or remove it"
+            f"{path} cannot be read as an image; expected {listed(_FORMATS, last='or')}: mend, convert or remove it"
         ) from error
     except (OSError, SyntaxError, ValueError, EOFError, struct.error) as error:
         raise CorruptDataError(f"{path} cannot be read as an image ({error}); mend or remove it") from error

@@ -1,17 +1,16 @@
 """A user's images: a folder with one sub-folder per class."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int64, UInt8
 from PIL import Image
 
-from transferscope.data.arrays import Parts, check_side, check_spellings
+from transferscope.data.arrays import Parts, check_spellings
 from transferscope.data.image_files import ImageForm, planned_size, read_images
 from transferscope.data.split_names import split_names
-from transferscope.data.splits import TEST_SHARE, split_off_test
+from transferscope.data.splits import TEST_SHARE, rows_split_off
 from transferscope.data.task import LabelledSet
 from transferscope.errors import DataError
 from transferscope.files import require_regular
@@ -37,11 +36,9 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
 
     Raises:
         CorruptDataError: A file is named like an image and cannot be read, or is of another format than those above.
-        SettingsError: The size is larger than any image that one would train on.
         DataError: There are no classes or no images, images lie elsewhere than in a class folder, or an image is too
             large to be one or has transparent pixels.
     """
-    _check_form(form, path)
     names = _sub_folders(path)
     split = split_names(names, str(path))
     if split is not None:
@@ -58,22 +55,23 @@ def load_image_folder(path: Path, *, form: ImageForm, test_share: float | None, 
                 f"{path}: {split.test} has the class {strange[0]!r}, which {split.train} has not; give both the same "
                 "classes"
             )
-        train, test = (_list_files(path / part, classes) for part in (split.train, split.test))
+        (own, own_labels), (other, other_labels) = (
+            _list_files(path / part, classes) for part in (split.train, split.test)
+        )
+        paths, labels = own + other, np.concatenate([own_labels, other_labels])
+        n_train = len(own)
     else:
         classes = names
-        files = _list_files(path, names)
-        positions = np.arange(len(files.paths), dtype=np.float64)[
-            :, None
-        ]  # in place of images, which the split ignores
-        parts = split_off_test(LabelledSet(positions, files.labels, tuple(names)), test_share or TEST_SHARE, seed=seed)
-        train, test = (
-            _Files(tuple(files.paths[int(i)] for i in part.inputs[:, 0]), part.labels)
-            for part in (parts.train, parts.test)
-        )
+        paths, labels = _list_files(path, classes)
+        whole = LabelledSet(np.zeros((len(paths), 1)), labels, tuple(classes))
+        train, test = rows_split_off(whole, test_share or TEST_SHARE, seed=seed)
+        order = np.concatenate([train, test])
+        paths, labels = [paths[row] for row in order], labels[order]
+        n_train = len(train)
     check_spellings(classes, f"{path}: the folders", "classes")
-    images = read_images(train.paths + test.paths, path, form)
-    labels = np.concatenate([train.labels, test.labels])[images.kept]
-    n_train = int(np.searchsorted(images.kept, len(train.paths)))  # both parts are slices, so that nothing is copied
+    images = read_images(paths, path, form)
+    labels = labels[images.kept]
+    n_train = int(np.searchsorted(images.kept, n_train))  # both parts are slices, so that nothing is copied
     lost = np.setdiff1d(np.arange(len(classes)), labels[:n_train])
     if len(lost) or n_train == len(labels):
         what = f"training image of the class {classes[lost[0]]!r}" if len(lost) else "test image"
@@ -109,7 +107,6 @@ def read_images_below(path: Path, *, form: ImageForm) -> tuple[UInt8[np.ndarray,
         raise DataError(f"{path} is no folder; expected one with images")
     if not files:
         raise DataError(f"{path} holds no images; expected some in it or in its sub-folders")
-    _check_form(form, path)
     images = read_images(files, root, form)
     return images.pixels, tuple(str(files[place].relative_to(root)) for place in images.kept)
 
@@ -138,27 +135,14 @@ def size_at_most(path: Path, side: int) -> str:
     return f"size={side}" if mixed or height == width else f"resize={side}"
 
 
-def _check_form(form: ImageForm, path: Path) -> None:
-    for key, side in (("resize", form.resize), ("size", form.size)):
-        if side is not None:
-            check_side(side, f"{path}?{key}={side}")
-
-
-@dataclass(frozen=True)
-class _Files:
-    """Image files, and the position of each one's class."""
-
-    paths: tuple[Path, ...]
-    labels: Int64[np.ndarray, " N"]
-
-
 def _sub_folders(path: Path) -> list[str]:
     if not path.is_dir():
         raise DataError(f"{path} is no folder; expected one with a sub-folder of images per class")
     return sorted(entry.name for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
 
 
-def _list_files(path: Path, classes: Sequence[str]) -> _Files:
+def _list_files(path: Path, classes: Sequence[str]) -> tuple[list[Path], Int64[np.ndarray, " N"]]:
+    """Image files, and the position of each one's class."""
     stray = [file for file in _visible(path) if is_image_file(file)]
     if stray:
         raise DataError(f"{stray[0]} lies beside the folders of the classes; move it into one of them or remove it")
@@ -181,7 +165,7 @@ def _list_files(path: Path, classes: Sequence[str]) -> _Files:
         labels += [label] * len(images)
     if not paths:
         raise DataError(f"{path} has no sub-folders; expected one of images per class")
-    return _Files(tuple(paths), np.array(labels, dtype=np.int64))
+    return paths, np.array(labels, dtype=np.int64)
 
 
 def _visible(folder: Path) -> list[Path]:

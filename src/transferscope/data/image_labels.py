@@ -7,14 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from transferscope.data.arrays import Parts, RawPart, check_labels, to_parts
+from transferscope.data.arrays import Parts, read_apart
 from transferscope.data.frame import read_frame
 from transferscope.data.image_files import ImageForm, read_images
 from transferscope.data.image_folder import image_files_below
-from transferscope.data.splits import rows_of_parts
-from transferscope.data.tables import TableSettings, read_labels, refuse_names_of_parts, split_rows, with_labels
-from transferscope.errors import DataError, unknown_name
-from transferscope.wording import few
+from transferscope.data.tables import TableSettings, read_labels, require_column, rows_of_table, with_labels
+from transferscope.errors import DataError
+from transferscope.wording import few, listed
 
 _FILE_COLUMNS = ("file", "filename", "file_name", "image", "path")
 
@@ -26,7 +25,6 @@ def load_labelled_images(
 
     Args:
         folder: The images, in it or below.
-        settings: Its label columns, and which rows are the test set.
         file_column: The column with the path of each image within the folder; None for one that is called file,
             filename, file_name, image or path.
 
@@ -37,51 +35,34 @@ def load_labelled_images(
     """
     frame = read_frame(table_path, "csv")
     settings, kind, (table,) = with_labels([frame.rows], settings, [table_path])
-    files = _files(table, _file_column(table, file_column, table_path), folder, table_path)
-    left_out = ""
-    if settings.split is not None:
-        split, left_out = split_rows(table, settings.split, table_path)
-        parts = [table.index.get_indexer(rows.index) for rows in split]
-    else:
-        held, names = read_labels(table, settings, kind, table_path)
-        share = settings.test_share
-        if share is None:
-            unread = table.drop(columns=[*settings.labels])
-            refuse_names_of_parts(unread, table_path, otherwise="test_share=0.2 for rows that are drawn")
-        parts = list(rows_of_parts(held, share, name=str(table_path), kind=kind, label_names=names, seed=seed))
-    order = np.concatenate(parts)
+    column = _file_column(table, file_column, table_path)
+    files = _files(table, column, folder, table_path)
+    train, test, left_out = rows_of_table(table, settings, kind, table_path, inputs=[column], seed=seed)
+    order = np.concatenate([train, test])
     images = read_images([files[row] for row in order], folder, form)
-    n_train = int(np.searchsorted(images.kept, len(parts[0])))  # both parts are slices, so that nothing is copied
+    n_train = int(np.searchsorted(images.kept, len(train)))  # both parts are slices, so that nothing is copied
     rows = order[images.kept]
     if not 0 < n_train < len(rows):
         raise DataError(f"{table_path} lists no {'test' if n_train else 'training'} image that can be decoded")
     own, names = read_labels(table.iloc[rows[:n_train]], settings, kind, table_path)
     others, _ = read_labels(table.iloc[rows[n_train:]], settings, kind, table_path, names=names)
-    if kind == "multi-label":
-        check_labels(own, names or (), str(table_path))
-    raw = [RawPart(np.zeros((len(labels), 1)), labels) for labels in (own, others)]
-    done = to_parts(raw[0], raw[1], name=str(table_path), kind=kind, label_names=names)
+    inputs = (images.pixels[:n_train], images.pixels[n_train:])
+    parts = read_apart(inputs, (own, others), name=str(table_path), kind=kind, label_names=names)
     beside = len(image_files_below(folder)) - len(files)
     note = f"{beside} images of the folder have no row in {table_path.name} and are left out" if beside > 0 else ""
-    return Parts(
-        replace(done.train, inputs=images.pixels[:n_train]),
-        replace(done.test, inputs=images.pixels[n_train:]),
-        about=images.about,
-        words="; ".join(filter(None, (images.words, images.skipped, note, left_out, *frame.notes))),
-        label_units=done.label_units,
-    )
+    words = "; ".join(filter(None, (images.words, images.skipped, note, left_out, *frame.notes)))
+    return replace(parts, about=images.about, words=words)
 
 
 def _file_column(table: pd.DataFrame, given: str | None, path: Path) -> str:
-    names = [str(name) for name in table.columns]
     if given is not None:
-        if given not in names:
-            raise unknown_name(f"column of {path.name}", given, names)
+        require_column(table, given, path)
         return given
+    names = [str(name) for name in table.columns]
     columns = [name for name in names if name.lower() in _FILE_COLUMNS]
     if len(columns) != 1:
         raise DataError(
-            f"{path} has {len(columns)} columns called {', '.join(_FILE_COLUMNS[:-1])} or {_FILE_COLUMNS[-1]} among "
+            f"{path} has {len(columns)} columns called {listed(_FILE_COLUMNS, last='or')} among "
             f"{', '.join(names[:10])}; name the one with the files of the images with file=COLUMN"
         )
     return columns[0]

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Num
 
 from transferscope.data.task import LabelledSet, TransferTask, pieces
+from transferscope.data.transforms.pixels import full_scale
 from transferscope.errors import DataError
 
 
@@ -66,8 +67,7 @@ def _digests(examples: LabelledSet, *, as_bytes: bool) -> Num[np.ndarray, " N"]:
     hashes = []
     for inputs in pieces(examples.inputs):
         if not as_bytes:
-            scale = 255 if inputs.dtype == np.uint8 else 1
-            inputs = inputs.astype(np.float32) / np.float32(scale) + np.float32(0)  # + 0 makes -0.0 equal to 0.0
+            inputs = inputs.astype(np.float32) / np.float32(full_scale(inputs)) + np.float32(0)  # -0.0 becomes 0.0
         rows = np.ascontiguousarray(inputs.reshape(len(inputs), -1))
         hashes += [hashlib.blake2b(row.data, digest_size=8).digest() for row in rows]
     return np.frombuffer(b"".join(hashes), np.uint64)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 from urllib.parse import unquote
 
 from transferscope import registry
@@ -18,7 +17,7 @@ from transferscope.data.counter_random import check_seed
 from transferscope.data.half_images import half_images
 from transferscope.data.places import data_folder, find_path
 from transferscope.data.readers import READERS, Reader
-from transferscope.data.spec import NETWORK_FILE, DataSpec, parse_spec
+from transferscope.data.spec import NETWORK_FILE, TABLES, DataSpec, parse_spec
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset, LabelledSet
 from transferscope.data.transforms import apply_transforms, check_transforms
@@ -31,9 +30,7 @@ _HALVES = "half-images"
 _PATHS: dict[str, tuple[str, ...]] = {
     "npz": (),
     "folder": ("labels",),
-    "csv": ("test", "encoding", "together"),
-    "parquet": ("test", "encoding", "together"),
-    "table": ("test", "encoding", "together"),
+    **dict.fromkeys(TABLES, ("test", "encoding", "together")),
     "text": ("test", "tokenizer"),
     "hf-dataset": ("tokenizer",),
     "glyphs": ("fonts",),
@@ -54,8 +51,6 @@ DATA_SETS: registry.Registry[Reader | CatalogueEntry] = registry.Registry(
     "data set", "transferscope.data", {}, _as_data
 )
 """Data sets of other packages and files; transferscope's own are `CATALOGUE` and `READERS`."""
-
-_PARTS: tuple[Literal["AB", "A", "B"], ...] = ("AB", "A", "B")
 
 
 @checks_arguments
@@ -133,7 +128,7 @@ def parse_name(spec: str, folder: Path | None = None) -> DataSpec:
     """
     parsed = parse_spec(spec)
     alone = parsed.kind
-    if ":" in spec.rpartition("?")[0 if "?" in spec else 2] or alone in {*CATALOGUE, *READERS, _HALVES, *DATA_SETS}:
+    if spec.startswith(f"{alone}:") or alone in {*CATALOGUE, *READERS, _HALVES, *DATA_SETS}:
         return parsed
     place = os.path.join(folder or "", os.path.expanduser(alone))  # noqa: PTH118, PTH111  # a name is any text
     return replace(parsed, kind="folder", path=alone) if os.path.isdir(place) else parsed  # noqa: PTH112
@@ -215,7 +210,7 @@ def _read(spec: DataSpec, seed: int) -> Dataset:
     if spec.kind == _HALVES:
         spec.allow(("parts",))
         whole = _read(parse_name(spec.path), seed)
-        halves = half_images(whole, parts=spec.choice("parts", _PARTS) or "AB", seed=seed)
+        halves = half_images(whole, parts=spec.choice("parts", ("AB", "A", "B")) or "AB", seed=seed)
         return replace(halves, provenance={**halves.provenance, "spec": spec.text})
     if spec.kind in CATALOGUE:
         spec.allow(())

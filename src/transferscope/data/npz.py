@@ -13,7 +13,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from transferscope.data.arrays import ChannelAxis, Parts, RawPart, check_labels, epoch_unit, lost_in_float32, to_parts
+from transferscope.data.arrays import ChannelAxis, Parts, epoch_unit, lost_in_float32, to_parts
 from transferscope.data.places import check_bytes
 from transferscope.data.split_names import split_names
 from transferscope.data.task import Kind
@@ -46,7 +46,7 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
         DataError: It is no regular file; it declares arrays larger than `places.most_bytes`; or an array is missing,
             holds objects, or has a shape or type that fits nothing.
     """
-    arrays, note = _read_arrays(path, optional=(LABEL_NAMES,))
+    arrays, note = _read_arrays(path)
     of_train, of_test = [key.removeprefix("x_") for key in arrays if key.startswith("x_")]
     for part in (of_train, of_test):
         inputs, labels = arrays[f"x_{part}"], arrays[f"y_{part}"]
@@ -57,25 +57,23 @@ def load_npz(path: Path, *, channels: ChannelAxis | None = None, kind: Kind | No
             )
         if len(inputs) == 0:
             raise DataError(f"{path}: x_{part} has shape {inputs.shape}; expected at least one example")
-    train, test = (RawPart(arrays[f"x_{part}"], arrays[f"y_{part}"]) for part in (of_train, of_test))
+    x, y = ([arrays[f"{array}_{part}"] for part in (of_train, of_test)] for array in "xy")
     names = None
     if LABEL_NAMES in arrays:
-        held, columns = arrays[LABEL_NAMES], train.labels.shape[1:]
-        of_masks = train.labels.ndim == 3 and held.ndim == 1 and train.labels.dtype.kind in "bui"
-        if held.dtype.kind != "U" or not (of_masks or held.shape == columns):
+        held, labels = arrays[LABEL_NAMES], y[0]
+        of_masks = labels.ndim == 3 and held.ndim == 1 and labels.dtype.kind in "bui"
+        if held.dtype.kind != "U" or not (of_masks or held.shape == labels.shape[1:]):
             raise DataError(
-                f"{path}: {LABEL_NAMES} has shape {held.shape} and type {held.dtype} and y_train {train.labels.shape}; "
+                f"{path}: {LABEL_NAMES} has shape {held.shape} and type {held.dtype} and y_train {labels.shape}; "
                 "expected a text for each column of labels, or for each class of masks"
             )
         names = [str(name) for name in held]
-    if train.inputs.ndim == 2 and train.inputs.dtype.kind in "iuf" and train.inputs.dtype != np.float32:
-        _check_digits(train.inputs, path)
-        _check_epochs(train.inputs, test.inputs, path)
-    if kind == "regression" and train.labels.ndim > 2:
+    if x[0].ndim == 2 and x[0].dtype.kind in "iuf" and x[0].dtype != np.float32:
+        _check_digits(x[0], path)
+        _check_epochs(x[0], x[1], path)
+    if kind == "regression" and y[0].ndim > 2:
         kind = "dense regression"
-    parts = to_parts(train, test, name=str(path), kind=kind, label_names=names, channels=channels)
-    if parts.train.kind == "multi-label":
-        check_labels(parts.train.labels, parts.train.classes or (), str(path))
+    parts = to_parts(x, y, name=str(path), kind=kind, label_names=names, channels=channels)
     return replace(parts, words=note)
 
 
@@ -109,29 +107,31 @@ def read_array(path: Path, names: Sequence[str]) -> np.ndarray:
         CorruptDataError: The file is no .npz file, or is damaged.
         DataError: It has none of them, or the array holds objects or is larger than `places.most_bytes`.
     """
-    (array,) = _read_arrays(path, names, first=True)[0].values()
+    (array,) = _read_arrays(path, first_of=names)[0].values()
     return array
 
 
-def _read_arrays(
-    path: Path, keys: Sequence[str] = KEYS, *, first: bool = False, optional: Sequence[str] = ()
-) -> tuple[dict[str, np.ndarray], str]:
-    """All these arrays, or the first of them that there is, optional ones where they are there; and what to say."""
+def _read_arrays(path: Path, *, first_of: Sequence[str] = ()) -> tuple[dict[str, np.ndarray], str]:
+    """The first of some arrays, or both parts with the names of labels where they are there; and what to say."""
     require_regular(path, "an .npz file")
-    note = ""
+    note, keys = "", list(first_of or KEYS)
     try:
         with path.open("rb") as stream, _open(stream, path) as archive:
-            if first:
+            if first_of:
                 keys = [key for key in keys if key in archive][:1] or keys
-            elif split := split_names({key[2:]: None for key in archive.files if key.startswith("x_")}, str(path)):
-                keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
-                note = split.note
+            else:
+                parts = {key[2:] for key in archive.files if key.startswith("x_")}  # once, if an array is there twice
+                split = split_names(sorted(parts), str(path))
+                if split is not None:
+                    keys = [f"{array}_{part}" for part in (split.train, split.test) for array in "xy"]
+                    note = split.note
             missing = [key for key in keys if key not in archive]
             if missing:
-                wanted = f"the array {' or '.join(keys)}" if first else f"the arrays {', '.join(keys)}"
+                wanted = f"the array {' or '.join(keys)}" if first_of else f"the arrays {', '.join(keys)}"
                 held = few(archive.files, 10) or "nothing"
                 raise DataError(f"{path} has no {' and no '.join(missing)}; expected {wanted}, and it holds {held}")
-            keys = [*keys, *(key for key in optional if key in archive)]
+            if not first_of and LABEL_NAMES in archive:
+                keys.append(LABEL_NAMES)
             assert archive.zip is not None
             _check_headers(archive.zip, path, keys)
             return {key: np.asarray(archive[key]) for key in keys}, note

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int64, Shaped
 
-from transferscope.data.arrays import Parts, RawPart, to_parts
+from transferscope.data.arrays import Parts, to_parts
 from transferscope.data.task import Kind, LabelledSet
 from transferscope.errors import DataError
 
@@ -43,13 +43,21 @@ def few_shot_rows(train: LabelledSet, n: int, *, seed: int) -> Int64[np.ndarray,
 
 
 def split_off_test(examples: LabelledSet, share: float, *, seed: int) -> Parts:
-    """Split off a stratified test part, for data that come without one.
+    """Split off a stratified test part, for data that come without one; arguments and errors as of `rows_split_off`."""
+    train, test = rows_split_off(examples, share, seed=seed)
+    return Parts(examples.take(train), examples.take(test))
+
+
+def rows_split_off(
+    examples: LabelledSet, share: float, *, seed: int
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
+    """Positions of a training part, and of a stratified test part that is split off.
 
     Args:
         share: Share of the test part, strictly between 0 and 1; at least one example is left on either side.
 
     Returns:
-        Both parts, each in the order of `examples`; every class that occurs is in both, and so is every label.
+        Both, ascending; every class that occurs is in both, and so is every label.
 
     Raises:
         DataError: There are fewer than two examples, or a class has only one.
@@ -62,18 +70,18 @@ def split_off_test(examples: LabelledSet, share: float, *, seed: int) -> Parts:
     smaller = np.zeros(len(examples), dtype=bool)
     smaller[_stratified_order(examples, n_smaller, seed=seed)] = True
     test = smaller if share <= 0.5 else ~smaller
-    parts = Parts(examples.take(np.flatnonzero(~test)), examples.take(np.flatnonzero(test)))
+    rows = np.flatnonzero(~test), np.flatnonzero(test)
     if examples.kind == "multi-label":
-        names = examples.classes or ()
-        for part, words in ((parts.train, "training"), (parts.test, "test")):
-            lost = np.flatnonzero((part.class_counts() == 0) & (examples.class_counts() > 0))
+        names, counts = examples.classes or (), examples.class_counts()
+        for part, words in zip(rows, ("training", "test"), strict=True):
+            lost = np.flatnonzero((counts > 0) & ~examples.labels[part].any(axis=0))
             if len(lost):
                 raise DataError(
-                    f"no {words} example would have the label {names[lost[0]]!r}, which "
-                    f"{examples.class_counts()[lost[0]]} of {len(examples)} examples have; give more examples, "
-                    "another test_share or a test set of your own, or leave the label out"
+                    f"no {words} example would have the label {names[lost[0]]!r}, which {counts[lost[0]]} of "
+                    f"{len(examples)} examples have; give more examples, another test_share or a test set of your "
+                    "own, or leave the label out"
                 )
-    return parts
+    return rows
 
 
 def rows_of_parts(
@@ -89,16 +97,14 @@ def rows_of_parts(
 
     Args:
         labels: Of all rows.
-        share: As in `split_off_test`; None for `TEST_SHARE`.
+        share: As in `rows_split_off`; None for `TEST_SHARE`.
 
     Raises:
-        DataError: As `to_parts` and `split_off_test`.
+        DataError: As `to_parts` and `rows_split_off`.
     """
-    places = RawPart(np.arange(len(labels), dtype=np.float64)[:, None], labels)  # in place of inputs
-    whole = to_parts(places, places, name=name, kind=kind, label_names=label_names).train
-    both = split_off_test(whole, share or TEST_SHARE, seed=seed)
-    train, test = (part.inputs[:, 0].astype(np.int64) for part in (both.train, both.test))
-    return train, test
+    none = np.zeros((len(labels), 1))
+    examples = to_parts((none, none), (labels, labels), name=name, kind=kind, label_names=label_names).train
+    return rows_split_off(examples, share or TEST_SHARE, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -186,12 +192,12 @@ def _stratified_order(examples: LabelledSet, n: int, *, seed: int) -> Int64[np.n
     N_c / (n_c + 1), which keeps every class within 1 of its share. Examples of several labels count for each of them.
     """
     members = _members(examples, seed=seed)
+    if examples.kind == "multi-label":
+        return _order_by_label(members, len(examples), n)
     sizes = np.array([len(positions) for positions in members])
     taken = np.zeros(len(members), dtype=np.int64)
     first_round = np.argsort(-sizes, kind="stable")
     order = np.empty(n, dtype=np.int64)
-    if examples.kind == "multi-label":
-        return _order_by_label(members, len(examples), n)
     for i in range(n):
         if i < len(members):
             chosen = int(first_round[i])

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Num
+from jaxtyping import Int64, Num
 
 from transferscope.data.arrays import (
     Parts,
-    RawPart,
-    check_labels,
     kind_of_numbers,
     lost_in_float32,
     to_inputs,
@@ -68,7 +66,9 @@ class TableSettings:
             raise SettingsError("a table needs its label column named, as in 'csv:houses.csv?label=price'")
         ways = [way for way in (self.test_file, self.split, self.test_share) if way is not None]
         if len(ways) > 1:
-            raise SettingsError("a table takes one of test, split and test_share; several were given")
+            raise SettingsError(
+                "one of test, split and test_share says which rows are the test set; several were given"
+            )
         twice = [name for name in self.labels if self.labels.count(name) > 1 or name in self.drop]
         if twice:
             raise SettingsError(f"column {twice[0]!r} is given twice as a label, or as a label and in drop; keep one")
@@ -95,7 +95,6 @@ def load_table(
     no label, and sources share them.
 
     Args:
-        path: A csv or parquet file; a csv file has its column names in the first line.
         seed: Seed of the split, when the settings name no test set.
         shared: The encoding of another table to take over, and its place; None to fit one.
         beside: Training rows of other tables that are to share the one that is fitted.
@@ -123,7 +122,7 @@ def load_table(
         check_same_columns(given, [name for name, is_read in read.items() if is_read], path, place)
     else:
         for name in settings.categories:
-            _require_column(train, name, path)
+            require_column(train, name, path)
         encoding = fit_encoding(
             train[features], path, categories=set(settings.categories), order=settings.dates, beside=beside
         )
@@ -132,16 +131,9 @@ def load_table(
         raise DataError(f"{path} has no column left to learn from ({examples}); add some")
     own, names = read_labels(train, settings, kind, path)
     others, _ = read_labels(test, settings, kind, test_path, names=names)
-    if kind == "multi-label":
-        check_labels(own, names or (), str(path))
     inputs = encoding.apply(train, path)
-    parts = to_parts(
-        RawPart(inputs, own),
-        RawPart(encoding.apply(test, test_path), others),
-        name=str(path),
-        kind=kind,
-        label_names=names,
-    )
+    both = (inputs, encoding.apply(test, test_path))
+    parts = to_parts(both, (own, others), name=str(path), kind=kind, label_names=names)
     if shared is None:
         new = [f"of test rows, {remark}" for remark in encoding.remarks(test, train)]
     else:
@@ -157,7 +149,7 @@ def load_table(
         words = "; ".join((encoding.words, *notes, *new))
         columns = [[one.name, one.words, len(one.features)] for one in encoding.columns]
         about = {"columns": json.dumps(columns, ensure_ascii=False)}
-    return Parts(own_part, other_part, label_units=parts.label_units, words=words, about=about), encoding
+    return replace(parts, train=own_part, test=other_part, words=words, about=about), encoding
 
 
 def training_rows(path: Path, settings: TableSettings, *, form: Format, seed: int) -> pd.DataFrame:
@@ -185,11 +177,10 @@ def _parts(
         return settings, kind, tables[0], tables[1], notes
     table = tables[0]
     if settings.split is not None:
-        (train, test), left_out = split_rows(table, settings.split, path)
+        (train, test), left_out = _split_rows(table, settings.split, path)
         return settings, kind, train, test, (*notes, *filter(None, [left_out]))
-    labels, names = read_labels(table, settings, kind, path)
-    rows = rows_of_parts(labels, settings.test_share, name=str(path), kind=kind, label_names=names, seed=seed)
-    return settings, kind, table.iloc[rows[0]], table.iloc[rows[1]], notes
+    own, other = _drawn_rows(table, settings, kind, path, seed)
+    return settings, kind, table.iloc[own], table.iloc[other], notes
 
 
 def read_features(
@@ -238,7 +229,7 @@ def _feature_columns(table: pd.DataFrame, settings: TableSettings, path: Path) -
             f"{path}: column {int(unnamed[0].split()[1]) + 1} has no name, as row numbers have none; name it, or leave "
             f"it out with drop={unnamed[0]}"
         )
-    refuse_names_of_parts(table[features], path, otherwise="leave it out with drop={column}")
+    _refuse_names_of_parts(table[features], path, otherwise="leave it out with drop={column}")
     return features
 
 
@@ -258,7 +249,7 @@ def with_labels(
     labels, drop, categories = (_named(one, first) for one in (settings.labels, settings.drop, settings.categories))
     settings = replace(settings, labels=labels, drop=drop, categories=categories)
     for column in (*labels, *drop):
-        _require_column(first, column, files[0])
+        require_column(first, column, files[0])
     whole = pd.concat([table[list(labels)] for table in tables], ignore_index=True)
     texts = whole.copy()
     for name in labels if settings.separator is None else ():
@@ -341,7 +332,7 @@ def _checked_labels(labels: pd.DataFrame, kind: Kind, path: Path) -> np.ndarray:
         if missing.any():
             raise DataError(
                 f"{path}: label column {name!r} is empty, NA or infinite in {missing.sum()} of {len(labels)} rows "
-                f"(first: row {np.flatnonzero(missing)[0] + 1}); remove those rows"
+                f"(first: row {labels.index[int(missing.argmax())] + 1}); remove those rows"
             )
     if kind == "classification":
         if labels.shape[1] > 1:
@@ -402,9 +393,40 @@ def _kind_of(labels: pd.DataFrame, path: Path) -> Kind:
     return "regression"
 
 
-def split_rows(table: pd.DataFrame, split: str, path: Path) -> tuple[list[pd.DataFrame], str]:
+def rows_of_table(
+    table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, *, inputs: Sequence[str], seed: int
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"], str]:
+    """Places of the rows of the training and the test part of a table whose features are not its own columns.
+
+    Args:
+        settings: From `with_labels`, as the kind is.
+        inputs: The columns that inputs are read by.
+
+    Returns:
+        Both, and which other rows are left out, in words.
+
+    Raises:
+        DataError: A column that nobody has named says which rows are the test set, or there are too few rows.
+    """
+    if settings.split is not None:
+        (train, test), left_out = _split_rows(table, settings.split, path)
+        return table.index.get_indexer(train.index), table.index.get_indexer(test.index), left_out
+    if settings.test_share is None:
+        unread = table.drop(columns=[*settings.labels, *inputs])
+        _refuse_names_of_parts(unread, path, otherwise="test_share=0.2 for rows that are drawn")
+    return *_drawn_rows(table, settings, kind, path, seed), ""
+
+
+def _drawn_rows(
+    table: pd.DataFrame, settings: TableSettings, kind: Kind, path: Path, seed: int
+) -> tuple[Int64[np.ndarray, " n_train"], Int64[np.ndarray, " n_test"]]:
+    labels, names = read_labels(table, settings, kind, path)
+    return rows_of_parts(labels, settings.test_share, name=str(path), kind=kind, label_names=names, seed=seed)
+
+
+def _split_rows(table: pd.DataFrame, split: str, path: Path) -> tuple[list[pd.DataFrame], str]:
     """The rows of the training and of the test part, which must both occur, and which others are left out, in words."""
-    _require_column(table, split, path)
+    require_column(table, split, path)
     values = sorted(set(table[split].dropna().map(str)))
     named = split_names(values, f"{path}: column {split!r}")
     if named is None or any(one.lower() not in ALL_NAMES for one in values) or table[split].isna().any():
@@ -415,7 +437,7 @@ def split_rows(table: pd.DataFrame, split: str, path: Path) -> tuple[list[pd.Dat
     return [table[table[split] == part] for part in (named.train, named.test)], named.note
 
 
-def refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) -> None:
+def _refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) -> None:
     """Refuse a column that nobody has named and that says which rows are the test set, with a DataError.
 
     Args:
@@ -436,6 +458,7 @@ def refuse_names_of_parts(unread: pd.DataFrame, path: Path, *, otherwise: str) -
                 )
 
 
-def _require_column(table: pd.DataFrame, column: str, path: Path) -> None:
+def require_column(table: pd.DataFrame, column: str, path: Path) -> None:
+    """Refuse, with an UnknownNameError, a column that a table does not have."""
     if column not in table.columns:
         raise unknown_name(f"column of {path.name}", column, [str(name) for name in table.columns])

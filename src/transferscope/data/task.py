@@ -22,6 +22,9 @@ Kind = Literal["classification", "regression", "multi-label", "segmentation", "d
 classification: Tsoumakas and Katakis, "Multi-label classification: an overview", 2007); or, on a grid over each image,
 one class (semantic segmentation) or numbers (as surface normals or depths) of each cell."""
 
+KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
+"""What labels may be said to be; those on a grid are told by their shape."""
+
 UNLABELLED = -1
 """Label of the cells of a segmentation that are neither learnt nor measured."""
 
@@ -130,7 +133,7 @@ class LabelledSet:
 
         A large part of a memory-mapped array is memory-mapped too: it lies in a file that goes with it.
         """
-        return replace(self, inputs=_rows(self.inputs, index), labels=self.labels[index])
+        return replace(self, inputs=take_rows(self.inputs, index), labels=self.labels[index])
 
     def class_counts(self) -> Num[np.ndarray, " C"]:
         """How many examples are of each class, have each label, or have cells of it; a DataError for numbers."""
@@ -276,7 +279,8 @@ def made_of(array: np.ndarray, n: int, shape: tuple[int, ...], parts: Callable[[
     return made
 
 
-def _rows(inputs: np.ndarray, index: np.ndarray) -> np.ndarray:
+def take_rows(inputs: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The rows at `index`; memory-mapped where they are large and those of a memory-mapped array."""
     if not isinstance(inputs, np.memmap) or len(index) * inputs[0].nbytes < _LARGE:
         return np.asarray(inputs[index])
     size = max(1, _LARGE // 16 // inputs[0].nbytes)

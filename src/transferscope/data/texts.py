@@ -12,15 +12,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Int32
 
-from transferscope.data.arrays import Parts, RawPart, check_labels, to_parts
+from transferscope.data.arrays import Parts, read_apart
 from transferscope.data.cells import is_text
 from transferscope.data.frame import read_frame
 from transferscope.data.hf_dataset import read_columns
 from transferscope.data.places import check_bytes, find_path
 from transferscope.data.spec import DataSpec
-from transferscope.data.splits import rows_of_parts
-from transferscope.data.tables import TableSettings, read_labels, refuse_names_of_parts, split_rows, with_labels
-from transferscope.data.task import Kind
+from transferscope.data.tables import TableSettings, read_labels, rows_of_table, with_labels
+from transferscope.data.task import KINDS, Kind
 from transferscope.errors import (
     CorruptDataError,
     DataError,
@@ -36,8 +35,6 @@ MAX_LENGTH = 128
 """Tokens at which texts are cut where nothing else is said."""
 
 FORMATS = (".tsv", ".csv", ".jsonl", ".parquet")
-_KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
-_PAIRS: tuple[Literal["joined", "apart"], ...] = ("joined", "apart")
 _MOST_TOKENS = 1 << 16
 
 
@@ -111,6 +108,11 @@ class TextSettings:
         return self.kind == "multi-label" or (self.kind is None and self.separator is not None)
 
     @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of the texts."""
+        return (self.text,) if self.pair is None else (self.text, self.pair)
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The columns of the labels."""
         if self.label is None:
@@ -125,7 +127,7 @@ class TextSettings:
                 f"separator={self.separator} is for the names of several labels in one column; leave it out, or name "
                 "one column and no other kind"
             )
-        named = [name for name in (self.text, self.pair, *self.labels) if name is not None]
+        named = [*self.inputs, *self.labels]
         twice = [name for name in named if named.count(name) > 1]
         if twice:
             raise SettingsError(f"column {twice[0]!r} is given twice, as text, pair or label; give each its own")
@@ -143,14 +145,14 @@ def text_settings(spec: DataSpec) -> TextSettings:
         )
     return TextSettings(
         text,
-        spec.one("pair"),
-        label,
-        spec.integer("max_length") or MAX_LENGTH,
-        spec.choice("pairs", _PAIRS) or "joined",
-        spec.choice("kind", _KINDS),
-        spec.choice("header", ("yes", "no")) != "no",
-        spec.one("separator"),
-        spec.one("split"),
+        pair=spec.one("pair"),
+        label=label,
+        max_length=spec.integer("max_length") or MAX_LENGTH,
+        pairs=spec.choice("pairs", ("joined", "apart")) or "joined",
+        kind=spec.choice("kind", KINDS),
+        has_header=spec.choice("header", ("yes", "no")) != "no",
+        separator=spec.one("separator"),
+        split=spec.one("split"),
     )
 
 
@@ -167,8 +169,6 @@ def load_texts(
 
     Args:
         path: A .tsv file (no quoting, as GLUE has them), .csv (quoted), .jsonl (an object in each line) or .parquet.
-        settings: Which columns are what; with a label.
-        tokenizer: The one that the network was trained with.
         test_file: Another file of the same columns that is the test set.
         test_share: Share of the rows for a seeded, stratified test set otherwise; None for a fifth.
 
@@ -181,38 +181,31 @@ def load_texts(
         DataError: A text or label is empty, is no text, or has no tokens; or labels could be classes or numbers.
         SettingsError: Several ways to a test set are given.
     """
-    if sum(way is not None for way in (test_file, settings.split, test_share)) > 1:
-        raise SettingsError("texts take one of test, split and test_share; several were given")
+    given = TableSettings(
+        settings.labels,
+        kind=settings.kind,
+        separator=settings.separator,
+        test_file=test_file,
+        split=settings.split,
+        test_share=test_share,
+    )
     files = [path] if test_file is None else [path, test_file]
     tables = [_read_file(file, settings) for file in files]
     for place, table in enumerate(tables):  # numbers of JSON are numbers, as in a table; text stays text
         numbers = {name: table[name].infer_objects() for name in settings.labels if not is_text(table[name])}
         tables[place] = table.assign(**numbers)
     read = [_tokens(table, settings, tokenizer, file) for table, file in zip(tables, files, strict=True)]
-    given = TableSettings(settings.labels, kind=settings.kind, separator=settings.separator)
     given, kind, tables = with_labels(tables, given, files)
-    own, names = read_labels(tables[0], given, kind, path)
     inputs, note = [tokens for tokens, _ in read], ""
     if test_file is None:
-        if settings.split is not None:
-            chosen, note = split_rows(tables[0], settings.split, path)
-            rows = [tables[0].index.get_indexer(part.index) for part in chosen]
-        else:
-            if test_share is None:
-                unread = tables[0].drop(columns=[*filter(None, (settings.text, settings.pair)), *settings.labels])
-                refuse_names_of_parts(unread, path, otherwise="test_share=0.2 for rows that are drawn")
-            rows = [*rows_of_parts(own, test_share, name=str(path), kind=kind, label_names=names, seed=seed)]
-        inputs, labels = [inputs[0][part] for part in rows], [own[part] for part in rows]
-    else:
-        labels = [own, read_labels(tables[1], given, kind, test_file, names=names)[0]]
-    if kind == "multi-label":
-        check_labels(labels[0], names or (), str(path))
-    raw = [RawPart(np.zeros((len(part), 1)), part) for part in labels]  # in place of tokens
-    done = to_parts(raw[0], raw[1], name=str(path), kind=kind, label_names=names)
-    train, test = (replace(part, inputs=one) for part, one in zip((done.train, done.test), inputs, strict=True))
+        train, test, note = rows_of_table(tables[0], given, kind, path, inputs=settings.inputs, seed=seed)
+        inputs, tables = [inputs[0][rows] for rows in (train, test)], [tables[0].iloc[rows] for rows in (train, test)]
+    own, names = read_labels(tables[0], given, kind, path)
+    others, _ = read_labels(tables[1], given, kind, files[-1], names=names)
+    parts = read_apart(inputs, (own, others), name=str(path), kind=kind, label_names=names)
     n_cut = sum(n for _, n in read)
-    words = f"{n_cut} texts were cut to {train.inputs.shape[-1]} tokens" if n_cut else ""
-    return Parts(train, test, label_units=done.label_units, words="; ".join(filter(None, (words, note))))
+    words = f"{n_cut} texts were cut to {inputs[0].shape[-1]} tokens" if n_cut else ""
+    return replace(parts, words="; ".join(filter(None, (words, note))))
 
 
 def read_texts(path: Path, settings: TextSettings, tokenizer: Tokenizer) -> Int32[np.ndarray, "N K L"]:
@@ -357,15 +350,14 @@ def _tokenizer_file(name: str) -> Path:
 
 def _read_file(path: Path, settings: TextSettings) -> pd.DataFrame:
     """The columns of the settings, as they are in the file: "NA" and "null" are words."""
-    suffix = path.suffix.lower()
+    suffix, wanted = path.suffix.lower(), [*settings.inputs, *settings.labels]
     if path.is_dir():
-        wanted = [name for name in (settings.text, settings.pair, *settings.labels) if name is not None]
         return read_columns(path, wanted)
     if suffix not in FORMATS:
         raise DataError(f"{path} ends in {suffix or 'nothing'}; expected texts as {', '.join(FORMATS)}")
     table = read_frame(path, as_it_is=True, quoted=suffix != ".tsv", has_header=settings.has_header).rows
-    for name in (settings.text, settings.pair, *settings.labels):
-        if name is not None and name not in table.columns:
+    for name in wanted:
+        if name not in table.columns:
             if name.isdecimal() and settings.has_header and suffix in (".tsv", ".csv"):
                 raise SettingsError(
                     f"{path} has no column named {name!r}; for a file without a line of names, whose columns are "
@@ -398,16 +390,15 @@ def _tokens(
     table: pd.DataFrame, settings: TextSettings, tokenizer: Tokenizer, path: Path
 ) -> tuple[Int32[np.ndarray, "N K L"], int]:
     """Tokens of a table's texts, and how many examples were cut."""
-    first = _texts(table, settings.text, path)
-    second = None if settings.pair is None else _texts(table, settings.pair, path)
-    apart = settings.pairs == "apart" and second is not None
-    readings = [(first, None), (second, None)] if apart else [(first, second)]
+    columns = [_texts(table, name, path) for name in settings.inputs]
+    readings: list[tuple[list[str], list[str] | None]] = [(column, None) for column in columns]
+    if settings.pairs == "joined" and len(columns) > 1:
+        readings = [(columns[0], columns[1])]
     length = min(settings.max_length, tokenizer.longest)
-    check_bytes(path, len(first) * 2 * len(readings) * length * 4)
-    tokens = np.full((len(first), 2 * len(readings), length), -1, dtype=np.int32)
-    cut = np.zeros(len(first), dtype=bool)
+    check_bytes(path, len(table) * 2 * len(readings) * length * 4)
+    tokens = np.full((len(table), 2 * len(readings), length), -1, dtype=np.int32)
+    cut = np.zeros(len(table), dtype=bool)
     for which, (texts, others) in enumerate(readings):
-        assert texts is not None
         for row, one in enumerate(tokenizer.encode(texts, others, max_length=length)):
             if not one.ids:
                 raise DataError(f"{path}: the text {texts[row][:40]!r} of row {row + 1} has no tokens; remove that row")

@@ -22,7 +22,6 @@ from transferscope.data.texts import read_texts, text_settings, tokenizer_of
 from transferscope.data.transforms import TRANSFORMS, apply_transforms
 from transferscope.errors import DataError
 
-_AXES: tuple[ChannelAxis, ...] = ("first", "last")
 _OF_IMAGES = ("folder", "hf-dataset")
 """Kinds of names whose images may be brought to a size."""
 
@@ -74,8 +73,9 @@ def read_unlabelled(spec: str, form: InputForm) -> Unlabelled:
     elif parsed.kind == "npz":
         parsed.allow(("channels",))
         own = parse_name(form.data)
-        named = parsed.choice("channels", _AXES) or (own.choice("channels", _AXES) if own.kind == "npz" else None)
-        raw = to_inputs(read_array(find_path(parsed.path), ("x", "x_test")), name=spec, channels=named)
+        of_study: ChannelAxis | None = own.choice("channels", ("first", "last")) if own.kind == "npz" else None
+        array = read_array(find_path(parsed.path), ("x", "x_test"))
+        raw = to_inputs(array, name=spec, channels=parsed.choice("channels", ("first", "last")) or of_study)
     elif parsed.kind in TABLES:
         parsed.allow(())
         raw, names, remarks = read_features(find_path(parsed.path), form.encoding, form=table_form(parsed))
@@ -94,16 +94,18 @@ def _with_kind(spec: str, form: InputForm) -> str:
         return f"folder:{spec}"
     if Path(spec).suffix == ".npz":
         return f"npz:{spec}"
-    own = parse_spec(form.data)
-    is_text = own.kind == "text" or (own.kind == "hf-dataset" and "text" in own.options)
-    return f"text:{spec}" if is_text else f"table:{spec}"
+    return f"text:{spec}" if _are_texts(parse_spec(form.data)) else f"table:{spec}"
+
+
+def _are_texts(spec: DataSpec) -> bool:
+    return spec.kind == "text" or (spec.kind == "hf-dataset" and "text" in spec.options)
 
 
 def _texts(spec: DataSpec, form: InputForm) -> Num[np.ndarray, "N ..."]:
     """Texts by the study's tokenizer and length; columns of other names are named as in the study."""
     spec.allow(("text", "pair", "header"))
     own = parse_spec(form.data)
-    if own.kind != "text" and not (own.kind == "hf-dataset" and "text" in own.options):
+    if not _are_texts(own):
         raise DataError(f"{spec.text} is texts and the network was trained on {form.data}; give such data")
     options = {**own.options, **spec.options}
     settings = replace(text_settings(DataSpec(spec.text, "text", spec.path, options)), label=None)

@@ -158,14 +158,9 @@ def test_every_entry_is_complete() -> None:
         assert all(len(file.md5) == 32 and file.addresses for file in listed.files)
 
 
-@pytest.mark.parametrize("where", ["data/fashion_mnist.npz", "data/fashion-mnist", "data", "cache"])
-def test_a_data_set_is_found_in_each_of_its_places(
-    entry: CatalogueEntry, originals: dict[str, Path], tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("where", ["fashion-mnist", "fashion_mnist", "."])
+def test_original_files_are_found_in_a_folder_of_their_own_or_by_themselves(
+    entry: CatalogueEntry, originals: dict[str, Path], folder: Path, where: str
 ) -> None:
-    monkeypatch.setenv("TRANSFERSCOPE_CACHE", str(tmp_path / "cache"))
-    assert locate(entry).form == "absent"
-    if where.endswith(".npz"):
-        save_npz(tmp_path / where)
-    else:
-        put(originals, cache_folder() / entry.name if where == "cache" else tmp_path / where)
-    assert locate(entry).form != "absent"
+    put(originals, folder / where)
+    assert locate(entry).form == "original"

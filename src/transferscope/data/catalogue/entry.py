@@ -4,7 +4,7 @@ TRANSFERSCOPE_DATA comes first, then the cache, then its home on the network.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -164,7 +164,7 @@ def locate(entry: CatalogueEntry) -> Location:
     Raises:
         CorruptDataError: The sub-folder NAME holds an original file with another checksum than the published one.
     """
-    archive = _first(folder / f"{spelling}.npz" for folder in _data_folders() for spelling in _spellings(entry.name))
+    archive = next(filter(Path.is_file, _own_places(entry, ".npz")), None)
     if archive is not None:
         return Location("npz", {archive.name: archive})
     if not entry.files:
@@ -184,15 +184,10 @@ def fetch(entry: CatalogueEntry) -> Location:
     if location.form != "absent":
         return location
     files = dict(location.files)
-    for file in entry.files:
-        if file.name not in files:
-            files[file.name] = _download(entry, file)
-    return Location("original", files)
-
-
-def _download(entry: CatalogueEntry, file: RemoteFile) -> Path:
     try:
-        return download(file, cache_folder() / entry.name)
+        for file in entry.files:
+            if file.name not in files:
+                files[file.name] = download(file, cache_folder() / entry.name)
     except MissingDataError as error:
         folder = data_folder()
         named = f"({folder})" if folder else "(it is unset)"
@@ -201,34 +196,28 @@ def _download(entry: CatalogueEntry, file: RemoteFile) -> Path:
             f"(x_train, y_train, x_test, y_test) or {', '.join(file.name for file in entry.files)} "
             f"into the folder that TRANSFERSCOPE_DATA names {named}"
         ) from error
+    return Location("original", files)
+
+
+def _own_places(entry: CatalogueEntry, ending: str) -> list[Path]:
+    """NAME with an ending below TRANSFERSCOPE_DATA, in both spellings; none where that is unset."""
+    folder, names = data_folder(), dict.fromkeys((entry.name, entry.name.replace("-", "_")))
+    return [] if folder is None else [folder / f"{name}{ending}" for name in names]
 
 
 def _find_original(entry: CatalogueEntry, file: RemoteFile) -> Path | None:
-    for folder in _data_folders():
-        own = _first(folder / spelling / file.name for spelling in _spellings(entry.name))
-        if own is not None and _md5(own) != file.md5:
+    own = next(filter(Path.is_file, _own_places(entry, f"/{file.name}")), None)
+    if own is not None:
+        if _md5(own) != file.md5:
             raise CorruptDataError(
                 f"{own} has another MD5 checksum than the published {file.md5}; replace it, or remove it to have it "
                 "downloaded"
             )
-        loose = folder / file.name  # may belong to another data set whose files have the same names
-        if own is not None or (loose.is_file() and _md5(loose) == file.md5):
-            return own or loose
-    cached = cache_folder() / entry.name / file.name
-    return cached if cached.is_file() and _md5(cached) == file.md5 else None
-
-
-def _data_folders() -> list[Path]:
-    folder = data_folder()
-    return [] if folder is None else [folder]
-
-
-def _spellings(name: str) -> list[str]:
-    return list(dict.fromkeys((name, name.replace("-", "_"))))
-
-
-def _first(paths: Iterable[Path]) -> Path | None:
-    return next((path for path in paths if path.is_file()), None)
+        return own
+    # a file by itself may belong to another data set whose files have the same names
+    places = [folder for folder in (data_folder(), cache_folder() / entry.name) if folder is not None]
+    found = (folder / file.name for folder in places)
+    return next((path for path in found if path.is_file() and _md5(path) == file.md5), None)
 
 
 def _md5(path: Path) -> str:
@@ -243,31 +232,21 @@ def read_entry(entry: CatalogueEntry, *, seed: int) -> Dataset:
         DataError: An .npz file under its name holds other classes.
     """
     location = fetch(entry)
+    address = " ".join(str(path) for path in location.files.values()) or entry.home
+    about = {"spec": entry.name, "address": address, "licence": entry.licence}
     if location.form == "npz":
         (path,) = location.files.values()
-        parts = _with_class_names(load_npz(path), entry.classes, path)
+        parts = load_npz(path)
+        if parts.train.classes != tuple(str(label) for label in range(len(entry.classes))):
+            raise DataError(
+                f"{path} has the labels {', '.join(parts.train.classes or ('floating-point numbers',))}; expected "
+                f"0 to {len(entry.classes) - 1} for {', '.join(entry.classes)} (name another file of your own as "
+                "'npz:PATH')"
+            )
+        parts = Parts(*(replace(part, classes=entry.classes) for part in (parts.train, parts.test)))
     else:
         parts = entry.decode(location.files, seed)
-    return Dataset(entry.name, parts.train, parts.test, _provenance(entry, location))
-
-
-def _with_class_names(parts: Parts, classes: tuple[str, ...], path: Path) -> Parts:
-    expected = tuple(str(label) for label in range(len(classes)))
-    if parts.train.classes != expected:
-        raise DataError(
-            f"{path} has the labels {', '.join(parts.train.classes or ('floating-point numbers',))}; expected "
-            f"0 to {len(classes) - 1} for {', '.join(classes)} (name another file of your own as 'npz:PATH')"
-        )
-    return Parts(replace(parts.train, classes=classes), replace(parts.test, classes=classes))
-
-
-def _provenance(entry: CatalogueEntry, location: Location) -> Mapping[str, str]:
     if location.form == "original":
-        return {
-            "spec": entry.name,
-            "address": " ".join(file.addresses[0] for file in entry.files if file.addresses) or entry.home,
-            "licence": entry.licence,
-            "checksum": " ".join(f"md5:{file.md5}" for file in entry.files),
-        }
-    address = " ".join(str(path) for path in location.files.values()) or entry.home
-    return {"spec": entry.name, "address": address, "licence": entry.licence}
+        about["address"] = " ".join(file.addresses[0] for file in entry.files if file.addresses) or entry.home
+        about["checksum"] = " ".join(f"md5:{file.md5}" for file in entry.files)
+    return Dataset(entry.name, parts.train, parts.test, about)

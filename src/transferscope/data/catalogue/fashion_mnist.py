@@ -1,18 +1,11 @@
 """Fashion-MNIST: photographs of clothes (Xiao, Rasul, Vollgraf, arXiv:1708.07747, 2017)."""
 
-from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 
-from transferscope.data.arrays import Parts
 from transferscope.data.catalogue.entry import CatalogueEntry
 from transferscope.data.catalogue.idx import decode_idx, idx_files
 
 _CLASSES = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")
-
-
-def _decode(files: Mapping[str, Path], seed: int) -> Parts:
-    return decode_idx(files, _CLASSES)
-
 
 ENTRY = CatalogueEntry(
     name="fashion-mnist",
@@ -30,5 +23,5 @@ ENTRY = CatalogueEntry(
             "t10k-labels-idx1-ubyte.gz": "bb300cfdad3c16e7a12a480ee83cd310",
         },
     ),
-    decode=_decode,
+    decode=partial(decode_idx, classes=_CLASSES),
 )

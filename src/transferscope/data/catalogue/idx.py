@@ -42,7 +42,7 @@ def idx_files(*, address: str, mirror: str, md5: Mapping[str, str]) -> tuple[Rem
     return tuple(RemoteFile(name, (address + name, mirror + name), checksum) for name, checksum in md5.items())
 
 
-def decode_idx(files: Mapping[str, Path], classes: tuple[str, ...]) -> Parts:
+def decode_idx(files: Mapping[str, Path], seed: int, *, classes: tuple[str, ...]) -> Parts:
     """Read the four files of a data set in MNIST's layout; images are uint8 (N, 1, H, W).
 
     Args:

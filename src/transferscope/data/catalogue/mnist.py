@@ -1,18 +1,11 @@
 """MNIST: handwritten digits (LeCun, Bottou, Bengio, Haffner, Proceedings of the IEEE, 1998)."""
 
-from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 
-from transferscope.data.arrays import Parts
 from transferscope.data.catalogue.entry import CatalogueEntry
 from transferscope.data.catalogue.idx import decode_idx, idx_files
 
 _CLASSES = tuple("0123456789")
-
-
-def _decode(files: Mapping[str, Path], seed: int) -> Parts:
-    return decode_idx(files, _CLASSES)
-
 
 ENTRY = CatalogueEntry(
     name="mnist",
@@ -30,5 +23,5 @@ ENTRY = CatalogueEntry(
             "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
         },
     ),
-    decode=_decode,
+    decode=partial(decode_idx, classes=_CLASSES),
 )

@@ -21,8 +21,8 @@ def find_fonts(folder: str | None, characters: str) -> tuple[Path, ...]:
     """The fonts that have all `characters`, ordered by file name.
 
     Args:
-        folder: Where to look for .ttf and .otf files; None for the text fonts that come with matplotlib (its fonts of
-            mathematical symbols have no plain characters at their places).
+        folder: None for the text fonts that come with matplotlib (its fonts of mathematical symbols have no plain
+            characters at their places).
 
     Raises:
         MissingDataError: The folder does not exist or holds no font.
@@ -78,8 +78,8 @@ class Atlas:
     """Signed distances to the outlines of characters (Green 2007, "Improved Alpha-Tested Magnification").
 
     Attributes:
-        distances: Positive inside a character and negative outside, in units of half a cell;
-            shape (n_fonts, n_characters, 64, 64), float32. Characters are centred in their cells.
+        distances: Positive inside a character and negative outside, in units of half a cell, of 64 x 64 pixels;
+            float32. Characters are centred in their cells.
         fonts: The font files, in the order of `distances`.
     """
 
@@ -100,7 +100,7 @@ class Atlas:
             y: Ordinates, -1 (top) to 1 (bottom).
 
         Returns:
-            Signed distances in units of half a cell, shape (n, P), float32; -1 outside the cell.
+            Signed distances in units of half a cell, float32; -1 outside the cell.
         """
         within = np.flatnonzero((np.abs(x) < 1) & (np.abs(y) < 1))
         cells = (font * self.distances.shape[1] + character) * _CELL**2
@@ -138,7 +138,7 @@ def _font_distances(file: Path, characters: str) -> np.ndarray:
     font = load_font(file, trial)
     largest = max(max(_ink(font, character).size) for character in characters)
     fitted = load_font(file, max(1, round(trial * _EXTENT * _CELL * _FINE / largest)))
-    return np.stack([_distances(_picture(fitted, character)) for character in characters])
+    return np.stack([_distances(_ink(fitted, character)) for character in characters])
 
 
 def _ink(font: ImageFont.FreeTypeFont, character: str) -> Image.Image:
@@ -149,20 +149,15 @@ def _ink(font: ImageFont.FreeTypeFont, character: str) -> Image.Image:
     return image.crop(image.getbbox())
 
 
-def _picture(font: ImageFont.FreeTypeFont, character: str) -> np.ndarray:
-    """A character in the middle of its cell, values 0..1."""
-    ink = _ink(font, character)
-    side = _CELL * _FINE
-    image = Image.new("L", (side, side))
-    image.paste(ink, ((side - ink.width) // 2, (side - ink.height) // 2))
-    return np.asarray(image) / 255.0
-
-
-def _distances(picture: np.ndarray) -> np.ndarray:
-    """Signed distance to the outline in units of half a cell, at the resolution of the atlas."""
+def _distances(ink: Image.Image) -> np.ndarray:
+    """Signed distance to the outline of a character in the middle of its cell, in units of half a cell."""
     from scipy.ndimage import distance_transform_edt  # takes long, and other data need none
 
-    inside = distance_transform_edt(picture >= 0.5) - distance_transform_edt(picture < 0.5)
+    side = _CELL * _FINE
+    picture = Image.new("L", (side, side))
+    picture.paste(ink, ((side - ink.width) // 2, (side - ink.height) // 2))
+    covered = np.asarray(picture) >= 128
+    inside = distance_transform_edt(covered) - distance_transform_edt(~covered)
     signed = np.sign(inside) * (np.abs(inside) - 0.5)
     coarse = signed.reshape(_CELL, _FINE, _CELL, _FINE).mean(axis=(1, 3))
-    return np.asarray(coarse * 2 / (_CELL * _FINE), np.float32)
+    return np.asarray(coarse * 2 / side, np.float32)

@@ -18,10 +18,10 @@ class Poses:
     """Random poses of n characters.
 
     Attributes:
-        inverse: Maps image coordinates, relative to the centre of the character, into its cell; shape (n, 2, 2).
-        shift: Centre of the character in the image, -1 to 1 along each axis (x, y); shape (n, 2).
-        wobble: Displacements (x, y) at the knots, in cell units; shape (n, 2, 16).
-        stroke: Added to the distance to the outline: positive is bolder; shape (n,).
+        inverse: Maps image coordinates, relative to the centre of the character, into its cell.
+        shift: Centre of the character in the image, -1 to 1 along each axis (x, y).
+        wobble: Displacements (x, y) at the knots, in cell units.
+        stroke: Added to the distance to the outline: positive is bolder.
     """
 
     inverse: Float[np.ndarray, "n 2 2"]
@@ -42,7 +42,7 @@ def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses
     both sides together, and a smooth wobble of up to 3 pixels.
 
     Args:
-        uniforms: Shape (n, `N_POSE_DRAWS`), in [0, 1).
+        uniforms: `N_POSE_DRAWS` for each pose, in [0, 1).
         strength: 0 for upright characters of the same size in the middle.
     """
     signed = (2 * uniforms - 1).astype(np.float32)
@@ -59,7 +59,7 @@ def draw_poses(uniforms: Float[np.ndarray, "n width"], strength: float) -> Poses
 
 
 def wobble_basis(size: int) -> Float[np.ndarray, "16 P"]:
-    """Weights (16, P) of the 4 x 4 knots at every pixel: products of cubic Bernstein polynomials; columns sum to 1."""
+    """Weights of the 4 x 4 knots at every pixel: products of cubic Bernstein polynomials; columns sum to 1."""
     t = (np.arange(size) + 0.5) / size
     cubic = np.stack([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3])
     products: np.ndarray = np.einsum("iy,jx->ijyx", cubic, cubic).reshape(_KNOTS**2, size * size)
@@ -83,9 +83,9 @@ class Canvas:
 
     Attributes:
         size: Height and width of an image.
-        x: Abscissa of every pixel centre, -1 (left) to 1 (right), row by row; shape (P,) with P = size * size.
-        y: Ordinate, -1 (top) to 1 (bottom); shape (P,).
-        basis: Weights of the wobble's knots at every pixel; shape (16, P).
+        x: Abscissa of every pixel centre, -1 (left) to 1 (right), row by row.
+        y: Ordinate, -1 (top) to 1 (bottom).
+        basis: Weights of the wobble's knots at every pixel.
     """
 
     size: int
@@ -111,10 +111,10 @@ class Layer:
     """Characters as they fall on the canvas.
 
     Attributes:
-        character: Which one, shape (n,).
-        depth: Distance from the outline in canvas units, positive inside; shape (n, P).
-        u: Abscissa of every pixel in the character's cell, where its surface is painted; shape (n, P).
-        v: Ordinate in the cell; shape (n, P).
+        character: Index of each one.
+        depth: Distance from the outline in canvas units, positive inside.
+        u: Abscissa of every pixel in the character's cell, where its surface is painted.
+        v: Ordinate in the cell.
     """
 
     character: Int[np.ndarray, " n"]
@@ -124,7 +124,7 @@ class Layer:
     pixel: np.float32
 
     def coverage(self, margin: float = 0.0) -> Float[np.ndarray, "n P"]:
-        """Share of every pixel inside the outline widened by `margin` pixels, 0 to 1; shape (n, P)."""
+        """Share of every pixel inside the outline widened by `margin` pixels, 0 to 1."""
         return np.asarray(np.clip(self.depth / self.pixel + np.float32(0.5 + margin), 0, 1))
 
 

@@ -78,10 +78,10 @@ def backgrounds(uniforms: Float[np.ndarray, "n width"], n_channels: int, canvas:
     """Random textures: two random colours mixed by three random waves and some grain.
 
     Args:
-        uniforms: Shape (n, `n_background_draws(size)`), in [0, 1).
+        uniforms: `n_background_draws(size)` for each, in [0, 1).
 
     Returns:
-        Brightness in [0, 0.65], mostly darker than characters; shape (n, C, P).
+        Brightness in [0, 0.65], mostly darker than characters.
     """
     draws = uniforms.astype(np.float32)
     dark, bright = draws[:, :n_channels, None] * 0.35, 0.1 + 0.5 * draws[:, 3 : 3 + n_channels, None]
@@ -109,23 +109,17 @@ def stripes(layer: Layer, n_channels: int) -> Float[np.ndarray, "n C P"]:
     the character and move with it.
 
     Returns:
-        Brightness in [0, 1], shape (n, C, P).
+        Brightness in [0, 1].
     """
     turn = np.pi * (layer.character * _GOLDEN % 1)
     cycles = np.array([1.2, 1.9, 2.7])[layer.character % 3]
     across = (cycles * cosine(turn)).astype(np.float32)[:, None] * layer.u
     down = (cycles * sine(turn)).astype(np.float32)[:, None] * layer.v
     paint = np.clip(0.5 + sine(np.float32(2 * np.pi) * (across + down)), 0, 1)[:, None]
-    other = _paints(layer.character, n_channels)[:, :, None]
-    return np.asarray(1 - paint * (1 - other))
-
-
-def _paints(character: np.ndarray, n_channels: int) -> np.ndarray:
-    """The second colour of each character's stripes, shape (n, C)."""
-    if n_channels == 1:
-        return np.full((len(character), 1), 0.5, np.float32)
-    hue = (character * _GOLDEN)[:, None] + np.array([0.0, 1 / 3, 2 / 3])
-    return np.asarray(0.6 + 0.4 * cosine(2 * np.pi * hue))
+    other: np.ndarray = np.full((len(turn), 1), 0.5, np.float32)
+    if n_channels == 3:
+        other = 0.6 + 0.4 * cosine(2 * np.pi * ((layer.character * _GOLDEN)[:, None] + np.array([0.0, 1 / 3, 2 / 3])))
+    return np.asarray(1 - paint * (1 - other[:, :, None]))
 
 
 _N_LIGHT_DRAWS = 8
@@ -144,11 +138,11 @@ def shading(
         shade(p) = intensity * (1 + strength * (0.4 p . l - 0.7 grad(height) . l))
 
     Args:
-        uniforms: Shape (n, `_N_LIGHT_DRAWS`), in [0, 1).
-        height: Distance inside the outline of the topmost character, at most 0 elsewhere; canvas units, shape (n, P).
+        uniforms: `_N_LIGHT_DRAWS` for each, in [0, 1).
+        height: Distance inside the outline of the topmost character, at most 0 elsewhere; canvas units.
 
     Returns:
-        Factor of the scene's brightness, at least 0; shape (n, C, P).
+        Factor of the scene's brightness, at least 0.
     """
     draws = uniforms.astype(np.float32)
     angle = 2 * np.pi * draws[:, :1]
@@ -160,14 +154,8 @@ def shading(
     near = canvas.x * side[0] + canvas.y * side[1]
     facing = slope_x * side[0] + slope_y * side[1]
     shade = np.maximum(intensity * (1 + strength * (0.4 * near - 0.7 * facing)), 0)
-    return np.asarray(shade[:, None] * _colours(draws, n_channels)[:, :, None])
-
-
-def _colours(draws: np.ndarray, n_channels: int) -> np.ndarray:
-    """Colour of the light, shape (n, C); white when images are grey."""
-    if n_channels == 1:
-        return np.ones((len(draws), 1), np.float32)
-    return np.asarray(1 - 0.4 * draws[:, 3:6])
+    colour = np.ones((len(draws), 1), np.float32) if n_channels == 1 else 1 - 0.4 * draws[:, 3:6]
+    return np.asarray(shade[:, None] * colour[:, :, None])
 
 
 _N_DISTRACTORS = 4
@@ -179,7 +167,7 @@ _WHITE = np.float32(1)
 
 @dataclass(frozen=True)
 class Scenes:
-    """Finished images (n, C, size, size), and the index of the labelled character of each (n,)."""
+    """Finished images, and the index of the labelled character of each."""
 
     images: UInt8[np.ndarray, "n C size size"]
     labels: Int[np.ndarray, " n"]
@@ -213,23 +201,19 @@ def _distractors(
     """Up to 4 smaller characters per image, around the middle and partly outside the image."""
     width = _N_DISTRACTORS * _DRAWS_PER_DISTRACTOR
     draws = uniform_rows(n, width, seed=seed, purpose="glyphs/distractors", start=start)
-    return [
-        _distractor(own, slot, settings, atlas, canvas)
-        for slot, own in enumerate(np.split(draws, _N_DISTRACTORS, axis=1))
-    ]
-
-
-def _distractor(draws: np.ndarray, slot: int, settings: GlyphSettings, atlas: Atlas, canvas: Canvas) -> Layer:
-    font = _pick(draws[:, 0], len(atlas.fonts))
-    character = _pick(draws[:, 1], len(settings.characters))
-    scale = (0.4 + 0.25 * draws[:, 2]).astype(np.float32)
-    radius = 0.7 + 0.3 * draws[:, 3]
-    angle = 2 * np.pi * (slot + draws[:, 4]) / _N_DISTRACTORS
-    present = (slot == 0) | (draws[:, 5] < 0.7)
-    radius = np.where(present, radius, 10.0)  # far outside the image
-    centre = np.stack([radius * cosine(angle), radius * sine(angle)], axis=1).astype(np.float32)
-    poses = draw_poses(draws[:, 6:], settings.pose).scaled(scale, centre)
-    return place(atlas, font, character, poses, canvas)
+    layers = []
+    for slot, own in enumerate(np.split(draws, _N_DISTRACTORS, axis=1)):
+        font = _pick(own[:, 0], len(atlas.fonts))
+        character = _pick(own[:, 1], len(settings.characters))
+        scale = (0.4 + 0.25 * own[:, 2]).astype(np.float32)
+        radius = 0.7 + 0.3 * own[:, 3]
+        angle = 2 * np.pi * (slot + own[:, 4]) / _N_DISTRACTORS
+        present = (slot == 0) | (own[:, 5] < 0.7)
+        radius = np.where(present, radius, 10.0)  # far outside the image
+        centre = np.stack([radius * cosine(angle), radius * sine(angle)], axis=1).astype(np.float32)
+        poses = draw_poses(own[:, 6:], settings.pose).scaled(scale, centre)
+        layers.append(place(atlas, font, character, poses, canvas))
+    return layers
 
 
 def _painted(

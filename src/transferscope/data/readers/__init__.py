@@ -21,17 +21,9 @@ def _reader(module: str, name: str) -> Reader:
     return read
 
 
-_LABELLED_IMAGES = _reader("labelled_images", "read_labelled_images")
-_IMAGES = _reader("images", "read_folder")
-
-
-def _read_folder(spec: DataSpec, seed: int) -> Dataset:
-    return (_LABELLED_IMAGES if "labels" in spec.options else _IMAGES)(spec, seed)
-
-
 READERS: dict[str, Reader] = {
     "npz": _reader("images", "read_npz"),
-    "folder": _read_folder,
+    "folder": _reader("images", "read_folder"),
     "csv": _reader("tables", "read_table"),
     "parquet": _reader("tables", "read_table"),
     "table": _reader("tables", "read_table"),

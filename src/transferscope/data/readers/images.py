@@ -1,15 +1,16 @@
 """Names of arrays and of folders of images."""
 
+from transferscope.data.arrays import check_side
 from transferscope.data.image_files import ImageForm
 from transferscope.data.image_folder import load_image_folder
 from transferscope.data.npz import load_npz
 from transferscope.data.places import find_path
-from transferscope.data.readers.understood import KINDS, as_dataset, checksum_of
+from transferscope.data.readers.understood import as_dataset, checksum_of
 from transferscope.data.spec import DataSpec
-from transferscope.data.task import Dataset
+from transferscope.data.task import KINDS, Dataset
 from transferscope.errors import SettingsError
 
-OF_TABLE = ("label", "file", "kind", "separator", "split")
+_OF_TABLE = ("label", "file", "kind", "separator", "split")
 """Options of a folder whose labels lie in a table."""
 
 
@@ -22,13 +23,28 @@ def read_npz(spec: DataSpec, seed: int) -> Dataset:
 
 
 def read_folder(spec: DataSpec, seed: int) -> Dataset:
-    """Images with a sub-folder for each class."""
-    spec.allow(("resize", "size", "test_share", "broken", *OF_TABLE))
-    beside = [key for key in OF_TABLE if key in spec.options]
-    if beside:
+    """Images with a sub-folder for each class, or with the labels that a table gives them."""
+    spec.allow(("resize", "size", "test_share", "broken", "labels", *_OF_TABLE))
+    beside = [key for key in _OF_TABLE if key in spec.options]
+    labels = spec.one("labels")
+    if beside and labels is None:
         raise SettingsError(f"{spec.text!r} gives {beside[0]} and no table of labels; name it with labels=FILE.csv")
-    path = find_path(spec.path)
-    parts = load_image_folder(path, form=image_form(spec), test_share=spec.share("test_share"), seed=seed)
+    path, form, test_share = find_path(spec.path), image_form(spec), spec.share("test_share")
+    if labels is None:
+        parts = load_image_folder(path, form=form, test_share=test_share, seed=seed)
+    else:
+        from transferscope.data.image_labels import load_labelled_images  # with pandas, which takes a while
+        from transferscope.data.tables import TableSettings
+
+        settings = TableSettings(
+            labels=spec.options.get("label", ("label",)),
+            kind=spec.choice("kind", KINDS),
+            separator=spec.one("separator"),
+            split=spec.one("split"),
+            test_share=test_share,
+        )
+        file_column = spec.one("file")
+        parts = load_labelled_images(path, find_path(labels), settings, file_column=file_column, form=form, seed=seed)
     return as_dataset(spec, path, parts, path.resolve().name)
 
 
@@ -41,6 +57,9 @@ def image_form(spec: DataSpec) -> ImageForm:
         skip_broken=broken is not None,
         convert=broken == "convert",
     )
+    for key, side in (("resize", form.resize), ("size", form.size)):
+        if side is not None:
+            check_side(side, f"{spec.path}?{key}={side}")
     if form.resize and form.size:
         raise SettingsError(
             f"{spec.text!r} gives resize and size; keep size to cut images to the square in their middle, or resize to "

@@ -1,20 +1,18 @@
 """Names of tables, and what their columns become beside those of other tables and of exported networks."""
 
 from pathlib import Path
-from typing import Literal
 
 from transferscope.data.arrays import Parts
 from transferscope.data.column_encoding import TableEncoding
 from transferscope.data.frame import SUFFIXES, Format, form_of
 from transferscope.data.input_form import table_of_network
 from transferscope.data.places import find_path
-from transferscope.data.readers.understood import KINDS, as_dataset, checksum_of
+from transferscope.data.readers.understood import as_dataset, checksum_of
 from transferscope.data.spec import NETWORK_FILE, TABLES, DataSpec, parse_spec
 from transferscope.data.tables import TableSettings, load_table, training_rows
-from transferscope.data.task import Dataset
+from transferscope.data.task import KINDS, Dataset
 from transferscope.errors import SettingsError
 
-_DAY_ORDERS: tuple[Literal["day-first", "month-first"], ...] = ("day-first", "month-first")
 _TABLE_OPTIONS = (
     *("label", "drop", "kind", "separator", "category", "dates", "encoding", "together"),
     *("test", "split", "test_share"),
@@ -90,7 +88,7 @@ def _table_settings(spec: DataSpec) -> TableSettings:
         kind=spec.choice("kind", KINDS),
         separator=spec.one("separator"),
         categories=spec.options.get("category", ()),
-        dates=spec.choice("dates", _DAY_ORDERS),
+        dates=spec.choice("dates", ("day-first", "month-first")),
         test_file=None if test_file is None else find_path(test_file),
         split=spec.one("split"),
         test_share=spec.share("test_share"),

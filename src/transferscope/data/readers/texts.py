@@ -8,10 +8,10 @@ from transferscope.data.arrays import Parts
 from transferscope.data.hf_dataset import load_saved_images, open_splits
 from transferscope.data.places import find_path
 from transferscope.data.readers.images import image_form
-from transferscope.data.readers.understood import KINDS, as_dataset, checksum_of
+from transferscope.data.readers.understood import as_dataset, checksum_of
 from transferscope.data.spec import DataSpec
 from transferscope.data.split_names import split_files
-from transferscope.data.task import Dataset
+from transferscope.data.task import KINDS, Dataset
 from transferscope.data.texts import FORMATS, load_texts, text_settings, tokenizer_of
 from transferscope.errors import SettingsError
 

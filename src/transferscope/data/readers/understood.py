@@ -8,10 +8,7 @@ import numpy as np
 
 from transferscope.data.arrays import Parts
 from transferscope.data.spec import DataSpec
-from transferscope.data.task import UNLABELLED, Dataset, Kind, LabelledSet, pieces
-
-KINDS: tuple[Kind, ...] = ("classification", "regression", "multi-label")
-"""What labels of whole inputs may be said to be."""
+from transferscope.data.task import UNLABELLED, Dataset, LabelledSet, pieces
 
 _ROWS_COMPARED = 256
 _BYTES_COMPARED = 2**20

@@ -86,6 +86,6 @@ def names(settings: SceneSettings) -> tuple[str, ...] | None:
         return None
     if settings.task == "segmentation":
         return ("background", *settings.kinds)
-    return (
-        tuple(str(number) for number in range(1, settings.objects + 1)) if settings.task == "count" else settings.kinds
-    )
+    if settings.task == "count":
+        return tuple(str(number) for number in range(1, settings.objects + 1))
+    return settings.kinds

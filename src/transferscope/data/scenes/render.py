@@ -27,7 +27,6 @@ class Scenes:
     """Rendered scenes.
 
     Attributes:
-        images: Shape (n, C, size, size).
         owner: Index of the solid that each ray meets, or FLOOR or WALL; `_SAMPLES` rays on each side of a pixel.
         normal: Outward unit normal there, in the camera's coordinates: right, up, towards the camera.
         kind: Index of the kind of each solid.

@@ -164,7 +164,6 @@ def trace(
     """Where rays first meet a solid, in its own coordinates.
 
     Args:
-        origin: Where the rays begin, x, y and z.
         direction: Unit vectors.
         proportions: Of the solid that each ray may meet.
         last: Distance up to which it may lie.

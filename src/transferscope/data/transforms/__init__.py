@@ -83,10 +83,8 @@ def apply_transforms(dataset: Dataset, names: Sequence[str], *, seed: int) -> Da
                 "which it would leave behind; leave it out, or transform images and masks together beforehand"
             )
         dataset = TRANSFORMS[name].apply(dataset, argument, seed)
-        done, before = (
-            f"{spec} (seed {seed})" if TRANSFORMS[name].random else spec,
-            dataset.provenance.get("transforms"),
-        )
+        done = f"{spec} (seed {seed})" if TRANSFORMS[name].random else spec
+        before = dataset.provenance.get("transforms")
         provenance = {**dataset.provenance, "transforms": done if before is None else f"{before}, {done}"}
         dataset = replace(dataset, provenance=provenance)
     return dataset

@@ -30,7 +30,7 @@ def relabel(dataset: Dataset, argument: str, seed: int) -> Dataset:
     if argument not in _MEASURES:
         raise unknown_name("argument of relabel", argument, _MEASURES)
     check_images(dataset)
-    n_classes = _n_classes(dataset, "relabel")
+    n_classes = len(_several_classes(dataset, "relabel"))
     measure = _MEASURES[argument]
     train, test = measure(dataset.train.inputs), measure(dataset.test.inputs)
     thresholds = np.quantile(train, np.arange(1, n_classes) / n_classes)
@@ -66,7 +66,7 @@ def label_noise(dataset: Dataset, argument: str, seed: int) -> Dataset:
         raise SettingsError(
             f"label-noise was given {argument!r}; expected a share from 0 to 1, as in 'label-noise:0.2'"
         )
-    n_classes = _n_classes(dataset, "label-noise")
+    n_classes = len(_several_classes(dataset, "label-noise"))
     random = np.random.default_rng(seed)
     n_wrong = round(share * len(dataset.train))
     wrong = random.permutation(len(dataset.train))[:n_wrong]
@@ -100,7 +100,8 @@ def _labelled(data: LabelledSet, labels: Shaped[np.ndarray, " N"], classes: tupl
     return replace(data, labels=labels.astype(np.int64), classes=classes)
 
 
-def _n_classes(dataset: Dataset, name: str) -> int:
+def single_classes(dataset: Dataset, name: str) -> tuple[str, ...]:
+    """The names of the classes, for a change of this name that needs one class of each input; else a DataError."""
     classes = dataset.train.classes
     if classes is None:
         raise DataError(f"{dataset.name} has numbers for labels; {name} needs classes")
@@ -108,9 +109,14 @@ def _n_classes(dataset: Dataset, name: str) -> int:
         raise DataError(f"the inputs of {dataset.name} have several labels each; {name} needs one class of each")
     if dataset.train.grid is not None:
         raise DataError(f"the labels of {dataset.name} lie on a grid; {name} needs one class of each image")
+    return classes
+
+
+def _several_classes(dataset: Dataset, name: str) -> tuple[str, ...]:
+    classes = single_classes(dataset, name)
     if len(classes) < 2:
         raise DataError(f"{dataset.name} has one class only; {name} needs at least 2")
-    return len(classes)
+    return classes
 
 
 def train_rows(dataset: Dataset, argument: str, seed: int) -> Dataset:
@@ -143,8 +149,7 @@ def only_classes(dataset: Dataset, argument: str, seed: int) -> Dataset:
         DataError: There are no such classes, fewer than two, or one without a training or a test example; or the labels
             are no single classes.
     """
-    _n_classes(dataset, "classes")
-    classes = dataset.train.classes or ()
+    classes = _several_classes(dataset, "classes")
     match = None if argument in classes else re.fullmatch(r"(\d+)-(\d+)", argument)
     names = classes[int(match[1]) : int(match[2])] if match else tuple(dict.fromkeys(argument.split("+")))
     missing = [name for name in names if name not in classes]

@@ -20,9 +20,6 @@ def map_images(dataset: Dataset, change: Callable[[np.ndarray], np.ndarray]) -> 
     Args:
         change: Takes images (N, C, H, W) and returns images; it must not look at one image to change another.
 
-    Returns:
-        A new data set; labels, name and provenance stay.
-
     Raises:
         DataError: The inputs are no images.
     """
@@ -52,9 +49,9 @@ def side_of_images(text: str, what: str) -> int:
     return int(text)
 
 
-def full_scale(images: Images) -> int:
+def full_scale(inputs: np.ndarray) -> int:
     """The value of white: 255 in bytes, 1 in floating point."""
-    return 255 if images.dtype == np.uint8 else 1
+    return 255 if inputs.dtype == np.uint8 else 1
 
 
 def as_type_of(values: Float[np.ndarray, "*shape"], images: Images) -> Num[np.ndarray, "*shape"]:
@@ -191,11 +188,11 @@ def resized(images: Images, side: int, kernel: str = "bilinear") -> Reshaped:
     Bytes come out the same on every processor: the weights are whole numbers of 2^-22, so that all sums are exact.
 
     Args:
-        side: New height and width, at least 1.
+        side: At least 1.
         kernel: One of `KERNELS`.
 
     Returns:
-        Shape (N, C, side, side), in the type of `images`.
+        Images in the type of those given.
     """
     n, channels, height, width = images.shape
     if (height, width) == (side, side):
@@ -239,12 +236,12 @@ def resampling_matrix(n_in: int, n_out: int, kernel: str = "bilinear") -> Float[
     This is the rule of Pillow's and torchvision's antialiased resize; k(x) = max(0, 1 - x) is bilinear.
 
     Args:
-        n_in: Pixels before, at least 1.
-        n_out: Pixels after, at least 1.
+        n_in: Pixels before.
+        n_out: Pixels after.
         kernel: One of `KERNELS`.
 
     Returns:
-        Shape (n_out, n_in), whole numbers of 2^-22 (as in Pillow); every row sums to exactly 1.
+        Whole numbers of 2^-22 (as in Pillow); every row sums to exactly 1.
     """
     ratio = n_in / n_out
     centres = (np.arange(n_out) + 0.5) * ratio
