@@ -62,7 +62,7 @@ class Summary:
     def in_order(self) -> tuple[Comparison, ...]:
         """The comparisons in the order of `frames.arms`, those of fewer labels first."""
         places = {arm: place for place, arm in enumerate(self.frames.arms)}
-        return tuple(sorted(self.comparisons, key=lambda c: (places[c.source or "", c.method], c.n_target)))
+        return tuple(sorted(self.comparisons, key=lambda c: (places[c.arm], c.n_target)))
 
 
 def summarise(store: Store, study: str) -> Summary:
