@@ -12,7 +12,7 @@ from transferscope.analyses.compare.comparison import beside_best_without
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SIZES, beside_axis, evenly_chosen, shown_of
-from transferscope.report.figures.panels import side_by_side
+from transferscope.report.figures.panels import panels, side_by_side
 from transferscope.report.figures.style import (
     INK,
     NARROW,
@@ -22,7 +22,6 @@ from transferscope.report.figures.style import (
     WITH_SOURCE,
     WITHOUT,
     drawing,
-    new_figure,
     tip,
 )
 from transferscope.wording import duration, sizes_in_words
@@ -62,17 +61,14 @@ def draw_arms(summary: Summary) -> Figure | None:
         height = (_APART if width > NARROW and n_columns == len(sizes) else _TIGHT) + 0.09 * any(
             "\n" in name for name in names
         )
-        canvas = new_figure(width, n_rows * (_HEAD + height * len(rows)))
-        axes = canvas.subplots(n_rows, n_columns, sharex=True, squeeze=False)
-        for i, (panel, size) in enumerate(zip(axes.flat, sizes, strict=False)):
+        canvas, axes = panels(len(sizes), n_columns, width=width, height=_HEAD + height * len(rows), sharex=True)
+        for i, (panel, size) in enumerate(zip(axes, sizes, strict=True)):
             is_last = (i + 1) % n_columns == 0 or i + 1 == len(sizes)
             _panel(panel, summary, size, rows, reach=reach, timed=timed and is_last and not of_paper)
             panel.set_yticks(range(len(rows)), [""] * len(rows) if i % n_columns else names)
             if not i % n_columns:
                 _headings(panel, rows)
-        axes.flat[0].set_xlim(*reach)
-        for spare in axes.flat[len(sizes) :]:
-            spare.set_visible(False)
+        axes[0].set_xlim(*reach)
         unit = summary.frames.metric.points_name
         canvas.supxlabel(f"{unit} over the best without a source, better →", fontsize="medium", color=INK)
         return canvas
