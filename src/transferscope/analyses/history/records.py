@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from transferscope.analyses.columns import better_of, words_in
+from transferscope.analyses.columns import ACCURACIES, better_of, measured_rows, words_in
 from transferscope.analyses.plan.measurements import read_scores
-from transferscope.analyses.scaling.measurements import ACCURACIES, measured_rows
 from transferscope.data.frame import read_frame
 from transferscope.errors import DataError
 from transferscope.settings.questions import LabelColumns

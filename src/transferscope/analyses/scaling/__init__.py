@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.kept_document import SCALING
 from transferscope.analyses.scaling.analysis import analyse
 from transferscope.analyses.scaling.measurements import (
@@ -12,7 +13,6 @@ from transferscope.analyses.scaling.measurements import (
     check_one_curve,
     curves,
     found_columns,
-    measured_rows,
     of_compute,
 )
 from transferscope.analyses.scaling.question import check_sizes, costs_of, count_hints, target_hints
