@@ -261,6 +261,9 @@ def test_losses_are_proposed_downwards(tmp_path: Path) -> None:
             "unknown column 'tasks': did you mean 'task'? known are accuracy",
         ),
         ({"task": None}, {}, "3 rows hold the arm arm0 on table"),
+        ({"accuracy": np.inf}, {}, "column accuracy holds no number in row 1; expected a score in every row"),
+        ({"accuracy": "high"}, {}, "column accuracy holds 'high' in row 1; expected a score in every row"),
+        ({"labels": "few"}, {}, "column labels holds 'few' in row 1; expected a number of labels, such as 1000"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(

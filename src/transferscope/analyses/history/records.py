@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from transferscope.analyses.columns import ACCURACIES, better_of, measured_rows, words_in
+from transferscope.analyses.columns import ACCURACIES, better_of, measured_rows, numbers_in, words_in
 from transferscope.analyses.plan.measurements import read_scores
 from transferscope.data.frame import read_frame
 from transferscope.errors import DataError
@@ -127,12 +127,12 @@ def table_rows(
     frame, named, said = read_scores(frame, columns, labelled=False)
     frame = frame.drop_duplicates(ignore_index=True)  # the same row twice is one run
     better = better_of(str(named.score), columns.better)
-    score = pd.to_numeric(frame[named.score], errors="coerce")
-    if score.isna().any():
-        row = int(np.flatnonzero(score.isna())[0]) + 1
+    score = numbers_in(frame, str(named.score), "a score in every row")
+    if not np.isfinite(score).all():
+        row = int(np.flatnonzero(~np.isfinite(score))[0]) + 1
         raise DataError(f"column {named.score} holds no number in row {row}; expected a score in every row")
     tasks = frame[named.task].astype(str) if named.task else pd.Series(origin, index=frame.index)
-    labels = pd.to_numeric(frame[named.labels]) if named.labels else pd.Series(np.nan, index=frame.index)
+    labels = numbers_in(frame, named.labels, "a number of labels, such as 1000") if named.labels else np.nan
     tidy = pd.DataFrame({"task": tasks, "arm": frame[named.arm], "labels": labels, "score": score})
     keys = ["task", "arm", "labels"]
     runs = tidy if named.seed is None else tidy.assign(seed=frame[named.seed])
