@@ -13,7 +13,6 @@ from transferscope.analyses.plan.measurements import read_scores
 from transferscope.data.frame import read_frame
 from transferscope.errors import DataError
 from transferscope.settings.questions import LabelColumns
-from transferscope.store import Store
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import is_study, open_existing
 from transferscope.wording import few
@@ -46,25 +45,19 @@ def known_rows(place: str | Path | pd.DataFrame, columns: LabelColumns) -> tuple
     Raises:
         TransferscopeError: It cannot be used.
     """
-    name = str(place)
-    if isinstance(place, pd.DataFrame):
-        read = measured_rows(place)
-        return table_rows(read.rows, columns, origin="table", notes=read.notes)
-    shipped = shipped_rows()
-    if name in set(shipped["origin"]):  # whose tasks are none of the reader's, whatever they are called
-        return shipped[shipped["origin"] == name].assign(task=shipped["origin"] + ": " + shipped["task"]), ()
-    if is_study(name):
-        with open_existing(name) as store:
-            return _studies(store), ()
-    read = measured_rows(Path(name), [] if columns.task is None else [columns.task])
-    return table_rows(read.rows, columns, origin=Path(name).stem, notes=read.notes)
-
-
-def _studies(store: Store) -> pd.DataFrame:
-    rows = [study_rows(read_study(store, one.name)) for one in store.studies() if store.counts(one.name).done]
-    if not rows:
-        raise DataError("no study of the store has a finished run; finish one with `transferscope run`")
-    return pd.concat(rows, ignore_index=True)
+    if not isinstance(place, pd.DataFrame):
+        name, shipped = str(place), shipped_rows()
+        if name in set(shipped["origin"]):  # whose tasks are none of the reader's, whatever they are called
+            return shipped[shipped["origin"] == name].assign(task=shipped["origin"] + ": " + shipped["task"]), ()
+        if is_study(name):
+            with open_existing(name) as store:
+                done = [one.name for one in store.studies() if store.counts(one.name).done]
+                if not done:
+                    raise DataError("no study of the store has a finished run; finish one with `transferscope run`")
+                return pd.concat([study_rows(read_study(store, one)) for one in done], ignore_index=True), ()
+    read = measured_rows(place, [] if columns.task is None else [columns.task])
+    origin = "table" if isinstance(place, pd.DataFrame) else Path(place).stem
+    return table_rows(read.rows, columns, origin=origin, notes=read.notes)
 
 
 def groups_of(rows: pd.DataFrame) -> list[frozenset[str]]:
