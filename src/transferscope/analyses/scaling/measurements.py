@@ -102,6 +102,11 @@ def _option(role: str, column: str) -> str:
     return as_option({"error": "score", "pretrain_size": "pretrain", "finetune_size": "labels"}[role], column)
 
 
+def size_columns(columns: Columns) -> list[str]:
+    """The columns of sizes, one or two."""
+    return [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
+
+
 def of_compute(columns: Columns) -> bool:
     """Whether the two sizes are parameters and training tokens: by the name of the first, or as N and D."""
     n, d = columns.pretrain_size, columns.finetune_size
@@ -128,7 +133,7 @@ def as_errors(
     _check_known(frame, columns)
     name = columns.error
     values = numbers_in(frame, name)
-    sizes = [numbers_in(frame, size) for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
+    sizes = [numbers_in(frame, size) for size in size_columns(columns)]
     usable = np.isfinite(values) & np.logical_and.reduce([np.isfinite(size) & (size > 0) for size in sizes])
     values, sizes = values[usable], [size[usable] for size in sizes]
     itself = Measure(str(name), higher_is_better=False)
@@ -195,7 +200,7 @@ def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
         SettingsError: Rows at the same sizes differ in another column than one of seeds.
     """
     _check_known(frame, columns)
-    sizes = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
+    sizes = size_columns(columns)
     several, apart = columns_apart(
         frame, [*columns.by, *sizes], sizes=sizes, value=columns.error, other=columns.numeric
     )
@@ -245,7 +250,13 @@ def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in columns.by]
     parts = each_once(
         (
-            (", ".join(_named(*part) for part in zip(columns.by, key, numeric, strict=True)), rows)
+            (
+                ", ".join(  # a number alone says little
+                    f"{column} = {value}" if is_number else str(value)
+                    for column, value, is_number in zip(columns.by, key, numeric, strict=True)
+                ),
+                rows,
+            )
             for key, rows in grouped
         ),
         "curve",
@@ -258,16 +269,12 @@ def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
     return parts
 
 
-def _named(column: str, value: object, numeric: bool) -> str:
-    """ "resnet", or "depth = 18": a number alone says little."""
-    return f"{column} = {value}" if numeric else str(value)
-
-
 def _observed(rows: pd.DataFrame, columns: Columns) -> Observations:
-    names = [columns.pretrain_size] + ([columns.finetune_size] if columns.finetune_size is not None else [])
     stderr = None if columns.stderr is None else rows[columns.stderr].to_numpy()
     numbers = rows.index.to_numpy() + 1 if pd.api.types.is_integer_dtype(rows.index) else None
-    observed = observe(rows[names].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers)
+    observed = observe(
+        rows[size_columns(columns)].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers
+    )
     return _averaged(observed) if columns.repeats else observed
 
 
