@@ -30,12 +30,11 @@ _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 def methods_section(summary: Summary) -> Section:
     """One table for each number of labels, the smallest first, and what to know of it."""
-    by_size: dict[int, list[Comparison]] = {}
-    for comparison in sorted(summary.in_order, key=lambda c: -math.inf if c.facts.mean is None else -c.facts.mean):
-        by_size.setdefault(comparison.n_target, []).append(comparison)
-    tables = []
-    for size in sorted(by_size):
-        group, recommended = by_size[size], summary.decided[size].recommended
+    tables, places = [], {arm: place for place, arm in enumerate(summary.frames.arms)}
+    for size in sorted({c.n_target for c in summary.comparisons}):
+        group = [c for c in summary.comparisons if c.n_target == size]
+        group.sort(key=lambda c: (-math.inf if c.facts.mean is None else -c.facts.mean, places[c.arm]))
+        recommended = summary.decided[size].recommended
         columns, cells_of = zip(*_columns(summary.frames, group, recommended), strict=True)
         rows = tuple(tuple(cell(c) for cell in cells_of) for c in group)
         tables.append(Table(columns, rows, f"{sizes_in_words([size])}, best first"))
