@@ -14,7 +14,6 @@ from transferscope.data.task import Dataset
 from transferscope.report.blocks import Block, Figure, Gallery, Picture, Section, Text
 from transferscope.report.figures.choice import MOST_CLASSES, beside_axis, short
 from transferscope.report.figures.style import INK, drawing, new_figure, tip
-from transferscope.study.frames import StudyFrames
 from transferscope.wording import counted
 
 _MOST_NARROW = 12  # classes that have room beside each other on a telephone
@@ -28,25 +27,24 @@ def best_arm_section(summary: Summary, target: Found = None) -> Section | None:
     frames, labels, classes = summary.frames, summary.frames.test_labels, summary.frames.classes
     if labels is None or classes is None or not frames.metric.is_of_classes:
         return None
-    n_target = max((n for n, one in summary.decided.items() if one.recommended is not None), default=0)
-    arm = next((c for c in summary.comparisons if c.n_target == n_target
-                and c.facts.name == summary.decided[n_target].recommended), None)  # fmt: skip
-    by_seed = {} if arm is None else _predictions(frames, arm.source or "", arm.method, n_target)
-    if arm is None or not by_seed:
+    recommended = {c.n_target: c for c in summary.comparisons
+                   if c.facts.name == summary.decided[c.n_target].recommended}  # fmt: skip
+    if not recommended:
         return None
-    blocks = (_draw_confusion(labels, classes, by_seed), *_errors(labels, classes, by_seed, target))
-    name = summary.frames.name_of(arm.source or "", arm.method)
-    return Section(f"What {name} confuses with {counted(n_target, 'label')}", "best", blocks)
-
-
-def _predictions(frames: StudyFrames, source: str, method: str, n_target: int) -> dict[int, np.ndarray]:
+    n_target = max(recommended)
+    source, method = recommended[n_target].arm
     cells = frames.method_cells
     own = cells[(cells["source"] == source) & (cells["method"] == method) & (cells["n_target"] == n_target)]
-    return {
+    by_seed = {
         int(seed): frames.predictions[key]
         for seed, key in zip(own["seed"], own["key"], strict=True)
         if key in frames.predictions
     }
+    if not by_seed:
+        return None
+    blocks = (_draw_confusion(labels, classes, by_seed), *_errors(labels, classes, by_seed, target))
+    name = frames.name_of(source, method)
+    return Section(f"What {name} confuses with {counted(n_target, 'label')}", "best", blocks)
 
 
 def _draw_confusion(labels: np.ndarray, classes: Sequence[str], by_seed: dict[int, np.ndarray]) -> Figure:
