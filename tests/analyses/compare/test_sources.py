@@ -11,11 +11,7 @@ from torch import nn
 
 from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.sources import named_sources
-from transferscope.analyses.compare.study_file import (
-    study_tables,
-    tuning_in_words,
-    write_study,
-)
+from transferscope.analyses.compare.study_file import study_tables, tuning_in_words, write_study
 from transferscope.analyses.rank.question import rank
 from transferscope.errors import SettingsError
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
