@@ -18,7 +18,6 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from transferscope.wording import (
     capitalised,
     counted,
-    duration,
     few,
     listed,
     probability_words,
@@ -46,7 +45,7 @@ class Words:
     Args:
         package: The package that holds the template, as in "transferscope.analyses.compare".
         filters: Filters beside the common ones: `listed`, `few` (the first of them), `counted`, `of_labels` (numbers of
-            labels), `duration`, `about` (a rough duration), `chance` (a probability in percent).
+            labels), `about` (a rough duration), `chance` (a probability in percent), `number`, `numbers`, `percent`.
     """
 
     def __init__(self, package: str, filters: Mapping[str, Callable[..., str]] = MappingProxyType({})) -> None:
@@ -83,7 +82,6 @@ _FILTERS: Mapping[str, Callable[..., str]] = {
     "chance": probability_words,
     "counted": counted,
     "of_labels": sizes_in_words,
-    "duration": duration,
     "few": few,
     "listed": lambda items, last="and": listed([str(item) for item in items], last=last),
     "number": lambda n: f"{n:,}",

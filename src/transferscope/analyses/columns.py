@@ -1,14 +1,17 @@
-"""Which column of a table of scores holds what: named by the reader, or by one of its common names."""
+"""Tables of scores: read, and which column holds what, named by the reader or by one of its common names."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from transferscope.data.cells import typed, without_summaries
+from transferscope.data.frame import Frame, read_frame
 from transferscope.data.split_names import ALL_NAMES
-from transferscope.errors import SettingsError, unknown_name
+from transferscope.errors import DataError, MissingDataError, SettingsError, unknown_name
 from transferscope.settings.questions import Better
 from transferscope.wording import few, listed
 
@@ -30,6 +33,14 @@ _REPEATS = (
 )
 REPEATS = frozenset(_REPEATS.split())
 """Words in the name of a column that tells repeats of one measurement apart."""
+
+ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
+
+R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[^a-z0-9])")
+"""Names of a coefficient of determination, which has the best value 1 and no least value."""
+
+MEASURE_COLUMNS = frozenset(("metric", "measure", "metric_name", "measure_name"))
+"""Columns that say what a row measures."""
 
 _REVERSING = frozenset(("neg", "negative", "negated", "minus", "drop", "gap", "reduction", "improvement"))
 """Words with which the name of a measure means the opposite: neg_log_loss of scikit-learn rises as it gets better."""
@@ -116,6 +127,57 @@ def cell_text(cell: object) -> str:
     return str(cell).strip()
 
 
+def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()) -> Frame:
+    """A table with a row for each measurement: a data frame, or CSV, tab-separated text, JSON, JSON lines or parquet.
+
+    Rows that sum others up are no measurements and are left out.
+
+    Args:
+        naming: Columns that name what a row is of, beside those of seeds and of tasks.
+
+    Returns:
+        Rows numbered as they come in the table, with texts as names of columns and numbers as numbers; and how it was
+        read.
+
+    Raises:
+        MissingDataError: There is no such file.
+        CorruptDataError: It is no table.
+        DataError: It has no rows, or two columns of one name.
+    """
+    notes: tuple[str, ...] = ()
+    if isinstance(table, pd.DataFrame):
+        rows = table.set_axis([str(name) for name in table.columns], axis=1).reset_index(drop=True)
+        twice = rows.columns[rows.columns.duplicated()]
+        if len(twice):
+            raise DataError(f"the table has several columns called {twice[0]}; give each a name of its own")
+    else:
+        path = Path(table)
+        if not path.is_file():
+            raise MissingDataError(
+                f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement"
+            )
+        frame = read_frame(path)
+        rows, notes = frame.rows, frame.notes
+    usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in ROLES["task"].names.split()]
+    rows, left = without_summaries(rows, [*dict.fromkeys([*usual, *naming])])
+    return Frame(rows.apply(typed), (*notes, *left))
+
+
+def numbers_in(table: pd.DataFrame, column: str, expected: str = "plain numbers, such as 64000") -> "pd.Series[float]":
+    """A column as numbers, NaN where nothing is written.
+
+    Raises:
+        DataError: A cell holds something else.
+    """
+    numbers = pd.to_numeric(table[column], errors="coerce").astype(np.float64)
+    strange = table[column][numbers.isna() & table[column].notna()]
+    if len(strange):
+        raise DataError(
+            f"column {column} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected {expected}"
+        )
+    return numbers
+
+
 def rows_where(table: pd.DataFrame, where: Mapping[str, str]) -> pd.DataFrame:
     """The rows with a value by column.
 
@@ -188,13 +250,18 @@ def long_form(
     return long[long[score].notna()].reset_index(drop=True), {role: role, value: score}, (said,)
 
 
+def as_option(role: str, column: str) -> str:
+    """How a role is given a column on the command line; without a column, how it is given one."""
+    return f"--columns {role}={column or 'COLUMN'}"
+
+
 def columns_by_role(
     frame: pd.DataFrame,
     roles: Mapping[str, Role],
     given: Mapping[str, str | None],
     *,
     optional: Collection[str],
-    option: Callable[[str, str], str] = lambda role, column: f"--columns {role}={column or 'COLUMN'}",
+    option: Callable[[str, str], str] = as_option,
 ) -> tuple[dict[str, str | None], list[str]]:
     """The columns of a table by what they hold, each of one role.
 
@@ -202,7 +269,7 @@ def columns_by_role(
         roles: All roles, by name.
         given: The columns that were named, by role; None for one to be found.
         optional: Roles that a table need not have.
-        option: How a role is given a column, for messages; without a column, how it is given one.
+        option: As `as_option`, for messages.
 
     Returns:
         A column, or None, for every role; and what was read as what.
@@ -275,3 +342,27 @@ def better_of(measure: str, named: Better | None) -> Better:
             f"the name {measure} does not tell which scores are better; say it with --better higher or --better lower"
         )
     return told
+
+
+def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
+    """Refuse rows of several measures, and qualities that are shares in some groups of rows and percent in others.
+
+    Args:
+        by: Columns whose values have each one unit, such as arms and tasks.
+
+    Raises:
+        DataError: The rows mix them.
+    """
+    for name in frame.columns:
+        if str(name).lower() in MEASURE_COLUMNS and frame[name].nunique() > 1:
+            raise DataError(
+                f"the rows mix measures: column {name} holds {few(frame[name].dropna().unique())}; keep the rows of one"
+            )
+    values, words = pd.to_numeric(frame[score], errors="coerce"), set(re.findall(r"[a-z]+[0-9]?", score.lower()))
+    for group in by if words & RISING and not R_SQUARED.search(score.lower()) else ():
+        tops = values.groupby(frame[group]).max().dropna()
+        if (tops <= 1).any() and (tops > 1).any():
+            raise DataError(
+                f"column {score} mixes units: it is at most 1 for {few(tops.index[tops <= 1])} and "
+                f"above 1 for {few(tops.index[tops > 1])}; write all of it as shares or all in percent"
+            )

@@ -55,13 +55,12 @@ class _Line:
         self._failures: list[str] = []
 
     def __call__(self, event: Event) -> None:
-        if isinstance(event, CellFailed):
-            words = cell_words(event.cell.role, event.cell.labels)
-            self._failures.append(escape(f"{words} failed: {event.failure.message}"))
-            self._due = 0.0
-            return
-        if isinstance(event, CellsStopped):
-            self._failures.append(escape(stopped_words(event)))
+        if isinstance(event, CellFailed | CellsStopped):
+            if isinstance(event, CellFailed):
+                words = f"{cell_words(event.cell.role, event.cell.labels)} failed: {event.failure.message}"
+            else:
+                words = stopped_words(event)
+            self._failures.append(escape(words))
             self._due = 0.0
             return
         settled = event.done + event.failed

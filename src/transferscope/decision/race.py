@@ -27,11 +27,8 @@ def next_runs(
     scores: Scores,
     *,
     margin: float = 1.0,
-    level: float = 0.95,
     question: Question = "which",
     at_once: int = 1,
-    seconds: float = np.inf,
-    runs: int | None = None,
     under_way: Bool[np.ndarray, "arms seeds"] | None = None,
 ) -> list[tuple[int, int]]:
     """The runs to make next, the most useful first, as (arm, seed).
@@ -44,12 +41,10 @@ def next_runs(
     Args:
         scores: As for `decide`; a race may make as many runs of an arm as `values` has seeds.
         at_once: Most runs that are wanted; at least 1.
-        seconds: What is left of a budget of time; runs that cost more are not made.
-        runs: What is left of a budget of runs; None: no limit.
         under_way: Runs that are being made, shape (A, S); they are not proposed again.
 
     Returns:
-        At most `at_once` runs; none where none can change the answer, or none is within the budget.
+        At most `at_once` runs; none where none can change the answer.
 
     Raises:
         SettingsError: `at_once` is below 1.
@@ -58,18 +53,14 @@ def next_runs(
         raise SettingsError(f"at_once = {at_once} was given; expected at least 1")
     busy = np.zeros(scores.values.shape, dtype=bool) if under_way is None else under_way
     free = np.isnan(scores.values) & ~scores.failed & ~busy
-    cost = np.nan_to_num(scores.cost, nan=np.inf)
-    left = seconds
     chosen: list[tuple[int, int]] = []
-    limit = at_once if runs is None else min(at_once, runs)
-    for arm in _wanted(scores, free, busy, margin, level, question):
-        if len(chosen) >= limit:
-            break
-        if free[arm].any() and (np.isnan(scores.cost[arm]) or cost[arm] <= left):
+    for arm in _wanted(scores, free, busy, margin, question):
+        if free[arm].any():
             seed = int(np.argmax(free[arm]))
             free[arm, seed] = False
-            chosen.append((int(arm), seed))
-            left -= np.nan_to_num(scores.cost[arm])
+            chosen.append((arm, seed))
+        if len(chosen) == at_once:
+            break
     return chosen
 
 
@@ -78,7 +69,6 @@ def _wanted(
     free: Bool[np.ndarray, "arms seeds"],
     busy: Bool[np.ndarray, "arms seeds"],
     margin: float,
-    level: float,
     question: Question,
 ) -> Iterator[int]:
     have = (~np.isnan(scores.values)).sum(axis=1)
@@ -88,19 +78,17 @@ def _wanted(
     unseen = unseen[np.argsort(cost[unseen], kind="stable")]
     least = cost[unseen[0]] if len(unseen) else -1.0
     early = len(unseen) > 0 and bool((have > 0).any()) and cost[have > 0].min() * DEAR <= least
-    racing = _racing(scores, free, margin, level, question) if early else []
+    racing = _racing(scores, free, margin, question) if early else []
     yield from takewhile(lambda arm: cost[arm] * DEAR <= least, racing)
     yield from (int(arm) for arm in unseen)
     if not len(unseen):
-        yield from _racing(scores, free, margin, level, question)
+        yield from _racing(scores, free, margin, question)
 
 
-def _racing(
-    scores: Scores, free: Bool[np.ndarray, "arms seeds"], margin: float, level: float, question: Question
-) -> list[int]:
-    now = stand(scores, margin=margin, level=level, draws=_DRAWS)
+def _racing(scores: Scores, free: Bool[np.ndarray, "arms seeds"], margin: float, question: Question) -> list[int]:
+    now = stand(scores, margin=margin, draws=_DRAWS)
     if now is not None and now.selection.chance[now.selection.arm] > SETTLED - 0.05:
-        now = stand(scores, margin=margin, level=level)
+        now = stand(scores, margin=margin)
     if now is None:
         return []
     chosen = now.selection

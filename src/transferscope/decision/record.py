@@ -202,3 +202,8 @@ class Decision:
     why_open: Reason
     margin: float
     level: float
+
+    @property
+    def level_without(self) -> float | None:
+        """The mean of the best arm without a source, in points; None without a run of one."""
+        return next((arm.mean for arm in self.arms if arm.name == self.best_without), None)

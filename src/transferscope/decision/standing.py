@@ -43,7 +43,7 @@ class Standing:
     level: float
 
 
-def stand(scores: Scores, *, margin: float, level: float, draws: int = DRAWS) -> Standing | None:
+def stand(scores: Scores, *, margin: float, level: float = 0.95, draws: int = DRAWS) -> Standing | None:
     """Where a comparison stands; None without a run."""
     at = np.flatnonzero((~np.isnan(scores.values)).any(axis=1))
     if not len(at):

@@ -30,6 +30,11 @@ from transferscope.study.spec import StudySpec, parse_spec, read_spec
 QUICK: dict[str, Any] = {"training": {"steps": 20}, "pretraining": {"steps": 20}, "engine": {"workers": 0}}
 
 
+def tables_of(*sources: str | Dataset, target: str | Dataset = "digits", **given: Any) -> dict[str, Any]:
+    usual: dict[str, Any] = {"labels": [100], "methods": ["fine-tune"], "diagnostics": [], "seeds": 2}
+    return study_tables(sources, target, **usual | given)
+
+
 @pytest.mark.long
 def test_a_regression_has_its_absolute_error_in_the_units_of_the_file(tmp_path: Path) -> None:
     for seed, (name, n) in enumerate({"own": 40, "held": 15, "other": 60}.items()):
@@ -152,16 +157,8 @@ def test_the_network_goes_by_the_size_of_the_images_and_says_why(
 ) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (8, 3, side, side)).astype(np.uint8)
     part = LabelledSet(pixels, np.arange(8) % 2, ("a", "b"))
-    tables = study_tables(
-        ["digits"],
-        Dataset("photos", part, part),
-        labels=[4],
-        methods=["fine-tune"],
-        diagnostics=[],
-        seeds=2,
-        network=named,
-        folder=tmp_path,
-    )
+    photos = Dataset("photos", part, part)
+    tables = tables_of("digits", target=photos, labels=[4], network=named, folder=tmp_path)
     note = network_in_words(tables, named)
     assert (tables["network"], tables["target"]["transforms"]) == ({"name": network}, transforms)
     assert tables["sources"]["digits"]["transforms"] == ["colour", f"resize:{min(side, 64) if not named else side}"]
@@ -175,16 +172,7 @@ def test_the_network_goes_by_the_size_of_the_images_and_says_why(
 
 def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
     sources = ["glyphs?n_train=50&n_test=10", "glyphs?n_train=60&n_test=10"]
-    tables = study_tables(
-        sources,
-        "digits",
-        labels=[600, 100],
-        methods=["fine-tune"],
-        diagnostics=["weights"],
-        seeds=2,
-        folder=tmp_path,
-    )
-    spec = parse_spec(tables)
+    spec = parse_spec(tables_of(*sources, labels=[600, 100], diagnostics=["weights"], folder=tmp_path))
     assert spec.name == "glyphs-glyphs-2-to-digits"
     assert list(spec.sources) == ["glyphs", "glyphs-2"]
     assert spec.target.labels == (100, 600)
@@ -193,16 +181,8 @@ def test_the_study_of_a_comparison_can_be_read_again(tmp_path: Path) -> None:
 
 
 def test_adamw_is_searched_around_a_rate_of_its_own(tmp_path: Path) -> None:
-    asked: dict[str, Any] = {
-        "labels": [100],
-        "methods": ["fine-tune"],
-        "diagnostics": [],
-        "seeds": 2,
-        "folder": tmp_path,
-    }
-
-    def tables(**given: Any) -> dict[str, Any]:
-        return study_tables(["glyphs?n_train=50&n_test=10"], "digits", training=given, **asked)
+    def tables(**training: Any) -> dict[str, Any]:
+        return tables_of("glyphs?n_train=50&n_test=10", training=training, folder=tmp_path)
 
     found = tables(optimiser="adamw")
     for part in ("training", "pretraining"):
@@ -220,19 +200,8 @@ def test_adamw_is_searched_around_a_rate_of_its_own(tmp_path: Path) -> None:
 def test_steps_are_doubled_until_training_from_scratch_is_finished(tmp_path: Path) -> None:
     task = classification_task(n_target=60)
     assert task.source is not None
-    tables = study_tables(
-        [task.source],
-        task.target,
-        labels=[40],
-        methods=["fine-tune"],
-        diagnostics=[],
-        seeds=2,
-        training={"steps": 3},
-        pretraining={"steps": 20},
-        engine={"workers": 0},
-        folder=tmp_path,
-        tuning=False,
-    )
+    quick = {**QUICK, "training": {"steps": 3}}
+    tables = tables_of(task.source, target=task.target, labels=[40], **quick, folder=tmp_path, tuning=False)
     spec = read_spec(write_study(tables, tmp_path)[0])
     tried = []
     with Store.open(spec.store) as store:

@@ -7,10 +7,7 @@ import pytest
 
 from cases_of_methods import classification_task
 from transferscope.analyses.compare.settings import chosen_settings, searches, settings_section
-from transferscope.analyses.compare.study_file import (
-    study_tables,
-    tuning_in_words,
-)
+from transferscope.analyses.compare.study_file import study_tables, tuning_in_words
 from transferscope.estimate import Estimate
 from transferscope.records import Cost, Record
 from transferscope.report.blocks import Table

@@ -11,11 +11,7 @@ from torch import nn
 
 from transferscope.analyses.compare.question import compare
 from transferscope.analyses.compare.sources import named_sources
-from transferscope.analyses.compare.study_file import (
-    study_tables,
-    tuning_in_words,
-    write_study,
-)
+from transferscope.analyses.compare.study_file import study_tables, tuning_in_words, write_study
 from transferscope.analyses.rank.question import rank
 from transferscope.errors import SettingsError
 from transferscope.models import NetworkInput, NetworkSettings, Pretrained
@@ -40,6 +36,24 @@ def net(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> type[nn.Module]:
 
     found: type[nn.Module] = importlib.import_module("nets_of_a_user").Net
     return found
+
+
+@pytest.fixture
+def wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pretrained:
+    """A network in a file of the working directory."""
+    (tmp_path / "nets.py").write_text(NETS)
+    monkeypatch.chdir(tmp_path)
+    return Pretrained(
+        NetworkSettings("nets.py:Net", options={"width": 7}, input=NetworkInput(mean=0, std=1)), Path("w.pt")
+    )
+
+
+def tables_of(
+    *sources: str | Pretrained, target: str = "digits", methods: list[str] | None = None, **given: Any
+) -> dict[str, Any]:
+    return study_tables(
+        sources, target, labels=[20], methods=methods, diagnostics=[], seeds=1, folder=Path("r"), **given
+    )
 
 
 def test_a_module_in_memory_is_compared_and_rated_with_its_own_scaling(net: type[nn.Module], tmp_path: Path) -> None:
@@ -93,17 +107,9 @@ def test_names_of_networks_are_told_from_names_of_data(net: type[nn.Module], tmp
 
 
 def test_paths_of_a_comparison_hold_in_the_folder_of_its_study_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wide: Pretrained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "nets.py").write_text(NETS)
-    monkeypatch.chdir(tmp_path)
-    source = Pretrained(
-        NetworkSettings("nets.py:Net", options={"width": 7}, input=NetworkInput(mean=0, std=1)), Path("w.pt")
-    )
-    tables = study_tables(
-        [source], "digits", labels=[20], methods=["fine-tune"], diagnostics=[], seeds=1,
-        folder=Path("r")
-    )  # fmt: skip
+    tables = tables_of(wide, methods=["fine-tune"])
     monkeypatch.chdir("/")
     study = read_spec(write_study(tables, tmp_path / "runs")[0])
     assert study.sources["Net"].network == study.network.name == f"{tmp_path}/nets.py:Net"
@@ -122,27 +128,9 @@ def test_paths_of_a_comparison_hold_in_the_folder_of_its_study_file(
     ],
 )
 def test_a_large_source_decides_steps_rate_and_arms(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    network: str | None,
-    optimiser: str | None,
-    steps: int,
-    lr: float,
-    from_scratch: str,
+    wide: Pretrained, network: str | None, optimiser: str | None, steps: int, lr: float, from_scratch: str
 ) -> None:
-    (tmp_path / "nets.py").write_text(NETS)
-    monkeypatch.chdir(tmp_path)
-    tables = study_tables(
-        [Pretrained(NetworkSettings("nets.py:Net", options={"width": 7}), Path("w.pt"))],
-        "digits",
-        labels=[20],
-        methods=None,
-        diagnostics=[],
-        seeds=1,
-        folder=Path("r"),
-        network=network,
-        training={} if optimiser is None else {"optimiser": optimiser},
-    )
+    tables = tables_of(wide, network=network, training={} if optimiser is None else {"optimiser": optimiser})
     assert (tables["training"]["steps"], tables["training"]["lr"]) == (steps, lr)
     assert tables["methods"]["last-block"] == {"method": "fine-tune", "head": "probe", "frozen_blocks": -1}
     assert [name for name in tables["methods"] if "scratch" in name] == [from_scratch]
@@ -179,37 +167,16 @@ class Mine(FineTune):
 """
 
 
-def test_only_fine_tuning_with_a_linear_head_begins_with_that_of_a_probe(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "nets.py").write_text(NETS)
+def test_only_fine_tuning_with_a_linear_head_begins_with_that_of_a_probe(wide: Pretrained, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(METHODS_OF_A_USER)
-    monkeypatch.chdir(tmp_path)
-    tables = study_tables(
-        [Pretrained(NetworkSettings("nets.py:Net", options={"width": 7}), Path("w.pt"))],
-        "digits",
-        labels=[20],
-        methods=["mine.py:Counted", "mine.py:Hidden", "mine.py:Mine"],
-        diagnostics=[],
-        seeds=1,
-        folder=Path("r"),
-    )
+    tables = tables_of(wide, methods=["mine.py:Counted", "mine.py:Hidden", "mine.py:Mine"])
     heads = {name: table.get("head") for name, table in tables["methods"].items()}
     assert (heads["counted"], heads["hidden"], heads["mine"]) == (None, None, "probe")
 
 
-def test_no_head_of_a_probe_where_labels_are_on_a_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "nets.py").write_text(NETS)
-    monkeypatch.chdir(tmp_path)
-    tables = study_tables(
-        [Pretrained(NetworkSettings("nets.py:Net", options={"width": 7}), Path("w.pt"))],
-        "scenes?task=segmentation&grid=4&size=16&n_train=20&n_test=10",
-        labels=[20],
-        methods=["last-block", "fine-tune"],
-        diagnostics=[],
-        seeds=1,
-        folder=Path("r"),
-    )
+def test_no_head_of_a_probe_where_labels_are_on_a_grid(wide: Pretrained) -> None:
+    on_grid = "scenes?task=segmentation&grid=4&size=16&n_train=20&n_test=10"
+    tables = tables_of(wide, target=on_grid, methods=["last-block", "fine-tune"])
     assert tables["methods"]["last-block"] == {"method": "fine-tune", "frozen_blocks": -1}
     assert tables["methods"]["fine-tune"] == {}
     assert "head" not in tables["tuning"]["grid"]["fine-tune"]
@@ -230,14 +197,8 @@ def test_the_last_block_is_no_arm_of_a_network_that_is_one_block(
     )
     monkeypatch.chdir(tmp_path)
     source = Pretrained(NetworkSettings("nets.py:net", input=NetworkInput(mean=0.0, std=1.0)), Path("w.pt"))
-
-    def tables(methods: list[str] | None) -> dict[str, Any]:
-        return study_tables(
-            [source], "digits", labels=[20], methods=methods, diagnostics=[], seeds=1, folder=Path("r"), tuning=False
-        )
-
-    assert ("last-block" in tables(None)["methods"]) == (hidden > 1)
-    spec = parse_spec(tables(["last-block"]))
+    assert ("last-block" in tables_of(source, tuning=False)["methods"]) == (hidden > 1)
+    spec = parse_spec(tables_of(source, methods=["last-block"], tuning=False))
     with nullcontext() if hidden > 1 else pytest.raises(SettingsError, match="this backbone is a single one"):
         plan_study(spec)
 
@@ -259,29 +220,11 @@ def test_sources_are_named_by_their_files_and_folders(
         Path(place).parent.mkdir(parents=True, exist_ok=True)
         x = np.random.default_rng(seed).normal(size=(24, 64)).astype(np.float32)
         np.savez(place, x_train=x, y_train=np.arange(24) % 2, x_test=x[:4] + 1, y_test=np.arange(4) % 2)
-    tables = study_tables(
-        [f"npz:{place}" for place in places],
-        "digits",
-        labels=[20],
-        methods=["fine-tune"],
-        diagnostics=[],
-        seeds=1,
-        folder=Path("r"),
-        tuning=False,
-        network="mlp",
-    )
+    tables = tables_of(*(f"npz:{place}" for place in places), methods=["fine-tune"], tuning=False, network="mlp")
     assert list(tables["sources"]) == named
 
 
 def test_methods_that_choose_nothing_are_compared_without_a_search() -> None:
-    tables = study_tables(
-        ["glyphs?n_train=40&n_test=10"],
-        "digits",
-        labels=[20],
-        methods=["linear-probe", "raw"],
-        diagnostics=[],
-        seeds=1,
-        folder=Path("r"),
-    )
+    tables = tables_of("glyphs?n_train=40&n_test=10", methods=["linear-probe", "raw"])
     assert "tuning" not in tables
     assert not tuning_in_words(tables)

@@ -173,6 +173,14 @@ def test_long_and_wide_tables_and_several_are_read_alike(tmp_path: Path) -> None
         pd.testing.assert_frame_equal(found.sort_values("arm", ignore_index=True), whole, rtol=1e-6)
 
 
+def test_rows_that_sum_tasks_up_are_no_task_in_a_file_and_in_a_frame(tmp_path: Path) -> None:
+    frame = pd.read_csv(table(tmp_path / "scores.csv", two_kinds())).rename(columns={"task": "board"})
+    means = frame.groupby("arm", as_index=False)["accuracy"].mean().assign(board="mean")
+    pd.concat([frame, means]).to_csv(tmp_path / "summed.csv", index=False)
+    for known in (tmp_path / "summed.csv", pd.read_csv(tmp_path / "summed.csv")):
+        assert propose("new", known, columns=LabelColumns(task="board")).n_tasks == 12
+
+
 def test_what_comes_with_the_package_is_a_small_table_of_scores() -> None:
     rows = shipped_rows()
     assert SHIPPED.stat().st_size < 5e6
@@ -261,6 +269,9 @@ def test_losses_are_proposed_downwards(tmp_path: Path) -> None:
             "unknown column 'tasks': did you mean 'task'? known are accuracy",
         ),
         ({"task": None}, {}, "3 rows hold the arm arm0 on table"),
+        ({"accuracy": np.inf}, {}, "column accuracy holds no number in row 1; expected a score in every row"),
+        ({"accuracy": "high"}, {}, "column accuracy holds 'high' in row 1; expected a score in every row"),
+        ({"labels": "few"}, {}, "column labels holds 'few' in row 1; expected a number of labels, such as 1000"),
     ],
 )
 def test_what_cannot_be_used_is_one_sentence(

@@ -14,10 +14,10 @@ import pytest
 
 from analyses.results.simulated import CONTROLS, WAYS, drawn, scores, table
 from pages import held_tables
+from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.compare import ResultsComparison, compare_results
 from transferscope.analyses.results.frames import frames_of
 from transferscope.analyses.results.runs import RunColumns, read_runs
-from transferscope.analyses.scaling.measurements import measured_rows
 from transferscope.decision import ArmFacts, Decision, decide, example_variance
 from transferscope.errors import DataError, MissingDataError, SettingsError, TransferscopeError, UnknownNameError
 from transferscope.estimate import Estimate

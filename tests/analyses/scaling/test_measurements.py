@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 
 from scaling.examples import OBJDET, SIZES, language_models
+from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.scaling.analysis import Analysis, analyse
 from transferscope.analyses.scaling.measurements import (
     as_errors,
     by_finetune_size,
     curves,
     found_columns,
-    measured_rows,
 )
 from transferscope.analyses.scaling.result import ScalingResult
 from transferscope.errors import DataError, MissingDataError, SettingsError, UnknownNameError

@@ -1,7 +1,6 @@
 """The picture of a comparison: every arm beside the best that needs no source."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -9,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.transforms import blended_transform_factory
 
-from transferscope.analyses.compare.comparison import Comparison
+from transferscope.analyses.compare.comparison import beside_best_without
 from transferscope.analyses.compare.summary import Summary
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SIZES, beside_axis, evenly_chosen, shown_of
-from transferscope.report.figures.panels import side_by_side
+from transferscope.report.figures.panels import panels, side_by_side
 from transferscope.report.figures.style import (
     INK,
     NARROW,
@@ -23,7 +22,6 @@ from transferscope.report.figures.style import (
     WITH_SOURCE,
     WITHOUT,
     drawing,
-    new_figure,
     tip,
 )
 from transferscope.wording import duration, sizes_in_words
@@ -38,12 +36,8 @@ _SPACE = "\u2002\u2002"  # which SVG does not collapse
 _ASIDE = 8  # points from a panel to the numbers beside it, which arrows and stars at its edge do not reach
 
 
-@dataclass(frozen=True)
-class _Row:
-    """A heading, or one arm at all numbers of labels."""
-
-    name: str
-    arm: tuple[str, str] | None = None
+_Row = tuple[str, tuple[str, str] | None]
+"""A name with one arm at all numbers of labels, or a heading."""
 
 
 def draw_arms(summary: Summary) -> Figure | None:
@@ -63,21 +57,18 @@ def draw_arms(summary: Summary) -> Figure | None:
         rows, _ = _rows(summary, int((_HIGHEST / n_rows - _HEAD) / _TIGHT) - 2 if of_paper else _MOST_ARMS)
         reach = _reach(summary, sizes, rows)
         room = _NARROW_NAME if width <= NARROW else _LONG_NAME if n_columns > 2 else _NAME_WIDTH
-        names = ["" if row.arm is None else beside_axis(row.name, width=room) for row in rows]
+        names = ["" if arm is None else beside_axis(name, width=room) for name, arm in rows]
         height = (_APART if width > NARROW and n_columns == len(sizes) else _TIGHT) + 0.09 * any(
             "\n" in name for name in names
         )
-        canvas = new_figure(width, n_rows * (_HEAD + height * len(rows)))
-        axes = canvas.subplots(n_rows, n_columns, sharex=True, squeeze=False)
-        for i, (panel, size) in enumerate(zip(axes.flat, sizes, strict=False)):
+        canvas, axes = panels(len(sizes), n_columns, width=width, height=_HEAD + height * len(rows), sharex=True)
+        for i, (panel, size) in enumerate(zip(axes, sizes, strict=True)):
             is_last = (i + 1) % n_columns == 0 or i + 1 == len(sizes)
             _panel(panel, summary, size, rows, reach=reach, timed=timed and is_last and not of_paper)
             panel.set_yticks(range(len(rows)), [""] * len(rows) if i % n_columns else names)
             if not i % n_columns:
                 _headings(panel, rows)
-        axes.flat[0].set_xlim(*reach)
-        for spare in axes.flat[len(sizes) :]:
-            spare.set_visible(False)
+        axes[0].set_xlim(*reach)
         unit = summary.frames.metric.points_name
         canvas.supxlabel(f"{unit} over the best without a source, better →", fontsize="medium", color=INK)
         return canvas
@@ -105,9 +96,9 @@ def _headings(axes: Axes, rows: Sequence[_Row]) -> None:
     canvas = axes.get_figure()
     assert canvas is not None
     place = blended_transform_factory(canvas.transFigure, axes.transData)
-    for at, row in enumerate(rows):
-        if row.arm is None:
-            heading = axes.text(0.01, at, row.name, transform=place, va="center", fontweight="bold", color=INK)
+    for at, (name, arm) in enumerate(rows):
+        if arm is None:
+            heading = axes.text(0.01, at, name, transform=place, va="center", fontweight="bold", color=INK)
             heading.set_bbox(ON_PAPER)
             heading.set_in_layout(False)
 
@@ -116,7 +107,9 @@ def _rows(summary: Summary, most: int) -> tuple[list[_Row], str]:
     """Arms under a heading for each source, or one for many sources; those without first; of very many the best."""
     shown = list(summary.frames.arms)
     if len(shown) > most:
-        kept = {(c.source or "", c.method) for c in summary.comparisons if c.facts.name in _named(summary)}
+        decided = summary.decided.values()
+        named = {name for one in decided for name in (one.recommended, one.best_with, one.best_without)}
+        kept = {c.arm for c in summary.comparisons if c.facts.name in named}
         shown = [arm for i, arm in enumerate(shown) if i < most - len(kept) or arm in kept]
     unnamed, sources = summary.frames.source_unnamed, list(summary.frames.sources)
     groups = {"No source": [arm for arm in shown if not arm[0] and arm[1] not in unnamed]}
@@ -128,35 +121,24 @@ def _rows(summary: Summary, most: int) -> tuple[list[_Row], str]:
     rows: list[_Row] = []
     for heading, own in groups.items():
         if own:
-            named, name_of = heading == "With a source", summary.frames.name_of
-            rows += [_Row(heading), *(_Row(name_of(arm[0] if named else "", arm[1]), arm) for arm in own)]
+            mixed, name_of = heading == "With a source", summary.frames.name_of
+            rows += [(heading, None), *((name_of(arm[0] if mixed else "", arm[1]), arm) for arm in own)]
     left_out = len(summary.frames.arms) - len(shown)
     return rows, f" {left_out:,} arms that score lower are in the CSV." if left_out else ""
 
 
-def _named(summary: Summary) -> set[str]:
-    named = [(one.recommended, one.best_with, one.best_without) for one in summary.decided.values()]
-    return {name for names in named for name in names if name is not None}
-
-
 def _panel(
-    axes: Axes,
-    summary: Summary,
-    size: int,
-    rows: Sequence[_Row],
-    *,
-    reach: tuple[float, float],
-    timed: bool,
+    axes: Axes, summary: Summary, size: int, rows: Sequence[_Row], *, reach: tuple[float, float], timed: bool
 ) -> None:
     metric, decision = summary.frames.metric, summary.decided[size]
-    by_arm = {(c.source or "", c.method): c for c in summary.comparisons if c.n_target == size}
+    by_arm = {c.arm: c for c in summary.comparisons if c.n_target == size}
     right = axes.get_yaxis_transform()
     axes.axvline(0.0, color=INK, linewidth=0.9, zorder=0.5)
-    for at, row in enumerate(rows):
-        c = by_arm.get(row.arm) if row.arm else None
+    for at, (_, arm) in enumerate(rows):
+        c = by_arm.get(arm) if arm else None
         if c is None or c.facts.mean is None:
             continue
-        value, low, high = _beside(c, summary)
+        value, low, high = beside_best_without(c.facts, decision)
         colour = WITH_SOURCE if c.facts.with_source else WITHOUT
         if low is not None and high is not None:
             axes.plot([low, high], [at, at], color=colour, linewidth=2, solid_capstyle="round")
@@ -174,12 +156,14 @@ def _panel(
             markersize=13 if recommended else 6.5,
             clip_on=value < reach[0],
         )
-        tip(drawn, f"{c.facts.name}: {metric.level(c.facts.mean)}, {metric.gain(value)} ({_call(c)})")
+        call = f"not called: {c.facts.why}" if c.facts.why else c.facts.call
+        call = call if c.facts.with_source else "no source"
+        level = metric.level(c.facts.mean)
+        tip(drawn, f"{c.facts.name}: {level}, {metric.gain(value)} ({call})")
         if value < reach[0]:
             beyond = f"◂ {metric.points(value)}"
             axes.text(0.04, at, beyond, transform=right, va="center", fontsize=8, color=INK, bbox=ON_PAPER)
         time = f"{_SPACE}{duration(c.cost.total)}" if timed and not np.isnan(c.cost.total) else ""
-        level = metric.level(c.facts.mean)
         axes.annotate(
             f"{level}{time}",
             (1.0, at),
@@ -195,38 +179,17 @@ def _panel(
     axes.grid(axis="y", visible=False)
     axes.tick_params(labelbottom=True, left=False)
     axes.spines["left"].set_visible(False)
-    axes.set_title(f"{sizes_in_words([size])}: beat {metric.level(_line(summary, size))}")
-
-
-def _line(summary: Summary, size: int) -> float:
-    """The score of the best without a source, in points."""
-    decision = summary.decided[size]
-    line = next(arm.mean for arm in decision.arms if arm.name == decision.best_without)
-    assert line is not None
-    return line
-
-
-def _beside(c: Comparison, summary: Summary) -> tuple[float, float | None, float | None]:
-    """Points over the best without a source, and the ends of the interval that its call rests on."""
-    if c.facts.gain is not None:
-        return c.facts.gain.value, c.facts.gain.low, c.facts.gain.high
-    assert c.facts.mean is not None
-    return c.facts.mean - _line(summary, c.n_target), None, None
-
-
-def _call(c: Comparison) -> str:
-    if not c.facts.with_source:
-        return "no source"
-    return f"not called: {c.facts.why}" if c.facts.why else c.facts.call
+    assert decision.level_without is not None
+    axes.set_title(f"{sizes_in_words([size])}: beat {metric.level(decision.level_without)}")
 
 
 def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[_Row]) -> tuple[float, float]:
     """An axis that neither the widest of intervals nor arms far below everything else stretch."""
-    arms = {row.arm for row in rows}
+    arms = {arm for _, arm in rows}
     reached = [
-        _beside(c, summary)
+        beside_best_without(c.facts, summary.decided[c.n_target])
         for c in summary.comparisons
-        if c.n_target in sizes and (c.source or "", c.method) in arms and c.facts.mean is not None
+        if c.n_target in sizes and c.arm in arms and c.facts.mean is not None
     ]
     values = [value for value, *_ in reached]
     middle, top = min(float(np.median(values)), 0.0), max(*values, 0.0)
@@ -241,9 +204,10 @@ def _reach(summary: Summary, sizes: Sequence[int], rows: Sequence[_Row]) -> tupl
 def _data(summary: Summary) -> pd.DataFrame:
     rows = []
     for c in summary.comparisons:
-        if c.facts.mean is None or summary.decided[c.n_target].best_without is None:
+        decision = summary.decided[c.n_target]
+        if c.facts.mean is None or decision.best_without is None:
             continue
-        value, low, high = _beside(c, summary)
+        value, low, high = beside_best_without(c.facts, decision)
         rows.append(
             {
                 "source": c.source or "",
@@ -255,7 +219,7 @@ def _data(summary: Summary) -> pd.DataFrame:
                 "low": low,
                 "high": high,
                 "call": c.facts.call,
-                "recommended": c.facts.name == summary.decided[c.n_target].recommended,
+                "recommended": c.facts.name == decision.recommended,
                 "seconds": c.cost.total,
             }
         )

@@ -1,5 +1,7 @@
 """The recommended arm from near: which classes it confuses, and what it gets wrong."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,7 +14,6 @@ from transferscope.data.task import Dataset
 from transferscope.report.blocks import Block, Figure, Gallery, Picture, Section, Text
 from transferscope.report.figures.choice import MOST_CLASSES, beside_axis, short
 from transferscope.report.figures.style import INK, drawing, new_figure, tip
-from transferscope.study.frames import StudyFrames
 from transferscope.wording import counted
 
 _MOST_NARROW = 12  # classes that have room beside each other on a telephone
@@ -23,34 +24,30 @@ _ERROR_WIDTH = 56  # pixels on the page
 
 def best_arm_section(summary: Summary, target: Found = None) -> Section | None:
     """The arm to use with the most labels; None without classes or its predictions."""
-    frames = summary.frames
-    if frames.test_labels is None or frames.classes is None or not frames.metric.is_of_classes:
+    frames, labels, classes = summary.frames, summary.frames.test_labels, summary.frames.classes
+    if labels is None or classes is None or not frames.metric.is_of_classes:
         return None
-    n_target = max((n for n, one in summary.decided.items() if one.recommended is not None), default=0)
-    arm = next((c for c in summary.comparisons if c.n_target == n_target
-                and c.facts.name == summary.decided[n_target].recommended), None)  # fmt: skip
-    by_seed = {} if arm is None else _predictions(frames, arm.source or "", arm.method, n_target)
-    if arm is None or not by_seed:
+    recommended = {c.n_target: c for c in summary.comparisons
+                   if c.facts.name == summary.decided[c.n_target].recommended}  # fmt: skip
+    if not recommended:
         return None
-    blocks = (_draw_confusion(frames, by_seed, n_target), *_errors(frames, by_seed, target))
-    name = summary.frames.name_of(arm.source or "", arm.method)
-    return Section(f"What {name} confuses with {counted(n_target, 'label')}", "best", blocks)
-
-
-def _predictions(frames: StudyFrames, source: str, method: str, n_target: int) -> dict[int, np.ndarray]:
+    n_target = max(recommended)
+    source, method = recommended[n_target].arm
     cells = frames.method_cells
     own = cells[(cells["source"] == source) & (cells["method"] == method) & (cells["n_target"] == n_target)]
-    return {
+    by_seed = {
         int(seed): frames.predictions[key]
         for seed, key in zip(own["seed"], own["key"], strict=True)
         if key in frames.predictions
     }
+    if not by_seed:
+        return None
+    blocks = (_draw_confusion(labels, classes, by_seed), *_errors(labels, classes, by_seed, target))
+    name = frames.name_of(source, method)
+    return Section(f"What {name} confuses with {counted(n_target, 'label')}", "best", blocks)
 
 
-def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_target: int) -> Figure:
-    labels, classes = frames.test_labels, frames.classes
-    assert labels is not None
-    assert classes is not None
+def _draw_confusion(labels: np.ndarray, classes: Sequence[str], by_seed: dict[int, np.ndarray]) -> Figure:
     n = len(classes)
     counts = sum(np.bincount(labels * n + predicted, minlength=n * n).reshape(n, n) for predicted in by_seed.values())
     mean = np.asarray(counts) / len(by_seed)
@@ -65,7 +62,7 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     def drawn(width: float) -> Canvas:
         canvas = new_figure(width, 1.0 + 0.23 * len(names))
         axes = canvas.subplots()
-        _heat_map(axes, off, "{row} taken for {column}: {value:.1f} %")
+        _heat_map(axes, off)
         for i, share in enumerate(np.diag(shares)):
             axes.text(i, i, f"{share:.0f}", ha="center", va="center", color=INK, fontsize="small", fontweight="bold")
         axes.set_xlabel("Predicted")
@@ -95,8 +92,8 @@ def _draw_confusion(frames: StudyFrames, by_seed: dict[int, np.ndarray], n_targe
     )
 
 
-def _heat_map(axes: Axes, table: pd.DataFrame, words: str) -> None:
-    """A table as coloured cells with their numbers, NaN for an empty one; see-through, for light and dark paper."""
+def _heat_map(axes: Axes, table: pd.DataFrame) -> None:
+    """Percents as coloured cells with their numbers, NaN for an empty one; see-through, for light and dark paper."""
     values = table.to_numpy(dtype=np.float64)
     top = max(float(np.nanmax(values, initial=0.0)), 1.0)
     for i, j in np.ndindex(*values.shape):
@@ -105,7 +102,7 @@ def _heat_map(axes: Axes, table: pd.DataFrame, words: str) -> None:
         alpha = _MOST_HEAT * values[i, j] / top
         cell = Rectangle((j - 0.5, i - 0.5), 1, 1, facecolor=_HEAT, alpha=alpha, linewidth=0)
         axes.add_patch(cell)
-        tip(cell, words.format(row=table.index[i], column=table.columns[j], value=values[i, j]))
+        tip(cell, f"{table.index[i]} taken for {table.columns[j]}: {values[i, j]:.1f} %")
         axes.text(j, i, f"{values[i, j]:.0f}", ha="center", va="center", color=INK, fontsize="small")
     axes.set_xlim(-0.5, values.shape[1] - 0.5)
     axes.set_ylim(values.shape[0] - 0.5, -0.5)
@@ -117,11 +114,8 @@ def _heat_map(axes: Axes, table: pd.DataFrame, words: str) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _errors(frames: StudyFrames, by_seed: dict[int, np.ndarray], target: Found | None) -> list[Block]:
+def _errors(labels: np.ndarray, classes: Sequence[str], by_seed: dict[int, np.ndarray], target: Found) -> list[Block]:
     """Images of the test examples that most seeds take for the same wrong class; none where they cannot be read."""
-    labels, classes = frames.test_labels, frames.classes
-    assert labels is not None
-    assert classes is not None
     if not (isinstance(target, Dataset) and target.test.is_image and np.array_equal(target.test.labels, labels)):
         return []
     votes = np.stack(list(by_seed.values()))

@@ -23,8 +23,13 @@ def cautions(facts: Mapping[str, object], *, by_class: bool = False) -> Iterator
         by_class: Whether what the study is judged by is no matter of frequent classes alone.
     """
     target, sources = _table(facts.get("target")), _table(facts.get("sources"))
-    shared = [_shared(name, _table(report)) for name, report in _table(facts.get("leakage")).items()]
-    if places := [place for place in shared if place]:
+    places = []  # the target's own, "", and sources, each of which repeats the count of the target's own
+    for source, report in _table(facts.get("leakage")).items():
+        told = _table(report)
+        count, total = told.get("in_source_train" if source else "in_target_train"), told.get("n_test")
+        if isinstance(count, int) and count and isinstance(total, int):
+            places.append((source, count, total))
+    if places:
         yield state("shared examples", places=places)
     own = target.get("fingerprint")
     if same := [name for name, about in sources.items() if own and _table(about).get("fingerprint") == own]:
@@ -85,12 +90,6 @@ def _test_counts(target: Mapping[str, object]) -> dict[str, int]:
         return {}
     pairs = zip(names, counts, strict=False)
     return {str(name): count for name, count in pairs if isinstance(count, int) and count > 0}
-
-
-def _shared(source: str, report: Mapping[str, object]) -> tuple[str, int, int] | None:
-    """Where test examples are trained on; None when none is (every source repeats the count of the target's own)."""
-    count, total = report.get("in_source_train" if source else "in_target_train"), report.get("n_test")
-    return (source, count, total) if isinstance(count, int) and count and isinstance(total, int) else None
 
 
 def _table(value: object) -> Mapping[str, object]:

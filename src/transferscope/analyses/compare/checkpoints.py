@@ -15,8 +15,7 @@ from transferscope.report.blocks import Figure, Points, Section
 from transferscope.report.figures.choice import evenly_chosen, shown_of
 from transferscope.report.figures.panels import add_legend, multiples, side_by_side
 from transferscope.report.figures.style import INK, QUIET, drawing, mark_styles
-from transferscope.statements import Statement, state
-from transferscope.study.measure import Measure
+from transferscope.statements import state
 
 _MOST_PANELS = 12
 
@@ -68,29 +67,20 @@ def _series(summary: Summary, rows: pd.DataFrame) -> CheckpointSeries:
     source, method, n_target = str(rows["source"].iloc[0]), str(rows["method"].iloc[0]), int(rows["n_target"].iloc[0])
     by_step = rows.pivot_table(index="seed", columns="step", values="value")
     metric = summary.frames.metric
-    measured = [
-        _row(metric, float(step), by_step[step].dropna().to_numpy(dtype=np.float64)) for step in by_step.columns
-    ]
-    table = pd.DataFrame(measured).sort_values("step", ignore_index=True)
-    better = metric.improvement(table["mean"].to_numpy(dtype=np.float64))
-    best = float(table["step"].iloc[int(np.argmax(better))])
-    return CheckpointSeries(source, method, n_target, table, int(best), _lead(summary, by_step, best))
-
-
-def _row(metric: Measure, step: float, values: np.ndarray) -> dict[str, float]:
-    over = t_interval(values).clipped(*metric.bounds)
-    low, high = (np.nan, np.nan) if over.interval is None else (over.interval.low, over.interval.high)
-    return {"step": step, "n": len(values), "mean": over.value, "low": low, "high": high}
-
-
-def _lead(summary: Summary, by_step: pd.DataFrame, best: float) -> Estimate | None:
-    last = float(by_step.columns.to_numpy(dtype=np.float64).max())
+    measured = []
+    for step in by_step.columns:  # ascending
+        values = by_step[step].dropna().to_numpy(dtype=np.float64)
+        mean = t_interval(values).clipped(*metric.bounds)
+        measured.append((float(step), len(values), mean.value, mean.low, mean.high))
+    table = pd.DataFrame(measured, columns=["step", "n", "mean", "low", "high"])
+    steps, better = table["step"].tolist(), metric.improvement(table["mean"].to_numpy(dtype=np.float64))
+    best, last = steps[int(np.argmax(better))], steps[-1]
     pairs = by_step[[best, last]].dropna() if best != last else pd.DataFrame()
-    if pairs.empty:
-        return None
-    improvement = summary.frames.metric.improvement
-    own, end = (improvement(pairs[step].to_numpy(dtype=np.float64)) for step in (best, last))
-    return t_interval(own - end)
+    lead = None
+    if not pairs.empty:
+        own, end = (metric.improvement(pairs[step].to_numpy(dtype=np.float64)) for step in (best, last))
+        lead = t_interval(own - end)
+    return CheckpointSeries(source, method, n_target, table, int(best), lead)
 
 
 def checkpoints_section(summary: Summary) -> Section | None:
@@ -99,21 +89,19 @@ def checkpoints_section(summary: Summary) -> Section | None:
     if not curves:
         return None
     words = words_of(summary.frames)
-    sentences = words.all_of(_stated(series, alone=len(summary.frames.sizes) == 1) for series in curves)
-    return Section("How long to pre-train", "checkpoints", (Points(sentences), draw_checkpoints(summary, curves)))
-
-
-def _stated(series: CheckpointSeries, *, alone: bool) -> Statement:
-    lead = series.lead
-    return state(
-        "checkpoint",
-        arm=(series.method, series.source),
-        sizes=[] if alone else [series.n_target],
-        n_steps=len(series.table),
-        best=series.best,
-        lead=lead.value if lead else None,
-        ends=(lead.interval.low, lead.interval.high) if lead and lead.interval else None,
+    sentences = words.all_of(
+        state(
+            "checkpoint",
+            arm=(series.method, series.source),
+            sizes=[] if len(summary.frames.sizes) == 1 else [series.n_target],
+            n_steps=len(series.table),
+            best=series.best,
+            lead=series.lead.value if series.lead else None,
+            ends=(series.lead.low, series.lead.high) if series.lead and series.lead.interval else None,
+        )
+        for series in curves
     )
+    return Section("How long to pre-train", "checkpoints", (Points(sentences), draw_checkpoints(summary, curves)))
 
 
 def draw_checkpoints(summary: Summary, curves: Sequence[CheckpointSeries]) -> Figure:

@@ -94,8 +94,8 @@ class Comparison:
 
     @property
     def arm(self) -> tuple[str, str]:
-        """Method and source, "" for none."""
-        return self.method, self.source or ""
+        """Source, "" for none, and method: one of `StudyFrames.arms`."""
+        return self.source or "", self.method
 
     @property
     def interval(self) -> Interval | None:
@@ -121,7 +121,15 @@ class Comparison:
         return self.score.n > 1 and self.score.sd <= _ROUNDING * abs(self.score.value)
 
 
-def compare_arms(frames: StudyFrames, decided: dict[int, Decision], *, level: float = 0.95) -> tuple[Comparison, ...]:
+def beside_best_without(arm: ArmFacts, decision: Decision) -> tuple[float, float | None, float | None]:
+    """Points of an arm over the best without a source, and the ends of the interval that its call rests on."""
+    if arm.gain is not None:
+        return arm.gain.value, arm.gain.low, arm.gain.high
+    assert arm.mean is not None
+    return arm.mean - (decision.level_without or 0.0), None, None
+
+
+def compare_arms(frames: StudyFrames, decided: dict[int, Decision]) -> tuple[Comparison, ...]:
     """All arms of a study that have at least one result.
 
     Returns:
@@ -139,77 +147,56 @@ def compare_arms(frames: StudyFrames, decided: dict[int, Decision], *, level: fl
         for arm, facts in zip(arms_of(frames, n_target), decision.arms, strict=True):
             rows = runs.get((n_target, arm))
             if rows is not None:
-                comparisons.append(_comparison(frames, arm, n_target, rows, scratch, facts, level))
+                comparisons.append(_comparison(frames, arm, n_target, rows, scratch, facts))
     return tuple(comparisons)
 
 
 def _comparison(
-    frames: StudyFrames,
-    arm: Arm,
-    n_target: int,
-    rows: pd.DataFrame,
-    scratch: pd.DataFrame | None,
-    facts: ArmFacts,
-    level: float,
+    frames: StudyFrames, arm: Arm, n_target: int, rows: pd.DataFrame, scratch: pd.DataFrame | None, facts: ArmFacts
 ) -> Comparison:
-    metric = frames.metric
+    metric, along = frames.metric, frames.metric.along
     places = np.sort(frames.keys.get_indexer(pd.Index(rows["key"])))
-    of_cells = {name: frames.cells[name].to_numpy()[places] for name in COSTS}
     starts = frames.pretrained_at[places]
+    started = starts >= 0
     is_baseline = arm.method == frames.baseline
-
-    def summary(name: str, part: str = "target_test") -> Estimate | None:
-        return _summary(frames.final_values(name, part)[places], level)
-
+    kept = [frames.predictions[key] for key in rows["key"] if key in frames.predictions]
+    on_source = frames.final_values(along.record, "source_test")
+    lost = along.improvement(on_source[starts[started]]) - along.improvement(on_source[places[started]])
+    if started.any():
+        pretraining_seconds = float(frames.cells["seconds"].iloc[starts[started]].mean())
+    else:
+        source = frames.study.spec.get("sources", {}).get(arm.source, {})
+        given = any(source.get(name) is not None for name in ("network", "weights"))
+        pretraining_seconds = math.nan if given else 0.0
     return Comparison(
         source=arm.source or None,
         method=arm.method,
         n_target=n_target,
         seeds=tuple(int(seed) for seed in rows.index),
-        score=t_interval(rows["value"].to_numpy(dtype=np.float64), level=level).clipped(*metric.bounds),
-        test_interval=_test_interval(frames, rows, level=level),
-        over_scratch=None if scratch is None or is_baseline else _over(metric, rows["value"], scratch["value"], level),
+        score=t_interval(rows["value"].to_numpy(dtype=np.float64)).clipped(*metric.bounds),
+        test_interval=metric.interval_over_examples(kept, frames.test_labels)
+        if kept and frames.test_labels is not None
+        else None,
+        over_scratch=None if scratch is None or is_baseline else _over(metric, rows["value"], scratch["value"]),
         facts=facts,
         is_baseline=is_baseline,
-        measures={name: summary(name) for name in MEASURES},
-        source_kept=summary(metric.along.record, "source_test"),
-        forgetting=_forgetting(frames, places, starts, level=level),
+        measures={name: _summary(frames.final_values(name)[places]) for name in MEASURES},
+        source_kept=_summary(on_source[places]),
+        forgetting=_summary(lost, along.difference_bounds),
         cost=MeanCost(
-            pretraining_seconds=_pretraining_seconds(frames, starts, arm.source),
-            **{name: float(pd.Series(values).mean()) for name, values in of_cells.items()},
+            pretraining_seconds=pretraining_seconds,
+            **{name: float(frames.cells[name].iloc[places].mean()) for name in COSTS},
         ),
     )
 
 
-def _over(metric: Measure, own: "pd.Series[float]", scratch: "pd.Series[float]", level: float) -> Estimate | None:
+def _over(metric: Measure, own: "pd.Series[float]", scratch: "pd.Series[float]") -> Estimate | None:
     shared = own.index.intersection(scratch.index)
     better = metric.improvement(own.loc[shared].to_numpy(dtype=np.float64))
     gained = better - metric.improvement(scratch.loc[shared].to_numpy(dtype=np.float64))
-    return _summary(gained, level, metric.difference_bounds)
+    return _summary(gained, metric.difference_bounds)
 
 
-def _pretraining_seconds(frames: StudyFrames, starts: np.ndarray, source: str) -> float:
-    if (starts >= 0).any():
-        return float(frames.cells["seconds"].iloc[starts[starts >= 0]].mean())
-    settings = frames.study.spec.get("sources", {}).get(source, {})
-    given = any(settings.get(name) is not None for name in ("network", "weights"))
-    return math.nan if given else 0.0
-
-
-def _test_interval(frames: StudyFrames, rows: pd.DataFrame, *, level: float) -> Interval | None:
-    kept = [frames.predictions[key] for key in rows["key"] if key in frames.predictions]
-    if frames.test_labels is None or not kept:
-        return None
-    return frames.metric.interval_over_examples(kept, frames.test_labels, level=level)
-
-
-def _forgetting(frames: StudyFrames, places: np.ndarray, starts: np.ndarray, *, level: float) -> Estimate | None:
-    metric, started = frames.metric.along, starts >= 0
-    measured = frames.final_values(metric.record, "source_test")
-    before, after = measured[starts[started]], measured[places[started]]
-    return _summary(metric.improvement(before) - metric.improvement(after), level, metric.difference_bounds)
-
-
-def _summary(values: np.ndarray, level: float, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Estimate | None:
+def _summary(values: np.ndarray, bounds: tuple[float, float] = (-math.inf, math.inf)) -> Estimate | None:
     measured = values[~np.isnan(values)]
-    return t_interval(measured, level=level).clipped(*bounds) if len(measured) else None
+    return t_interval(measured).clipped(*bounds) if len(measured) else None

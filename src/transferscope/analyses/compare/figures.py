@@ -31,7 +31,7 @@ def draw_curves(summary: Summary) -> Figure | None:
     baseline = ("", str(frames.baseline))
     arms = [arm for arm in frames.arms if arm in by_arm and arm != baseline] or [baseline]
     shown = arms[:_MOST_ARMS]
-    with_source = {(c.source or "", c.method) for c in summary.comparisons if c.facts.with_source}
+    with_source = {c.arm for c in summary.comparisons if c.facts.with_source}
     drawn_rows = pd.concat([by_arm[arm] for arm in {*shown, baseline} if arm in by_arm])
     late = drawn_rows[drawn_rows["step"] >= _CLIMB * drawn_rows["step"].max()]["mean"]
     low, high = late.min(), late.max()

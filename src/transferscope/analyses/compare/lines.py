@@ -4,16 +4,11 @@ import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
 
+from transferscope.analyses.compare.comparison import beside_best_without
 from transferscope.decision import ArmFacts, Decision
 from transferscope.study.decisions import arms_of
 from transferscope.study.frames import StudyFrames
-from transferscope.wording import (
-    NO_BREAK,
-    duration,
-    number_words,
-    sizes_in_words,
-    unit_kept,
-)
+from transferscope.wording import NO_BREAK, duration, number_words, sizes_in_words, unit_kept
 
 _WIDTH, _LEAST_WIDTH = 80, 40
 _BAR, _SCORE, _LEAST_NAME = 13, 11, 8
@@ -90,7 +85,8 @@ def _rows(
     lines = [f"{head}  {over if len(head) + 2 + len(over) <= width else 'gain'}"]
     for arm in chosen:
         star = "*" if arm.name == first.recommended else " "
-        scores = "".join(f"{_level(frames, levels[n].get(arm.name)):>{_SCORE}}" for n in shown)
+        means = [levels[n].get(arm.name) for n in shown]
+        scores = "".join(f"{'–' if mean is None else frames.metric.level(mean):>{_SCORE}}" for mean in means)
         if not errors.empty:
             error = errors.get((pairs[arm.name].method, pairs[arm.name].source))
             scores += f"{'–' if error is None else number_words(error):>{_SCORE}}"
@@ -98,10 +94,6 @@ def _rows(
         lines.append(f" {star}{name:<{wide}} {scores}  {tails[arm.name]}".rstrip())
         lines += [f"  {more}" for more in rest]
     return lines
-
-
-def _level(frames: StudyFrames, mean: float | None) -> str:
-    return "–" if mean is None else frames.metric.level(mean)
 
 
 def _call(arm: ArmFacts) -> str:
@@ -112,11 +104,8 @@ def _call(arm: ArmFacts) -> str:
 
 def _ends(arm: ArmFacts, decision: Decision) -> tuple[float, float, float]:
     """Low end, value and high end over the best without a source."""
-    line = next((one.mean for one in decision.arms if one.name == decision.best_without), 0.0) or 0.0
-    value = (arm.mean or 0.0) - line
-    if arm.gain is None or arm.gain.low is None or arm.gain.high is None:
-        return value, value, value
-    return arm.gain.low, value, arm.gain.high
+    value, low, high = beside_best_without(arm, decision)
+    return (value, value, value) if low is None or high is None else (low, value, high)
 
 
 def _bar(arm: ArmFacts, decision: Decision, low: float, high: float) -> str:

@@ -152,6 +152,15 @@ def compare(
         >>> print(result.verdict)  # doctest: +SKIP
         >>> result.report("digits.html")  # doctest: +SKIP
     """
+    race: dict[str, Any] | None = None
+    if seeds is None or runs is not None or minutes is not None:
+        asked_of_race = {"question": question, "margin": margin, "runs": runs, "minutes": minutes}
+        race = {name: value for name, value in asked_of_race.items() if value is not None}
+    of_results = {
+        "without": without is not None,
+        "columns": columns is not None,
+        "predictions": predictions is not None,
+    }
     if run is not None:
         refuse_unused(
             {
@@ -163,33 +172,23 @@ def compare(
                 "training": bool(training),
                 "pretraining": bool(pretraining),
                 "metric": metric is not None,
-                "without": without is not None,
-                "columns": columns is not None,
-                "predictions": predictions is not None,
+                **of_results,
             },
             "a function is given that makes the runs",
         )
-        limits = {"question": question, "runs": runs, "minutes": minutes}
         return compare_calls(
             run,
             arms,
             score=score,
             labels=labels,
             seeds=MOST_SEEDS if seeds is None else seeds,
-            race=None
-            if seeds is not None and runs is None and minutes is None
-            else {**limits, **({} if margin is None else {"margin": margin})},
+            race=race,
             engine=engine,
             folder=Path(folder),
             on_event=shown_in_notebook(on_event),
             on_end=partial(warn_of_failures, calls=5),
         )
     refuse_unused({"arms": bool(arms), "score": bool(score)}, "no function makes the runs")
-    of_results = {
-        "without": without is not None,
-        "columns": columns is not None,
-        "predictions": predictions is not None,
-    }
     if sources is None and (isinstance(target, pd.DataFrame) or _is_place(target)):
         of_training = {"labels": labels, "methods": methods, "diagnostics": diagnostics, "seeds": seeds, "runs": runs}
         refuse_unused(
@@ -211,9 +210,7 @@ def compare(
         methods=methods,
         diagnostics=diagnostics,
         seeds=seeds,
-        race=None
-        if seeds is not None and runs is None and minutes is None
-        else {"question": question, "margin": 1.0 if margin is None else margin, "runs": runs, "minutes": minutes},
+        race=race,
         network=network,
         training=training,
         pretraining=pretraining,
@@ -265,6 +262,8 @@ def ask(
 ) -> Asked:
     """Write the study file of a comparison; arguments as of `compare`, `race` as in a study file or None for all runs.
 
+    Without a margin it is one point.
+
     Raises:
         SettingsError: A setting is out of range, or the target is no data.
         DataError: Data that cannot be used.
@@ -285,7 +284,7 @@ def ask(
         methods=None if methods is None else list(methods),
         diagnostics=list(diagnostics),
         seeds=MOST_SEEDS if seeds is None else operator.index(seeds),
-        race={name: value for name, value in (race or {}).items() if value is not None},
+        race={} if race is None else {"question": "which", "margin": 1.0, **race},
         network=network,
         training=training,
         pretraining=pretraining,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.compare.page import study_parts
 from transferscope.analyses.compare.result import ComparisonResult
 from transferscope.analyses.compare.statements import settling
@@ -166,8 +167,6 @@ def compare_results(
         >>> compare_results(table, without=["scratch"]).verdict.outcomes
         {0: 'helps'}
     """
-    from transferscope.analyses.scaling.measurements import measured_rows  # here: other comparisons need none
-
     columns = columns or RunColumns()
     place = None if isinstance(results, pd.DataFrame) else Path(results)
     reader = None if place is None else reader_of(place)

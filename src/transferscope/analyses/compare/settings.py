@@ -1,7 +1,7 @@
 """Which settings the runs of a study chose for themselves on training data, and what the search took."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,8 +83,11 @@ def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
         first = runs.iloc[0]
         notes = runs["tuning"].tolist()
         every = [trial["settings"] for note in notes for trial in note["trials"]]
-        names = list(every[0])
-        tried = {name: _ascending(dict.fromkeys(settings[name] for settings in every)) for name in names}
+        tried = {}
+        for name in every[0]:
+            values = tuple(dict.fromkeys(settings[name] for settings in every))
+            ordered = all(isinstance(value, int | float) for value in values)
+            tried[name] = tuple(sorted(values)) if ordered else values
         searching = np.array([note["tuning_cost"]["seconds"] for note in notes])
         chosen.append(
             ArmSettings(
@@ -105,11 +108,6 @@ def chosen_settings(frames: StudyFrames) -> tuple[ArmSettings, ...]:
 def _searched(frames: StudyFrames) -> pd.DataFrame:
     cells = frames.method_cells
     return cells[[len(note.get("trials", ())) > 1 for note in cells["tuning"]]]
-
-
-def _ascending(values: Iterable[Any]) -> tuple[Any, ...]:
-    ordered = tuple(values)
-    return tuple(sorted(ordered)) if all(isinstance(value, int | float) for value in ordered) else ordered
 
 
 def searches(frames: StudyFrames) -> Iterator[Statement]:
@@ -172,19 +170,9 @@ def settings_section(frames: StudyFrames) -> Section | None:
                 )
             )
     sentences = words_of(frames).all_of(searches(frames))
-    return Section(
-        "Settings chosen", "settings", (Points(sentences), Table(columns, tuple(rows))), {"settings": _trials(frames)}
-    )
-
-
-def _trials(frames: StudyFrames) -> pd.DataFrame:
-    """One row per trial: source, method, n_target, seed, settings, risk, stderr, n_folds, chosen."""
-    rows = [
+    trials = [
         {
-            "source": run["source"],
-            "method": run["method"],
-            "n_target": run["n_target"],
-            "seed": run["seed"],
+            **run[["source", "method", "n_target", "seed"]].to_dict(),
             "settings": ", ".join(f"{name} = {_value(value)}" for name, value in trial["settings"].items()),
             "risk": trial["risk"]["value"],
             "stderr": trial["risk"]["stderr"],
@@ -194,7 +182,8 @@ def _trials(frames: StudyFrames) -> pd.DataFrame:
         for _, run in _searched(frames).iterrows()
         for trial in run["tuning"]["trials"]
     ]
-    return pd.DataFrame(rows)
+    shown = (Points(sentences), Table(columns, tuple(rows)))
+    return Section("Settings chosen", "settings", shown, {"settings": pd.DataFrame(trials)})
 
 
 def _value(value: object) -> str:

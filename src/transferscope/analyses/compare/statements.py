@@ -1,6 +1,7 @@
 """What is worth saying of a study's decisions, and of whom: statements, whose words are in words.j2."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 from transferscope.analyses.compare.training import nothing_learnt, untold_steps
 from transferscope.analyses.compare.words import words_of
@@ -11,6 +12,8 @@ from transferscope.study.finished import arm_trainings
 from transferscope.study.frames import StudyFrames
 from transferscope.study.race_state import race_state
 from transferscope.wording import capitalised, sizes_in_words
+
+K = TypeVar("K", bound=Hashable)
 
 
 class _Named:
@@ -33,17 +36,29 @@ class _Named:
         return self._facts[name]
 
 
+def _together(told: Mapping[int, K]) -> dict[K, list[int]]:
+    """The numbers of labels of which the same is told, in the order of the first of each."""
+    shared: dict[K, list[int]] = {}
+    for n_target, one in told.items():
+        shared.setdefault(one, []).append(n_target)
+    return shared
+
+
 def answers(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statement, ...]:
     """The answer at each number of labels; numbers of labels that share it are said together, by the smallest."""
     unlearnt = nothing_learnt(frames)
-    shared: dict[tuple[object, ...], list[int]] = {}
-    for n_target, decision in decided.items():
-        told = "nothing learnt" if n_target in unlearnt else f"{decision.outcome}, {decision.why_open}"
-        named = decision.unstable if decision.why_open == "unstable" else ()
-        shared.setdefault((told, *named, decision.recommended, decision.best_without), []).append(n_target)
+    told = {
+        n: (
+            "nothing learnt" if n in unlearnt else f"{one.outcome}, {one.why_open}",
+            *(one.unstable if one.why_open == "unstable" else ()),
+            one.recommended,
+            one.best_without,
+        )
+        for n, one in decided.items()
+    }
     return tuple(
         _answer(sizes, _Named(frames, sizes[0], decided[sizes[0]]), learnt=sizes[0] not in unlearnt)
-        for sizes in shared.values()
+        for sizes in _together(told).values()
     )
 
 
@@ -74,10 +89,7 @@ def _answer(sizes: Sequence[int], one: _Named, *, learnt: bool) -> Statement:
 
 def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
     """How sure the recommended arm of each number of labels is, how sources differ, and what a race left out."""
-    shared: dict[str, list[int]] = {}
-    for n_target, decision in decided.items():
-        if decision.recommended is not None:
-            shared.setdefault(decision.recommended, []).append(n_target)
+    shared = _together({n: one.recommended for n, one in decided.items() if one.recommended is not None})
     if shared:
         yield state(
             "which",
@@ -117,11 +129,13 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
 
 def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Statement]:
     """What else a reader should know of the decisions, those of fewer labels first."""
-    untold = untold_steps(frames)
+    untold, tables = untold_steps(frames), frames.study.spec.get("methods", {})
+    kinds = {name: table.get("name", table.get("method", name)) for name, table in tables.items()}
     for n_target, decision in decided.items():
         one, sizes = _Named(frames, n_target, decision), [n_target] if len(decided) > 1 else []
-        if _owes_untold(frames, one):
-            yield state("objective", sizes=sizes, source=one.pair(decision.recommended)[1])
+        method, source = ("", "") if decision.recommended is None else one.pair(decision.recommended)
+        if kinds.get(method) == "merlin" and "merlin-target-only" not in kinds.values():
+            yield state("objective", sizes=sizes, source=source)
         if decision.unfinished:
             steps = max(arm.steps for arm in arm_trainings(frames) if arm.n_target == n_target and arm.unfinished)
             yield state("unfinished", sizes=sizes, arms=one.pairs(decision.unfinished), steps=steps)
@@ -131,18 +145,6 @@ def notes(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
     if covers:
         error = 1 - min(decision.level for decision in decided.values())
         yield state("scope", covers=_COVERS[min(covers, key=list(_COVERS).index)], error=error)
-
-
-def _owes_untold(frames: StudyFrames, one: _Named) -> bool:
-    """Whether MeRLin is recommended, whose objective can gain without a source, and the study lacks it without one."""
-    tables = frames.study.spec.get("methods", {})
-    kinds = {name: table.get("name", table.get("method", name)) for name, table in tables.items()}
-    recommended = one.decision.recommended
-    return (
-        recommended is not None
-        and kinds.get(one.pair(recommended)[0]) == "merlin"
-        and "merlin-target-only" not in kinds.values()
-    )
 
 
 _COVERS = {
@@ -159,16 +161,12 @@ def called(frames: StudyFrames, decided: Mapping[int, Decision]) -> tuple[Statem
     What is worse with a source than without one is negative transfer.
     """
     statements = []
-    better = {n: one.helping for n, one in decided.items()}
-    worse = {n: one.harmful for n, one in decided.items()}
+    better = {n: one.helping for n, one in decided.items() if one.helping}
+    worse = {n: one.harmful for n, one in decided.items() if one.harmful}
     for call, arms_by_size in (("better", better), ("worse", worse)):
-        shared: dict[tuple[str, ...], list[int]] = {}
-        for n, arms in arms_by_size.items():
-            if arms:
-                shared.setdefault(arms, []).append(n)
         each = [
             (sizes if len(decided) > 1 else [], _Named(frames, sizes[0], decided[sizes[0]]).pairs(arms))
-            for arms, sizes in shared.items()
+            for arms, sizes in _together(arms_by_size).items()
         ]
         if each or call == "better":
             statements.append(state("called", call=call, arms=each))
@@ -259,9 +257,7 @@ def short(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[str]
 
 def outcomes_in_words(decided: Mapping[int, Decision]) -> str:
     """The outcomes in a few words: "Transfer helps with 50 labels; open with 200"."""
-    shared: dict[str, list[int]] = {}
-    for n_target, decision in decided.items():
-        shared.setdefault(_SHORT[decision.outcome], []).append(n_target)
+    shared = _together({n: _SHORT[one.outcome] for n, one in decided.items()})
     return capitalised("; ".join(f"{words} with {sizes_in_words(sizes)}" for words, sizes in shared.items()))
 
 

@@ -105,7 +105,10 @@ def study_tables(
     study = f"{'-'.join(keys[:-1])}-to-{_keys(names[-1:])[0]}"
     networks = [one for one in sources if isinstance(one, Pretrained)]
     read_with = _network_table(network, networks)
-    names = _read_by(read_with, names, networks)
+    readers = [one.network.name for one in networks] + ([read_with["name"]] if read_with else [])
+    names = [in_tokens_of(name, readers) for name in names]
+    if not read_with:
+        names = [_at_most(name, LARGEST) for name in names]
     only_networks = len(networks) == len(sources)
     if only_networks:
         refuse_unused({"pretraining": bool(pretraining)}, "every source is a pretrained network")
@@ -134,14 +137,12 @@ def study_tables(
     spec = parse_spec(tables, place="the comparison")  # what is unknown or wrong is said before data are fetched
     read = {**tables["sources"], keys[-1]: tables["target"]}
     data = {key: load(seen_from(table["data"], folder)) for key, table in read.items() if "data" in table}
-    if data[keys[-1]].train.grid is not None:  # a ridge probe reads whole inputs
-        tables["methods"] = {
-            name: {key: value for key, value in table.items() if key != "head"}
-            for name, table in tables["methods"].items()
-        }
+    on_grid = data[keys[-1]].train.grid is not None
+    if on_grid:
+        tables["methods"] = _without_head(tables["methods"])
         spec = parse_spec(tables, place="the comparison")
     if tuning:
-        tables["tuning"] = _tuning_table(spec, rates="lr" not in training)
+        tables["tuning"] = _tuning_table(spec, rates="lr" not in training, on_grid=on_grid)
     left_out = () if methods is not None else _untaught(spec.methods, list(data.values()), networks)
     return _fitted_to(data, tables, without=left_out)
 
@@ -176,13 +177,6 @@ def _network_table(network: str | None, networks: Sequence[Pretrained]) -> dict[
     return {"name": network_seen_from(first.name, Path.cwd()), **network_settings(first)}
 
 
-def _read_by(network: Mapping[str, Any], names: Sequence[str], networks: Sequence[Pretrained]) -> list[str]:
-    """Names of data: texts with the tokenizer of their encoder; where no network is named, images of a limited size."""
-    readers = [one.network.name for one in networks] + ([network["name"]] if network else [])
-    names = [in_tokens_of(name, readers) for name in names]
-    return list(names) if network else [_at_most(name, LARGEST) for name in names]
-
-
 def _training_tables(
     training: Mapping[str, Any], pretraining: Mapping[str, Any], *, reads_texts: bool, large: bool, only_networks: bool
 ) -> dict[str, dict[str, Any]]:
@@ -203,15 +197,20 @@ def _training_tables(
     }
 
 
-def _tuning_table(spec: StudySpec, *, rates: bool) -> dict[str, Any]:
+def _tuning_table(spec: StudySpec, *, rates: bool, on_grid: bool) -> dict[str, Any]:
     grids = {name: search_grid(method, spec.training, rates=rates) for name, method in spec.methods.items()}
     grid = {name: {key: list(values) for key, values in axes.items()} for name, axes in grids.items() if axes}
-    return {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": grid}
+    return {"trials": TRIALS, "folds": FOLDS, "search": "halving", "grid": _without_head(grid) if on_grid else grid}
+
+
+def _without_head(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Settings by method for labels on a grid: a ridge probe reads whole inputs."""
+    return {name: {key: one for key, one in table.items() if key != "head"} for name, table in tables.items()}
 
 
 def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, without: Sequence[str]) -> dict[str, Any]:
     """The tables with what depends on the data, the target last: transformations, network, what methods can do."""
-    *sources, (key, target) = data.items()
+    *sources, key = data
     network = tables["network"]
     shapes = [one.train.input_shape for one in data.values()]
     transforms = dict(zip(data, matching_transforms(shapes, largest=None if network else LARGEST), strict=True))
@@ -229,8 +228,6 @@ def _fitted_to(data: Mapping[str, Dataset], tables: Mapping[str, Any], *, withou
     }
     if "tuning" in tables:
         grid = {name: axes for name, axes in tables["tuning"]["grid"].items() if name not in without}
-        if target.train.grid is not None:  # a ridge probe reads whole inputs
-            grid = {name: {axis: one for axis, one in axes.items() if axis != "head"} for name, axes in grid.items()}
         fitted["tuning"] = tables["tuning"] | {"grid": grid}
     return {name: table for name, table in fitted.items() if name != "tuning" or table["grid"]}  # nothing to choose
 
@@ -335,21 +332,18 @@ def write_study(tables: Mapping[str, Any], folder: Path, *, note: str = "") -> t
     """
     folder.mkdir(parents=True, exist_ok=True)
     path, aside = folder / f"{tables['name']}.toml", None
-    if path.exists() and _is_edited(path.read_text(encoding="utf-8", errors="replace")):
-        names = (path.with_name(f"{path.stem}.edited-{i}.toml") for i in itertools.count(1))
-        aside = next(name for name in names if not name.exists())
-        path.replace(aside)
+    if path.exists():
+        signed, _, rest = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+        if signed != f"{_SIGNATURE}{_digest(rest)}":
+            names = (path.with_name(f"{path.stem}.edited-{i}.toml") for i in itertools.count(1))
+            aside = next(name for name in names if not name.exists())
+            path.replace(aside)
     text = (f"# {note}\n" if note else "") + tomli_w.dumps(tables)
     path.write_text(f"{_SIGNATURE}{_digest(text)}\n{text}", encoding="utf-8")
     return path, aside
 
 
 _SIGNATURE = "# Written by a comparison; edit it freely, the next comparison sets an edited file aside. "
-
-
-def _is_edited(text: str) -> bool:
-    first, _, rest = text.partition("\n")
-    return first != f"{_SIGNATURE}{_digest(rest)}"
 
 
 def _digest(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -57,12 +56,6 @@ class Summary:
                 n_seeds=len(frames.seeds),
             )
         )
-
-    @cached_property
-    def in_order(self) -> tuple[Comparison, ...]:
-        """The comparisons in the order of `frames.arms`, those of fewer labels first."""
-        places = {arm: place for place, arm in enumerate(self.frames.arms)}
-        return tuple(sorted(self.comparisons, key=lambda c: (places[c.source or "", c.method], c.n_target)))
 
 
 def summarise(store: Store, study: str) -> Summary:

@@ -30,12 +30,11 @@ _STATE_WORDS = {"blocked": "waits for a cell that failed"}
 
 def methods_section(summary: Summary) -> Section:
     """One table for each number of labels, the smallest first, and what to know of it."""
-    by_size: dict[int, list[Comparison]] = {}
-    for comparison in sorted(summary.in_order, key=lambda c: -math.inf if c.facts.mean is None else -c.facts.mean):
-        by_size.setdefault(comparison.n_target, []).append(comparison)
-    tables = []
-    for size in sorted(by_size):
-        group, recommended = by_size[size], summary.decided[size].recommended
+    tables, places = [], {arm: place for place, arm in enumerate(summary.frames.arms)}
+    for size in sorted({c.n_target for c in summary.comparisons}):
+        group = [c for c in summary.comparisons if c.n_target == size]
+        group.sort(key=lambda c: (-math.inf if c.facts.mean is None else -c.facts.mean, places[c.arm]))
+        recommended = summary.decided[size].recommended
         columns, cells_of = zip(*_columns(summary.frames, group, recommended), strict=True)
         rows = tuple(tuple(cell(c) for cell in cells_of) for c in group)
         tables.append(Table(columns, rows, f"{sizes_in_words([size])}, best first"))
@@ -53,14 +52,13 @@ def paper_table(summary: Summary) -> Table:
     and what was still improving when its training ended.
     """
     metric, sizes = summary.frames.metric, summary.frames.sizes
-    by_arm = {(c.source or "", c.method, c.n_target): c for c in summary.comparisons}
+    by_arm = {(*c.arm, c.n_target): c for c in summary.comparisons}
     n = sorted({len(c.seeds) for c in summary.comparisons})
     signs = {sign for c in summary.comparisons for sign in _signs(c)}
     symmetric = all(_is_symmetric(c, metric) for c in summary.comparisons)  # one form for all cells
     rows = []
     for source, method in summary.frames.arms:
-        own = [by_arm.get((source, method, size)) for size in sizes]
-        cells = [_paper_cell(c, summary, symmetric=symmetric) for c in own]
+        cells = [_paper_cell(by_arm.get((source, method, size)), summary, symmetric=symmetric) for size in sizes]
         rows.append((Cell(capitalised(summary.frames.name_of(source, method))), *cells))
     caption = state(
         "paper table",
@@ -86,27 +84,21 @@ def _paper_cell(comparison: Comparison | None, summary: Summary, *, symmetric: b
     if comparison is None:
         return Cell("–")
     metric, value, interval = summary.frames.metric, comparison.score.value, comparison.interval
-    text = _paper_number(value, comparison, metric)
+    text = metric.number(value, like=value)
     if interval is not None and symmetric:
-        text += f" ± {_paper_number(interval.high - value, comparison, metric)}"
+        text += f" ± {metric.number(interval.high - value, like=value)}"
     elif interval is not None:
-        low, high = (_paper_number(end, comparison, metric) for end in (interval.low, interval.high))
-        text += f" [{low}, {high}]"
+        text += f" [{metric.number(interval.low, like=value)}, {metric.number(interval.high, like=value)}]"
     others = [c.score.value for c in summary.comparisons if c.n_target == comparison.n_target]
     best = max(others) if metric.higher_is_better else min(others)
     return Cell(f"{text}{_signs(comparison)}", tone="best" if value == best else "")
-
-
-def _paper_number(one: float, comparison: Comparison, metric: Measure) -> str:
-    return metric.number(one, like=comparison.score.value)
 
 
 def _is_symmetric(comparison: Comparison, metric: Measure) -> bool:
     value, interval = comparison.score.value, comparison.interval
     if interval is None:
         return True
-    below, above = value - interval.low, interval.high - value
-    return _paper_number(below, comparison, metric) == _paper_number(above, comparison, metric)
+    return metric.number(value - interval.low, like=value) == metric.number(interval.high - value, like=value)
 
 
 def _columns(
@@ -168,12 +160,8 @@ def _interval_detail(c: Comparison, metric: Measure, most: int) -> str:
     told += [metric.shown_interval(c.interval)] if c.interval else []
     has_sd = c.interval_over == "seeds" if c.interval else n == 2
     return ", ".join(
-        [*told, *(["the same in all seeds"] if c.all_alike else [f"sd {_sd(c, metric)}"] if has_sd else [])]
+        [*told, *(["the same in all seeds"] if c.all_alike else [f"sd {metric.number(c.score.sd)}"] if has_sd else [])]
     )
-
-
-def _sd(c: Comparison, metric: Measure) -> str:
-    return metric.number(c.score.sd)
 
 
 def _gain(c: Comparison, metric: Measure) -> Cell:

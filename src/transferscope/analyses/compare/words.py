@@ -13,7 +13,7 @@ from transferscope.wording import candidate_words, few, sizes_in_words
 
 
 def words_of(frames: StudyFrames) -> Words:
-    """The sentences of words.j2 on a study; numbers are in points, a `fit` is as it was measured."""
+    """The sentences of words.j2 on a study, with numbers in points."""
     return _words(frames.metric, tuple(frames.called.items()))
 
 
@@ -37,11 +37,9 @@ def _words(metric: Measure, called: tuple[tuple[str, Sequence[str]], ...]) -> Wo
         "arms": lambda several, most=7: few(map(arm, several), most),
         "between": between,
         "difference": metric.shown_difference,
-        "fit": lambda fit: metric.shown(fit) if metric.higher_is_better else f"R² {fit:.2f}",
         "gain": metric.gain,
         "in_brackets": lambda sizes: f" ({sizes_in_words(sizes)})" if sizes else "",
         "level": metric.level,
-        "points": metric.points,
         "reached": lambda level, sizes: metric.level(level) + (f" with {sizes[0]:,}" if len(sizes) > 1 else ""),
         "within": metric.within,
         "with_labels": with_labels,

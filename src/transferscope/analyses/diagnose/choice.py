@@ -58,7 +58,10 @@ def read_changes(texts: Sequence[str]) -> Changes:
         DIAGNOSTICS[name]  # an UnknownNameError where there is none
         if setting in changes.setdefault(name, {}):
             raise SettingsError(f"--set {place.strip()} is given twice; give it once")
-        changes[name][setting] = _value(value.strip())
+        try:
+            changes[name][setting] = parse_toml(f"value = {value.strip()}", place="--set")["value"]
+        except SettingsError:
+            changes[name][setting] = value.strip()
     return changes
 
 
@@ -76,9 +79,14 @@ def choose(names: Sequence[str], changes: Changes, looked_at: FileSubject, *, of
         SettingsError: A value is of the wrong type or out of range, or belongs to a diagnostic that is not measured; or
             a diagnostic that was asked for cannot look at this.
     """
-    made = make_diagnostics(names, changes)
-    wanted = {*names, *changes}
-    return [_choice(one, looked_at, wanted=name in wanted, of_others=of_others) for name, one in made.items()]
+    choices = []
+    for name, one in make_diagnostics(names, changes).items():
+        lacks, wanted = looked_at.lacks(one), name in {*names, *changes}
+        if lacks is not None and wanted:
+            raise SettingsError(f"{one.name} {_REFUSALS[lacks]}")
+        many_passes = of_others and one.quick and one.looks_at != "data"
+        choices.append(Choice(one, lacks or ("passes" if many_passes and not wanted else None), wanted=wanted))
+    return choices
 
 
 def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagnostic]:
@@ -102,18 +110,3 @@ def make_diagnostics(names: Sequence[str], changes: Changes) -> dict[str, Diagno
     by_name = {name: diagnostic for name, diagnostic in made.items() if diagnostic is not None}
     each_once(((one.name, name) for name, one in by_name.items()), "name of a diagnostic")  # its files have this name
     return by_name
-
-
-def _choice(diagnostic: Diagnostic, looked_at: FileSubject, *, wanted: bool, of_others: bool) -> Choice:
-    lacks = looked_at.lacks(diagnostic)
-    if lacks is not None and wanted:
-        raise SettingsError(f"{diagnostic.name} {_REFUSALS[lacks]}")
-    many_passes = diagnostic.quick and diagnostic.looks_at != "data"
-    return Choice(diagnostic, lacks or ("passes" if of_others and many_passes and not wanted else None), wanted=wanted)
-
-
-def _value(text: str) -> Any:
-    try:
-        return parse_toml(f"value = {text}", place="--set")["value"]
-    except SettingsError:
-        return text

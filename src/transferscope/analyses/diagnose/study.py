@@ -62,13 +62,20 @@ class Diagnosis:
 
 def diagnoses_of(frames: StudyFrames, n_target: int) -> tuple[Diagnosis, ...]:
     """The diagnostics of a study at one number of labels, in the order of the study file."""
-    rows = final_headlines(frames)
+    rows = headlines(frames)
+    at_end = rows[rows["step"].isna()]
+    only_start = rows[~rows["diagnostic"].isin(at_end["diagnostic"]) & (rows["step"] == 0)]
+    rows = pd.concat([at_end, only_start]) if len(only_start) else at_end
     rows = rows[rows["n_target"] == n_target]
     arms = [(arm.method, arm.source) for arm in arms_of(frames, n_target) if (arm.source, arm.method) in frames.arms]
     diagnoses = []
     for name, own in rows.groupby("diagnostic", sort=False):
         by_arm = dict(iter(own.groupby(["method", "source"])))
-        readings = [_reading(*arm, by_arm[arm]) for arm in arms if arm in by_arm]
+        readings = []
+        for method, source in arms:
+            if (method, source) in by_arm:
+                values = by_arm[method, source].set_index("seed")["value"].sort_index()
+                readings.append(Reading(method, source, values, t_interval(values.to_numpy(dtype=np.float64))))
         if readings:
             first = own.iloc[0]
             diagnoses.append(
@@ -99,19 +106,6 @@ def headlines(frames: StudyFrames) -> pd.DataFrame:
     rows = rows[(rows["name"] == rows["headline"]) & rows["pretrain_step"].isna() & rows["value"].notna()]
     labels = ["source", "method", "n_target", "seed", "step", "last_step"]
     return rows[["diagnostic", "headline", "meaning", "left_out", "part", *labels, "value"]]
-
-
-def final_headlines(frames: StudyFrames) -> pd.DataFrame:
-    """`headlines` of the trained networks: the last step alone."""
-    rows = headlines(frames)
-    at_end = rows[rows["step"].isna()]
-    only_start = rows[~rows["diagnostic"].isin(at_end["diagnostic"]) & (rows["step"] == 0)]
-    return pd.concat([at_end, only_start]) if len(only_start) else at_end
-
-
-def _reading(method: str, source: str, rows: pd.DataFrame) -> Reading:
-    values = rows.set_index("seed")["value"].sort_index()
-    return Reading(method, source, values, t_interval(values.to_numpy(dtype=np.float64)))
 
 
 def _correlation(frames: StudyFrames, rows: pd.DataFrame) -> Estimate | None:

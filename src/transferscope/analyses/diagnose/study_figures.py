@@ -11,8 +11,8 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from transferscope.analyses.diagnose.study import Diagnosis, headlines
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import MOST_SOURCES, beside_axis, evenly_chosen, shown_of
-from transferscope.report.figures.panels import add_legend, side_by_side
-from transferscope.report.figures.style import MarkStyle, drawing, mark_styles, new_figure, tip
+from transferscope.report.figures.panels import add_legend, panels, side_by_side
+from transferscope.report.figures.style import drawing, mark_styles, new_figure, tip
 from transferscope.study.frames import StudyFrames
 from transferscope.wording import capitalised, number_words
 
@@ -28,17 +28,13 @@ def draw_diagnoses(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_target
     places = {arm: row for row, arm in enumerate(order)}
 
     def drawn(n_columns: int, width: float) -> Canvas:
-        n_rows = -(-len(diagnoses) // n_columns)
-        canvas = new_figure(width, n_rows * (0.9 + 0.2 * len(order)))
-        axes = canvas.subplots(n_rows, min(n_columns, len(diagnoses)), sharey=True, squeeze=False)
-        for panel, diagnosis in zip(axes.flat, diagnoses, strict=False):
+        canvas, axes = panels(len(diagnoses), n_columns, width=width, height=0.9 + 0.2 * len(order), sharey=True)
+        for panel, diagnosis in zip(axes, diagnoses, strict=True):
             _draw(panel, diagnosis, places, frames)
             panel.set_title(beside_axis(capitalised(diagnosis.title), width=_TITLE_WIDTH), fontsize=8)
-        for spare in axes.flat[len(diagnoses) :]:
-            spare.set_visible(False)
-        axes[0, 0].set_ylim(-0.6, len(order) - 0.4)
-        for line in axes:
-            line[0].set_yticks(range(len(order)), [frames.name_of(*arm) for arm in order], fontsize=8)
+        axes[0].set_ylim(-0.6, len(order) - 0.4)
+        for first in axes[::n_columns]:
+            first.set_yticks(range(len(order)), [frames.name_of(*arm) for arm in order], fontsize=8)
         return canvas
 
     with drawing():
@@ -47,7 +43,23 @@ def draw_diagnoses(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_target
         name="diagnostics",
         canvas=wide,
         narrow=lambda inches: drawn(side_by_side(inches, 2.6), inches),
-        data=_numbers(diagnoses, n_target),
+        data=pd.DataFrame(
+            [
+                {
+                    "diagnostic": diagnosis.name,
+                    "headline": diagnosis.headline,
+                    "part": diagnosis.part,
+                    "source": reading.source,
+                    "method": reading.method,
+                    "n_target": n_target,
+                    "seed": seed,
+                    "value": value,
+                }
+                for diagnosis in diagnoses
+                for reading in diagnosis.readings
+                for seed, value in reading.by_seed.items()
+            ]
+        ),
         caption=(
             f"What differs between the networks ({n_target:,} labels), the best arm on top. Small dots are "
             "seeds, large marks their mean with a 95 % interval."
@@ -59,27 +71,34 @@ def draw_along_training(frames: StudyFrames, diagnoses: Sequence[Diagnosis], n_t
     """Diagnostics against the training step, a row for each and a column for each source; None without such values."""
     rows = headlines(frames)
     rows = rows[rows["n_target"] == n_target]
-    followed = [diagnosis for diagnosis in diagnoses if _steps(rows, diagnosis) > 2]
+    n_steps = rows.groupby("diagnostic")["step"].nunique()  # beside the end, where it is missing
+    followed = [diagnosis for diagnosis in diagnoses if n_steps.get(diagnosis.name, 0) > 1]
     if not followed:
         return None
     sources = evenly_chosen(frames.sources, MOST_SOURCES) or [""]
     styles = mark_styles(frames.methods, frames.baseline)
-    data = _over_seeds(rows[rows["diagnostic"].isin([diagnosis.name for diagnosis in followed])])
+    rows = rows[rows["diagnostic"].isin([diagnosis.name for diagnosis in followed])]
+    placed = rows.assign(step=rows["step"].fillna(rows["last_step"]))  # the end is at its own step
+    grouped = placed.groupby(["diagnostic", "headline", "source", "method", "n_target", "step"], sort=False)["value"]
+    data = grouped.agg(["mean", "min", "max", "count"]).reset_index().sort_values("step", kind="stable")
     with drawing():
         canvas = new_figure(max(6.4, min(9.2, 2.0 + 2.5 * len(sources))), 0.8 + 1.9 * len(followed))
         axes = canvas.subplots(len(followed), len(sources), sharex=True, sharey="row", squeeze=False)
         for line, diagnosis in zip(axes, followed, strict=True):
             own = data[data["diagnostic"] == diagnosis.name]
             for panel, source in zip(line, sources, strict=True):
-                _draw_lines(panel, own[own["source"].isin(["", source])], styles, frames.baseline)
+                for method, drawn in own[own["source"].isin(["", source])].groupby("method", sort=False):
+                    colour, dashes = styles[str(method)].colour, "--" if method == frames.baseline else "-"
+                    panel.plot(drawn["step"], drawn["mean"], dashes, color=colour, linewidth=1.4)
+                    panel.fill_between(drawn["step"], drawn["min"], drawn["max"], color=colour, alpha=0.12, linewidth=0)
             _scale(line[0], "y", own["mean"])
             line[0].set_ylabel(beside_axis(capitalised(diagnosis.title), width=24), fontsize=8)
         for panel, source in zip(axes[0], sources, strict=True):
             panel.set_title(f"from {source}" if source else "")
         for panel in axes[-1]:
             panel.set_xlabel("Training step")
-        drawn = {method: frames.tick_name(method) for method in frames.methods if (data["method"] == method).any()}
-        add_legend(canvas, mark_styles(frames.methods, frames.baseline), drawn, baseline=frames.baseline)
+        names = {method: frames.tick_name(method) for method in frames.methods if (data["method"] == method).any()}
+        add_legend(canvas, styles, names, baseline=frames.baseline)
     return Figure(
         name="diagnostics-training",
         canvas=canvas,
@@ -112,14 +131,6 @@ def _draw(panel: Axes, diagnosis: Diagnosis, places: dict[tuple[str, str], int],
     panel.tick_params(axis="x", labelsize=7)
 
 
-def _draw_lines(panel: Axes, rows: pd.DataFrame, styles: dict[str, MarkStyle], baseline: str | None) -> None:
-    for method, line in rows.groupby("method", sort=False):
-        style = styles[str(method)]
-        dashes = "--" if method == baseline else "-"
-        panel.plot(line["step"], line["mean"], dashes, color=style.colour, linewidth=1.4)
-        panel.fill_between(line["step"], line["min"], line["max"], color=style.colour, alpha=0.12, linewidth=0)
-
-
 def _scale(axes: Axes, axis: Literal["x", "y"], values: pd.Series) -> bool:
     """Choose a logarithmic axis where values are positive and far apart; whether it was chosen."""
     logarithmic = bool((values > 0).all() and values.max() > _LOG_SPAN * values.min())
@@ -129,35 +140,3 @@ def _scale(axes: Axes, axis: Literal["x", "y"], values: pd.Series) -> bool:
         drawn.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         drawn.set_minor_formatter(NullFormatter())
     return logarithmic
-
-
-def _steps(rows: pd.DataFrame, diagnosis: Diagnosis) -> int:
-    return int(rows.loc[rows["diagnostic"] == diagnosis.name, "step"].nunique()) + 1
-
-
-def _over_seeds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean and range over seeds; the end is at its own step."""
-    placed = rows.assign(step=rows["step"].fillna(rows["last_step"]))
-    grouped = placed.groupby(["diagnostic", "headline", "source", "method", "n_target", "step"], sort=False)["value"]
-    table = grouped.agg(["mean", "min", "max", "count"]).reset_index()
-    return table.sort_values("step", kind="stable")
-
-
-def _numbers(diagnoses: Sequence[Diagnosis], n_target: int) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                "diagnostic": diagnosis.name,
-                "headline": diagnosis.headline,
-                "part": diagnosis.part,
-                "source": reading.source,
-                "method": reading.method,
-                "n_target": n_target,
-                "seed": seed,
-                "value": value,
-            }
-            for diagnosis in diagnoses
-            for reading in diagnosis.readings
-            for seed, value in reading.by_seed.items()
-        ]
-    )

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Literal
 
 import torch
-from torch import Tensor
 
 from transferscope.data.splits import few_shot
 from transferscope.data.task import Dataset
@@ -63,8 +62,12 @@ class FileQuestion(DiagnoseQuestion):
 
     def __post_init__(self) -> None:
         check_settings(self)
-        if self.scaling not in (None, "own"):
-            PixelScale.from_text(str(self.scaling))
+        _ = self.given_scale  # what cannot be read is refused
+
+    @property
+    def given_scale(self) -> PixelScale | None:
+        """The scaling that was given in numbers; None for one that data, file or network say."""
+        return None if self.scaling in (None, "own") else PixelScale.from_text(str(self.scaling))
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,9 @@ def subject_of(question: FileQuestion) -> FileSubject:
     network = _trained(question, data, device)
     submodule(network, question.head)
     scale, scale_from = _scale(question, data, network)
-    start, backbone_only = (None, False) if question.against is None else _start(question, network, question.against)
+    start, backbone_only = (
+        (None, False) if question.against is None else _start(question, data, network, question.against)
+    )
     chosen = data.train if question.part == "target_train" else data.test
     subject = Subject(
         network,
@@ -195,15 +200,15 @@ def _source(question: FileQuestion, target: Dataset, network: Network, device: t
             f"source inputs have shape {source.train.input_shape} and target inputs {target.train.input_shape}; bring "
             "both to one shape with transformations such as resize:28"
         )
-    scale = scale_of(network, source.train)  # as a study does, whose files know the scale of the target alone
-    if question.scaling not in (None, "own"):
-        scale = PixelScale.from_text(str(question.scaling)).fitted_to(source.train)
+    given = question.given_scale  # else as a study does, whose files know the scale of the target alone
+    scale = scale_of(network, source.train) if given is None else given.fitted_to(source.train)
     return spread_examples(source.train, scale=scale, at_most=question.examples, device=device)
 
 
 def _scale(question: FileQuestion, data: Dataset, network: Network) -> tuple[PixelScale, ScaleFrom]:
-    if question.scaling not in (None, "own"):
-        return PixelScale.from_text(str(question.scaling)).fitted_to(data.train), "given"
+    given = question.given_scale
+    if given is not None:
+        return given.fitted_to(data.train), "given"
     noted = None if question.scaling == "own" else PixelScale.from_notes(read_notes(question.checkpoint))
     if noted is not None:
         return noted.fitted_to(data.train), "file"
@@ -213,42 +218,32 @@ def _scale(question: FileQuestion, data: Dataset, network: Network) -> tuple[Pix
 
 
 def _trained(question: FileQuestion, data: Dataset, device: torch.device) -> Network:
-    path, shape = question.checkpoint, data.train.input_shape
+    path, shape, n_outputs = question.checkpoint, data.train.input_shape, data.train.n_outputs
     if question.network.module is not None:
-        network = _named(question, path, data.train.input_shape).to(device)
-        _check_head(network, data, path)
-        return network
-    check_code(question.network, path)
-    frame = build_network(question.network, shape, data.train.n_outputs, seed=0).to(device)
-    network = open_network(frame, path, read_as=question.network.read_as(shape)).network
-    _check_head(network, data, path)
-    return network
-
-
-def _check_head(network: Network, data: Dataset, path: Path) -> None:
-    n_outputs = data.train.n_outputs
-    if _head_width(network) != n_outputs:
+        opened = open_pretrained(Pretrained(question.network, path), shape, head="either")
+        if opened.report.n_outputs == 0:
+            raise NetworkError(f"{path} has no linear head of {question.network.name}; give the network with its head")
+        network = opened.network.to(device)
+    else:
+        check_code(question.network, path)
+        frame = build_network(question.network, shape, n_outputs, seed=0).to(device)
+        network = open_network(frame, path, read_as=question.network.read_as(shape)).network
+    head = network.head
+    width = head.out_features if isinstance(head, TwoLayerHead) else len(head.get_parameter("weight"))
+    if width != n_outputs:
         kind = {"regression": "regression target", "multi-label": "label", "classification": "class"}[data.train.kind]
         plural = "" if n_outputs == 1 else "es" if kind == "class" else "s"
         raise DataError(
-            f"the head of {path} has {_head_width(network)} outputs and {data.name} has {n_outputs} {kind}{plural}; "
+            f"the head of {path} has {width} outputs and {data.name} has {n_outputs} {kind}{plural}; "
             "give the data that the head was trained on"
         )
+    return network
 
 
-def _named(question: FileQuestion, path: Path, shape: tuple[int, ...]) -> Network:
-    """The network of a file for a named module, with the head of the file."""
-    opened = open_pretrained(Pretrained(question.network, path), shape, head="either")
-    if opened.report.n_outputs == 0:
-        raise NetworkError(f"{path} has no linear head of {question.network.name}; give the network with its head")
-    return opened.network
-
-
-def _start(question: FileQuestion, network: Network, path: Path) -> tuple[Network, bool]:
+def _start(question: FileQuestion, data: Dataset, network: Network, path: Path) -> tuple[Network, bool]:
     """The network of a file; where the heads differ its backbone alone, under the head of `network`."""
     if question.network.module is not None:
-        shape = tuple(_data(question).train.input_shape)
-        opened = open_pretrained(Pretrained(question.network, path), shape, head="either")
+        opened = open_pretrained(Pretrained(question.network, path), data.train.input_shape, head="either")
         device = next(network.parameters()).device
         opened = replace(opened, network=opened.network.to(device))
     else:
@@ -257,13 +252,6 @@ def _start(question: FileQuestion, network: Network, path: Path) -> tuple[Networ
     if opened.report.n_outputs and _head_shapes(opened.network) == _head_shapes(network):
         return opened.network, False
     return opened.network.with_head(network.copy().head), True
-
-
-def _head_width(network: Network) -> int:
-    if isinstance(network.head, TwoLayerHead):
-        return network.head.out_features
-    weight: Tensor = network.head.get_parameter("weight")
-    return len(weight)
 
 
 def _head_shapes(network: Network) -> dict[str, tuple[int, ...]]:

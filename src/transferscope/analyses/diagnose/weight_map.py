@@ -1,6 +1,6 @@
 """A map of the trained networks of a finished study, by the distances between their weights."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
@@ -22,6 +22,7 @@ from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.weights import open_network
 from transferscope.report.blocks import Figure, Section, Table
+from transferscope.report.figures.choice import evenly_chosen
 from transferscope.report.figures.style import BASELINE_COLOUR, drawing, mark_styles, new_figure
 from transferscope.report.page import Verdict
 from transferscope.report.save import file_name, save_figure, write_table
@@ -219,14 +220,10 @@ def weight_distances(networks: Sequence[nn.Module]) -> Float[np.ndarray, "M M"]:
     distances = np.zeros((len(networks), len(networks)))
     for i, first in enumerate(networks):
         for j in range(i):
-            distances[i, j] = distances[j, i] = _distance(first, networks[j])
+            pairs = zip(first.parameters(), networks[j].parameters(), strict=True)
+            squares = [(a.detach().double() - b.detach().double().to(a.device)).square().sum() for a, b in pairs]
+            distances[i, j] = distances[j, i] = float(torch.stack(squares).sum().sqrt())
     return distances
-
-
-def _distance(network: nn.Module, other: nn.Module) -> float:
-    pairs = zip(network.parameters(), other.parameters(), strict=True)
-    squares = [(a.detach().double() - b.detach().double().to(a.device)).square().sum() for a, b in pairs]
-    return float(torch.stack(squares).sum().sqrt())
 
 
 def map_weights(
@@ -280,7 +277,9 @@ def map_study(
             "its file and run it in a new store"
         )
     with code_as_planned(code_of([fits[0]])):
-        frame = _frame(fits[0])
+        recipe = MethodRecipe.from_payload(fits[0].payload)
+        data = load(recipe.target.data, transforms=recipe.target.transforms, limit=recipe.target.limit)
+        frame = frame_network(recipe.network, shape_as_read(data, recipe.network), data.train.n_outputs)
     networks = []
     for i, entry in enumerate(listed):
         networks.append(_read(frame, entry))
@@ -297,36 +296,16 @@ def map_study(
 def _listed(cells: Sequence[PlannedCell], context: WorkContext) -> list[MappedNetwork]:
     """The networks of the cells that are there, with as many snapshots as MOST_NETWORKS allows."""
     ends = [cell for cell in cells if context.network(cell.key).is_file()]
-    snapshots = {cell.key: context.snapshots(cell.key) for cell in ends}
-    most = MOST_NETWORKS // max(1, len(ends)) - 1
-    listed: list[MappedNetwork] = []
+    most = max(0, MOST_NETWORKS // max(1, len(ends)) - 1)
+    listed = []
     for cell in ends:
-        chosen = _evenly(snapshots[cell.key], most)
-        listed += [_entry(cell, step, file) for step, file in chosen.items()]
-        listed.append(_entry(cell, None, context.network(cell.key)))
+        snapshots = list(context.snapshots(cell.key).items())
+        chosen = evenly_chosen(snapshots, most) if most > 1 else snapshots[:most]
+        source, method = cell.labels["source"], str(cell.labels["method"])
+        labels = ("" if source is None else str(source), method, number(cell, "n_target"), number(cell, "seed"))
+        for step, file in (*chosen, (None, context.network(cell.key))):
+            listed.append(MappedNetwork(cell.key, *labels, step, file))
     return listed
-
-
-def _evenly(snapshots: Mapping[int, Path], most: int) -> dict[int, Path]:
-    """At most so many snapshots, the first one among them."""
-    if most < 1 or not snapshots:
-        return {}
-    steps = list(snapshots)
-    index = np.unique(np.linspace(0, len(steps) - 1, min(most, len(steps))).round().astype(int))
-    return {steps[i]: snapshots[steps[i]] for i in index}
-
-
-def _entry(cell: PlannedCell, step: int | None, file: Path) -> MappedNetwork:
-    source, method = cell.labels["source"], str(cell.labels["method"])
-    n_target, seed = number(cell, "n_target"), number(cell, "seed")
-    return MappedNetwork(cell.key, "" if source is None else str(source), method, n_target, seed, step, file)
-
-
-def _frame(cell: PlannedCell) -> Network:
-    recipe = MethodRecipe.from_payload(cell.payload)
-    data = load(recipe.target.data, transforms=recipe.target.transforms, limit=recipe.target.limit)
-    shape, n_outputs = shape_as_read(data, recipe.network), data.train.n_outputs
-    return frame_network(recipe.network, shape, n_outputs)
 
 
 def _read(frame: Network, entry: MappedNetwork) -> Network:

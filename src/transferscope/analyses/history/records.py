@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from transferscope.analyses.columns import better_of, words_in
+from transferscope.analyses.columns import ACCURACIES, better_of, measured_rows, numbers_in, words_in
 from transferscope.analyses.plan.measurements import read_scores
-from transferscope.analyses.scaling.measurements import ACCURACIES, measured_rows
 from transferscope.data.frame import read_frame
 from transferscope.errors import DataError
 from transferscope.settings.questions import LabelColumns
-from transferscope.store import Store
 from transferscope.study.frames import StudyFrames, read_study
 from transferscope.study.places import is_study, open_existing
 from transferscope.wording import few
@@ -47,25 +45,19 @@ def known_rows(place: str | Path | pd.DataFrame, columns: LabelColumns) -> tuple
     Raises:
         TransferscopeError: It cannot be used.
     """
-    name = str(place)
-    if isinstance(place, pd.DataFrame):
-        read = measured_rows(place)
-        return table_rows(read.rows, columns, origin="table", notes=read.notes)
-    shipped = shipped_rows()
-    if name in set(shipped["origin"]):  # whose tasks are none of the reader's, whatever they are called
-        return shipped[shipped["origin"] == name].assign(task=shipped["origin"] + ": " + shipped["task"]), ()
-    if is_study(name):
-        with open_existing(name) as store:
-            return _studies(store), ()
-    read = measured_rows(Path(name), [] if columns.task is None else [columns.task])
-    return table_rows(read.rows, columns, origin=Path(name).stem, notes=read.notes)
-
-
-def _studies(store: Store) -> pd.DataFrame:
-    rows = [study_rows(read_study(store, one.name)) for one in store.studies() if store.counts(one.name).done]
-    if not rows:
-        raise DataError("no study of the store has a finished run; finish one with `transferscope run`")
-    return pd.concat(rows, ignore_index=True)
+    if not isinstance(place, pd.DataFrame):
+        name, shipped = str(place), shipped_rows()
+        if name in set(shipped["origin"]):  # whose tasks are none of the reader's, whatever they are called
+            return shipped[shipped["origin"] == name].assign(task=shipped["origin"] + ": " + shipped["task"]), ()
+        if is_study(name):
+            with open_existing(name) as store:
+                done = [one.name for one in store.studies() if store.counts(one.name).done]
+                if not done:
+                    raise DataError("no study of the store has a finished run; finish one with `transferscope run`")
+                return pd.concat([study_rows(read_study(store, one)) for one in done], ignore_index=True), ()
+    read = measured_rows(place, [] if columns.task is None else [columns.task])
+    origin = "table" if isinstance(place, pd.DataFrame) else Path(place).stem
+    return table_rows(read.rows, columns, origin=origin, notes=read.notes)
 
 
 def groups_of(rows: pd.DataFrame) -> list[frozenset[str]]:
@@ -128,12 +120,12 @@ def table_rows(
     frame, named, said = read_scores(frame, columns, labelled=False)
     frame = frame.drop_duplicates(ignore_index=True)  # the same row twice is one run
     better = better_of(str(named.score), columns.better)
-    score = pd.to_numeric(frame[named.score], errors="coerce")
-    if score.isna().any():
-        row = int(np.flatnonzero(score.isna())[0]) + 1
+    score = numbers_in(frame, str(named.score), "a score in every row")
+    if not np.isfinite(score).all():
+        row = int(np.flatnonzero(~np.isfinite(score))[0]) + 1
         raise DataError(f"column {named.score} holds no number in row {row}; expected a score in every row")
     tasks = frame[named.task].astype(str) if named.task else pd.Series(origin, index=frame.index)
-    labels = pd.to_numeric(frame[named.labels]) if named.labels else pd.Series(np.nan, index=frame.index)
+    labels = numbers_in(frame, named.labels, "a number of labels, such as 1000") if named.labels else np.nan
     tidy = pd.DataFrame({"task": tasks, "arm": frame[named.arm], "labels": labels, "score": score})
     keys = ["task", "arm", "labels"]
     runs = tidy if named.seed is None else tidy.assign(seed=frame[named.seed])

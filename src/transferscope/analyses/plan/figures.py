@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import FuncFormatter
 
-from transferscope.analyses.plan.facts import ArmPlan, LabelPlan
+from transferscope.analyses.plan.facts import LabelPlan
 from transferscope.analyses.plan.tables import heading
 from transferscope.analyses.scaling.axes import log_ticks, mark_extrapolated, short_size
 from transferscope.report.blocks import Figure
@@ -111,15 +111,10 @@ def _draw_gain(axes: Axes, plan: LabelPlan, pairs: Pairs, colour: str) -> None:
     axes.plot(shared, plan.measure.scale * measured, "o", color=colour, markersize=4.5)
     axes.set_ylabel(f"Gain of transfer{' (points)' if plan.measure.in_percent else ''}")
     axes.set_title(beside_axis(heading(lead.name), width=40))
-    _mark_interval(axes, lead, x)
-
-
-def _mark_interval(axes: Axes, lead: ArmPlan, x: np.ndarray) -> None:
-    count = lead.catch_up
+    count, bottom = lead.catch_up, axes.get_xaxis_transform()
     if count is None or count.open:
         return
     ends = np.clip([count.low, count.high], x[0], x[-1])
-    bottom = axes.get_xaxis_transform()
     axes.plot(ends, [0.03, 0.03], color="#d55e00", linewidth=4, solid_capstyle="butt", transform=bottom)
     if 0 < count.value < np.inf:
         axes.plot([count.value], [0.03], "|", color="#d55e00", markersize=14, markeredgewidth=2, transform=bottom)

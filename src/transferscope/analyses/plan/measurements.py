@@ -1,6 +1,5 @@
 """Scores of arms at numbers of labels, from a table as people keep it or from a study."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -8,8 +7,10 @@ import numpy as np
 import pandas as pd
 
 from transferscope.analyses.columns import (
-    RISING,
+    MEASURE_COLUMNS,
     ROLES,
+    as_option,
+    check_one_measure,
     columns_by_role,
     long_form,
     plain_name,
@@ -18,7 +19,7 @@ from transferscope.analyses.columns import (
     words_in,
 )
 from transferscope.analyses.scaling.checks import UNBOUNDED, check_units, columns_apart
-from transferscope.analyses.scaling.measurements import R_SQUARED, as_errors, curves
+from transferscope.analyses.scaling.measurements import as_errors, curves
 from transferscope.data.arrays import check_spellings
 from transferscope.errors import DataError, SettingsError, unknown_name
 from transferscope.scaling.observations import Observations
@@ -38,9 +39,6 @@ SCRATCH_NAMES = frozenset(_SCRATCH_NAMES.split())
 
 THIS_ARM = "this arm"
 """What the only arm of a table without a column of arms is called."""
-
-MEASURE_COLUMNS = frozenset(("metric", "measure", "metric_name", "measure_name"))
-"""Columns that say what a row measures; a plan is about one."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ def read_scores(
     frame = with_joined(with_joined(rows_where(frame, columns.where), columns.arm), columns.seed)
     frame, melted, how_read = long_form(frame, _ROLES, given, size="labels", value="score", series=series)
     optional = ["seed", "stderr", "task", "arm" if labelled else "labels"]
-    option = _option if labelled else _option_of_tasks
+    option = as_option if labelled else _option_of_tasks
     by_role, notes = columns_by_role(frame, _ROLES, {**given, **melted}, optional=optional, option=option)
     labels, own_arm, score, seed, task, stderr = (by_role[role] for role in _ROLES)
     arm = own_arm or THIS_ARM
@@ -205,12 +203,8 @@ def read_scores(
     return frame, columns, [*how_read, *notes]
 
 
-def _option(role: str, column: str) -> str:
-    return f"--columns {role}={column or 'COLUMN'}"
-
-
 def _option_of_tasks(role: str, column: str) -> str:
-    return f"--metric {column or 'COLUMN'}" if role == "score" else _option(role, column)
+    return f"--metric {column or 'COLUMN'}" if role == "score" else as_option(role, column)
 
 
 def _scratch_among(arms: list[str], named: str | None) -> str | None:
@@ -220,30 +214,6 @@ def _scratch_among(arms: list[str], named: str | None) -> str | None:
     if len(scratch) > 1:
         raise SettingsError(f"the arms {few(scratch)} could all be training from scratch; say which is with --without")
     return scratch[0] if scratch else None
-
-
-def check_one_measure(frame: pd.DataFrame, score: str, *by: str) -> None:
-    """Refuse rows of several measures, and qualities that are shares in some groups of rows and percent in others.
-
-    Args:
-        by: Columns whose values have each one unit, such as arms and tasks.
-
-    Raises:
-        DataError: The rows mix them.
-    """
-    for name in frame.columns:
-        if str(name).lower() in MEASURE_COLUMNS and frame[name].nunique() > 1:
-            raise DataError(
-                f"the rows mix measures: column {name} holds {few(frame[name].dropna().unique())}; keep the rows of one"
-            )
-    values, words = pd.to_numeric(frame[score], errors="coerce"), set(re.findall(r"[a-z]+[0-9]?", score.lower()))
-    for group in by if words & RISING and not R_SQUARED.search(score.lower()) else ():
-        tops = values.groupby(frame[group]).max().dropna()
-        if (tops <= 1).any() and (tops > 1).any():
-            raise DataError(
-                f"column {score} mixes units: it is at most 1 for {few(tops.index[tops <= 1])} and "
-                f"above 1 for {few(tops.index[tops > 1])}; write all of it as shares or all in percent"
-            )
 
 
 def _check_no_repeats(frame: pd.DataFrame, columns: LabelColumns) -> None:

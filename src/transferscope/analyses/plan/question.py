@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pandas as pd
 
+from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.plan.facts import make_plan
 from transferscope.analyses.plan.measurements import error_of_guessing, table_measurements
 from transferscope.analyses.plan.result import PlanResult
 from transferscope.analyses.plan.study import plan_of_study
-from transferscope.analyses.scaling.measurements import measured_rows
 from transferscope.arguments import checks_arguments
 from transferscope.errors import refuse_unused
 from transferscope.settings.questions import LabelColumns, PlanQuestion

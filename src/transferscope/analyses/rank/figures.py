@@ -11,8 +11,8 @@ from transferscope.analyses.rank.tables import ranking_rows
 from transferscope.estimate import Estimate
 from transferscope.report.blocks import Figure
 from transferscope.report.figures.choice import beside_axis, evenly_chosen, short
-from transferscope.report.figures.panels import side_by_side
-from transferscope.report.figures.style import BASELINE_COLOUR, INK, drawing, new_figure
+from transferscope.report.figures.panels import panels, side_by_side
+from transferscope.report.figures.style import BASELINE_COLOUR, INK, drawing
 from transferscope.wording import capitalised, measure_words
 
 _PANELS_IN_A_ROW = 4
@@ -38,59 +38,7 @@ def draw_ranking(ranking: Ranking, hindsight: Hindsight | None = None) -> Figure
     Args:
         hindsight: What transfer gave, in the first panel; None for networks that nothing was trained from.
     """
-    panels = [*_measured(ranking, hindsight), *_scores(ranking)]
-    candidates = evenly_chosen([one.candidate for one in in_order(ranking)], _MOST_CANDIDATES)
-
-    def drawn(most_in_a_row: int, width: float) -> Canvas:
-        n_columns = min(len(panels), most_in_a_row)
-        n_rows = -(-len(panels) // n_columns)
-        canvas = new_figure(width, n_rows * (0.75 + 0.24 * len(candidates)))
-        grid = canvas.subplots(n_rows, n_columns, sharey=True, squeeze=False)
-        for axes, panel in zip(grid.flat, panels, strict=False):
-            _draw_panel(axes, panel, candidates)
-        for spare in grid.flat[len(panels) :]:
-            spare.set_visible(False)
-        grid[0][0].set_yticks(range(len(candidates)), [beside_axis(name, width=_NAME_WIDTH) for name in candidates])
-        grid[0][0].set_ylim(len(candidates) - 0.5, -0.5)
-        return canvas
-
-    with drawing():
-        wide = drawn(_PANELS_IN_A_ROW, min(9.2, 2.2 + 1.9 * min(len(panels), _PANELS_IN_A_ROW)))
-    return Figure(
-        name="ranking",
-        canvas=wide,
-        narrow=(lambda inches: drawn(side_by_side(inches, 2.6), inches)) if len(panels) > 1 else None,
-        data=ranking_rows([ranking]),
-        caption=_caption(ranking, hindsight, len(candidates)),
-    )
-
-
-def _caption(ranking: Ranking, hindsight: Hindsight | None, n_shown: int) -> str:
-    measured = ""
-    if hindsight is not None and _measured(ranking, hindsight):
-        measured = f" The first panel is what {hindsight.method} gave."
-    left = f" Shown are {n_shown} of {len(ranking.candidates)} candidates." if n_shown < len(ranking.candidates) else ""
-    return (
-        f"Behind the best with {ranking.n_target:,} labels: each candidate minus the best by that score (at the line), "
-        "with its paired 95 % interval. A score tells two apart where the interval ends before the line; grey is the "
-        f"network as it is initialised. Each panel has its own unit.{measured}{left}"
-    )
-
-
-def _measured(ranking: Ranking, hindsight: Hindsight | None) -> list[_Panel]:
-    if hindsight is None:
-        return []
-    behind = {one.candidate: one.behind for one in hindsight.transferred if one.n_target == ranking.n_target}
-    what = measure_words(hindsight.measure)
-    return (
-        [_Panel(short(capitalised(hindsight.method)), behind, 100.0, _MEASURED_COLOUR, f"{what}, points")]
-        if behind
-        else []
-    )
-
-
-def _scores(ranking: Ranking) -> list[_Panel]:
-    return [
+    by_score = [
         _Panel(
             score.score,
             {one.candidate: one.behind for one in score.rated if one.place is not None},
@@ -100,6 +48,40 @@ def _scores(ranking: Ranking) -> list[_Panel]:
         )
         for score in ranking.scores
     ]
+    measured, said = list[_Panel](), ""
+    if hindsight is not None:
+        behind = {one.candidate: one.behind for one in hindsight.transferred if one.n_target == ranking.n_target}
+        if behind:
+            unit = f"{measure_words(hindsight.measure)}, points"
+            measured = [_Panel(short(capitalised(hindsight.method)), behind, 100.0, _MEASURED_COLOUR, unit)]
+            said = f" The first panel is what {hindsight.method} gave."
+    shown = [*measured, *by_score]
+    candidates = evenly_chosen([one.candidate for one in in_order(ranking)], _MOST_CANDIDATES)
+
+    def drawn(most_in_a_row: int, width: float) -> Canvas:
+        height = 0.75 + 0.24 * len(candidates)
+        canvas, axes = panels(len(shown), most_in_a_row, width=width, height=height, sharey=True)
+        for one, panel in zip(axes, shown, strict=True):
+            _draw_panel(one, panel, candidates)
+        axes[0].set_yticks(range(len(candidates)), [beside_axis(name, width=_NAME_WIDTH) for name in candidates])
+        axes[0].set_ylim(len(candidates) - 0.5, -0.5)
+        return canvas
+
+    with drawing():
+        wide = drawn(_PANELS_IN_A_ROW, min(9.2, 2.2 + 1.9 * min(len(shown), _PANELS_IN_A_ROW)))
+    n_all = len(ranking.candidates)
+    left_out = f" Shown are {len(candidates)} of {n_all} candidates." if len(candidates) < n_all else ""
+    return Figure(
+        name="ranking",
+        canvas=wide,
+        narrow=(lambda inches: drawn(side_by_side(inches, 2.6), inches)) if len(shown) > 1 else None,
+        data=ranking_rows([ranking]),
+        caption=(
+            f"Behind the best with {ranking.n_target:,} labels: each candidate minus the best by that score (at the "
+            "line), with its paired 95 % interval. A score tells two apart where the interval ends before the line; "
+            f"grey is the network as it is initialised. Each panel has its own unit.{said}{left_out}"
+        ),
+    )
 
 
 def _draw_panel(axes: Axes, panel: _Panel, candidates: Sequence[str]) -> None:

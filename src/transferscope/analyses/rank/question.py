@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from transferscope.analyses.finished_study import Origin, StudyNetworks, finished_cells, pretrained_of, target_data
+from transferscope.analyses.finished_study import StudyNetworks, finished_cells, pretrained_of, target_data
 from transferscope.analyses.kept_document import RANKING
 from transferscope.analyses.rank.candidates import (
     CandidateNetwork,
@@ -218,7 +218,12 @@ def _rank_study(
     )
     hindsight = None
     if results is not None and len(names) > 1:
-        cases = [_cases(one, results.values, list(pretrained.names)) for one in ranked]
+        cases = []
+        for one in ranked:
+            n, seeds = one.ranking.n_target, one.ranking.seeds
+            gave = [[results.values.get((origin, n, seed), np.nan) for origin in pretrained.names] for seed in seeds]
+            values = {name: scores[:, : len(names)] for name, scores in one.values.items()}  # no random features
+            cases.append(SizeCases(n, seeds, np.array(gave, dtype=np.float64), values))
         hindsight = hindsight_of(method_words(results.method, called_in(planned)), results.measure, names, cases)
     runs = FinishedRuns.of(one.cell.key for one in cells if one.cell.role == "method")
     return StudyRanking(tuple(one.ranking for one in ranked), hindsight, runs)
@@ -287,11 +292,3 @@ def _rank_sizes(
         )
         for n_target, seeds in sizes.items()
     ]
-
-
-def _cases(ranked: Ranked, gave: Mapping[tuple[Origin, int, int], float], origins: Sequence[Origin]) -> SizeCases:
-    """What transfer gave beside the values of the scores; the random features, which come last, are no choice."""
-    n, seeds = ranked.ranking.n_target, ranked.ranking.seeds
-    measured = [[gave.get((origin, n, seed), np.nan) for origin in origins] for seed in seeds]
-    values = {name: scores[:, : len(origins)] for name, scores in ranked.values.items()}
-    return SizeCases(n, seeds, np.array(measured, dtype=np.float64), values)

@@ -228,6 +228,9 @@ def rate(
     chances = _chances(spread)
     n, unit = scored.n_examples, np.eye(len(candidates))
 
+    def missing(status: Status) -> Estimate:
+        return Estimate.missing("undefined" if status in ("ok", "converged") else status, n)
+
     def minus(i: int | None, j: int | None) -> Estimate | None:
         if i is None or j is None or i == j or not (has_value[i] and has_value[j]):
             return None
@@ -236,7 +239,7 @@ def rate(
     return tuple(
         RatedCandidate(
             candidate=name,
-            score=spread.combined(unit[i], n) if has_value[i] else _none(scored.status[i], n),
+            score=spread.combined(unit[i], n) if has_value[i] else missing(scored.status[i]),
             place=1 + int((means > means[i]).sum()) if has_value[i] else None,
             behind=minus(best, i),
             above_random=minus(i, baseline),
@@ -244,10 +247,6 @@ def rate(
         )
         for i, name in enumerate(candidates)
     )
-
-
-def _none(status: Status, n: int) -> Estimate:
-    return Estimate(math.nan, None, n, "undefined" if status in ("ok", "converged") else status)
 
 
 def _spread(scored: ScoreValues, vary: Bool[np.ndarray, " C"], *, overlap: float) -> _Spread:
@@ -267,7 +266,8 @@ def _spread(scored: ScoreValues, vary: Bool[np.ndarray, " C"], *, overlap: float
         if n_seeds > 1 and (vary & usable).any():
             among = np.ix_(vary[usable], vary[usable])
             over_seeds = np.atleast_2d(np.cov(scored.values[:, vary & usable].T))
-            own[among] = _positive_part(over_seeds - (1 - overlap) * w[among])
+            values, vectors = np.linalg.eigh(over_seeds - (1 - overlap) * w[among])
+            own[among] = (vectors * np.maximum(values, 0.0)) @ vectors.T  # its positive part
             total = total + own / n_seeds
             drawn += _draw(rng, own / n_seeds, n_seeds - 1)
         covariance[np.ix_(usable, usable)], draws[:, usable] = total, drawn
@@ -280,12 +280,6 @@ def _draw(rng: np.random.Generator, covariance: Float64[np.ndarray, "C C"], df: 
     normal = rng.standard_normal((N_DRAWS, len(values))) @ root.T
     widened: np.ndarray = normal * np.sqrt(df / rng.chisquare(df, size=(N_DRAWS, 1)))
     return widened
-
-
-def _positive_part(matrix: Float64[np.ndarray, "C C"]) -> Float64[np.ndarray, "C C"]:
-    values, vectors = np.linalg.eigh(matrix)
-    positive: np.ndarray = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    return positive
 
 
 def _chances(spread: _Spread) -> dict[int, float]:

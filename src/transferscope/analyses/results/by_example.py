@@ -32,7 +32,11 @@ def scores_by_example(
     """
     if not path.is_file():
         raise MissingDataError(f"there is no file of predictions {path}; check the path in the table")
-    columns = _arrays(path) if path.suffix == ".npz" else _table(path)
+    if path.suffix == ".npz":
+        columns = _arrays(path)
+    else:
+        rows = read_frame(path, as_it_is=True).rows
+        columns = {str(name).lower(): rows[name] for name in rows}
     label = None if "label" not in columns else pd.Series(columns["label"]).astype(str)
     words = words_in(measure)
     error: Literal["squared", "absolute"] | None = (
@@ -48,8 +52,3 @@ def _arrays(path: Path) -> dict[str, Any]:
             return {name: arrays[name].ravel() for name in arrays.files}
     except (OSError, ValueError, BadZipFile) as error:
         raise DataError(f"{path} cannot be read as a .npz file ({error}); write it again") from error
-
-
-def _table(path: Path) -> dict[str, Any]:
-    rows = read_frame(path, as_it_is=True).rows
-    return {str(name).lower(): rows[name] for name in rows}

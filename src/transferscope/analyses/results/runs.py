@@ -13,11 +13,14 @@ from jaxtyping import Bool, Float
 from transferscope.analyses.columns import (
     FALLING,
     LOSSES,
+    MEASURE_COLUMNS,
     REPEATS,
     RISING,
     ROLES,
     better_of,
+    check_one_measure,
     columns_by_role,
+    numbers_in,
     rows_where,
     with_joined,
     words_in,
@@ -159,12 +162,9 @@ def read_runs(
     columns = {role: column for role, column in by_role.items() if column is not None}
     naming = [columns[role] for role in ("seed", "arm") if role in columns]
     table, left = without_summaries(table, naming)
-    values = _numbers(table, score, "a score, such as 0.91, or nothing where there is none")
+    values = numbers_in(table, score, "a score, such as 0.91, or nothing where there is none")
     states = _states(table, values, columns.get("state"))
     values = values.where(states == "done")
-    # here and below: other comparisons need none
-    from transferscope.analyses.plan.measurements import check_one_measure
-
     check_one_measure(
         table.drop(columns={score, measure_name} & {*table}).assign(**{measure_name: values}),
         measure_name,
@@ -176,7 +176,7 @@ def read_runs(
             "source": _sources(table, columns["source"]) if "source" in columns else "",
             "n_target": _labels(table, columns.get("labels")),
             "score": values,
-            "seconds": _numbers(table, columns["cost"], "a number of seconds, such as 48.5")
+            "seconds": numbers_in(table, columns["cost"], "a number of seconds, such as 48.5")
             if "cost" in columns
             else np.nan,
             "state": states,
@@ -251,8 +251,6 @@ def _long(table: pd.DataFrame, asked: RunColumns) -> tuple[pd.DataFrame, RunColu
 
 
 def _score_column(table: pd.DataFrame, asked: RunColumns) -> tuple[str, str, pd.DataFrame]:
-    from transferscope.analyses.plan.measurements import MEASURE_COLUMNS
-
     of_measure = [str(name) for name in table.columns if str(name).lower() in MEASURE_COLUMNS]
     columns = {str(name): str(name) for name in table.columns}
     if asked.metric in columns:
@@ -308,16 +306,6 @@ def _without_signs(table: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
     return table, names
 
 
-def _numbers(table: pd.DataFrame, column: str, what: str) -> "pd.Series[float]":
-    numbers = pd.to_numeric(table[column], errors="coerce").astype(np.float64)
-    strange = table[column][numbers.isna() & table[column].notna()]
-    if len(strange):
-        raise DataError(
-            f"column {column} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected {what}"
-        )
-    return numbers
-
-
 def _names(table: pd.DataFrame, column: str, what: str, *, may_lack: bool = False) -> "pd.Series[str]":
     names = table[column].map(_text)
     if not may_lack and (names == "").any():
@@ -339,7 +327,7 @@ def _sources(table: pd.DataFrame, column: str) -> "pd.Series[str]":
 def _labels(table: pd.DataFrame, column: str | None) -> "pd.Series[int]":
     if column is None:
         return pd.Series(ALL_LABELS, index=table.index)
-    numbers = _numbers(table, column, "a number of labels, such as 1000")
+    numbers = numbers_in(table, column, "a number of labels, such as 1000")
     wrong = ~((numbers >= 1) & (numbers == np.floor(numbers)))
     if wrong.any():
         row = int(numbers.index[wrong][0])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from transferscope.analyses.columns import measured_rows
 from transferscope.analyses.kept_document import SCALING
 from transferscope.analyses.scaling.analysis import analyse
 from transferscope.analyses.scaling.measurements import (
@@ -12,8 +13,8 @@ from transferscope.analyses.scaling.measurements import (
     check_one_curve,
     curves,
     found_columns,
-    measured_rows,
     of_compute,
+    size_columns,
 )
 from transferscope.analyses.scaling.question import check_sizes, costs_of, count_hints, target_hints
 from transferscope.analyses.scaling.result import ScalingResult
@@ -61,15 +62,20 @@ def scaling(
         others = {field.name: getattr(columns, field.name) != field.default for field in fields(columns)}
         refuse_unused({**others, "by": False}, f"{without_password(str(table))} is a study, whose columns are known")
         refuse_unused({"cost": isinstance(costs_of(asked), Formula)}, "a study has no numbers of parameters and tokens")
-        return _of_study(str(table), study, asked, columns.by)
+        of_study = StudyQuestion(asked, columns.by)
+        with open_existing(str(table)) as store:
+            name = one_study(store, str(table), study)
+            analysis = analyse_study(read_study(store, name), of_study)
+            document = KEPT.to_document(of_study)
+            kept = keep_for_report(store, str(table), lambda: store.put_study_document(name, SCALING, document))
+        return ScalingResult(analysis, name, kept)
     refuse_unused({"study": study is not None}, "a table was given, which holds no studies")
     name = "table" if isinstance(table, pd.DataFrame) else Path(table).stem
     read = measured_rows(table)
     frame = read.rows
     frame, columns, by_name = found_columns(frame, columns)
     compute = of_compute(columns)
-    names = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
-    check_sizes(asked, tuple(names), compute=compute)
+    check_sizes(asked, size_columns(columns), compute=compute)
     averaged = check_one_curve(frame, columns)
     frame, target, measure = as_errors(frame, columns, asked.target_score)
     groups, asked = curves(frame, columns), replace(asked, target_score=target)
@@ -77,12 +83,3 @@ def scaling(
     notes = (*notes, *(target_hints(groups, asked) if not measure.higher_is_better else ()))
     analysis = analyse(groups, asked, measure=measure, compute=compute)
     return ScalingResult(replace(analysis, notes=(*notes, *analysis.notes)), name)
-
-
-def _of_study(place: str, study: str | None, question: ScalingQuestion, by: tuple[str, ...]) -> ScalingResult:
-    with open_existing(place) as store:
-        name = one_study(store, place, study)
-        asked = StudyQuestion(question, by)
-        analysis = analyse_study(read_study(store, name), asked)
-        kept = keep_for_report(store, place, lambda: store.put_study_document(name, SCALING, KEPT.to_document(asked)))
-    return ScalingResult(analysis, name, kept)

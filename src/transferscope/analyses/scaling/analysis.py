@@ -29,6 +29,7 @@ from transferscope.scaling.extrapolation import Extrapolation, extrapolate
 from transferscope.scaling.fit import LawFit, fit_law
 from transferscope.scaling.groups import HierarchicalFit, fit_hierarchical
 from transferscope.scaling.observations import Observations
+from transferscope.scaling.posterior import PowerPosterior
 from transferscope.scaling.surface import Surface, fit_surface, varies_freely
 from transferscope.settings.questions import ScalingQuestion
 from transferscope.study.measure import ERROR, Measure
@@ -139,28 +140,27 @@ def analyse(
     curves = by_finetune_size(groups) if over_both else dict(groups)
     question = replace(question, budget=None) if over_both else affordable(question, groups)
     together = _together(curves)
-    analysed = tuple(_curve(name, data, together, question) for name, data in curves.items())
-    left_out = _not_falling(together, curves)
+    posteriors = {} if together is None else dict(zip(together.names, together.posteriors, strict=True))
+    analysed = tuple(_curve(name, data, posteriors.get(name), question) for name, data in curves.items())
+    not_falling = [
+        f"{name}: no law that gets better with n agrees with its points, so it is compared with nothing."
+        for name in ([] if together is None else together.left_out)
+        if len(np.unique(curves[name].sizes[:, 0])) > 1
+    ]
     return Analysis(
         question=question,
         measure=measure,
         curves=analysed,
         lead=_lead(analysed, list(by_finetune_size(dict([next(iter(groups.items()))]))) if over_both else []),
-        gains=_gains(together, _baselines(groups, over_both)),
+        gains=tuple(
+            variant_gain(posteriors[baseline], posteriors[name], names=(baseline, name))
+            for name, baseline in _baselines(groups, over_both).items()
+            if name in posteriors and baseline in posteriors
+        ),
         surfaces=(),
         compute=False,
-        notes=tuple(dict.fromkeys((*hints(groups, question), *notes, *left_out, *_on_data(groups, analysed)))),
+        notes=tuple(dict.fromkeys((*hints(groups, question), *notes, *not_falling, *_on_data(groups, analysed)))),
     )
-
-
-def _not_falling(together: HierarchicalFit | None, curves: Mapping[str, Observations]) -> list[str]:
-    """A sentence for each curve that is compared with nothing, because its error does not fall."""
-    left_out = () if together is None else together.left_out
-    return [
-        f"{name}: no law that gets better with n agrees with its points, so it is compared with nothing."
-        for name in left_out
-        if len(np.unique(curves[name].sizes[:, 0])) > 1
-    ]
 
 
 def _check_largest(groups: Mapping[str, Observations], question: ScalingQuestion) -> None:
@@ -186,9 +186,8 @@ def _on_data(groups: Mapping[str, Observations], curves: tuple[CurveAnalysis, ..
     return notes
 
 
-def _curve(name: str, data: Observations, together: HierarchicalFit | None, question: ScalingQuestion) -> CurveAnalysis:
+def _curve(name: str, data: Observations, pooled: PowerPosterior | None, question: ScalingQuestion) -> CurveAnalysis:
     fit = fit_law(data.sizes, data.errors, stderr=data.stderr, loss=question.loss)
-    pooled = dict(zip(together.names, together.posteriors, strict=True)) if together is not None else {}
     try:
         advice = advise(
             data.sizes[:, 0],
@@ -197,7 +196,7 @@ def _curve(name: str, data: Observations, together: HierarchicalFit | None, ques
             costs=prices_of(question),
             largest_size=question.largest_size,
             stderr=data.stderr,
-            posterior=pooled.get(name),
+            posterior=pooled,
             rows=data.rows,
         )
     except DataError as error:
@@ -235,16 +234,6 @@ def _labels(name: str, data: Observations) -> list[tuple[str, float]]:
     return [
         (label, float(s)) for label, s in zip(by_finetune_size({name: data}), np.unique(data.sizes[:, 1]), strict=True)
     ]
-
-
-def _gains(together: HierarchicalFit | None, baselines: Mapping[str, str]) -> tuple[VariantGain, ...]:
-    if together is None:
-        return ()
-    posteriors = dict(zip(together.names, together.posteriors, strict=True))
-    pairs = [(baseline, name) for name, baseline in baselines.items() if name in posteriors and baseline in posteriors]
-    return tuple(
-        variant_gain(posteriors[baseline], posteriors[name], names=(baseline, name)) for baseline, name in pairs
-    )
 
 
 def _surfaces(
@@ -298,17 +287,11 @@ def _surface(name: str, surface: Surface, question: ScalingQuestion, *, compute:
         forecasts=tuple(forecast_at(surface, costs, *at) for at in question.at),
         split=split,
         cheapest=cheapest,
-        next_run=None if surface.free else _next(surface, question),
+        next_run=None
+        if surface.free
+        else next_surface_run(
+            surface, target_error=target, costs=prices_of(question), budget=budget, largest_size=limit
+        ),
         optima=optima,
         largest_cost=dearest,
-    )
-
-
-def _next(surface: Surface, question: ScalingQuestion) -> SurfaceRun | None:
-    return next_surface_run(
-        surface,
-        target_error=question.target_score,
-        costs=prices_of(question),
-        budget=question.budget,
-        largest_size=question.largest_size,
     )

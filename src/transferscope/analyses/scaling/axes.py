@@ -11,8 +11,8 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from transferscope.report.figures.panels import side_by_side
-from transferscope.report.figures.style import QUIET, MarkStyle, drawing, mark_styles, new_figure
+from transferscope.report.figures.panels import panels, side_by_side
+from transferscope.report.figures.style import QUIET, MarkStyle, drawing, mark_styles
 
 T = TypeVar("T")
 
@@ -38,29 +38,21 @@ def in_panels(
 
     def narrow(inches: float) -> Canvas:
         columns = min(count, side_by_side(inches, 2.6))
-        canvas, panels = new_panels(count, width=inches / columns, height=height, columns=columns)
-        draw(canvas, panels)
+        canvas, axes = panels(count, columns, width=inches, height=height, around=0.4)
+        draw(canvas, axes)
         return canvas
 
     with drawing():
-        canvas, panels = new_panels(count, width=width, height=height)
-        return canvas, narrow, draw(canvas, panels)
+        canvas, axes = new_panels(count, width=width, height=height)
+        return canvas, narrow, draw(canvas, axes)
 
 
-def new_panels(
-    count: int, *, width: float = 3.1, height: float = 2.6, columns: int | None = None
-) -> tuple[Canvas, list[Axes]]:
+def new_panels(count: int, *, width: float = 3.1, height: float = 2.6) -> tuple[Canvas, list[Axes]]:
     """A canvas with `count` panels, at most three in a row; call it within `drawing`."""
-    if columns is None:
-        columns = 2 if count == 4 else min(count, MOST_IN_A_ROW)
-        if count == 1:
-            width, height = max(width, 5.2), max(height, 3.1)
-    rows = -(-count // columns)
-    canvas = new_figure(width * columns, height * rows + 0.4)
-    grid = canvas.subplots(rows, columns, squeeze=False)
-    for spare in grid.flat[count:]:
-        spare.set_visible(False)
-    return canvas, list(grid.flat[:count])
+    columns = 2 if count == 4 else min(count, MOST_IN_A_ROW)
+    if count == 1:
+        width, height = max(width, 5.2), max(height, 3.1)
+    return panels(count, columns, width=width * columns, height=height, around=0.4)
 
 
 def log_axes(axes: Axes, *, x_title: str, y_title: str, strictly: bool = False, linear: bool = False) -> None:

@@ -1,21 +1,22 @@
 """Measured errors at sizes, from a table as people keep it or from a finished study: columns in, curves out."""
 
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from transferscope.analyses.columns import (
+    ACCURACIES,
     FALLING,
     PARAMETERS,
-    REPEATS,
+    R_SQUARED,
     RISING,
     ROLES,
+    as_option,
     columns_by_role,
     long_form,
+    numbers_in,
     plain_name,
     words_in,
 )
@@ -26,9 +27,7 @@ from transferscope.analyses.scaling.checks import (
     columns_apart,
 )
 from transferscope.data.arrays import check_spellings
-from transferscope.data.cells import typed, without_summaries
-from transferscope.data.frame import Frame, read_frame
-from transferscope.errors import DataError, MissingDataError, SettingsError, each_once, unknown_name
+from transferscope.errors import DataError, SettingsError, each_once, unknown_name
 from transferscope.scaling.observations import Observations, observe
 from transferscope.settings.questions import Columns
 from transferscope.study.measure import Measure
@@ -40,42 +39,6 @@ MOST_GROUPS = 200
 
 CLEAR_TREND = 0.5
 """Least rank correlation with the sizes that counts as a rise, or below its negative as a fall."""
-
-
-def measured_rows(table: pd.DataFrame | str | Path, naming: Collection[str] = ()) -> Frame:
-    """A table with a row for each measurement: a data frame, or CSV, tab-separated text, JSON, JSON lines or parquet.
-
-    Rows that sum others up are no measurements and are left out.
-
-    Args:
-        naming: Columns that name what a row is of, beside those of seeds and of tasks.
-
-    Returns:
-        Rows numbered as they come in the table, with texts as names of columns and numbers as numbers; and how it was
-        read.
-
-    Raises:
-        MissingDataError: There is no such file.
-        CorruptDataError: It is no table.
-        DataError: It has no rows, or two columns of one name.
-    """
-    notes: tuple[str, ...] = ()
-    if isinstance(table, pd.DataFrame):
-        rows = table.set_axis([str(name) for name in table.columns], axis=1).reset_index(drop=True)
-        twice = rows.columns[rows.columns.duplicated()]
-        if len(twice):
-            raise DataError(f"the table has several columns called {twice[0]}; give each a name of its own")
-    else:
-        path = Path(table)
-        if not path.is_file():
-            raise MissingDataError(
-                f"{path} is not a file; give a CSV, TSV or JSON table with a row for each measurement"
-            )
-        frame = read_frame(path)
-        rows, notes = frame.rows, frame.notes
-    usual = [n for n in rows.columns if words_in(str(n)) & REPEATS or plain_name(str(n)) in ROLES["task"].names.split()]
-    rows, left = without_summaries(rows, [*dict.fromkeys([*usual, *naming])])
-    return Frame(rows.apply(typed), (*notes, *left))
 
 
 def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
@@ -91,7 +54,7 @@ def curves(frame: pd.DataFrame, columns: Columns) -> dict[str, Observations]:
     """
     _check_known(frame, columns)
     for name in columns.numeric:
-        frame = frame.assign(**{name: _numeric(frame[name])})
+        frame = frame.assign(**{name: numbers_in(frame, name)})
     parts = _parts(frame, columns)
     by_name: dict[str, Observations] = {}
     lost = []
@@ -136,20 +99,18 @@ def found_columns(frame: pd.DataFrame, columns: Columns) -> tuple[pd.DataFrame, 
 
 
 def _option(role: str, column: str) -> str:
-    named = {"error": "score", "pretrain_size": "pretrain", "finetune_size": "labels"}.get(role, role)
-    return f"--columns {named}={column or 'COLUMN'}"
+    return as_option({"error": "score", "pretrain_size": "pretrain", "finetune_size": "labels"}[role], column)
+
+
+def size_columns(columns: Columns) -> list[str]:
+    """The columns of sizes, one or two."""
+    return [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
 
 
 def of_compute(columns: Columns) -> bool:
     """Whether the two sizes are parameters and training tokens: by the name of the first, or as N and D."""
     n, d = columns.pretrain_size, columns.finetune_size
     return d is not None and (plain_name(n) in PARAMETERS.split() or (n, d) == ("N", "D"))
-
-
-ACCURACIES = frozenset(("accuracy", "accuracies", "acc", "top1", "top5"))
-
-R_SQUARED = re.compile(r"(?:^|[^a-z0-9])(?:r2|r_squared|rsquared|r\^2|r²)(?:$|[^a-z0-9])")
-"""Names of a coefficient of determination, which has the best value 1 and no least value."""
 
 
 def as_errors(
@@ -171,8 +132,8 @@ def as_errors(
     """
     _check_known(frame, columns)
     name = columns.error
-    values = _numeric(frame[name])
-    sizes = [_numeric(frame[size]) for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
+    values = numbers_in(frame, name)
+    sizes = [numbers_in(frame, size) for size in size_columns(columns)]
     usable = np.isfinite(values) & np.logical_and.reduce([np.isfinite(size) & (size > 0) for size in sizes])
     values, sizes = values[usable], [size[usable] for size in sizes]
     itself = Measure(str(name), higher_is_better=False)
@@ -192,7 +153,7 @@ def as_errors(
             f"{high:g}) are neither within 0 to 1 nor within 0 to 100; give a column of its best value minus it"
         )
     top = 1.0 if high <= 1 else 100.0
-    frame = frame.assign(**{name: top - _numeric(frame[name])})
+    frame = frame.assign(**{name: top - numbers_in(frame, name)})
     percent = "share" if top == 1 else "%"
     unit = "R²" if r_squared else percent if words_in(str(name)) & ACCURACIES else ""
     measure = Measure("R²" if r_squared else str(name), unit, limits=(-np.inf, top))
@@ -239,7 +200,7 @@ def check_one_curve(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
         SettingsError: Rows at the same sizes differ in another column than one of seeds.
     """
     _check_known(frame, columns)
-    sizes = [size for size in (columns.pretrain_size, columns.finetune_size) if size is not None]
+    sizes = size_columns(columns)
     several, apart = columns_apart(
         frame, [*columns.by, *sizes], sizes=sizes, value=columns.error, other=columns.numeric
     )
@@ -282,17 +243,6 @@ def _check_known(frame: pd.DataFrame, columns: Columns) -> None:
         check_spellings(frame[name].tolist(), f"the rows of column {name}", "curves")
 
 
-def _numeric(column: pd.Series) -> pd.Series:
-    numbers = pd.to_numeric(column, errors="coerce")
-    strange = column[numbers.isna() & column.notna()]
-    if len(strange):
-        raise DataError(
-            f"column {column.name} holds {strange.iloc[0]!r} in row {int(strange.index[0]) + 1}; expected plain "
-            "numbers, such as 64000"
-        )
-    return numbers.astype(np.float64)
-
-
 def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
     if not columns.by:
         return {EVERYTHING: frame}
@@ -300,7 +250,13 @@ def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
     numeric = [pd.api.types.is_numeric_dtype(frame[name]) for name in columns.by]
     parts = each_once(
         (
-            (", ".join(_named(*part) for part in zip(columns.by, key, numeric, strict=True)), rows)
+            (
+                ", ".join(  # a number alone says little
+                    f"{column} = {value}" if is_number else str(value)
+                    for column, value, is_number in zip(columns.by, key, numeric, strict=True)
+                ),
+                rows,
+            )
             for key, rows in grouped
         ),
         "curve",
@@ -313,16 +269,12 @@ def _parts(frame: pd.DataFrame, columns: Columns) -> dict[str, pd.DataFrame]:
     return parts
 
 
-def _named(column: str, value: object, numeric: bool) -> str:
-    """ "resnet", or "depth = 18": a number alone says little."""
-    return f"{column} = {value}" if numeric else str(value)
-
-
 def _observed(rows: pd.DataFrame, columns: Columns) -> Observations:
-    names = [columns.pretrain_size] + ([columns.finetune_size] if columns.finetune_size is not None else [])
     stderr = None if columns.stderr is None else rows[columns.stderr].to_numpy()
     numbers = rows.index.to_numpy() + 1 if pd.api.types.is_integer_dtype(rows.index) else None
-    observed = observe(rows[names].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers)
+    observed = observe(
+        rows[size_columns(columns)].to_numpy(), rows[columns.error].to_numpy(), stderr=stderr, rows=numbers
+    )
     return _averaged(observed) if columns.repeats else observed
 
 

@@ -1,6 +1,6 @@
 """What is asked of a table of errors, and whether it fits the table."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +29,7 @@ def prices_of(question: ScalingQuestion) -> Costs | None:
     return costs if isinstance(costs, Costs) else None
 
 
-def check_sizes(question: ScalingQuestion, names: tuple[str, ...], *, compute: bool) -> None:
+def check_sizes(question: ScalingQuestion, names: Sequence[str], *, compute: bool) -> None:
     """Refuse sizes to predict at that are too many or too few, and costs that the table has no use for.
 
     Raises:

@@ -1,6 +1,6 @@
 """What is worth saying of scaling laws, as statements whose words are in words.j2: the answer first."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -11,6 +11,7 @@ from transferscope.estimate import Estimate, Interval
 from transferscope.scaling.advice import Decision, Formula, NextRun, Split
 from transferscope.scaling.advice.budget import LARGEST_FACTOR
 from transferscope.scaling.bootstrap import bootstrap
+from transferscope.scaling.extrapolation import Extrapolation
 from transferscope.scaling.observations import Observations
 from transferscope.statements import Statement, Words, state
 from transferscope.study.measure import Measure
@@ -83,19 +84,16 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
     without, data = data.take(~pretrained), data.take(pretrained)
     errors = _means(data)[1]
     named = curve.name if len(analysis.curves) > 1 else ""
-    few = forecast.status == "too_few"
-    ahead = {
-        float(size): (float(error), None if few else (float(low), float(high)))
-        for size, error, low, high in zip(forecast.sizes, forecast.predicted, forecast.low, forecast.high, strict=True)
-    }
+    ahead = _forecasts(forecast)
+    n, error, interval = ahead[1]
     far = state(
-        "too few" if few else "forecast",
+        "too few" if interval is None else "forecast",
         group=named,
-        n=float(forecast.sizes[1]),
-        error=float(forecast.predicted[1]),
-        interval=(float(forecast.low[1]), float(forecast.high[1])),
+        n=n,
+        error=error,
+        interval=interval,
         now=float(errors[-1]),
-        gained=bool(forecast.high[1] < errors[-1]),
+        gained=interval is not None and interval[1] < float(errors[-1]),
     )
     helps = len(without) == 0 or without.errors.mean() > data.errors.min()
     if not helps:
@@ -106,9 +104,11 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         yield _decided(decision, named)
         run = advice.next_run
         if run is not None and decision.falls and decision.scenario != "reached":
-            yield _next_run(run, ahead, ("n",))
+            yield _next_run(run, "n", ahead)
         yield far
-    yield from _asked(curve, named)
+    largest = float(curve.observations.sizes.max())
+    for n, error, interval in _forecasts(curve.asked):
+        yield state("forecast at", group=named, n=n, s=None, error=error, interval=interval, beyond=n > largest)
     yield from _rising(data)
     if analysis.gains:  # the smallest transfer gap against the first curve
         best = max(analysis.gains, key=lambda gain: gain.lower_gap)
@@ -118,20 +118,16 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
         yield state("few sizes", sizes=data.n_distinct, enough=ENOUGH)
 
 
-def _asked(curve: CurveAnalysis, named: str) -> Iterator[Statement]:
-    asked = curve.asked
-    for place, n in enumerate([] if asked is None else asked.sizes):
-        assert asked is not None
-        low, high = float(asked.low[place]), float(asked.high[place])
-        yield state(
-            "forecast at",
-            group=named,
-            n=float(n),
-            s=None,
-            error=float(asked.predicted[place]),
-            interval=None if asked.status == "too_few" else (low, high),
-            beyond=bool(n > curve.observations.sizes.max()),
-        )
+Forecast = tuple[float, float, tuple[float, float] | None]
+"""A size, the error that is expected there, and its interval; None with too few sizes for one."""
+
+
+def _forecasts(ahead: Extrapolation | None) -> list[Forecast]:
+    if ahead is None:
+        return []
+    found = [map(float, one) for one in (ahead.sizes, ahead.predicted, ahead.low, ahead.high)]
+    few = ahead.status == "too_few"
+    return [(n, error, None if few else (low, high)) for n, error, low, high in zip(*found, strict=True)]
 
 
 def _decided(decision: Decision, curve: str) -> Statement:
@@ -150,16 +146,14 @@ def _decided(decision: Decision, curve: str) -> Statement:
     )
 
 
-def _ends(estimate: Estimate) -> tuple[float, float]:
-    return estimate.low, estimate.high
+def _ends(one: Estimate | Interval) -> tuple[float, float]:
+    return one.low, one.high
 
 
-def _next_run(
-    run: NextRun, ahead: Mapping[float, tuple[float, tuple[float, float] | None]], symbols: tuple[str, ...]
-) -> Statement:
+def _next_run(run: NextRun, symbols: str, ahead: Sequence[Forecast] = ()) -> Statement:
     if run.information < LITTLE:
         return state("no next run")
-    error, interval = ahead.get(run.pretrain_size, (None, None))
+    error, interval = next(((error, interval) for n, error, interval in ahead if n == run.pretrain_size), (None, None))
     return state(
         "next run",
         n=run.pretrain_size,
@@ -168,7 +162,7 @@ def _next_run(
         interval=interval,
         information=run.information,
         cost=run.cost,
-        symbols=" + ".join(symbols),
+        symbols=symbols,
     )
 
 
@@ -212,14 +206,10 @@ def _plan(kind: str, plan: Split, named: str, **facts: object) -> Statement:
         s=plan.finetune_size,
         cost=plan.cost,
         error=plan.error,
-        interval=_pair(plan.interval),
+        interval=_ends(plan.interval),
         beyond=plan.beyond,
         **facts,
     )
-
-
-def _pair(interval: Interval) -> tuple[float, float]:
-    return interval.low, interval.high
 
 
 def _of_surface(analysis: Analysis) -> Iterator[Statement]:
@@ -228,7 +218,7 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
     named = one.name if len(analysis.surfaces) > 1 else ""
     yield from _rising_over_both(one.surface.observations)
     if one.split is not None:
-        target, (low, high) = question.target_score, _pair(one.split.interval)
+        target, (low, high) = question.target_score, _ends(one.split.interval)
         reached = None if target is None or low <= target < high else high <= target
         yield _plan("split", one.split, named, budget=question.budget, target=target, reached=reached)
     elif question.target_score is not None and one.surface.least_error <= question.target_score:
@@ -250,7 +240,7 @@ def _of_surface(analysis: Analysis) -> Iterator[Statement]:
     if one.cheapest is not None:
         yield _plan("cheapest", one.cheapest, named, target=question.target_score)
     if run is not None:
-        yield _next_run(run.run, {}, ("n", "s"))
+        yield _next_run(run.run, "n + s")
     yield from (_plan("forecast at", point, named) for point in one.forecasts)
     yield from _worth(one)
     yield from _outliers(one, question.loss)
@@ -268,8 +258,8 @@ def _doubled(one: SurfaceAnalysis, named: str) -> Statement:
         now=one.now.error,
         with_n=more_n.error,
         with_s=more_s.error,
-        n_interval=_pair(more_n.interval),
-        s_interval=_pair(more_s.interval),
+        n_interval=_ends(more_n.interval),
+        s_interval=_ends(more_s.interval),
         chance=max(chance, 1 - chance),
     )
 
@@ -318,7 +308,7 @@ def _of_compute(analysis: Analysis) -> Iterator[Statement]:
     )
     yield state(
         "optimum is known to",
-        interval=_pair(best.parameters),
+        interval=_ends(best.parameters),
         minima=best.from_minima,
         laws=[fit.law.formula for fit in one.surface.fits.values()],
         far=best.budget > FAR * largest,

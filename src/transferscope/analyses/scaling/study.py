@@ -79,7 +79,9 @@ def analyse_study(frames: StudyFrames, asked: StudyQuestion) -> Analysis:
 
 def analyse_errors(errors: pd.DataFrame, asked: StudyQuestion) -> Analysis:
     """Fits, forecasts and advice on errors in columns source, method, n (0 from scratch), s and error; may raise so."""
-    frame = _from_nothing_for_all(errors)
+    pretrained, scratch = errors[errors["n"] > 0], errors[errors["n"] == 0].drop(columns=["source", "method"])
+    curves_of = pretrained[["source", "method"]].drop_duplicates()
+    frame = pd.concat([pretrained, scratch.merge(curves_of, how="cross")])  # training from scratch begins every curve
     finetune = "s" if frame["s"].nunique() > 1 else None
     columns = Columns(finetune_size=finetune, by=asked.by or ("source", "method"), repeats=True)
     check_sizes(asked.question, ("n", "s") if finetune else ("n",), compute=False)
@@ -128,11 +130,8 @@ def may_be_cut_off_in_words(frames: StudyFrames) -> tuple[str, ...]:
     facts = {"low": float(short["fit"].min()), "high": float(short["fit"].max()), "steps": int(short["steps"].max())}
     arms = [(n, many[size], size) for size, n in sorted(few.items())]
     metric = frames.metric.along
-    fit = lambda reached: metric.shown(reached) if metric.higher_is_better else f"R² {reached:.2f}"  # noqa: E731
+
+    def fit(reached: float) -> str:
+        return metric.shown(reached) if metric.higher_is_better else f"R² {reached:.2f}"
+
     return Words("transferscope.analyses.scaling", {"fit": fit}).all_of([state("cut off", arms=arms, **facts)])
-
-
-def _from_nothing_for_all(frame: pd.DataFrame) -> pd.DataFrame:
-    pretrained, scratch = frame[frame["n"] > 0], frame[frame["n"] == 0]
-    pairs = pretrained[["source", "method"]].drop_duplicates()
-    return pd.concat([pretrained, scratch.drop(columns=["source", "method"]).merge(pairs, how="cross")])

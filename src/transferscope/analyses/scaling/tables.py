@@ -11,7 +11,6 @@ from transferscope.analyses.scaling.question import costs_of
 from transferscope.analyses.scaling.statements import number
 from transferscope.report.blocks import Cell, Column, Table
 from transferscope.scaling.advice import Split
-from transferscope.scaling.fit import LawFit
 from transferscope.wording import large_count
 
 _STATUS = {
@@ -70,7 +69,13 @@ def _curve_row(analysis: Analysis, curve: CurveAnalysis, width: int) -> Iterator
 
 
 def _plans(analysis: Analysis) -> Table:
-    rows = [_plan_row(analysis, one, what, plan) for one in analysis.surfaces for what, plan in _runs(one)]
+    rows = []
+    for one in analysis.surfaces:
+        for what, plan in _runs(one):
+            named = f"{one.name}: {what}" if len(analysis.surfaces) > 1 else what
+            sizes = (Cell(number(plan.pretrain_size)), Cell(number(plan.finetune_size)))
+            cost = [] if plan.cost is None else [Cell(number(plan.cost))]
+            rows.append((Cell(named), *sizes, _expected(analysis, plan), *cost))
     priced = costs_of(analysis.question) is not None
     columns = (
         Column("Run", numeric=False),
@@ -90,18 +95,6 @@ def _runs(one: SurfaceAnalysis) -> list[tuple[str, Split]]:
     doubled = zip(("twice the pre-training", "twice the labels"), one.doubled, strict=True)
     found = (("the budget", one.split), ("cheapest for the target", one.cheapest))
     return [("largest sizes", one.now), *doubled, *((what, plan) for what, plan in found if plan is not None), *asked]
-
-
-def _plan_row(analysis: Analysis, one: SurfaceAnalysis, what: str, plan: Split) -> tuple[Cell, ...]:
-    named = f"{one.name}: {what}" if len(analysis.surfaces) > 1 else what
-    cost = [] if plan.cost is None else [Cell(number(plan.cost))]
-    return (
-        Cell(named),
-        Cell(number(plan.pretrain_size)),
-        Cell(number(plan.finetune_size)),
-        _expected(analysis, plan),
-        *cost,
-    )
 
 
 def _expected(analysis: Analysis, plan: Split) -> Cell:
@@ -204,25 +197,15 @@ def parameters(analysis: Analysis) -> pd.DataFrame:
     """
     fits = [(curve.name, curve.fit) for curve in analysis.curves]
     fits += [(one.name, fit) for one in analysis.surfaces for fit in one.surface.fits.values()]
+    rows = []
+    for name, fit in fits:
+        for parameter, estimate in fit.estimates.items() if fit.law.name != "coupled" else ():
+            profile = fit.profiles.get(parameter)
+            low = high = math.nan
+            if profile is not None and profile.found:  # an end that is open is the edge of the search and says nothing
+                low = math.nan if profile.open_below else profile.low
+                high = math.nan if profile.open_above else profile.high
+            stderr = math.nan if estimate.stderr is None else estimate.stderr
+            rows.append((name, fit.law.name, parameter, estimate.value, stderr, low, high, estimate.status))
     columns = ["curve", "law", "parameter", "value", "stderr", "low", "high", "status"]
-    rows = [row for name, fit in fits if fit.law.name != "coupled" for row in _parameters(name, fit)]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _parameters(name: str, fit: LawFit) -> Iterator[dict[str, object]]:
-    for parameter, estimate in fit.estimates.items():
-        profile = fit.profiles.get(parameter)
-        low = high = math.nan
-        if profile is not None and profile.found:  # an end that is open is the edge of the search and says nothing
-            low = math.nan if profile.open_below else profile.low
-            high = math.nan if profile.open_above else profile.high
-        yield {
-            "curve": name,
-            "law": fit.law.name,
-            "parameter": parameter,
-            "value": estimate.value,
-            "stderr": math.nan if estimate.stderr is None else estimate.stderr,
-            "low": low,
-            "high": high,
-            "status": estimate.status,
-        }

@@ -9,22 +9,38 @@ from matplotlib.lines import Line2D
 from transferscope.report.figures.style import MarkStyle, new_figure
 
 
-def multiples(n: int, n_columns: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
-    """Small panels of one kind, row by row, all on the same axes; call it within `drawing`.
+def panels(
+    n: int,
+    n_columns: int,
+    *,
+    width: float,
+    height: float,
+    around: float = 0.0,
+    sharex: bool = False,
+    sharey: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with n panels, row by row; call it within `drawing`.
 
     Args:
         width: Of the figure, in inches.
         height: Of one panel, in inches.
+        around: What the figure is higher than its panels, in inches.
     """
     n_columns = min(n, n_columns)
     n_rows = -(-n // n_columns)
-    canvas = new_figure(width, 0.5 + height * n_rows)
-    axes = canvas.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+    canvas = new_figure(width, around + height * n_rows)
+    axes = canvas.subplots(n_rows, n_columns, sharex=sharex, sharey=sharey, squeeze=False)
     for spare in axes.flat[n:]:
         spare.set_visible(False)
-    for lowest in axes.flat[max(0, n - n_columns) : n]:
-        lowest.tick_params(labelbottom=True)
     return canvas, list(axes.flat[:n])
+
+
+def multiples(n: int, n_columns: int, *, width: float, height: float) -> tuple[Figure, list[Axes]]:
+    """Small panels of one kind, all on the same axes; arguments as of `panels`."""
+    canvas, axes = panels(n, n_columns, width=width, height=height, around=0.5, sharex=True, sharey=True)
+    for lowest in axes[-n_columns:]:
+        lowest.tick_params(labelbottom=True)
+    return canvas, axes
 
 
 def side_by_side(width: float, each: float) -> int:

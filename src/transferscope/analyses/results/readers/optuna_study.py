@@ -5,7 +5,6 @@ A trial is a run where its parameters say the arm and the seed.
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -38,11 +37,18 @@ def read(place: Path) -> Frame:
     """See `readers.RunsReader`."""
     try:
         with closing(_opened(place)) as store:
-            rows = dict(_trials(store))
+            rows: dict[int, dict[str, Any]] = {
+                trial: {"study": study, "state": _STATES.get(state, state), "seconds": seconds}
+                for trial, study, state, seconds in store.execute(
+                    "SELECT trial_id, study_name, state, (julianday(datetime_complete) - julianday(datetime_start)) "
+                    "* 86400 FROM trials JOIN studies USING (study_id) ORDER BY trial_id"
+                )
+            }
             for trial, name, value, distribution in store.execute(
                 "SELECT trial_id, param_name, param_value, distribution_json FROM trial_params"
             ):
-                rows[trial][name] = _value(value, json.loads(distribution))
+                about = json.loads(distribution)["attributes"]  # of names Optuna keeps the place
+                rows[trial][name] = about["choices"][int(value)] if "choices" in about else value
             for trial, objective, value in store.execute("SELECT trial_id, objective, value FROM trial_values"):
                 rows[trial]["value" if objective == 0 else f"value_{objective}"] = value
     except (sqlite3.DatabaseError, KeyError, ValueError) as error:
@@ -52,18 +58,3 @@ def read(place: Path) -> Frame:
 
 def _opened(place: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{place.resolve().as_uri()}?mode=ro", uri=True)
-
-
-def _trials(store: sqlite3.Connection) -> Iterator[tuple[int, dict[str, Any]]]:
-    asked = (
-        "SELECT trial_id, study_name, state, (julianday(datetime_complete) - julianday(datetime_start)) * 86400 "
-        "FROM trials JOIN studies USING (study_id) ORDER BY trial_id"
-    )
-    for trial, study, state, seconds in store.execute(asked):
-        yield trial, {"study": study, "state": _STATES.get(state, state), "seconds": seconds}
-
-
-def _value(value: float, distribution: dict[str, Any]) -> Any:
-    """A parameter as it was given to the trial: of names Optuna keeps the place."""
-    about = distribution["attributes"]
-    return about["choices"][int(value)] if "choices" in about else value
