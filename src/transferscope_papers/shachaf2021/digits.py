@@ -101,7 +101,7 @@ class DigitTable(TheoryFigure):
             if point.panel == "draws":
                 estimates.append(Estimate(float(own[int(point.x) - 1].mean()), None, 1))
             else:
-                estimates.append(mean_estimate(own[:, _SIZES.index(int(point.x))], np.full(self.draws, "ok")))
+                estimates.append(mean_estimate(own[:, _SIZES.index(int(point.x))]))
         return tuple(estimates)
 
     def claims(self) -> tuple[Claim, ...]:

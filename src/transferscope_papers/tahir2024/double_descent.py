@@ -145,7 +145,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
         if points[0].panel == "limit":
             limits = [float(_risk(task, point.series, n)) for point in points]
             risks = risks / np.array(limits)[:, None] - 1
-        return tuple(mean_estimate(row, np.full(draws, "ok")) for row in risks)
+        return tuple(mean_estimate(row) for row in risks)
 
     def claims(self) -> tuple[Claim, ...]:
         """The peak, what it does to transferability, what cures it, and what the limit leaves out."""
