@@ -21,6 +21,7 @@ from transferscope_papers.figure import (
     Theory,
     TheoryFigure,
     setting,
+    simulated_means,
 )
 from transferscope_papers.problems import power_law_transfer
 from transferscope_papers.simulate.averaged_sgd import OnlineSettings, averaged_sgd
@@ -99,7 +100,7 @@ class RatesFigure(TheoryFigure):
         """Five sizes of each kind for each row of the table."""
         longest = {"risk": self.longest, "source": self.n_source}
         return tuple(
-            Point(panel, name, float(longest[panel] // 4**i), float("nan"))
+            Point(panel, name, float(longest[panel] // 4**i))
             for panel in longest
             for name in self._cases
             for i in reversed(range(5))
@@ -129,8 +130,8 @@ class RatesFigure(TheoryFigure):
         parts: dict[str, list[str]] = {"risk": [], "source": []}
         curves = []
         for panel, name in itertools.product(parts, self._cases):
-            placed = [item for item in simulated if (item.point.panel, item.point.series) == (panel, name)]
-            own = {item.point.x: item.estimate for item in placed if item.estimate.usable}
+            means = simulated_means(simulated, panel, name)
+            own = {x: mean for x, mean in means.items() if mean.usable}
             if len(own) >= 2:
                 bound = self._bound(panel, name)
                 decays = _decay(own)

@@ -112,7 +112,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
                 expected = float(_risk(task, name, n)) if exact and name == _SCRATCH else math.nan
                 planned.append(Point("unequal", name, n / self.d, expected, {"n": n, "d": self.d}))
         growing = [(d, name) for d in _SIZES for name in _SOLVED]
-        own = [Point("limit", name, float(d), math.nan, {"n": round(_PEAKED * d), "d": d}) for d, name in growing]
+        own = [Point("limit", name, float(d), parameters={"n": round(_PEAKED * d), "d": d}) for d, name in growing]
         return (*planned, *own)
 
     def groups(self) -> list[list[Point]]:

@@ -1,5 +1,6 @@
 """Linear transfer of two-layer ReLU students: tahir2024 Figure 4."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -22,6 +23,7 @@ from transferscope_papers.figure import (
     Theory,
     TheoryFigure,
     setting,
+    simulated_means,
 )
 from transferscope_papers.problems import AblatedTeachers, ablate, relu_teacher
 from transferscope_papers.simulate.outcomes import mean_estimate, mean_of_all
@@ -102,9 +104,16 @@ class ReluFigure(TheoryFigure):
 
         Scored are new heads on the source's own neurons, whose limit is the closed form.
         """
-        nan = float("nan")
-        scratch = [Point("scratch", _SCRATCH, float(n), nan) for n in (self.largest // 10, *self._sizes())]
-        return (*(point for mu in _SHARES for point in self._points_of(mu)), *scratch)
+        scratch = [Point("scratch", _SCRATCH, float(n)) for n in (self.largest // 10, *self._sizes())]
+        shared = []
+        for mu in _SHARES:
+            group, outside = f"μ = {mu:g}", float(np.mean(self._outside(mu)))
+            places = (("kernel", _BEFORE, math.nan), ("kernel", _AFTER, math.nan), ("outside", _SOURCE, outside))
+            shared += [Point(panel, series, mu, value, {"mu": mu}, group=group) for panel, series, value in places]
+            shared += [
+                Point("scratch", _transfer(mu), float(n), parameters={"mu": mu}, group=group) for n in self._sizes()
+            ]
+        return (*shared, *scratch)
 
     def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Train students on samples of the target, or on the sources of one share and then put new heads on them."""
@@ -136,8 +145,8 @@ class ReluFigure(TheoryFigure):
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
         """The power law of the risk from scratch, the boundary that it gives with the closed form, and the map."""
-        own = {item.point.x: item.estimate for item in simulated if item.point.series == _SCRATCH}
-        own = {n: estimate for n, estimate in own.items() if estimate.value > 0}
+        own = simulated_means(simulated, "scratch", _SCRATCH)
+        own = {n: mean for n, mean in own.items() if mean.value > 0}
         if len(own) < 2:
             return Conclusion("no power law yet: fewer than two sizes are simulated")
         n, law = np.array(list(own)), _power_law(own)
@@ -233,25 +242,14 @@ class ReluFigure(TheoryFigure):
         values = np.array([[gains[mu, n].value for mu in _SHARES] for n in sizes])
         return Diagram("map", np.array(_SHARES), sizes, values, limit=float(np.quantile(np.abs(values), 0.8)))
 
-    def _points_of(self, mu: float) -> tuple[Point, ...]:
-        nan, group = float("nan"), f"μ = {mu:g}"
-        expected = float(np.mean(self._outside(mu)))
-        places = [("kernel", _BEFORE, nan), ("kernel", _AFTER, nan), ("outside", _SOURCE, expected)]
-        own = (Point(panel, series, mu, value, {"mu": mu}, group=group) for panel, series, value in places)
-        transfer = (Point("scratch", _transfer(mu), float(n), nan, {"mu": mu}, group=group) for n in self._sizes())
-        return (*own, *transfer)
-
     def _sizes(self) -> tuple[int, ...]:
         return tuple(self.largest * i // 5 for i in range(1, 6))
 
-    def _pair(self, mu: float, seed: int) -> AblatedTeachers:
-        numbers = generator(seed, _TEACHER)
-        heads = {"head_mean": self.head_mean, "head_std": self.head_std}
-        return ablate(relu_teacher(self.d, self.n_teacher, numbers, **heads), mu, numbers)
-
     def _pairs(self, mu: float) -> list[AblatedTeachers]:
         """One pair per seed; the target of a seed is the same for every share."""
-        return [self._pair(mu, seed) for seed in range(self.seeds)]
+        heads = {"head_mean": self.head_mean, "head_std": self.head_std}
+        streams = [generator(seed, _TEACHER) for seed in range(self.seeds)]
+        return [ablate(relu_teacher(self.d, self.n_teacher, own, **heads), mu, own) for own in streams]
 
     def _outside(self, mu: float) -> np.ndarray:
         """Share of the target outside the source's features, shape (seeds,)."""
