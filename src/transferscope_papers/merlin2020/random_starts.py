@@ -257,8 +257,9 @@ def _shared_feature_told(seed: int, n: int, k: int, samples: int) -> np.ndarray:
     together = max(1, _ENTRIES // (len(fit) * k))
     for first in range(0, samples, together):
         drawn = [problem.sample(n, stream) for _ in range(min(together, samples - first))]
-        features, labels = (np.stack(values) for values in zip(*((s.inputs**2, s.targets) for s in drawn), strict=True))
-        told.append(_told(features, labels[:, :, None], fit))
+        features = np.stack([sample.inputs**2 for sample in drawn])
+        labels = np.stack([sample.targets for sample in drawn])[:, :, None]
+        told.append(_told(features, labels, fit))
     return np.concatenate(told)
 
 
