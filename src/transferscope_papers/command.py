@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from transferscope.cli.as_json import AsJson, print_json
 from transferscope.errors import SettingsError
-from transferscope_papers.catalogue import PAPERS, Listed, found_at, listed
+from transferscope_papers.catalogue import PAPERS, found_at, listed
 
 if TYPE_CHECKING:
     from transferscope_papers.made import FigureMade
@@ -30,7 +30,14 @@ def list_figures(as_json: AsJson = False) -> None:
     """The papers, and what can be drawn of each."""
     if as_json:
         papers = [
-            {"paper": name, "title": paper.title, "figures": [_said(*figure) for figure in paper.figures.items()]}
+            {
+                "paper": name,
+                "title": paper.title,
+                "figures": [
+                    {"figure": figure, "title": known.title, "reads": known.reads}
+                    for figure, known in paper.figures.items()
+                ],
+            }
             for name, paper in PAPERS.items()
         ]
         print_json("papers list", {"papers": papers})
@@ -42,10 +49,6 @@ def list_figures(as_json: AsJson = False) -> None:
             typer.echo(f"  {figure:{width}}  {known.title}{_MARKS[known.reads]}")
     typer.echo("[--table]: from the authors' rows, given with --table; [--study]: from a finished study, given with")
     typer.echo("--study; everything else is computed and simulated")
-
-
-def _said(name: str, figure: Listed) -> dict[str, Any]:
-    return {"figure": name, "title": figure.title, "reads": figure.reads}
 
 
 @app.command()

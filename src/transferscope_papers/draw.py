@@ -45,7 +45,8 @@ def draw(canvas: Figure, theory: Theory, simulated: Sequence[Simulated]) -> None
     if any(item.point.y is None and item.estimate.stderr for item in simulated):
         note = "bars: ± 1 s.e." + ", of shares Wilson's interval" * any(panel.shares for panel in theory.panels)
         canvas.supxlabel(note, x=1.0, ha="right", fontsize="x-small", color="#555555")  # the layout leaves it room
-    colours = _colours(theory, simulated)
+    series = dict.fromkeys([curve.series for curve in theory.curves] + [item.point.series for item in simulated])
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(series)}
     image, mapped, shows = None, [], TRANSFERABILITY
     for axes, panel in zip(grid, theory.panels, strict=True):
         _label(axes, panel)
@@ -78,23 +79,18 @@ def _add_legends(canvas: Figure, grid: Sequence[Axes]) -> None:
             axes.legend(fontsize="small")
 
 
-def _colours(theory: Theory, simulated: Sequence[Simulated]) -> dict[str, str]:
-    series = dict.fromkeys([curve.series for curve in theory.curves] + [item.point.series for item in simulated])
-    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(series)}
-
-
 def _label(axes: Axes, panel: Panel) -> None:
     axes.set_title(panel.title)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
-    if panel.x_log:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(_plain)
-        axes.xaxis.set_minor_formatter(_between_powers(axes.get_xlim))
-    if panel.y_log:
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(_plain)
-        axes.yaxis.set_minor_formatter(_between_powers(axes.get_ylim))
+    for is_log, set_scale, axis, limits in (
+        (panel.x_log, axes.set_xscale, axes.xaxis, axes.get_xlim),
+        (panel.y_log, axes.set_yscale, axes.yaxis, axes.get_ylim),
+    ):
+        if is_log:
+            set_scale("log")
+            axis.set_major_formatter(_plain)
+            axis.set_minor_formatter(_between_powers(limits))
     if panel.y_limits is not None:
         axes.set_ylim(*panel.y_limits)
 
@@ -115,39 +111,24 @@ def _between_powers(limits: Callable[[], tuple[float, float]]) -> Callable[[floa
 
 
 def _draw_map(axes: Axes, diagram: Diagram) -> QuadMesh:
-    if diagram.shows != TRANSFERABILITY:
-        return _draw_matrix(axes, diagram)
-    shown = np.clip(diagram.values, -diagram.limit, diagram.limit)
+    is_matrix, limit = diagram.shows != TRANSFERABILITY, diagram.limit
+    shown = diagram.values if is_matrix else np.clip(diagram.values, -limit, limit)
     image = axes.pcolormesh(
         diagram.x,
         diagram.y,
         shown,
         shading="nearest",
-        cmap=_MAP,
-        vmin=-diagram.limit,
-        vmax=diagram.limit,
+        cmap=diagram.colours if is_matrix else _MAP,
+        vmin=0.0 if is_matrix else -limit,
+        vmax=limit,
         rasterized=True,
     )
     axes.grid(visible=False)
-    if shown.min() < 0 < shown.max():
+    if is_matrix:
+        axes.set_aspect("equal")
+        axes.invert_yaxis()
+    elif shown.min() < 0 < shown.max():
         axes.contour(diagram.x, diagram.y, shown, levels=[0.0], colors="#222222", linewidths=0.8)
-    return image
-
-
-def _draw_matrix(axes: Axes, diagram: Diagram) -> QuadMesh:
-    image = axes.pcolormesh(
-        diagram.x,
-        diagram.y,
-        diagram.values,
-        shading="nearest",
-        cmap=diagram.colours,
-        vmin=0.0,
-        vmax=diagram.limit,
-        rasterized=True,
-    )
-    axes.grid(visible=False)
-    axes.set_aspect("equal")
-    axes.invert_yaxis()
     return image
 
 

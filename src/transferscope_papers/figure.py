@@ -87,7 +87,7 @@ class Point:
     """One simulated point, before it is simulated.
 
     Attributes:
-        expected: What theory says, NaN if it is not to be compared.
+        expected: What theory says, NaN where it is not to be compared.
         parameters: What the simulation needs to know, numbers by name.
         y: Its height in a diagram, where colour shows the value; None in a coordinate system of values.
         group: Points of one group come out of one simulation; None for a simulation of its own.
@@ -96,7 +96,7 @@ class Point:
     panel: str
     series: str
     x: float
-    expected: float
+    expected: float = math.nan
     parameters: Mapping[str, float] = field(default_factory=dict)
     y: float | None = None
     group: str | None = None
@@ -114,6 +114,12 @@ class Simulated:
 
     point: Point
     estimate: Estimate
+
+
+def simulated_means(simulated: Sequence[Simulated], panel: str, series: str) -> dict[float, Estimate]:
+    """What is simulated of a series by x, in the order of the points."""
+    own = (item for item in simulated if (item.point.panel, item.point.series) == (panel, series))
+    return {item.point.x: item.estimate for item in own}
 
 
 @dataclass(frozen=True)
@@ -156,11 +162,7 @@ class Drawn:
 
     def points(self, panel: str, series: str) -> dict[float, Estimate]:
         """The simulated points of a series by x, ascending; LookupError where one is missing or has no value."""
-        estimates = {
-            item.point.x: item.estimate
-            for item in self.simulated
-            if (item.point.panel, item.point.series) == (panel, series)
-        }
+        estimates = simulated_means(self.simulated, panel, series)
         n_planned = sum((point.panel, point.series) == (panel, series) for point in self.planned)
         if len(estimates) < max(n_planned, 1) or any(
             not math.isfinite(estimate.value) for estimate in estimates.values()

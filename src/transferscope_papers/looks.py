@@ -54,7 +54,15 @@ def arrange(canvas: Canvas) -> None:
         for axes, letter in zip(panels, letters(len(panels)), strict=True):
             title = _title(axes)
             title.set_text(f"{letter}{title.get_text()}".rstrip())
-        _fit_titles(canvas)
+        layout = canvas.get_layout_engine()
+        if layout is not None:
+            layout.execute(canvas)  # a panel has its width only now: labels and colour bars take theirs first
+        for axes in canvas.axes:
+            axes.apply_aspect()
+            left, right = axes.get_position().x0, axes.get_position(original=True).x1  # a map may leave room beside it
+            _fit(_title(axes), float(right - left) * canvas.bbox.width)
+        for text in canvas.texts:
+            _fit(text, canvas.bbox.width)
 
 
 def letters(n_panels: int) -> tuple[str, ...]:
@@ -62,19 +70,6 @@ def letters(n_panels: int) -> tuple[str, ...]:
     lower = string.ascii_lowercase
     names = itertools.chain(lower, map("".join, itertools.product(lower, repeat=2)))
     return tuple(f"({name}) " for name in itertools.islice(names, n_panels)) if n_panels > 1 else ("",)
-
-
-def _fit_titles(canvas: Canvas) -> None:
-    """Break titles that would end beyond their panel, and texts of the figure that would end beyond it; see `_fit`."""
-    layout = canvas.get_layout_engine()
-    if layout is not None:
-        layout.execute(canvas)  # a panel has its width only now: labels and colour bars take theirs first
-    for axes in canvas.axes:
-        axes.apply_aspect()
-        left, right = axes.get_position().x0, axes.get_position(original=True).x1  # a map may leave room beside it
-        _fit(_title(axes), float(right - left) * canvas.bbox.width)
-    for text in canvas.texts:
-        _fit(text, canvas.bbox.width)
 
 
 def _title(axes: Axes) -> Text:

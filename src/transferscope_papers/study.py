@@ -34,7 +34,13 @@ def plan_figure(figure: TheoryFigure) -> StudyPlan:
         facts=surroundings(),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    return StudyPlan(study, tuple(_planned(figure, points, settings) for points in figure.groups()), {})
+    cells = []
+    for points in figure.groups():
+        first = points[0]
+        labels = {"source": None, "method": first.series, "panel": first.panel, "x": first.x, "seed": first.seed}
+        payload = {"figure": figure.name, "settings": settings, "points": [_as_json(point) for point in points]}
+        cells.append(PlannedCell(_key(figure, points), "theory", labels, payload))
+    return StudyPlan(study, tuple(cells), {})
 
 
 def work(cell: PlannedCell, context: WorkContext) -> Outcome:
@@ -62,16 +68,6 @@ def simulated_points(figure: TheoryFigure, store: Store) -> tuple[Simulated, ...
             if (key, str(i)) in estimates:
                 done[repr(point)] = Simulated(point, estimates[key, str(i)])
     return tuple(done[repr(point)] for point in figure.points() if repr(point) in done)
-
-
-def _planned(figure: TheoryFigure, points: list[Point], settings: dict[str, float]) -> PlannedCell:
-    first = points[0]
-    return PlannedCell(
-        key=_key(figure, points),
-        role="theory",
-        labels={"source": None, "method": first.series, "panel": first.panel, "x": first.x, "seed": first.seed},
-        payload={"figure": figure.name, "settings": settings, "points": [_as_json(point) for point in points]},
-    )
 
 
 def _key(figure: TheoryFigure, points: list[Point]) -> str:

@@ -1,5 +1,6 @@
 """Theorems 1 to 3 of liu2019 on wide networks: gradients and distances against the width, errors against the steps."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -68,23 +69,29 @@ class KernelFigure(TheoryFigure):
     def points(self) -> tuple[Point, ...]:
         """Three widths for each line."""
         return tuple(
-            Point(curve.panel, curve.series, float(width), self._expected(curve, width), {"width": width})
+            Point(
+                curve.panel,
+                curve.series,
+                float(width),
+                float(curve.y[0]) if width == self.width else math.nan,
+                {"width": width},
+            )
             for curve in self.theory().curves
             for width in (self.width // 32 * 2, self.width // 8 * 2, self.width)
         )
 
     def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Train on the source, then on the target, and on the target from scratch."""
-        return tuple(self._trained(point) for point in points)
-
-    def _trained(self, point: Point) -> Estimate:
-        task = point.series.split(",")[0]
-        source, target = (_labelled(data, self.seeds) for data in (_source(), _target(task)))
-        seeds = range(point.seed, point.seed + self.seeds)
-        run = wide_transfer(source, target, width=int(point.parameters["width"]), seeds=seeds)
-        if point.panel == "gradient":
-            return mean_estimate(run.activation_gradient, run.status)
-        return mean_estimate(run.scratch_travel if point.series.endswith("scratch") else run.travel, run.status)
+        estimates = []
+        for point in points:
+            task = point.series.split(",")[0]
+            source, target = (_labelled(data, self.seeds) for data in (_source(), _target(task)))
+            seeds = range(point.seed, point.seed + self.seeds)
+            run = wide_transfer(source, target, width=int(point.parameters["width"]), seeds=seeds)
+            travel = run.scratch_travel if point.series.endswith("scratch") else run.travel
+            shown = run.activation_gradient if point.panel == "gradient" else travel
+            estimates.append(mean_estimate(shown, run.status))
+        return tuple(estimates)
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
         """How far the widest networks are from the limit; `known_error` hides most of that from the scores."""
@@ -124,9 +131,6 @@ class KernelFigure(TheoryFigure):
                 narrow,
             ),
         )
-
-    def _expected(self, curve: Curve, width: int) -> float:
-        return float(curve.y[0]) if width == self.width else float("nan")
 
 
 _WAYS = ("pre-trained", "from scratch")

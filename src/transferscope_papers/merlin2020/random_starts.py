@@ -21,6 +21,7 @@ from transferscope_papers.figure import (
     Theory,
     TheoryFigure,
     setting,
+    simulated_means,
 )
 from transferscope_papers.problems import QuadraticProblem
 from transferscope_papers.simulate.quadratic import (
@@ -117,10 +118,9 @@ class RandomStartsFigure(TheoryFigure):
 
     def points(self) -> tuple[Point, ...]:
         """Random starts for each k, compared features for each n, and networks trained from several starts."""
-        nan = float("nan")
         pretrained = [Point("start", _PRETRAINED, float(k), 1 / k, group="pre-training") for k in _FEATURES]
-        single = [Point("start", _SINGLE, float(k), nan, group="MeRLin") for k in _FEATURES]
-        best = [Point("examples", _BEST, float(n), nan, group="MeRLin") for n in _TRAINED_SIZES]
+        single = [Point("start", _SINGLE, float(k), group="MeRLin") for k in _FEATURES]
+        best = [Point("examples", _BEST, float(n), group="MeRLin") for n in _TRAINED_SIZES]
         compared = [
             Point("examples", _series(k), float(n), float(recovery_probability(n, k)), {"k": k}, group=_series(k))
             for k in _COMPARED
@@ -141,7 +141,7 @@ class RandomStartsFigure(TheoryFigure):
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
         """How many starts of pre-training ended at a source minimum."""
-        own = [item.estimate.n for item in simulated if item.point.series == _PRETRAINED]
+        own = [mean.n for mean in simulated_means(simulated, "start", _PRETRAINED).values()]
         if not own:
             return Conclusion("")
         return Conclusion(
@@ -257,8 +257,9 @@ def _shared_feature_told(seed: int, n: int, k: int, samples: int) -> np.ndarray:
     together = max(1, _ENTRIES // (len(fit) * k))
     for first in range(0, samples, together):
         drawn = [problem.sample(n, stream) for _ in range(min(together, samples - first))]
-        features, labels = (np.stack(values) for values in zip(*((s.inputs**2, s.targets) for s in drawn), strict=True))
-        told.append(_told(features, labels[:, :, None], fit))
+        features = np.stack([sample.inputs**2 for sample in drawn])
+        labels = np.stack([sample.targets for sample in drawn])[:, :, None]
+        told.append(_told(features, labels, fit))
     return np.concatenate(told)
 
 

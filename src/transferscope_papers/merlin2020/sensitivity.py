@@ -52,7 +52,8 @@ def figure_4b(study: FinishedStudy) -> FigureMade:
             f"{above} of the {len(trained)} settings lie above training from scratch and {below} below it, each by its "
             "own 95 % interval over seeds"
         )
-        lowest = rows["method"] == _method(settings, worst)
+        of_worst = next(name for name, pair in settings.items() if pair == (worst["rho"], worst["lambda"]))
+        lowest = rows["method"] == of_worst
         claims.append(
             measured_claim(
                 "MeRLin is not sensitive to rho and lambda: its worst setting "
@@ -98,27 +99,22 @@ def _table(
         own = rows["method"] == name
         values = rows.loc[own, "value"].to_numpy()
         n_diverged = int(lost.get(name, 0))
-        if n_diverged:
-            nothing = dict.fromkeys(("accuracy", "sd", "above_scratch", "low", "high"), np.nan)
-            n_seeds = len(values) + n_diverged
-            table.append({"rho": rho, "lambda": ridge, **nothing, "seeds": n_seeds, "diverged": n_diverged})
-            continue
-        if not len(values):
+        if not len(values) and not n_diverged:
             raise DataError(f"no run of {name} in {study.name} is finished; try those that failed again")
-        apart = np.array(paired(rows, own, rows["method"] == baseline)) if baseline else np.zeros(0)
+        apart = np.array(paired(rows, own, rows["method"] == baseline)) if baseline and not n_diverged else np.zeros(0)
         mean = t_interval(apart) if len(apart) else None
         ends = (np.nan, np.nan) if mean is None or mean.interval is None else (mean.interval.low, mean.interval.high)
         table.append(
             {
                 "rho": rho,
                 "lambda": ridge,
-                "accuracy": values.mean(),
-                "sd": values.std(ddof=1) if len(values) > 1 else np.nan,
-                "seeds": len(values),
+                "accuracy": np.nan if n_diverged else values.mean(),
+                "sd": values.std(ddof=1) if len(values) > 1 and not n_diverged else np.nan,
+                "seeds": len(values) + n_diverged,
                 "above_scratch": np.nan if mean is None else mean.value,
                 "low": ends[0],
                 "high": ends[1],
-                "diverged": 0,
+                "diverged": n_diverged,
             }
         )
     return pd.DataFrame(table).sort_values(["lambda", "rho"]).reset_index(drop=True)
@@ -144,10 +140,6 @@ def _approaches(settings: Mapping[str, tuple[float, float]], rows: pd.DataFrame,
 
 def _named(row: pd.Series) -> str:
     return f"rho {row['rho']:g}, lambda {row['lambda']:g}"
-
-
-def _method(settings: Mapping[str, tuple[float, float]], row: pd.Series) -> str:
-    return next(name for name, pair in settings.items() if pair == (row["rho"], row["lambda"]))
 
 
 def _draw(study: FinishedStudy, table: pd.DataFrame) -> Figure:

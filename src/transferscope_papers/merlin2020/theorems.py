@@ -98,7 +98,7 @@ class QuadraticFigure(TheoryFigure):
         Networks of one way are trained together, whatever the size of their sample and the feature they start from.
         """
         cases = list(dict.fromkeys((point.series, point.x) for point in points))
-        own = [Point("target", way, n, float("nan")).seed for way, n in cases]
+        own = [Point("target", way, n).seed for way, n in cases]
         seeds = [seed for first in own for seed in range(first, first + self.seeds)]
         sizes = [int(n) for _, n in cases for _ in range(self.seeds)]
         data = draw_targets(QuadraticProblem(self.d, 1), sizes, seeds, n_signal=_N_SIGNAL)

@@ -155,7 +155,7 @@ class RenderingsFigure(TheoryFigure):
 
 def _place(name: str) -> Point:
     own = RENDERINGS[name]
-    return Point("entropy", _TEXTURES["texture" in own], 1 + sum(one != "texture" for one in own), math.nan)
+    return Point("entropy", _TEXTURES["texture" in own], 1 + sum(one != "texture" for one in own))
 
 
 def _settings(name: str, size: int) -> SceneSettings:

@@ -21,8 +21,9 @@ from transferscope_papers.figure import (
     Theory,
     TheoryFigure,
     setting,
+    simulated_means,
 )
-from transferscope_papers.problems import PowerLawTransfer, power_law_transfer
+from transferscope_papers.problems import power_law_transfer
 from transferscope_papers.simulate.averaged_sgd import OnlineSettings, averaged_sgd
 from transferscope_papers.theory.rates import Rates, fine_tuning_rates
 
@@ -99,7 +100,7 @@ class RatesFigure(TheoryFigure):
         """Five sizes of each kind for each row of the table."""
         longest = {"risk": self.longest, "source": self.n_source}
         return tuple(
-            Point(panel, name, float(longest[panel] // 4**i), float("nan"))
+            Point(panel, name, float(longest[panel] // 4**i))
             for panel in longest
             for name in self._cases
             for i in reversed(range(5))
@@ -110,20 +111,27 @@ class RatesFigure(TheoryFigure):
         return tuple(self._risk(point) for point in points)
 
     def _risk(self, point: Point) -> Estimate:
-        case = self._cases[point.series]
-        if point.panel == "source":
-            pair = power_law_transfer(self.d, r0=case.r0, r1=case.r1, xi=self.xi, added_size=0.0)
-            return self._fine_tuned(pair, point, n_source=int(point.x), n=self._few)
-        pair = power_law_transfer(self.d, r0=case.r0, r1=case.r1, xi=self.xi)
-        return self._fine_tuned(pair, point, n_source=self.n_source, n=int(point.x))
+        case, by_source = self._cases[point.series], point.panel == "source"
+        n_source, n = (int(point.x), self._few) if by_source else (self.n_source, int(point.x))
+        pair = power_law_transfer(self.d, r0=case.r0, r1=case.r1, xi=self.xi, added_size=0.0 if by_source else 1.0)
+        seeds = range(point.seed, point.seed + self.seeds)
+        of_source = n_source ** (-self.xi / (2 * self.xi + 1))
+        pretraining = OnlineSettings(n_source, of_source, _STEP, seeds, _PRETRAINING)
+        pretrained = averaged_sgd(pair.source, np.zeros((self.seeds, self.d)), pretraining)
+        error = float(pretrained.outcomes.risk.mean())
+        rates, r = self._rates(case), min(case.r0, case.r1)
+        of_error = 1 / (2 * r + 2) if bool(rates.small_steps) else 1 / (2 * r + 1)
+        ridge = n ** -float(rates.ridge) * error**of_error
+        tuning = OnlineSettings(n, ridge, _STEP * n**-case.zeta, seeds, _FINE_TUNING)
+        return averaged_sgd(pair.target, pretrained.weights, tuning).outcomes.means(self.seeds)[0]
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
         """Measured slopes beside the bound's."""
         parts: dict[str, list[str]] = {"risk": [], "source": []}
         curves = []
         for panel, name in itertools.product(parts, self._cases):
-            placed = [item for item in simulated if (item.point.panel, item.point.series) == (panel, name)]
-            own = {item.point.x: item.estimate for item in placed if item.estimate.usable}
+            means = simulated_means(simulated, panel, name)
+            own = {x: mean for x, mean in means.items() if mean.usable}
             if len(own) >= 2:
                 bound = self._bound(panel, name)
                 decays = _decay(own)
@@ -180,29 +188,8 @@ class RatesFigure(TheoryFigure):
         """Target examples where source examples vary."""
         return max(self.longest // 256, 1)
 
-    def _fine_tuned(self, pair: PowerLawTransfer, point: Point, *, n_source: int, n: int) -> Estimate:
-        case = self._cases[point.series]
-        start, error = self._pretrained(pair, point, n_source)
-        rates = self._rates(case)
-        r = min(case.r0, case.r1)
-        of_error = 1 / (2 * r + 2) if bool(rates.small_steps) else 1 / (2 * r + 1)
-        ridge = n ** -float(rates.ridge) * error**of_error
-        settings = self._settings(point, n, ridge=ridge, rate=_STEP * n**-case.zeta, stream=_FINE_TUNING)
-        return averaged_sgd([pair.target] * self.seeds, start, settings).outcomes.means(self.seeds)[0]
-
     def _rates(self, case: Case) -> Rates:
         return fine_tuning_rates(case.r0, case.r1, self.xi, zeta=case.zeta)
-
-    def _pretrained(self, pair: PowerLawTransfer, point: Point, n_source: int) -> tuple[np.ndarray, float]:
-        ridge = n_source ** (-self.xi / (2 * self.xi + 1))
-        settings = self._settings(point, n_source, ridge=ridge, rate=_STEP, stream=_PRETRAINING)
-        run = averaged_sgd([pair.source] * self.seeds, np.zeros((self.seeds, self.d)), settings)
-        return run.weights, float(run.outcomes.risk.mean())
-
-    def _settings(self, point: Point, n: int, *, ridge: float, rate: float, stream: int) -> OnlineSettings:
-        ones = np.ones(self.seeds)
-        seeds = range(point.seed, point.seed + self.seeds)
-        return OnlineSettings(np.full(self.seeds, n), ridge * ones, rate * ones, seeds, stream)
 
 
 @dataclass(frozen=True)

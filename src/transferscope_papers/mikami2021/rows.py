@@ -95,21 +95,16 @@ class Panel:
 
 def task_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
     """Figure 1: a panel for each fine-tuning task, a series for each pre-training task (ResNet-50, 1 % of the data)."""
-    rows = _one_percent(errors)
-    rows = rows[(rows["model"] == "r50") & (rows["pdata"] == "bop")].sort_values("ptask", kind="stable")
-    return tuple(
-        Panel(task, _series(rows[rows["ftask"] == task], "ptask")) for task in ("objdet", "semseg", "sinclass")
-    )
+    rows = _with(pretrained(errors), fratio=1, model="r50", pdata="bop").sort_values("ptask", kind="stable")
+    return tuple(Panel(task, _series(_with(rows, ftask=task), "ptask")) for task in ("objdet", "semseg", "sinclass"))
 
 
 def model_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
     """Figure 4: mulclass to sinclass and objdet to objdet, a series for each depth of the network."""
-    rows = _one_percent(errors)
-    rows = rows[rows["pdata"] == "bop"].sort_values("nparam", kind="stable")
-    pairs = (("mulclass", "sinclass"), ("objdet", "objdet"))
+    rows = _with(pretrained(errors), fratio=1, pdata="bop").sort_values("nparam", kind="stable")
     return tuple(
-        Panel(f"{ptask} to {ftask}", _series(rows[(rows["ptask"] == ptask) & (rows["ftask"] == ftask)], "model"))
-        for ptask, ftask in pairs
+        Panel(f"{ptask} to {ftask}", _series(_with(rows, ptask=ptask, ftask=ftask), "model"))
+        for ptask, ftask in (("mulclass", "sinclass"), ("objdet", "objdet"))
     )
 
 
@@ -129,11 +124,9 @@ RENDERINGS = {
 
 def rendering_panels(errors: pd.DataFrame) -> tuple[Panel, ...]:
     """Figure 6: objdet to objdet, a series for each of `RENDERINGS` by its attributes."""
-    rows = _one_percent(errors)
-    rows = rows[(rows["ptask"] == "objdet") & (rows["ftask"] == "objdet") & (rows["model"] == "r50")]
+    rows = _with(pretrained(errors), fratio=1, ptask="objdet", ftask="objdet", model="r50")
     curves = {
-        ", ".join(attributes) or "single": _over_n(rows[rows["pdata"] == name])
-        for name, attributes in RENDERINGS.items()
+        ", ".join(attributes) or "single": _over_n(_with(rows, pdata=name)) for name, attributes in RENDERINGS.items()
     }
     return (Panel("objdet to objdet", curves),)
 
@@ -162,8 +155,7 @@ def extrapolation_series(errors: pd.DataFrame) -> dict[str, tuple[Observations, 
     """
     pairs = {}
     for model in ("r50", "r101", "r152"):
-        chosen = (errors["ptask"] == "objdet") & (errors["ftask"] == "objdet") & (errors["fratio"] == 1)
-        rows = errors[chosen & (errors["model"] == model) & (errors["pdata"] == "bop")]
+        rows = _with(errors, ptask="objdet", ftask="objdet", fratio=1, model=model, pdata="bop")
         small, large = pretrained(rows), pretrained(rows, pscale="1280k")
         small, large = small[small["n"] <= FIGURE_5_LARGEST], large[large["n"] >= 80_000]
         pairs[model] = (_over_n(small), _over_n(large))
@@ -172,14 +164,13 @@ def extrapolation_series(errors: pd.DataFrame) -> dict[str, tuple[Observations, 
 
 def surface_rows(errors: pd.DataFrame) -> pd.DataFrame:
     """Figures 2 and 9: mulclass to sinclass, ResNet-50, all fine-tuning sizes of the 64k series."""
-    rows = pretrained(errors)
-    chosen = (rows["ptask"] == "mulclass") & (rows["ftask"] == "sinclass") & (rows["model"] == "r50")
-    return rows[chosen & (rows["pdata"] == "bop")]
+    return _with(pretrained(errors), ptask="mulclass", ftask="sinclass", model="r50", pdata="bop")
 
 
 def all_curves(errors: pd.DataFrame) -> dict[str, Observations]:
     """The curves of appendix D: 1 % of the fine-tuning data, 64k series, one for each of the columns `GROUP`."""
-    return {", ".join(map(str, key)): _over_n(rows) for key, rows in _one_percent(errors).groupby(list(GROUP))}
+    rows = _with(pretrained(errors), fratio=1)
+    return {", ".join(map(str, key)): _over_n(own) for key, own in rows.groupby(list(GROUP))}
 
 
 def paper_fit(data: Observations) -> LawFit:
@@ -291,9 +282,11 @@ def surface_table(surface: Surface) -> pd.DataFrame:
     )
 
 
-def _one_percent(errors: pd.DataFrame) -> pd.DataFrame:
-    rows = pretrained(errors)
-    return rows[rows["fratio"] == 1]
+def _with(errors: pd.DataFrame, **values: float | str) -> pd.DataFrame:
+    """The runs that have these values in these columns."""
+    for column, value in values.items():
+        errors = errors[errors[column] == value]
+    return errors
 
 
 def _series(rows: pd.DataFrame, column: str) -> dict[str, Observations]:

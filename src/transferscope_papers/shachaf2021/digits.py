@@ -1,6 +1,5 @@
 """Do bounds rank real transfer tasks? shachaf2021 Table 1 on pairs of MNIST digits."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,6 +20,7 @@ from transferscope_papers.figure import (
     Theory,
     TheoryFigure,
     setting,
+    simulated_means,
 )
 from transferscope_papers.simulate.digit_pairs import Digits, TableSettings, Tasks, bound_table
 from transferscope_papers.simulate.outcomes import mean_estimate
@@ -81,11 +81,9 @@ class DigitTable(TheoryFigure):
     def points(self) -> tuple[Point, ...]:
         """The bounds at five sizes, and in every draw; all from one simulation."""
         names = (*_PUBLISHED, _LARGER_C)
-        sizes = [Point("r2", name, float(n), math.nan, group="draws") for n in _SIZES for name in names]
+        sizes = [Point("r2", name, float(n), group="draws") for n in _SIZES for name in names]
         draws = [
-            Point("draws", name, float(draw), math.nan, group="draws")
-            for draw in range(1, self.draws + 1)
-            for name in names
+            Point("draws", name, float(draw), group="draws") for draw in range(1, self.draws + 1) for name in names
         ]
         return (*sizes, *draws)
 
@@ -101,7 +99,7 @@ class DigitTable(TheoryFigure):
             if point.panel == "draws":
                 estimates.append(Estimate(float(own[int(point.x) - 1].mean()), None, 1))
             else:
-                estimates.append(mean_estimate(own[:, _SIZES.index(int(point.x))], np.full(self.draws, "ok")))
+                estimates.append(mean_estimate(own[:, _SIZES.index(int(point.x))]))
         return tuple(estimates)
 
     def claims(self) -> tuple[Claim, ...]:
@@ -142,7 +140,7 @@ class DigitTable(TheoryFigure):
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
         """Mean R^2 over sizes and draws, and where the published one lies among the draws."""
         draws = {
-            name: np.array([i.estimate.value for i in simulated if (i.point.panel, i.point.series) == ("draws", name)])
+            name: np.array([mean.value for mean in simulated_means(simulated, "draws", name).values()])
             for name in (*_PUBLISHED, _LARGER_C)
         }
         if any(len(values) < self.draws for values in draws.values()):

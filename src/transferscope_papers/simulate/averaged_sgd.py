@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from transferscope_papers.problems import PowerLawTarget
 from transferscope_papers.simulate.outcomes import Outcomes
@@ -35,51 +35,42 @@ class OnlineRun:
 
 @dataclass(frozen=True)
 class OnlineSettings:
-    """How each of B runs learns.
+    """How B runs learn.
 
     Attributes:
-        n_examples: T, examples and steps of each run, at least 1, shape (B,).
-        ridge: lambda, pull towards the start, at least 0, shape (B,).
-        rate: eta, step size, above 0, shape (B,); at most 1/(4 (6 + lambda)) in mikami2021's Theorem 2.
+        n_examples: T, examples and steps, at least 1.
+        ridge: lambda, pull towards the start, at least 0.
+        rate: eta, step size, above 0; at most 1/(4 (6 + lambda)) in mikami2021's Theorem 2.
         seeds: One per run.
         stream: Random stream of the examples: give pretraining and fine-tuning different ones.
     """
 
-    n_examples: Int[np.ndarray, " B"]
-    ridge: Float[np.ndarray, " B"]
-    rate: Float[np.ndarray, " B"]
+    n_examples: int
+    ridge: float
+    rate: float
     seeds: Sequence[int]
     stream: int = SAMPLE
 
 
-def averaged_sgd(
-    targets: Sequence[PowerLawTarget], start: Float[np.ndarray, "B d"], settings: OnlineSettings
-) -> OnlineRun:
-    """Learn each target online, starting from and regularised towards `start`.
+def averaged_sgd(target: PowerLawTarget, start: Float[np.ndarray, "B d"], settings: OnlineSettings) -> OnlineRun:
+    """Learn the target online, starting from and regularised towards `start`.
 
     Args:
-        targets: What is learnt, one per run, all with the same number of eigenfunctions.
-        start: w_0: zero for pretraining, the pretrained weights for fine-tuning.
+        start: w_0 of each run: zero for pretraining, the pretrained weights for fine-tuning.
     """
     streams = [generator(seed, settings.stream) for seed in settings.seeds]
-    origin, weights, total = (torch.from_numpy(start.copy()) for _ in range(3))
-    rate, ridge = torch.from_numpy(settings.rate)[:, None], torch.from_numpy(settings.ridge)[:, None]
-    lengths = torch.from_numpy(settings.n_examples)
-    for first in range(0, int(settings.n_examples.max()), BLOCK):
-        active = torch.nonzero(lengths > first).flatten()
-        samples = [targets[b].sample(BLOCK, streams[b]) for b in active.tolist()]
+    w_0 = torch.from_numpy(start)
+    w, total, n = w_0, w_0, settings.n_examples
+    for first in range(0, n, BLOCK):
+        samples = [target.sample(BLOCK, stream) for stream in streams]
         inputs = torch.from_numpy(np.stack([sample.inputs for sample in samples]))
         labels = torch.from_numpy(np.stack([sample.targets for sample in samples]))
-        w, w_0, mean = weights[active], origin[active], total[active]
-        eta, lam = rate[active], ridge[active]
-        for t in range(BLOCK):
+        for t in range(min(BLOCK, n - first)):
             z = inputs[:, t]
             error = (z * w).sum(1, keepdim=True) - labels[:, t : t + 1]
-            running = (lengths[active] > first + t)[:, None]
-            w = torch.where(running, w - eta * (error * z + lam * (w - w_0)), w)
-            mean = torch.where(running, mean + w, mean)
-        weights[active], total[active] = w, mean
-    averaged = (total / (lengths + 1)[:, None]).numpy()
-    risk = np.array([float(target.risk(row)) for target, row in zip(targets, averaged, strict=True)])
+            w = w - settings.rate * (error * z + settings.ridge * (w - w_0))
+            total = total + w
+    averaged = (total / (n + 1)).numpy()
+    risk = target.risk(averaged)
     status = np.where(np.isfinite(risk), "converged", "non_finite")
     return OnlineRun(averaged, Outcomes(risk, status))

@@ -34,16 +34,18 @@ class Outcomes:
         return tuple(mean_estimate(risk, status) for risk, status in zip(*groups, strict=True))
 
 
-def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray) -> Estimate:
+def mean_estimate(values: Float[np.ndarray, " S"], status: StatusArray | None = None) -> Estimate:
     """Mean and standard error of independent simulated values.
 
     Args:
         values: One number per seed.
+        status: One per seed; None where all are usable.
 
     Returns:
         The mean over the usable values with its standard error (None for a single one). The status is "converged" when
         all are usable, and otherwise that of the first value that is not: a mean over survivors only is biased.
     """
+    status = np.full(len(values), "converged") if status is None else status
     usable = np.isin(status, ("ok", "converged"))
     failed = status[~usable]
     n = int(usable.sum())
@@ -66,6 +68,6 @@ def mean_of_all(values: Float[np.ndarray, " S"], status: StatusArray) -> Estimat
         The mean; "max_steps" when any run was cut off, "non_finite" when any has no value.
     """
     there = np.isfinite(values)
-    everything = mean_estimate(values[there], np.full(int(there.sum()), "converged"))
+    everything = mean_estimate(values[there])
     overall = "non_finite" if not there.all() else mean_estimate(values, status).status
     return replace(everything, status=overall)

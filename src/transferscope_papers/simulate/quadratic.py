@@ -236,27 +236,21 @@ def _run(
     weights = tuple(layer.clone().requires_grad_() for layer in start)
     optimiser = torch.optim.Adam(weights, lr=settings.lr)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, settings.steps)
+
+    def value() -> Tensor:
+        with torch.no_grad():
+            return objective(weights, -1)
+
     before = torch.empty(0)
     for step in range(settings.steps):
         if step == settings.steps - settings.steps // 10:
-            before = _evaluated(weights, objective)
+            before = value()
         optimiser.zero_grad()
         objective(weights, step).sum().backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         schedule.step()
-    return _finish(data, tuple(layer.detach() for layer in weights), (before, _evaluated(weights, objective)), settings)
-
-
-def _evaluated(weights: Weights, objective: Callable[[Weights, int], Tensor]) -> Tensor:
-    with torch.no_grad():
-        return objective(weights, -1)
-
-
-def _finish(
-    data: TargetSamples, weights: Weights, objectives: tuple[Tensor, Tensor], settings: QuadraticSettings
-) -> QuadraticRun:
-    phi, _, *own_head = weights
-    before, after = objectives
+    after = value()
+    phi, _, *own_head = (layer.detach() for layer in weights)
     first = torch.zeros_like(data.telling)
     first[:, 0] = 1.0
     refitted = ridge_head(_hidden(phi, data.inputs), data.labels, settings.inner_ridge)

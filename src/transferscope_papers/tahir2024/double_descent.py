@@ -112,7 +112,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
                 expected = float(_risk(task, name, n)) if exact and name == _SCRATCH else math.nan
                 planned.append(Point("unequal", name, n / self.d, expected, {"n": n, "d": self.d}))
         growing = [(d, name) for d in _SIZES for name in _SOLVED]
-        own = [Point("limit", name, float(d), math.nan, {"n": round(_PEAKED * d), "d": d}) for d, name in growing]
+        own = [Point("limit", name, float(d), parameters={"n": round(_PEAKED * d), "d": d}) for d, name in growing]
         return (*planned, *own)
 
     def groups(self) -> list[list[Point]]:
@@ -145,7 +145,7 @@ class DoubleDescentFigure(LinearTeachersFigure):
         if points[0].panel == "limit":
             limits = [float(_risk(task, point.series, n)) for point in points]
             risks = risks / np.array(limits)[:, None] - 1
-        return tuple(mean_estimate(row, np.full(draws, "ok")) for row in risks)
+        return tuple(mean_estimate(row) for row in risks)
 
     def claims(self) -> tuple[Claim, ...]:
         """The peak, what it does to transferability, what cures it, and what the limit leaves out."""

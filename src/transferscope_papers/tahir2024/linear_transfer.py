@@ -327,13 +327,13 @@ class RidgeFigure(LinearTeachersFigure):
 
     def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Solve for the head of a pre-trained two-layer network."""
-        return tuple(self._solved(point) for point in points)
-
-    def _solved(self, point: Point) -> Estimate:
-        training, seeds = self.training(point), range(point.seed, point.seed + self.seeds)
-        batch = draw([training.pair] * self.seeds, [training.n] * self.seeds, seeds)
-        start = perfectly_pretrained(batch, depth=training.way.depth)
-        return ridge_transfer(batch, start, ridge=point.x).means(self.seeds)[0]
+        estimates = []
+        for point in points:
+            training, seeds = self.training(point), range(point.seed, point.seed + self.seeds)
+            batch = draw([training.pair] * self.seeds, [training.n] * self.seeds, seeds)
+            start = perfectly_pretrained(batch, depth=training.way.depth)
+            estimates.append(ridge_transfer(batch, start, ridge=point.x).means(self.seeds)[0])
+        return tuple(estimates)
 
     def claims(self) -> tuple[Claim, ...]:
         """A ridge hurts in the limit; with few examples it does not, which the paper leaves out."""

@@ -162,7 +162,6 @@ def estimate_pair(
     input_dimension: DimensionBand,
     *,
     n_examples: int,
-    seed: int = 0,
 ) -> PairEstimate:
     """Put the parameters of a pair together.
 
@@ -174,8 +173,14 @@ def estimate_pair(
         noise: What everything else that was tried misses.
         feature_dimensions: Effective dimensions of the features, one band per network.
     """
-    generator = np.random.default_rng(seed)
-    of_features = _mean(missed_by_features)
+    generator = np.random.default_rng(0)
+    shares = [one.share for one in missed_by_features]
+    # measured on the same examples, so that the errors of the networks do not average out
+    error = float(np.mean([share.stderr or 0.0 for share in shares]))
+    of_features = Unexplained(
+        Estimate(float(np.mean([share.value for share in shares])), error, shares[0].n),
+        float(np.mean([one.still_falling for one in missed_by_features])),
+    )
     least = min((noise, of_features), key=lambda one: one.limit)
     k = float(np.mean([one.middle for one in feature_dimensions]))
     floor = min(least.limit, _MOST_NOISE)
@@ -215,19 +220,6 @@ def ranged(value: float, draws: Float64[np.ndarray, " draws"], *, n: int, level:
         return Estimate(value, None, n, "unbounded", interval)
     stderr = float(draws.std()) if np.isfinite(draws).all() else None
     return Estimate(value, stderr, n, "ok", interval)
-
-
-def _mean(networks: Sequence[Unexplained]) -> Unexplained:
-    """The mean over networks that were measured on the same examples, so that their errors do not average out."""
-    shares = [one.share for one in networks]
-    value = float(np.mean([share.value for share in shares]))
-    return Unexplained(
-        Estimate(value, _mean_stderr(shares), shares[0].n), float(np.mean([one.still_falling for one in networks]))
-    )
-
-
-def _mean_stderr(estimates: Sequence[Estimate]) -> float:
-    return float(np.mean([one.stderr or 0.0 for one in estimates]))
 
 
 def _within(band: DimensionBand, generator: np.random.Generator) -> Float64[np.ndarray, " draws"]:

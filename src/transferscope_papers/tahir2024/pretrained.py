@@ -22,6 +22,7 @@ from transferscope_papers.figure import (
     Theory,
     TheoryFigure,
     setting,
+    simulated_means,
 )
 from transferscope_papers.problems import LinearTeacher, LinearTransfer, Sample, teachers_at_angle
 from transferscope_papers.simulate.deep_linear import random_start, train
@@ -172,8 +173,8 @@ class PretrainedFigure(TheoryFigure):
         for depth in _HEADED:
             for head in self._heads:
                 series = f"{_layers(depth)}, {head}"
-                own = {item.point.x: item.estimate.value for item in simulated if item.point.series == series}
-                good = [alpha for alpha, value in own.items() if abs(value / self._limit - 1) <= 2 * _NEAR]
+                own = simulated_means(simulated, "risk", series)
+                good = [alpha for alpha, mean in own.items() if abs(mean.value / self._limit - 1) <= 2 * _NEAR]
                 parts.append(f"{series}: {f'up to α = {max(good):g}' if good else 'at no scale tried'}")
         return Conclusion(f"the risk is within {200 * _NEAR:.0f} % of Theorem 3.7: {'; '.join(parts)}")
 

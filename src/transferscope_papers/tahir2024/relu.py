@@ -1,5 +1,6 @@
 """Linear transfer of two-layer ReLU students: tahir2024 Figure 4."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -22,9 +23,9 @@ from transferscope_papers.figure import (
     Theory,
     TheoryFigure,
     setting,
+    simulated_means,
 )
 from transferscope_papers.problems import AblatedTeachers, ablate, relu_teacher
-from transferscope_papers.simulate.descent import Weights
 from transferscope_papers.simulate.outcomes import mean_estimate, mean_of_all
 from transferscope_papers.simulate.relu_student import (
     Students,
@@ -103,9 +104,16 @@ class ReluFigure(TheoryFigure):
 
         Scored are new heads on the source's own neurons, whose limit is the closed form.
         """
-        nan = float("nan")
-        scratch = [Point("scratch", _SCRATCH, float(n), nan) for n in (self.largest // 10, *self._sizes())]
-        return (*(point for mu in _SHARES for point in self._points_of(mu)), *scratch)
+        scratch = [Point("scratch", _SCRATCH, float(n)) for n in (self.largest // 10, *self._sizes())]
+        shared = []
+        for mu in _SHARES:
+            group, outside = f"μ = {mu:g}", float(np.mean(self._outside(mu)))
+            places = (("kernel", _BEFORE, math.nan), ("kernel", _AFTER, math.nan), ("outside", _SOURCE, outside))
+            shared += [Point(panel, series, mu, value, {"mu": mu}, group=group) for panel, series, value in places]
+            shared += [
+                Point("scratch", _transfer(mu), float(n), parameters={"mu": mu}, group=group) for n in self._sizes()
+            ]
+        return (*shared, *scratch)
 
     def simulate(self, points: Sequence[Point]) -> tuple[Estimate, ...]:
         """Train students on samples of the target, or on the sources of one share and then put new heads on them."""
@@ -119,14 +127,26 @@ class ReluFigure(TheoryFigure):
         mu = points[0].parameters["mu"]
         pairs = self._pairs(mu)
         students = pretrain([pair.source for pair in pairs], start)
+        neurons = {_BEFORE: list(start[0].numpy()), _AFTER: [student.neurons for student in students.networks]}
         rcond = _CUT_OFF if self.least_squares else None
-        pretrained = _Pretrained(pairs, start, students, self._outside(mu), seed, rcond)
-        return tuple(pretrained.estimate(point) for point in points)
+        estimates = []
+        for point in points:
+            if point.panel == "kernel":
+                own = zip(neurons[point.series], pairs, strict=True)
+                alignments = [kernel_alignment(one, pair.source.neurons) for one, pair in own]
+                estimates.append(mean_of_all(np.array(alignments), students.status))
+            elif point.series == _SOURCE:
+                estimates.append(_on_source_neurons(pairs, self._outside(mu), seed))
+            else:
+                samples = [pair.sample(int(point.x), generator(seed + i, _ON_STUDENTS)) for i, pair in enumerate(pairs)]
+                outcomes = risks(refit_heads(students, samples, rcond=rcond), [pair.target for pair in pairs])
+                estimates.append(mean_of_all(outcomes.risk / _norms(pairs), outcomes.status))
+        return tuple(estimates)
 
     def conclude(self, simulated: Sequence[Simulated]) -> Conclusion:
         """The power law of the risk from scratch, the boundary that it gives with the closed form, and the map."""
-        own = {item.point.x: item.estimate for item in simulated if item.point.series == _SCRATCH}
-        own = {n: estimate for n, estimate in own.items() if estimate.value > 0}
+        own = simulated_means(simulated, "scratch", _SCRATCH)
+        own = {n: mean for n, mean in own.items() if mean.value > 0}
         if len(own) < 2:
             return Conclusion("no power law yet: fewer than two sizes are simulated")
         n, law = np.array(list(own)), _power_law(own)
@@ -222,25 +242,14 @@ class ReluFigure(TheoryFigure):
         values = np.array([[gains[mu, n].value for mu in _SHARES] for n in sizes])
         return Diagram("map", np.array(_SHARES), sizes, values, limit=float(np.quantile(np.abs(values), 0.8)))
 
-    def _points_of(self, mu: float) -> tuple[Point, ...]:
-        nan, group = float("nan"), f"μ = {mu:g}"
-        expected = float(np.mean(self._outside(mu)))
-        places = [("kernel", _BEFORE, nan), ("kernel", _AFTER, nan), ("outside", _SOURCE, expected)]
-        own = (Point(panel, series, mu, value, {"mu": mu}, group=group) for panel, series, value in places)
-        transfer = (Point("scratch", _transfer(mu), float(n), nan, {"mu": mu}, group=group) for n in self._sizes())
-        return (*own, *transfer)
-
     def _sizes(self) -> tuple[int, ...]:
         return tuple(self.largest * i // 5 for i in range(1, 6))
 
-    def _pair(self, mu: float, seed: int) -> AblatedTeachers:
-        numbers = generator(seed, _TEACHER)
-        heads = {"head_mean": self.head_mean, "head_std": self.head_std}
-        return ablate(relu_teacher(self.d, self.n_teacher, numbers, **heads), mu, numbers)
-
     def _pairs(self, mu: float) -> list[AblatedTeachers]:
         """One pair per seed; the target of a seed is the same for every share."""
-        return [self._pair(mu, seed) for seed in range(self.seeds)]
+        heads = {"head_mean": self.head_mean, "head_std": self.head_std}
+        streams = [generator(seed, _TEACHER) for seed in range(self.seeds)]
+        return [ablate(relu_teacher(self.d, self.n_teacher, own, **heads), mu, own) for own in streams]
 
     def _outside(self, mu: float) -> np.ndarray:
         """Share of the target outside the source's features, shape (seeds,)."""
@@ -253,46 +262,16 @@ def _transfer(mu: float) -> str:
     return f"linear transfer, μ = {mu:g}"
 
 
-@dataclass(frozen=True)
-class _Pretrained:
-    """Students of the sources of one share, and what can be asked of them."""
+def _on_source_neurons(pairs: Sequence[AblatedTeachers], outside: np.ndarray, seed: int) -> Estimate:
+    """The limit of endless data from n, 2n and 4n examples: (R(n) - 6 R(2n) + 8 R(4n))/3 is off by O(n^-3).
 
-    pairs: Sequence[AblatedTeachers]
-    start: Weights
-    students: Students
-    outside: np.ndarray
-    seed: int
-    rcond: float | None
-
-    def estimate(self, point: Point) -> Estimate:
-        """What a point shows, as a mean over pairs."""
-        if point.panel == "kernel":
-            trained = [student.neurons for student in self.students.networks]
-            return self._alignment(trained if point.series == _AFTER else list(self.start[0].numpy()))
-        if point.series == _SOURCE:
-            return self._on_source_neurons()
-        return self._on_students(int(point.x))
-
-    def _alignment(self, neurons: Sequence[np.ndarray]) -> Estimate:
-        pairs = zip(neurons, self.pairs, strict=True)
-        values = np.array([kernel_alignment(own, pair.source.neurons) for own, pair in pairs])
-        return mean_of_all(values, self.students.status)
-
-    def _on_students(self, n: int) -> Estimate:
-        samples = [pair.sample(n, generator(self.seed + i, _ON_STUDENTS)) for i, pair in enumerate(self.pairs)]
-        outcomes = risks(refit_heads(self.students, samples, rcond=self.rcond), [pair.target for pair in self.pairs])
-        return mean_of_all(outcomes.risk / _norms(self.pairs), outcomes.status)
-
-    def _on_source_neurons(self) -> Estimate:
-        """The limit of endless data from n, 2n and 4n examples: (R(n) - 6 R(2n) + 8 R(4n))/3 is off by O(n^-3).
-
-        The teachers are those of the closed form, so the error of the mean is that of its difference to it.
-        """
-        n = max(_FEWEST, _PER_NEURON * len(self.pairs[0].source.heads))
-        first, second, fourth = (_risk_of_source_heads(self.pairs, k * n, self.seed + 100 * k) for k in (1, 2, 4))
-        values = (first - 6 * second + 8 * fourth) / 3 / _norms(self.pairs)
-        shift = mean_estimate(values - self.outside, np.full(len(values), "ok"))
-        return replace(shift, value=shift.value + float(self.outside.mean()))
+    The teachers are those of the closed form `outside`, so the error of the mean is that of its difference to it.
+    """
+    n = max(_FEWEST, _PER_NEURON * len(pairs[0].source.heads))
+    first, second, fourth = (_risk_of_source_heads(pairs, k * n, seed + 100 * k) for k in (1, 2, 4))
+    values = (first - 6 * second + 8 * fourth) / 3 / _norms(pairs)
+    shift = mean_estimate(values - outside)
+    return replace(shift, value=shift.value + float(outside.mean()))
 
 
 def _risk_of_source_heads(pairs: Sequence[AblatedTeachers], n: int, seed: int) -> np.ndarray:

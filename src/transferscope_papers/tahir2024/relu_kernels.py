@@ -76,7 +76,7 @@ class KernelFigure(TheoryFigure):
         pairs = itertools.combinations_with_replacement(range(self.n), 2)
         places = [({"i": i, "j": j}, float(self._source[i, j])) for i, j in pairs]
         return tuple(
-            Point("pairs", series, value, float("nan"), own, group="students")
+            Point("pairs", series, value, parameters=own, group="students")
             for series in (_BEFORE, _AFTER)
             for own, value in places
         )

@@ -16,6 +16,7 @@ from scipy.spatial.distance import cdist
 from transferscope.errors import SettingsError
 from transferscope.estimate import Estimate
 from transferscope_papers.problems import LinearTeacher, LinearTransfer, isotropic
+from transferscope_papers.simulate.outcomes import mean_estimate
 
 
 def reduced(pair: LinearTransfer) -> LinearTransfer:
@@ -80,8 +81,4 @@ def sampled_bracket(
             parts = np.array_split(_points(task, fresh, generator), 10)
             means.append(float(np.concatenate([(cdist(part, second) - v).min(axis=1) for part in parts]).mean()))
         lower[k] = means[0] - means[1]
-    return SampledBracket(_mean(lower), _mean(upper))
-
-
-def _mean(values: Float64[np.ndarray, " k"]) -> Estimate:
-    return Estimate(float(values.mean()), float(values.std(ddof=1) / math.sqrt(len(values))), len(values))
+    return SampledBracket(mean_estimate(lower), mean_estimate(upper))
