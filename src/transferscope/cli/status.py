@@ -80,8 +80,8 @@ def status(options: Options, _: object = None) -> None:
             _say(metric)
         return
     _say(
-        f"{options.place}, or a file that it names, was edited since it was run: it asks for {most}{edited.added} more "
-        f"cells and drops {edited.dropped}"
+        f"{options.place} is not what was run last (it, or a file that it names, was edited, or `run` had options such "
+        f"as --seeds): it asks for {most}{edited.added} more cells and drops {edited.dropped}"
         if planned is not None
         else f"{options.place} was not run yet"
     )
