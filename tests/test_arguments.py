@@ -52,12 +52,12 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
         (lambda: DOOR.compare(_TABLE, "digits"), ["DataFrame, which is no data", "'csv:FILE?label=COLUMN'"]),
         (lambda: DOOR.compare(_TABLE, without="ridge"), ["without is given as 'ridge'", "as in ['ridge']"]),
         (lambda: DOOR.compare("digits", "glyphs", folder=None), ["folder is given as None; expected text or a path"]),
-        (lambda: DOOR.rank("digits", ["a.safetensors"]), ["rank(networks, target): target is given as a list of str"]),
+        (lambda: DOOR.rank(["a.safetensors"], "digits"), ["rank(target, networks): target is given as a list of str"]),
         (
-            lambda: DOOR.rank(_DATA, "digits"),
-            ["networks is given as Dataset; expected text, a path, Pretrained or a list"],
+            lambda: DOOR.rank("digits", _DATA),
+            ["networks is given as Dataset; expected text, a path, Pretrained, a list"],
         ),
-        (lambda: DOOR.rank([nn.Linear(2, 2)], "digits"), ["networks is given as a list of Linear"]),
+        (lambda: DOOR.rank("digits", [nn.Linear(2, 2)]), ["networks is given as a list of Linear"]),
         (lambda: DOOR.diagnose(nn.Linear(2, 2), "digits"), ["checkpoint is given as Linear; expected text or a path"]),
         (lambda: DOOR.scaling(_TABLE.to_numpy()), ["scaling(table, question): table is given as ndarray"]),
         (

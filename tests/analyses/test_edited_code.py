@@ -49,7 +49,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ranked_files(store: Path) -> object:
     file = next(store.with_suffix(".files").glob("*.safetensors"))
     network = NetworkSettings(f"{store.parent}/nets.py:net")
-    return rank(Pretrained(network, file), f"npz:{store.parent}/target.npz", labels=20, scores=["logme"], seeds=1)
+    return rank(f"npz:{store.parent}/target.npz", Pretrained(network, file), labels=20, scores=["logme"], seeds=1)
 
 
 def diagnosed(store: Path) -> object:

@@ -69,7 +69,7 @@ def _ranked_study(folder: Path) -> AnalysisResult:
 def _ranked_files(folder: Path) -> AnalysisResult:
     files = [folder / f"{HOSTILE}.safetensors", folder / "second.safetensors"]
     data = f"npz:{folder / 'data.npz'}"
-    return rank(files, data, network=MLP, labels=40, seeds=2, scores=["logme", "knn"], device="cpu")
+    return rank(data, files, network=MLP, labels=40, seeds=2, scores=["logme", "knn"], device="cpu")
 
 
 def _diagnosed(folder: Path) -> AnalysisResult:

@@ -48,7 +48,7 @@ def test_digits_from_digits_that_stand_on_their_heads(tmp_path: Path) -> None:
     assert all(typeset(sentence) in page for sentence in WORDS.all_of(notes(found)))
 
     mlp = NetworkSettings("mlp", (32,))
-    result = rank(list(networks.values()), "digits", network=mlp, seeds=1, scores=SCORES, device="cpu")
+    result = rank("digits", list(networks.values()), network=mlp, seeds=1, scores=SCORES, device="cpu")
     (of_files,) = result.ranking.rankings
     names = dict(zip((file.name for file in networks.values()), networks, strict=True)) | {RANDOM: RANDOM}
     for score, same in zip(of_files.scores, of_study.scores, strict=True):  # same networks, same examples, same draw

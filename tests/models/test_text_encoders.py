@@ -289,8 +289,8 @@ def test_new_texts_are_read_as_those_of_the_study(folder: Path, files: Path, tmp
 def test_files_are_ranked_and_diagnosed_in_the_tokens_of_their_network(
     transformers: Any, folder: Path, files: Path, tmp_path: Path
 ) -> None:
-    ranked = rank(f"hf:{folder}", name_of(files, None), labels=40, seeds=1, scores=["logme"])
-    said = rank(f"hf:{folder}", name_of(files, folder), labels=40, seeds=1, scores=["logme"])
+    ranked = rank(name_of(files, None), f"hf:{folder}", labels=40, seeds=1, scores=["logme"])
+    said = rank(name_of(files, folder), f"hf:{folder}", labels=40, seeds=1, scores=["logme"])
     assert ranked.table().equals(said.table())
     other = tmp_path / "other"
     shutil.copytree(folder, other)
@@ -309,7 +309,7 @@ def test_files_are_ranked_and_diagnosed_in_the_tokens_of_their_network(
     (other / "tokenizer.json").write_text(text)
     subject_of(question)  # in the new tokens
     with pytest.raises(DataError, match=r"in the tokens of another tokenizer than that of hf:.*other"):
-        rank([f"hf:{folder}", f"hf:{other}"], name_of(files, None), labels=40, seeds=1)
+        rank(name_of(files, None), [f"hf:{folder}", f"hf:{other}"], labels=40, seeds=1)
     with pytest.raises(DataError, match=r"in the tokens of another tokenizer than that of hf:.*other"):
         subject_of(replace(question, data=DataSettings(name_of(files, folder))))
 

@@ -91,8 +91,8 @@ def test_the_target_has_the_columns_of_the_network(folder: Path, network: Path) 
     assert 0 < a.sum() < len(a)
     assert 0 < c.sum() < len(c)
     assert ((a + b + c) == 0).any()  # Z
-    ranked = rank(network, target, network=NetworkSettings("mlp", (4,)), labels=40, seeds=1, scores=["logme"])
-    said = rank(network, spec.target.data, network=NetworkSettings("mlp", (4,)), labels=40, seeds=1, scores=["logme"])
+    ranked = rank(target, network, network=NetworkSettings("mlp", (4,)), labels=40, seeds=1, scores=["logme"])
+    said = rank(spec.target.data, network, network=NetworkSettings("mlp", (4,)), labels=40, seeds=1, scores=["logme"])
     assert ranked.table().equals(said.table())
     found = subject_of(
         FileQuestion(

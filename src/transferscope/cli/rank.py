@@ -35,8 +35,8 @@ def rank(options: Options, context: typer.Context) -> None:
         file_in(options.out, "ranking.html")  # before the work begins, so that a mistake in it costs nothing
     with counted_progress("Rating pretrained networks", "values") as on_progress:
         result = ask(
-            list(options.source) if options.source else options.target,
-            DataSettings(options.target, tuple(options.transforms or ())) if options.source else None,
+            DataSettings(options.target, tuple(options.transforms or ())) if options.source else options.target,
+            list(options.source) if options.source else None,
             network=NetworkSettings.typed(
                 options.network, widths=options.widths, head=options.head, read=options.input
             ),

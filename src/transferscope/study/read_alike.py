@@ -19,14 +19,18 @@ from transferscope.settings.data import DataSettings
 _LOG = logging.getLogger(__name__)
 
 
-def load_for(data: DataSettings, networks: Sequence[Pretrained]) -> Dataset:
+def load_for(data: DataSettings | Dataset, networks: Sequence[Pretrained]) -> Dataset:
     """Data as pretrained networks read them: texts in their tokens, tables in the features of exported ones.
 
-    What a table or text was taken for is logged where the name did not say how it is read.
+    What a table or text was taken for is logged where the name did not say how it is read. A data set in memory is as
+    it is.
 
     Raises:
         DataError: The data cannot be read, or a network reads other tokens or features.
     """
+    if isinstance(data, Dataset):
+        check_tokenizer(data, [one.network for one in networks])
+        return data
     files = files_of(networks)
     name = in_columns_of(in_tokens_of(data.data, [one.network.name for one in networks]), files)
     dataset = load(name, transforms=data.transforms, limit=data.limit, test_limit=data.test_limit)

@@ -80,7 +80,7 @@ def test_a_module_in_memory_is_compared_and_rated_with_its_own_scaling(net: type
         NetworkSettings("nets_of_a_user:Net", input=NetworkInput(mean=0.0, std=1.0)),
         Path(str(study.sources["Net"].weights)),
     )
-    ranked = rank([first], "digits", labels=40, seeds=1, scores=["logme"])
+    ranked = rank("digits", [first], labels=40, seeds=1, scores=["logme"])
     assert "Net-" in str(ranked.verdict)
 
 

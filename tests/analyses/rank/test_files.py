@@ -19,8 +19,9 @@ from transferscope.analyses.rank import rank
 from transferscope.analyses.rank.ranking import RANDOM, LeftOut, Ranking
 from transferscope.analyses.rank.statements import answer
 from transferscope.cli.main import app
+from transferscope.data.load import load
 from transferscope.data.splits import few_shot
-from transferscope.data.task import LabelledSet
+from transferscope.data.task import Dataset, LabelledSet
 from transferscope.errors import (
     CorruptDataError,
     DataError,
@@ -94,7 +95,7 @@ class Question:
     """What is asked of `rank`."""
 
     files: tuple[Path, ...]
-    data: DataSettings
+    data: DataSettings | Dataset
     network: NetworkSettings = MLP
     labels: int | None = N_LABELS
     seeds: int = 2
@@ -103,7 +104,7 @@ class Question:
     def ranked(self, **options: Any) -> Ranking:
         """The ranking."""
         asked = {name: value for name, value in vars(self).items() if name not in ("files", "data")}
-        found = rank(self.files, self.data, device="cpu", **asked, **options).ranking
+        found = rank(self.data, self.files, device="cpu", **asked, **options).ranking
         (ranking,) = found.rankings
         return ranking
 
@@ -233,9 +234,12 @@ def test_mistakes_are_one_sentence(
         replace(question, **changes).ranked()
 
 
-def test_files_are_rated_on_a_target(question: Question) -> None:
-    with pytest.raises(SettingsError, match="were given without a target; give it as the second argument"):
-        rank(question.files)
+def test_a_data_set_in_memory_is_a_target_as_its_name_is(question: Question) -> None:
+    with pytest.raises(SettingsError, match=r"give them after the target, as in rank\(target, networks\)"):
+        rank(question.data)
+    assert isinstance(question.data, DataSettings)
+    data = load(question.data.data, transforms=question.data.transforms)
+    assert replace(question, data=data).ranked() == question.ranked()
 
 
 def test_files_of_one_name_are_told_apart_by_their_paths(question: Question, tmp_path: Path) -> None:
@@ -272,7 +276,7 @@ def test_a_file_of_a_study_says_its_own_network(tmp_path: Path, broken: bool) ->
         tensors, notes = read_tensors(file), read_notes(file) | {"transferscope.network": '{"name": 1}'}
         save_file(tensors, file, metadata=notes)
     with pytest.raises(CorruptDataError, match="says that it is of a network") if broken else nullcontext():
-        (ranking,) = rank(files, data, labels=20, seeds=1, scores=["logme"]).ranking.rankings
+        (ranking,) = rank(data, files, labels=20, seeds=1, scores=["logme"]).ranking.rankings
         assert len(ranking.candidates) == len(files) + 1
     if not broken:
         shown = json.loads(CliRunner().invoke(app, ["show", str(files[0]), "--shape", f"{D}", "--json"]).stdout)

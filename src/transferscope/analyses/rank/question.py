@@ -44,8 +44,8 @@ from transferscope.wording import method_words
 @checks_arguments
 @reads_code
 def rank(
-    networks: str | Path | Pretrained | Sequence[str | Path | Pretrained],
-    target: str | DataSettings | None = None,
+    target: str | Path | DataSettings | Dataset,
+    networks: str | Path | Pretrained | Sequence[str | Path | Pretrained] | None = None,
     *,
     network: str | NetworkSettings = "lenet",
     labels: int | None = RankQuestion.labels,
@@ -59,17 +59,17 @@ def rank(
 ) -> RankingResult:
     """Rate pretrained networks as what to transfer from, before any training on the target.
 
-    With files and a target, all networks see the same labelled training examples, and random features are rated beside
-    them. With a finished study, its own networks and few-shot subsets are used, and it also says how each score would
-    have chosen, given what transfer gave; the ranking is kept with the study, whose report shows it from then on.
+    All networks see the same labelled training examples, and random features are rated beside them. Of a finished
+    study, given alone, its own networks and few-shot subsets are used, and it also says how each score would have
+    chosen, given what transfer gave; the ranking is kept with the study, whose report shows it from then on.
 
     Args:
+        target: The target by name, such as "usps" or "npz:PATH", with its transformations as a `DataSettings`, or a
+            data set in memory. Only its training part is read. Or alone, a finished study: its file, or the path or
+            URL of its store.
         networks: Files of weights (safetensors, or state dicts of torch) of one architecture; names of pretrained
             networks ("hf:FOLDER", "timm:NAME", "torchvision:NAME", "package.module:factory", "file.py:factory"); or
-            `Pretrained` networks, each with its own input; without a target, a finished study: its file, or the path
-            or URL of its store. One network alone is held against random features.
-        target: The target by name, such as "usps" or "npz:PATH", or with its transformations as a `DataSettings`. Only
-            its training part is read.
+            `Pretrained` networks, each with its own input. One alone is held against random features.
         network: Architecture of the files; of those that a study wrote, they say it.
         study: Which study, when a store holds several.
         trust_code: With a study: whether code that the store names is run, beside what a study file of yours names.
@@ -81,13 +81,13 @@ def rank(
         TransferscopeError: Files, data, names or settings that cannot be used, or a study that is not finished.
 
     Example:
-        >>> result = rank(["mnist.safetensors", "fashion.safetensors"], "digits", labels=100)  # doctest: +SKIP
+        >>> result = rank("digits", ["mnist.safetensors", "fashion.safetensors"], labels=100)  # doctest: +SKIP
         >>> print(result.verdict)  # doctest: +SKIP
     """
     question = RankQuestion(labels=labels, seeds=seeds, scores=tuple(scores), method=method, device=device)
-    if target is not None:
-        refuse_unused({"method": method is not None, "study": study is not None}, "a target was given to rank on")
-        data = target if isinstance(target, DataSettings) else DataSettings(target)
+    if networks is not None:
+        refuse_unused({"method": method is not None, "study": study is not None}, "networks are rated without a study")
+        data = target if isinstance(target, DataSettings | Dataset) else DataSettings(str(target))
         settings = network if isinstance(network, NetworkSettings) else NetworkSettings(network)
         given = [networks] if isinstance(networks, str | Path | Pretrained) else networks
         named = bool(given) and all(
@@ -95,26 +95,26 @@ def rank(
         )
         architecture = (settings.name, settings.widths) != ("lenet", None)
         refuse_unused({"network": named and architecture}, "every network says its own architecture")
+        name = data.name if isinstance(data, Dataset) else data.data
         ranked = _rank_files(
+            name,
             [one if isinstance(one, Pretrained) else _named(one, settings) for one in given],
             data,
             question,
             on_progress=on_progress,
         )
-        return RankingResult(StudyRanking((ranked.ranking,), None, FinishedRuns.of(())), data.data)
-    if not isinstance(networks, str | Path):
-        raise SettingsError(
-            "files of networks were given without a target; give it as the second argument, as in rank(files, 'usps')"
-        )
+        return RankingResult(StudyRanking((ranked.ranking,), None, FinishedRuns.of(())), name)
+    if not isinstance(target, str | Path):
+        raise SettingsError("rank was given no networks; give them after the target, as in rank(target, networks)")
     refuse_unused(
         {
             "network": network not in ("lenet", NetworkSettings("lenet")),
             "labels": labels not in (None, RankQuestion.labels),
             "seeds": seeds != RankQuestion.seeds,
         },
-        f"{without_password(str(networks))} says which networks, labels and seeds to use",
+        f"{without_password(str(target))} says which networks, labels and seeds to use",
     )
-    address = str(networks)
+    address = str(target)
     with open_existing(address) as store:
         name = one_study(store, address, study)
         cells = finished_cells(store, name, before="its sources are ranked")
@@ -134,8 +134,9 @@ def _named(network: str | Path, settings: NetworkSettings) -> Pretrained:
 
 
 def _rank_files(
+    target: str,
     networks: Sequence[Pretrained],
-    data: DataSettings,
+    data: DataSettings | Dataset,
     question: RankQuestion,
     *,
     on_progress: Callable[[int, int], None],
@@ -153,7 +154,7 @@ def _rank_files(
     n_target, least = question.labels or len(train), least_labels(train)
     if n_target > len(train):
         raise DataError(
-            f"{n_target} labels were asked for and {data.data} has {len(train)} training examples; ask for "
+            f"{n_target} labels were asked for and {target} has {len(train)} training examples; ask for "
             f"{len(train)} or fewer"
         )
     if n_target < least:
