@@ -196,7 +196,9 @@ class NetworkSettings:
     @property
     def module(self) -> NamedModule | None:
         """What the name stands for; None for a backbone, which is built for the shape of the inputs."""
-        entry = self._entry
+        return self._module(self._entry)
+
+    def _module(self, entry: BackboneEntry | FactoryEntry | None) -> NamedModule | None:
         if isinstance(entry, BackboneEntry):
             return None
         if entry is None:
@@ -214,7 +216,8 @@ class NetworkSettings:
     def identity(self) -> dict[str, Any]:
         """What of a network can change an answer, as JSON values; one of another package by its source too."""
         plain: dict[str, Any] = {"name": self.name, "widths": self.widths}
-        entry, module = self._entry, self.module
+        entry = self._entry  # once: the registry knows of the last one that it gave where its code is
+        module = self._module(entry)
         if module is None:
             origin = BACKBONES.identity(entry)
             plain |= {"name": origin["class"], "origin": origin} if origin else {}

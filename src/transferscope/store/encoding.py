@@ -98,7 +98,7 @@ def document_to_bytes(name: str, document: Mapping[str, Any]) -> bytes:
         ) from error
 
 
-def to_number(value: float) -> float | None:
+def to_number(value: float | np.floating) -> float | None:
     """A number, with NaN as None: SQLite cannot keep NaN."""
     return None if math.isnan(value) else float(value)
 

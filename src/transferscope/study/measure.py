@@ -161,7 +161,7 @@ class Measure:
         points = 100.0 if self.judged.unit in ("share", "R²") else 1.0
         return points if self.judged.higher_is_better else -points
 
-    def in_points(self, values: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
+    def in_points(self, values: Float[np.ndarray, "*n"]) -> Float[np.ndarray, "*n"]:
         """Values of `judged` as points."""
         return np.asarray(self._points_of_one * values, dtype=np.float64)
 
