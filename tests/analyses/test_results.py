@@ -177,7 +177,7 @@ for first in ("", "import transferscope.scaling", "from transferscope.analyses.c
     exec(first)
     import transferscope
     from transferscope import compare, diagnose, rank, scaling
-    for analysis, first in ((compare, "target"), (diagnose, "checkpoint"), (rank, "networks"), (scaling, "table")):
+    for analysis, first in ((compare, "target"), (diagnose, "checkpoint"), (rank, "target"), (scaling, "table")):
         assert callable(analysis), analysis
         assert next(iter(inspect.signature(analysis).parameters)) == first
     from transferscope.scaling import fit_law
