@@ -178,3 +178,14 @@ def test_labels_that_a_diagnostic_does_not_read_are_refused_before_anything_runs
         f"[diagnostics.class-separation] class-separation reads labels of classification, and these are of {kind}; "
         "leave it out"
     )
+
+
+def test_networks_that_an_interrupted_diagnostic_made_again_in_part_are_made_again(tmp_path: Path) -> None:
+    """The run's own network is whole, and so are the first ones on its way."""
+    study = tables(tmp_path, methods={"scratch": {}}, diagnostics={"weights": {"every": 4}})
+    _, look = plan_study(parse_spec(study)).cells
+    context = WorkContext(tmp_path, device="cpu")
+    expected = work(look, context).records
+    context.snapshot(look.needs[-1], 8).unlink()
+    assert work(look, context).records == expected
+    assert {record.step for record in expected} == {0, 4, 8, None}
