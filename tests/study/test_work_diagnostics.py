@@ -16,12 +16,13 @@ from transferscope.estimate import Estimate
 from transferscope.models.weights import read_notes
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import MethodRecipe
-from transferscope.study.context import WorkContext
+from transferscope.study.context import KEEP, WorkContext
 from transferscope.study.facts import load_data
 from transferscope.study.fitting import task_of
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
 from transferscope.study.work import work
+from transferscope.trained import load_model
 from transferscope.training import PixelScale
 
 LOOKS = {
@@ -189,3 +190,15 @@ def test_networks_that_an_interrupted_diagnostic_made_again_in_part_are_made_aga
     context.snapshot(look.needs[-1], 8).unlink()
     assert work(look, context).records == expected
     assert {record.step for record in expected} == {0, 4, 8, None}
+
+
+def test_a_diagnostic_that_makes_networks_again_leaves_what_is_said_of_the_one_that_is_kept(tmp_path: Path) -> None:
+    study, context = tables(tmp_path, methods={"scratch": {}}), WorkContext(tmp_path, device="cpu")
+    (fit,) = plan_study(parse_spec(study)).cells
+    work(replace(fit, payload={**fit.payload, KEEP: "the study"}), context)
+    file = context.network(fit.key)
+    before = load_model(file).card
+    _, look = plan_study(parse_spec({**study, "diagnostics": {"weights": {"every": 4}}})).cells
+    work(look, context)
+    assert context.snapshots(fit.key)
+    assert load_model(file).card == before
