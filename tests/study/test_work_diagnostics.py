@@ -16,7 +16,7 @@ from transferscope.estimate import Estimate
 from transferscope.models.weights import read_notes
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import MethodRecipe
-from transferscope.study.context import KEEP, WorkContext
+from transferscope.study.context import CHOSEN, KEEP, WorkContext
 from transferscope.study.facts import load_data
 from transferscope.study.fitting import task_of
 from transferscope.study.plan import plan_study
@@ -202,3 +202,16 @@ def test_a_diagnostic_that_makes_networks_again_leaves_what_is_said_of_the_one_t
     work(look, context)
     assert context.snapshots(fit.key)
     assert load_model(file).card == before
+
+
+def test_the_end_of_a_run_is_at_the_steps_that_were_chosen_for_it(tmp_path: Path) -> None:
+    tuning = {"trials": 1, "folds": 2, "grid": {"scratch": {"steps": [10]}}}
+    study = tables(tmp_path, methods={"scratch": {}}, tuning=tuning, diagnostics={"weights": {"every": 4}})
+    fit, look = plan_study(parse_spec(study)).cells
+    context = WorkContext(tmp_path, device="cpu")
+    chosen = work(fit, context).notes["chosen"]
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")}
+    outcome = work(replace(look, payload={**look.payload, CHOSEN: chosen}), context)
+    assert outcome.notes["last_step"] == 10
+    assert {record.step for record in outcome.records} == {0, 4, 8, None}
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")} == before

@@ -17,7 +17,7 @@ from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.methods import Fitted, pretrain
 from transferscope.methods.pretrain import to_pretrain
-from transferscope.methods.tuning import Tuned
+from transferscope.methods.tuning import Tuned, with_settings
 from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.pretrained import notes_of
@@ -25,7 +25,7 @@ from transferscope.models.weights import is_whole, open_network, read_notes, sav
 from transferscope.records import HEADLINES, Cost, Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe, code_as_planned, code_of
-from transferscope.study.context import KEEP, STEP_NOTE, WorkContext
+from transferscope.study.context import CHOSEN, KEEP, STEP_NOTE, WorkContext
 from transferscope.study.facts import as_read, kept_data
 from transferscope.study.fitting import (
     CellFit,
@@ -246,5 +246,7 @@ def _are_there(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) 
 
 def _last_step(cell: PlannedCell, recipe: MethodRecipe, end: Path) -> int:
     """The training step that the network in the file `end` belongs to."""
-    chosen = read_notes(end).get(STEP_NOTE)
-    return recipe.training.n_steps(number(cell, "n_target")) if chosen is None else int(chosen)
+    if (taken := read_notes(end).get(STEP_NOTE)) is not None:
+        return int(taken)
+    _, training = with_settings(recipe.method, recipe.training, cell.payload.get(CHOSEN, {}))
+    return training.n_steps(number(cell, "n_target"))
