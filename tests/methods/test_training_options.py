@@ -22,7 +22,18 @@ from cases_of_methods import (
 from methods.by_hand import KilledError, die, first_order
 from transferscope.data.task import Dataset, LabelledSet, TransferTask
 from transferscope.errors import DataError, SettingsError
-from transferscope.methods import Distill, DoNothing, FineTune, FitOptions, Merlin, MerlinFt, Method, Scratch, pretrain
+from transferscope.methods import (
+    Distill,
+    DoNothing,
+    FineTune,
+    FitOptions,
+    Merlin,
+    MerlinFt,
+    Method,
+    Scratch,
+    Snapshots,
+    pretrain,
+)
 from transferscope.methods.common import training_domain
 from transferscope.methods.inner_head import leave_one_out_head, weighted_ridge_head
 from transferscope.models import Network
@@ -295,6 +306,18 @@ def test_auto_keeps_statistics_where_there_are_any() -> None:
     assert same(weights_of(auto), weights_of(kept))
     plain = network_for(task, FineTune())
     FineTune().fit(task, plain, options(batch_norm="auto"))  # no sentence: it asks for nothing that is not there
+
+
+@pytest.mark.usefixtures("own_random_state")
+@pytest.mark.parametrize("method", [Merlin(initial="pretrained"), MerlinFt(adapters="none"), FineTune()])
+def test_networks_that_are_kept_on_the_way_change_nothing(method: Method) -> None:
+    """A head that is fitted for one reads the backbone in evaluation mode; held statistics stay so afterwards."""
+    task, given = uneven(), options(steps=5, batch_size=10, lr=0.05, batch_norm="source")
+    kept: list[int] = []
+    watched = replace(given, snapshots=Snapshots(lambda step, _now: kept.append(step), every=(2,)))
+    plain, other = (method.fit(task, normalised(), one).network for one in (given, watched))
+    assert kept == [0, 2, 4]
+    assert same(weights_of(plain), weights_of(other))
 
 
 @pytest.mark.usefixtures("own_random_state")

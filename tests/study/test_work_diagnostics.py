@@ -16,12 +16,13 @@ from transferscope.estimate import Estimate
 from transferscope.models.weights import read_notes
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import MethodRecipe
-from transferscope.study.context import WorkContext
+from transferscope.study.context import CHOSEN, KEEP, WorkContext
 from transferscope.study.facts import load_data
 from transferscope.study.fitting import task_of
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
 from transferscope.study.work import work
+from transferscope.trained import load_model
 from transferscope.training import PixelScale
 
 LOOKS = {
@@ -178,3 +179,39 @@ def test_labels_that_a_diagnostic_does_not_read_are_refused_before_anything_runs
         f"[diagnostics.class-separation] class-separation reads labels of classification, and these are of {kind}; "
         "leave it out"
     )
+
+
+def test_networks_that_an_interrupted_diagnostic_made_again_in_part_are_made_again(tmp_path: Path) -> None:
+    """The run's own network is whole, and so are the first ones on its way."""
+    study = tables(tmp_path, methods={"scratch": {}}, diagnostics={"weights": {"every": 4}})
+    _, look = plan_study(parse_spec(study)).cells
+    context = WorkContext(tmp_path, device="cpu")
+    expected = work(look, context).records
+    context.snapshot(look.needs[-1], 8).unlink()
+    assert work(look, context).records == expected
+    assert {record.step for record in expected} == {0, 4, 8, None}
+
+
+def test_a_diagnostic_that_makes_networks_again_leaves_what_is_said_of_the_one_that_is_kept(tmp_path: Path) -> None:
+    study, context = tables(tmp_path, methods={"scratch": {}}), WorkContext(tmp_path, device="cpu")
+    (fit,) = plan_study(parse_spec(study)).cells
+    work(replace(fit, payload={**fit.payload, KEEP: "the study"}), context)
+    file = context.network(fit.key)
+    before = load_model(file).card
+    _, look = plan_study(parse_spec({**study, "diagnostics": {"weights": {"every": 4}}})).cells
+    work(look, context)
+    assert context.snapshots(fit.key)
+    assert load_model(file).card == before
+
+
+def test_the_end_of_a_run_is_at_the_steps_that_were_chosen_for_it(tmp_path: Path) -> None:
+    tuning = {"trials": 1, "folds": 2, "grid": {"scratch": {"steps": [10]}}}
+    study = tables(tmp_path, methods={"scratch": {}}, tuning=tuning, diagnostics={"weights": {"every": 4}})
+    fit, look = plan_study(parse_spec(study)).cells
+    context = WorkContext(tmp_path, device="cpu")
+    chosen = work(fit, context).notes["chosen"]
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")}
+    outcome = work(replace(look, payload={**look.payload, CHOSEN: chosen}), context)
+    assert outcome.notes["last_step"] == 10
+    assert {record.step for record in outcome.records} == {0, 4, 8, None}
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")} == before

@@ -92,10 +92,14 @@ def harm(outputs: Tensor, labels: Tensor, weights: Tensor | None = None) -> tupl
 
 
 def blend(networks: Sequence[Network], weights: Sequence[float]) -> Network:
-    """A copy of the first of networks of one architecture with the mean of all weights, itself weighted to a sum of 1.
+    """A copy of the first network with the weighted mean of all weights.
 
     Statistics of batch normalisation are averaged like weights, and its counters are those of the last network. A
     network of weight 1 comes back as it is, bit for bit, whatever the others hold.
+
+    Args:
+        networks: Networks of one architecture.
+        weights: A weight for each, which sum to 1.
     """
     mean = networks[0].copy()
     if 1.0 in weights:

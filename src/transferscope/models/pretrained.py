@@ -218,7 +218,7 @@ def _report(
             f"{pretrained.name} is not of this architecture: it gives {matched:,} of the {numbers:,} numbers of the "
             f"backbone and lacks {listed(missing[name] for name in lacking)}; {needs}{pretrained.network.read_as(())}"
         )
-    of_head, head, n_outputs = [name for name in module.state_dict() if name not in state], network.head, 0
-    if of_head and isinstance(head, nn.Linear) and not any(name in missing for name in of_head):
-        n_outputs = head.out_features
-    return LoadReport(tuple(lacking), unexpected, matched, numbers, n_outputs)
+    of_head, head = [name for name in module.state_dict() if name not in state], network.head
+    is_given = of_head and not any(name in missing for name in of_head)
+    n_outputs = head.out_features if is_given and isinstance(head, nn.Linear) else 0
+    return LoadReport(tuple(lacking), unexpected, matched=matched, backbone=numbers, n_outputs=n_outputs)

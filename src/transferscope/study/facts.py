@@ -250,7 +250,8 @@ def load_data(spec: StudySpec) -> StudyData:
     held_out: dict[str, dict[str, Dataset]] = {}
     for name, source in sources.items():
         for key in spec.sources[name].held_out:
-            further = held_out.setdefault(name, {})[key] = loaded[f"[sources.{name}] held_out {key}"]
+            further = loaded[f"[sources.{name}] held_out {key}"]
+            held_out.setdefault(name, {})[key] = further
             with _noted(faults, ""):  # another test part is refused where it does not fit
                 replace(source, name=f"{name} with held_out {key}", test=further.test)
                 check_label_units(further, source)

@@ -18,6 +18,7 @@ from transferscope.methods.tuning import Tuned, trials_file, tune, with_chosen_s
 from transferscope.models import Network, OpenedNetwork, build_network, open_network, open_pretrained, save_weights
 from transferscope.models.network import new_head
 from transferscope.models.pretrained import fingerprint_of, notes_of
+from transferscope.models.weights import is_whole
 from transferscope.settings.data import DataSettings
 from transferscope.store import PlannedCell, Store
 from transferscope.study.cell import MethodRecipe, PretrainRecipe
@@ -77,7 +78,8 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
         tuned, options = other, replace(other.options, snapshots=options.snapshots)
         fitted = tuned.method.fit(task, network, options)
     trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
-    if recipe.snapshots is not None:
+    # a diagnostic that makes networks again leaves the one that the run has kept, whose file says more of it
+    if recipe.snapshots is not None and (cell.key == key or not is_whole(context.network(key))):
         save_weights(fitted.network, context.network(key), notes=network_notes(fitted, recipe, key))
     return CellFit(fitted, task, options, tuned)
 

@@ -1,6 +1,7 @@
 """Doing a cell: pre-training, methods measured on target and source, and diagnostics of the networks they trained."""
 
 import json
+import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,7 +17,7 @@ from transferscope.diagnostics.diagnostic import Diagnostic
 from transferscope.errors import SettingsError, TransferscopeError
 from transferscope.methods import Fitted, pretrain
 from transferscope.methods.pretrain import to_pretrain
-from transferscope.methods.tuning import Tuned
+from transferscope.methods.tuning import Tuned, with_settings
 from transferscope.models import Network
 from transferscope.models.build import frame_network
 from transferscope.models.pretrained import notes_of
@@ -24,7 +25,7 @@ from transferscope.models.weights import is_whole, open_network, read_notes, sav
 from transferscope.records import HEADLINES, Cost, Record
 from transferscope.store import Outcome, PlannedCell
 from transferscope.study.cell import DiagnoseRecipe, MethodRecipe, PretrainRecipe, code_as_planned, code_of
-from transferscope.study.context import KEEP, STEP_NOTE, WorkContext
+from transferscope.study.context import CHOSEN, KEEP, STEP_NOTE, WorkContext
 from transferscope.study.facts import as_read, kept_data
 from transferscope.study.fitting import (
     CellFit,
@@ -183,7 +184,7 @@ class _Scene:
     """What the diagnostics of one cell look at."""
 
     def __init__(self, cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> None:
-        self.recipe, self.scope = recipe.fit, recipe.diagnostic.scope
+        self.cell, self.recipe, self.scope = cell, recipe.fit, recipe.diagnostic.scope
         self.device = exact_device(context.device)
         self.files = _networks(cell, recipe, context)
         self.task = task_of(cell, recipe.fit)
@@ -202,8 +203,7 @@ class _Scene:
     @property
     def last_step(self) -> int:
         """The training step that the end belongs to."""
-        chosen = read_notes(self.files[None]).get(STEP_NOTE)
-        return self.recipe.training.n_steps(len(self.task.target.train)) if chosen is None else int(chosen)
+        return _last_step(self.cell, self.recipe, self.files[None])
 
     def subject(self, step: int | None) -> Subject:
         """The network of a step, beside where it started."""
@@ -228,11 +228,25 @@ class _Scene:
 
 def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> dict[int | None, Path]:
     """Files of the method cell's networks by step, in order; the end is None."""
-    key, every = cell.needs[-1], recipe.diagnostic.scope.every
-    n_steps = recipe.fit.training.n_steps(number(cell, "n_target"))
-    needed = {0} if every is None or every >= n_steps else {0, every}
-    kept = context.snapshots(key)
-    if not needed <= kept.keys() or not all(is_whole(path) for path in (context.network(key), *kept.values())):
+    key = cell.needs[-1]
+    if not _are_there(cell, recipe, context):
         fit_method(cell, recipe.fit, context, key=key)
     files: dict[int | None, Path] = {step: path for step, path in context.snapshots(key).items()}  # noqa: C416
     return files | {None: context.network(key)}
+
+
+def _are_there(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -> bool:
+    """Whether all networks that a diagnostic looks at are whole: one that made them again may have been interrupted."""
+    key, every = cell.needs[-1], recipe.diagnostic.scope.every
+    kept, end = context.snapshots(key), context.network(key)
+    if not all(is_whole(path) for path in (end, *kept.values())):
+        return False
+    return kept.keys() >= {0, *range(0, _last_step(cell, recipe.fit, end), every or sys.maxsize)}
+
+
+def _last_step(cell: PlannedCell, recipe: MethodRecipe, end: Path) -> int:
+    """The training step that the network in the file `end` belongs to."""
+    if (taken := read_notes(end).get(STEP_NOTE)) is not None:
+        return int(taken)
+    _, training = with_settings(recipe.method, recipe.training, cell.payload.get(CHOSEN, {}))
+    return training.n_steps(number(cell, "n_target"))

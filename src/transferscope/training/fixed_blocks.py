@@ -223,11 +223,8 @@ def fixed_blocks(learner: Learner, settings: TrainingSettings, n_steps: int) -> 
             fixed = _tried_out(network.features, modules, in_line, data, order, is_mixed, learner)
             learner.train_mode()
             numbers = sum(torch.Size(shape).numel() for shape in fixed.shapes(len(data)))
-            on_gpu = data.device.type == "cuda"
-            needed, free = (
-                numbers * (2 if is_mixed else 4),
-                torch.cuda.mem_get_info(data.device)[0] if on_gpu else memory_free(),
-            )
+            needed = numbers * (2 if is_mixed else 4)
+            free = torch.cuda.mem_get_info(data.device)[0] if data.device.type == "cuda" else memory_free()
             if needed > MOST_MEMORY * free:
                 raise ValueError(f"{free} bytes are free, and the outputs of the fixed ones need {needed}")
             whole = in_line and modules[-1] in (network.features, *list(network.features.children())[-1:])
