@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ import pytest
 from studies import tables
 from transferscope.data.task import TransferTask
 from transferscope.errors import CorruptDataError
-from transferscope.methods import FitOptions, Fitted
+from transferscope.methods import FineTune, FitOptions, Fitted
 from transferscope.methods.scratch import Scratch
 from transferscope.models.network import Network
 from transferscope.store import Outcome, PlannedCell
-from transferscope.study.context import WorkContext
+from transferscope.study.context import CHOSEN, WorkContext
 from transferscope.study.facts import kept_data
 from transferscope.study.plan import plan_study
 from transferscope.study.spec import parse_spec
@@ -108,6 +109,35 @@ def test_settings_that_diverge_on_all_labels_give_way_to_the_next_best(
     assert (found.notes["chosen"], found.notes["diverged"]) == ({"lr": 0.05}, [{"lr": 0.1}])
     assert np.array_equal(found.arrays["predictions"], alone.arrays["predictions"])
     assert found.notes["tuning_cost"]["steps"] == (4 + 2 + 1) * 30 + 90
+
+
+def test_the_next_best_settings_do_not_go_on_from_the_training_that_diverged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long run keeps its state on the way, and methods may differ in a setting of their own alone."""
+    fit = FineTune.fit
+
+    def diverging(self: FineTune, task: TransferTask, network: Network, options: FitOptions) -> Fitted:
+        fitted = fit(self, task, network, options)
+        return replace(fitted, status="non_finite") if options.checkpoint is not None and self.lr_scale == 1 else fitted
+
+    asked: dict[str, Any] = {"training": {"steps": 30}, "diagnostics": {"weights": {"every": 8}}}
+    tuning = {"trials": 2, "folds": 3, "grid": {"fine-tune": {"lr_scale": [1.0, 0.01]}}}
+    context = WorkContext(tmp_path, device="cpu")
+    given = plan_study(parse_spec(tables(tmp_path, methods={"fine-tune": {"lr_scale": 0.01}}, **asked)))
+    alone = {cell.role: work(cell, context) for cell in given.cells}
+    monkeypatch.setattr("transferscope.study.fitting.FitOptions", partial(FitOptions, checkpoint_seconds=-1.0))
+    monkeypatch.setattr(FineTune, "fit", diverging)
+    fit_cell, look = plan_study(parse_spec(tables(tmp_path, methods={"fine-tune": {}}, tuning=tuning, **asked))).cells[
+        1:
+    ]
+    found = work(fit_cell, context)
+    assert found.notes["diverged"] == [{"lr_scale": 1.0}]
+    assert np.array_equal(found.arrays["predictions"], alone["method"].arrays["predictions"])
+    assert not list(tmp_path.glob("*.partial"))
+    monkeypatch.setattr(FineTune, "fit", fit)
+    looked = work(replace(look, payload={**look.payload, CHOSEN: found.notes["chosen"]}), context)
+    assert looked.records == alone["diagnose"].records
 
 
 def test_a_network_whose_last_step_made_its_outputs_infinite_has_failed(tmp_path: Path) -> None:

@@ -192,6 +192,29 @@ def test_networks_that_an_interrupted_diagnostic_made_again_in_part_are_made_aga
     assert {record.step for record in expected} == {0, 4, 8, None}
 
 
+def test_a_diagnostic_does_not_go_on_from_a_state_whose_networks_have_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when it is dropped from its study after an interruption, and asked for again once that was tidied up."""
+    monkeypatch.setattr("transferscope.training.loop.CHECK_EVERY", 5)
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    study = tables(tmp_path, methods={"scratch": {}}, diagnostics={"weights": {"every": 4}})
+    _, look = plan_study(parse_spec(study)).cells
+    context = WorkContext(tmp_path, device="cpu")
+    expected = work(look, context).records
+    for taken in (True, False):
+        for file in tmp_path.glob(f"{look.needs[-1]}.*"):
+            file.unlink()
+        if taken:
+            with pytest.raises(KeyboardInterrupt):
+                work(look, replace(context, progress=stop))
+            assert context.checkpoint(look.key).exists()
+    assert work(look, context).records == expected
+
+
 def test_a_diagnostic_that_makes_networks_again_leaves_what_is_said_of_the_one_that_is_kept(tmp_path: Path) -> None:
     study, context = tables(tmp_path, methods={"scratch": {}}), WorkContext(tmp_path, device="cpu")
     (fit,) = plan_study(parse_spec(study)).cells

@@ -21,7 +21,7 @@ def left_out_in_words(study: Path) -> Iterator[str]:
     with Store.open(address.store, create=False) as store:
         row = store.study(str(address.name))
         state = race_state(store.study_documents(row.name))
-        if state is None or not state.not_begun:
+        if state is None or not state.not_begun or row.spec.get("race") is None:
             return
         frames = read_study(store, row.name)
     decided, sources = decisions(frames), row.spec.get("sources", {})

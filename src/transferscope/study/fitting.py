@@ -75,9 +75,17 @@ def fit_method(cell: PlannedCell, recipe: MethodRecipe, context: WorkContext, *,
         options = replace(options, snapshots=snapshots(context, key, notes, every=recipe.snapshots))
     fitted = method.fit(task, network, options)
     while fitted.status == "non_finite" and tuned is not None and (other := tuned.next_best(fitted.cost)) is not None:
-        tuned, options = other, replace(other.options, snapshots=options.snapshots)
+        tuned = other
+        # a state of its own: that of the training which diverged says nothing of the method's settings
+        attempt = context.checkpoint(f"{cell.key}.{len(tuned.diverged)}")
+        options = replace(tuned.options, snapshots=options.snapshots, checkpoint=attempt)
         fitted = tuned.method.fit(task, network, options)
     trials_file(context.checkpoint(cell.key)).unlink(missing_ok=True)
+    if tuned is not None and tuned.diverged:
+        for n in range(len(tuned.diverged)):
+            context.checkpoint(f"{cell.key}.{n + 1}").unlink(missing_ok=True)
+        for file in context.snapshots(key).values() if recipe.snapshots is not None else ():
+            file.unlink(missing_ok=True)  # of several trainings; diagnostics make those of the last one again
     # a diagnostic that makes networks again leaves the one that the run has kept, whose file says more of it
     if recipe.snapshots is not None and (cell.key == key or not is_whole(context.network(key))):
         save_weights(fitted.network, context.network(key), notes=network_notes(fitted, recipe, key))

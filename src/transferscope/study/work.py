@@ -231,6 +231,9 @@ def _networks(cell: PlannedCell, recipe: DiagnoseRecipe, context: WorkContext) -
     key = cell.needs[-1]
     if not _are_there(cell, recipe, context):
         fit_method(cell, recipe.fit, context, key=key)
+        if 0 not in context.snapshots(key):  # it went on from a state after networks that have gone since
+            context.checkpoint(cell.key).unlink(missing_ok=True)
+            fit_method(cell, recipe.fit, context, key=key)
     files: dict[int | None, Path] = {step: path for step, path in context.snapshots(key).items()}  # noqa: C416
     return files | {None: context.network(key)}
 

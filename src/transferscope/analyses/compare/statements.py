@@ -117,7 +117,7 @@ def which(frames: StudyFrames, decided: Mapping[int, Decision]) -> Iterator[Stat
             gain=beside.difference.value,
             ends=(beside.difference.low, beside.difference.high),
         )
-    race = race_state(frames.documents)
+    race = None if frames.study.spec.get("race") is None else race_state(frames.documents)
     left = [arm for arm in race.not_begun if arm.n_target in decided] if race else []
     if left:
         yield state(
