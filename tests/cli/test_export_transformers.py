@@ -12,6 +12,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from typer.testing import CliRunner
 
+from text_encoders import save_tokenizer
 from transferscope import compare
 from transferscope.cli.main import app
 from transferscope.data.unlabelled import read_unlabelled
@@ -65,16 +66,7 @@ def save(model: Any, transformers: Any, folder: Path) -> Path:
     if "vocab_size" not in json.loads((folder / "config.json").read_text()):
         (folder / "preprocessor_config.json").write_text(json.dumps(PROCESSOR))
         return folder
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer = Tokenizer(models.WordLevel({w: i for i, w in enumerate([*special, *WORDS])}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    names = {"unk_token": "[UNK]", "pad_token": "[PAD]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **names).save_pretrained(folder)
+    save_tokenizer(transformers, WORDS, folder)
     return folder
 
 
