@@ -116,3 +116,14 @@ def test_huber_sets_cover_the_truth_as_often_as_they_say() -> None:
         fit = fit_law(n, 3.0 * n**-0.5 * np.exp(noise), law="power", loss="huber")
         covered.append(fit.profiles["alpha"].low <= 0.5 <= fit.profiles["alpha"].high)
     assert np.mean(covered) >= 0.85
+
+
+def test_the_set_of_a_constant_is_the_t_interval_of_its_logarithm() -> None:
+    errors = np.array([0.21, 0.19, 0.2, 0.22, 0.18])
+    found = fit_law([100, *[400] * 5], [0.3, *errors], law="last-value")
+    logs = np.log(errors)
+    half = stats.t.ppf(0.975, 4) * logs.std(ddof=1) / np.sqrt(5)
+    assert found.estimates["C"].value == pytest.approx(np.exp(logs.mean()))
+    assert (found.profiles["C"].low, found.profiles["C"].high) == pytest.approx(
+        (np.exp(logs.mean() - half), np.exp(logs.mean() + half)), rel=2e-3
+    )

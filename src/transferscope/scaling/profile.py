@@ -259,7 +259,7 @@ def _at_search_edge(problem: Problem, profiled: Float[np.ndarray, "K p"], j: int
     law = problem.law
     low, high = law.bounds(problem.unit)
     q = len(law.nonlinear)
-    natural_low = np.array([parameter.low == 0 for parameter in law.nonlinear])
+    natural_low = np.array([parameter.low == 0 for parameter in law.nonlinear], dtype=bool)
     others = ~problem.held()[:q] & (np.arange(q) != j)
     theta = profiled[:, :q]
     at_low = (theta <= low[:q] * (1 + 1e-9)) & ~natural_low
