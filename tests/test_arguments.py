@@ -61,8 +61,8 @@ _DATA, _TABLE = Dataset("mine", _FEW, _FEW), pd.DataFrame({"n": [1, 2]})
         (lambda: DOOR.diagnose(nn.Linear(2, 2), "digits"), ["checkpoint is given as Linear; expected text or a path"]),
         (lambda: DOOR.scaling(_TABLE.to_numpy()), ["scaling(table, question): table is given as ndarray"]),
         (
-            lambda: DOOR.scaling(_TABLE, target_score=0.1),
-            ["scaling takes no target_score; give question=ScalingQuestion("],
+            lambda: DOOR.scaling(_TABLE, budget=10.0),
+            ["scaling takes no budget; give question=ScalingQuestion("],
         ),
         (lambda: DOOR.plan(_TABLE, score="f1"), ["plan takes no score; give columns=LabelColumns(score=...)"]),
         (lambda: DOOR.load_model(3), ["place is given as int 3"]),

@@ -102,5 +102,5 @@ def test_an_error_of_zero_reaches_any_target() -> None:
     assert advice.decision is not None
     assert advice.decision.scenario == "reached"
     assert advice.forecast.sizes[0] == 2 * SIZES[3]
-    with pytest.raises(DataError, match="every measured error is 0, so there is nothing left to predict"):
+    with pytest.raises(DataError, match="every error from n = 1,000 on is 0, so there is nothing left to predict"):
         advise(SIZES[:3], [0.0, 0.0, 0.0], target_error=0.1)

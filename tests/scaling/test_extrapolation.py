@@ -80,10 +80,21 @@ def test_origins_lie_at_the_asked_horizon() -> None:
         assert curve.x[scored].max() <= 4 * size * (1 + 1e-9)
 
 
-def test_errors_of_zero_and_above_one_are_read() -> None:
+def test_an_error_of_zero_before_one_above_is_left_out() -> None:
     result = extrapolate([1, 2, 4, 8, 16], [2.5, 1.4, 0.5, 0.0, 0.1], at=[32])
-    assert result.notes == ("1 error(s) of 0 were read as 0.05",)
-    assert np.isfinite(result.predicted).all()
+    assert result.notes == ("left out 1 observation with error 0, which has no logarithm",)
+    assert result.predicted == extrapolate([1, 2, 4, 16], [2.5, 1.4, 0.5, 0.1], at=[32]).predicted
+
+
+def test_an_error_that_has_come_to_zero_stays_there() -> None:
+    sizes, errors = [100, 200, 400, 800, 1600, 3200, 6400], [0.9, 0.5, 0.2, 0.05, 0.0, 0.0, 0.0]
+    result = extrapolate(sizes, errors, at=[1200, 1600, 12_800, 25_600])
+    assert result.predicted[1:].tolist() == result.low[1:].tolist() == [0, 0, 0]
+    assert result.high[1:] == pytest.approx([0.05] * 3)  # the least error that was seen above 0
+    before = extrapolate(sizes[:4], errors[:4], at=[1200])
+    assert result.predicted[0] == pytest.approx(before.predicted[0], rel=0.2)
+    assert observe(sizes, errors).zero_from == 1600
+    assert observe([1, 2, 2], [0.1, 0.0, 0.1]).zero_from is None
 
 
 def test_weights_stay_close_to_equal() -> None:

@@ -69,7 +69,7 @@ def test_no_pretraining_is_an_observation_where_the_law_allows_it() -> None:
     shifted, plain = fit_law(n, y, law="shifted-power"), fit_law(n, y)
     assert len(shifted.observations) == 8
     assert len(plain.observations) == 7
-    assert plain.notes == ("left out 1 observation(s) at size 0, where power+floor has no value",)
+    assert plain.notes == ("left out 1 observation at size 0, where power+floor has no value",)
 
 
 def test_rows_that_cannot_be_used_are_named() -> None:
@@ -77,7 +77,7 @@ def test_rows_that_cannot_be_used_are_named() -> None:
     assert fit.notes == (
         "left out 1 row with a size or error that is missing or not finite",
         "left out 1 row with a negative size or error",
-        "left out 1 observation(s) with error 0, which has no logarithm",
+        "left out 1 observation with error 0, which has no logarithm",
     )
 
 

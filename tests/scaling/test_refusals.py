@@ -20,7 +20,7 @@ CASES: list[tuple[str, Callable[[], object]]] = [
     ("the costs are (-1.0, 0.0, 0.0)", lambda: Costs(-1.0)),
     ("10 draws was asked of a fit with status too_few", lambda: bootstrap(fit_law(SIZES[:3], EXACT[:3]), draws=10)),
     ("the size 1 to predict at", lambda: extrapolate(SIZES, EXACT, at=[1])),
-    ("every error is 0", lambda: extrapolate(SIZES, np.zeros(7), at=[1e6])),
+    ("no row has a size and an error above 0", lambda: extrapolate(SIZES, np.zeros(7), at=[1e6])),
     ("sizes are not all numbers", lambda: fit_law(["many", "few"], [0.1, 0.2])),
     ("unknown parameter of the law power+floor 'd'", lambda: fit_law(SIZES, EXACT, fixed={"d": 0.48})),
     ("the law full is a function of 2 size(s)", lambda: fit_law(SIZES, EXACT, law="full")),

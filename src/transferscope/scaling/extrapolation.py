@@ -201,7 +201,7 @@ def extrapolate(sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, rows: Arr
     A weighted mean (of logarithms, winsorised) of several laws on several windows; the weights come from rolling
     back-tests at the asked horizon and stay close to equal. The interval is the spread of the forms with the back-test
     error and the noise, times a factor that was calibrated on development curves (docs/scaling.md). Broken rows of a
-    long curve are left out, and a note names them.
+    long curve are left out, and a note names them; from `Observations.zero_from` on the forecast is 0.
 
     Args:
         sizes: Sizes x, shape (m,).
@@ -219,9 +219,10 @@ def extrapolate(sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, rows: Arr
     targets = np.atleast_1d(np.asarray(at, dtype=np.float64))
     if not (np.isfinite(targets) & (targets > 0)).all():
         raise SettingsError("a size to predict at is not a finite number above 0")
-    curve = curve_of(observe(sizes, errors, rows=rows))
+    data = observe(sizes, errors, rows=rows)
+    curve = curve_of(data)
     if len(curve) == 0:
-        raise DataError(f"nothing can be extrapolated: {'; '.join(curve.notes)}")
+        raise DataError("nothing can be extrapolated: no row has a size and an error above 0")
     least = float(curve.x.min())
     if targets.min() < least:
         raise SettingsError(
@@ -245,11 +246,15 @@ def extrapolate(sizes: ArrayLike, errors: ArrayLike, *, at: ArrayLike, rows: Arr
     half = np.full(len(targets), np.nan)
     if m >= LEAST_POINTS:
         half = half_width(scale, n_points=m, ahead=targets / curve.x[-1])
+    predicted, low, high = np.exp([combined[m:], combined[m:] - half, combined[m:] + half])
+    if data.zero_from is not None:  # up to the least error that was seen above 0
+        at_zero = targets >= data.zero_from
+        predicted[at_zero], low[at_zero], high[at_zero] = 0.0, 0.0, float(np.exp(curve.log_y.min()))
     return Extrapolation(
         sizes=targets,
-        predicted=np.exp(combined[m:]),
-        low=np.exp(combined[m:] - half),
-        high=np.exp(combined[m:] + half),
+        predicted=predicted,
+        low=low,
+        high=high,
         weights={str(CANDIDATES[k]): float(weights[k]) for k in np.flatnonzero(weights)},
         scale=scale,
         status="ok" if m >= LEAST_POINTS else "too_few",

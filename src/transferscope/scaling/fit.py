@@ -16,6 +16,7 @@ from transferscope.scaling.observations import Observations, observe
 from transferscope.scaling.profile import ProfileSet, profile_sets, unit_of_cost
 from transferscope.scaling.solve import TINY, Problem, Solution, solve_one
 from transferscope.settings.questions import Loss
+from transferscope.wording import counted
 
 
 @dataclass(frozen=True)
@@ -137,10 +138,10 @@ def usable(data: Observations, law: Law, loss: Loss) -> Observations:
         )
     inside = law.defined_at(data.sizes)
     if not inside.all():
-        data = data.take(inside, f"left out {(~inside).sum()} observation(s) at size 0, where {law.name} has no value")
-    if loss != "linear" and not (data.errors > 0).all():
-        above = data.errors > 0
-        data = data.take(above, f"left out {(~above).sum()} observation(s) with error 0, which has no logarithm")
+        data = data.take(
+            inside, f"left out {counted(int((~inside).sum()), 'observation')} at size 0, where {law.name} has no value"
+        )
+    data = data if loss == "linear" else data.above_zero()
     if law.last_only and len(data):
         data = data.take(data.sizes[:, 0] == data.sizes[:, 0].max())
     return data

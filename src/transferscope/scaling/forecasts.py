@@ -9,6 +9,7 @@ from transferscope.scaling.laws import Law, law_named
 from transferscope.scaling.observations import Observations
 from transferscope.scaling.posterior import Noise, power_posterior
 from transferscope.scaling.solve import QUICK, Problem, solve
+from transferscope.wording import counted
 
 MOST_POINTS = 64
 """Longer curves are averaged over runs of neighbouring sizes."""
@@ -39,26 +40,17 @@ class Curve:
 
 
 def curve_of(data: Observations) -> Curve:
-    """The curve of observations in one size; size 0 is left out, repeats are averaged.
-
-    An error of 0 is read as half the smallest positive one.
-    """
-    notes = data.notes
+    """Return the curve of observations in one size; size 0 and errors of 0 are left out, repeats are averaged."""
     positive = data.sizes[:, 0] > 0
     if not positive.all():
-        notes = (*notes, f"left out {(~positive).sum()} observation(s) at size 0, which has no logarithm")
-    x, y = data.sizes[positive, 0], data.errors[positive]
-    if (y > 0).any() and not (y > 0).all():
-        floor = float(y[y > 0].min()) / 2
-        notes = (*notes, f"{(y == 0).sum()} error(s) of 0 were read as {floor:.2g}")
-        y = np.maximum(y, floor)
-    elif not (y > 0).any():
-        x, y = x[:0], y[:0]
-        notes = (*notes, "every error is 0: there is nothing left to predict")
+        left = f"left out {counted(int((~positive).sum()), 'observation')} at size 0, which has no logarithm"
+        data = data.take(positive, left)
+    data = data.above_zero()
+    notes, x, y = data.notes, data.sizes[:, 0], data.errors
     bad = broken(x, y)
     if bad.any():
         places = np.flatnonzero(bad)
-        numbers = None if data.rows is None else data.rows[positive]
+        numbers = data.rows
         named = [
             f"{'' if numbers is None else f'row {numbers[place]}, '}{y[place]:.4g} at n = {x[place]:,.0f}"
             for place in places[:MOST_NAMED]

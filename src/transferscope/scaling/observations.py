@@ -41,6 +41,22 @@ class Observations:
         """How many different sizes there are."""
         return len(set(map(tuple, self.sizes.tolist())))
 
+    @property
+    def zero_from(self) -> float | None:
+        """The size (of the first column) from which on every error is 0; None where there is none.
+
+        One rule for errors of 0, which have no logarithm: fits leave them out, and from this size on the forecast is 0.
+        """
+        sizes, above = self.sizes[:, 0], self.sizes[self.errors > 0, 0]
+        beyond = sizes > (above.max() if len(above) else -np.inf)
+        return float(sizes[beyond].min()) if beyond.any() else None
+
+    def above_zero(self) -> "Observations":
+        """Return those with an error above 0, with a note on what was left out."""
+        above = self.errors > 0
+        left = f"left out {counted(int((~above).sum()), 'observation')} with error 0, which has no logarithm"
+        return self if above.all() else self.take(above, left)
+
     def take(self, which: Bool[np.ndarray, " m"] | Int[np.ndarray, " r"], note: str = "") -> "Observations":
         """Those where a mask is true, or those at some places in that order; with `note` added."""
         stderr = None if self.stderr is None else self.stderr[which]

@@ -59,6 +59,24 @@ def test_a_table_is_answered_as_its_laws_say(table: pd.DataFrame) -> None:
     assert "which cost 210 with a run," in str(result.verdict)
 
 
+def test_arms_that_come_to_an_accuracy_of_one_are_told_apart_before_it() -> None:
+    scores = {"scratch": [0.7, 0.9, 0.96, 1.0, 1.0], "probe": [0.9, 0.97, 1.0, 1.0, 1.0], "ft": [0.9, 1, 1, 1, 1]}
+    frame = pd.DataFrame(
+        [(n, arm, score) for arm, line in scores.items() for n, score in zip(SIZES, line, strict=True)],
+        columns=["labels", "arm", "accuracy"],
+    )
+    result = plan(frame, PlanQuestion(target_score=0.99))
+    table = result.table().set_index("arm")
+    assert table["score"].tolist() == [100.0] * 3  # with 400 labels
+    assert [table.loc["scratch", "labels"], table.loc["ft", "catch_up"]] == pytest.approx(
+        [200, 200]
+    )  # both have 1 there
+    assert table.loc["ft", "labels"] == pytest.approx(50)
+    assert table["gain"].tolist() == [0.0] * 3
+    assert [s.kind for s in statements(result.plan)].count("at zero") == 2
+    assert not [note for note in result.plan.notes if "left out" in note]
+
+
 @pytest.mark.parametrize(
     ("scratch", "transfer", "said"),
     [

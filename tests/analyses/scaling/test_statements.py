@@ -44,6 +44,8 @@ def kinds(result: ScalingResult) -> list[str]:
         (SIZES[:2], STEEP[:2], None, "too few", {"few sizes"}),
         (SIZES[:2], STEEP[:2], 0.1, "a", {"next run", "too few", "few sizes"}),
         (SIZES[:1], STEEP[:1], None, "no advice", set()),
+        (SIZES, np.array([0.9, 0.5, 0.2, 0.05, 0, 0, 0]), None, "at zero", set()),
+        (SIZES, np.array([0.9, 0.5, 0.2, 0.05, 0, 0, 0]), 0.01, "reached", {"at zero"}),
         (np.append(0.0, SIZES), np.append(0.05, STEEP), 0.01, "no help", {"change", "next run", "forecast"}),
         (np.append(0.0, SIZES), np.append(0.5, STEEP), 0.01, "change", {"next run", "forecast"}),
     ],
@@ -276,3 +278,22 @@ def test_on_a_telephone_the_figure_shows_the_same() -> None:
     wide, narrow = figure.canvas.axes[0], figure.narrow_canvas.axes[0]
     for one, same in zip(wide.lines, narrow.lines, strict=True):
         np.testing.assert_array_equal(np.asarray(one.get_xydata()), np.asarray(same.get_xydata()))
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("epoch", [10, 20, 40]), ("train_steps", [100, 200, 400]), ("n", [1, 2, 3, 4])]
+)
+def test_epochs_of_one_run_are_no_sizes(name: str, sizes: list[int]) -> None:
+    frame = pd.DataFrame({name: sizes, "loss": 2.0 * np.array(sizes) ** -0.3})
+    result = scaling(frame, columns=Columns(pretrain_size=name))
+    assert [caution.split(" seems")[0] for caution in result.analysis.cautions] == [f"Column {name}"]
+    kept = scaling(pd.DataFrame({"n": [1, 2, 4, 8], "loss": [0.5, 0.4, 0.3, 0.2]}))
+    assert kept.analysis.cautions == ()
+
+
+def test_a_target_score_alone_needs_no_question() -> None:
+    frame = pd.DataFrame({"n": SIZES, "error": STEEP})
+    asked = scaling(frame, ScalingQuestion(target_score=0.07))
+    assert str(scaling(frame, target_score=0.07).verdict) == str(asked.verdict)
+    with pytest.raises(SettingsError, match="target_score was given too"):
+        scaling(frame, ScalingQuestion(), target_score=0.07)

@@ -12,6 +12,7 @@ from transferscope.estimate import Estimate
 from transferscope.scaling.advice import Costs, NextRun
 from transferscope.scaling.advice.label_plan import (
     REACH,
+    ZERO,
     CurveDraws,
     LabelCount,
     Pairs,
@@ -154,7 +155,7 @@ def make_plan(measured: Measured, question: PlanQuestion, *, cut_off: tuple[int,
             catches up.
     """
     names = [name for name in measured.curves if name != measured.scratch]
-    followed = sorted(names, key=lambda name: float(np.log(measured.curves[name].errors).mean()))[:MOST_ARMS]
+    followed = sorted(names, key=lambda name: float(np.log(measured.curves[name].errors.clip(ZERO)).mean()))[:MOST_ARMS]
     base = measured.scratch
     grid = label_grid([measured.curves[name] for name in (*([] if base is None else [base]), *followed)])
 

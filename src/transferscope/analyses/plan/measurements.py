@@ -254,12 +254,11 @@ def _measured(frame: pd.DataFrame, columns: Columns, seed: str | None, asked: Me
     notes = list(asked.notes)
     for name, data in sorted(curves(frame, columns).items(), key=lambda one: one[0] != scratch):
         notes += data.notes
-        usable = (data.sizes[:, 0] > 0) & (data.errors > 0)
+        zero_from = np.inf if data.zero_from is None else data.zero_from
+        usable = (data.sizes[:, 0] > 0) & ((data.errors > 0) | (data.sizes[:, 0] >= zero_from))
         if not usable.all():
-            what = "0 labels or without any error"
-            notes.append(
-                f"{name}: left out {counted(int((~usable).sum()), 'score')} at {what}, which have no logarithm"
-            )
+            what = "0 labels, or without any error before one with some"
+            notes.append(f"{name}: left out {counted(int((~usable).sum()), 'score')} at {what}")
         data = data.take(usable)
         if data.n_distinct >= 2:
             kept[name] = data

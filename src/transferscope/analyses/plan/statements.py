@@ -121,6 +121,9 @@ def _wanted(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
 
 
 def _more(plan: LabelPlan, arm: ArmPlan) -> Iterator[Statement]:
+    if arm.data.zero_from is not None:
+        yield state("at zero", arm=_name(plan, arm), size=arm.data.zero_from)
+        return
     if arm.more is None:
         return
     costs, bought = plan.costs, plan.measure.scale * arm.more.value

@@ -14,6 +14,7 @@ from transferscope.analyses.scaling.measurements import (
     curves,
     found_columns,
     of_compute,
+    schedule_cautions,
     size_columns,
 )
 from transferscope.analyses.scaling.question import check_sizes, costs_of, count_hints, target_hints
@@ -35,6 +36,7 @@ def scaling(
     table: str | Path | pd.DataFrame,
     question: ScalingQuestion | None = None,
     *,
+    target_score: float | None = None,
     columns: Columns | None = None,
     study: str | None = None,
 ) -> ScalingResult:
@@ -43,7 +45,8 @@ def scaling(
     Args:
         table: Errors at sizes: a data frame, a CSV file, a study file (with several pre-training sizes), or the path
             or URL of a store.
-        question: The error that is wanted, costs, a budget; None for forecasts only.
+        question: The score that is wanted, costs, a budget; None for forecasts only.
+        target_score: The score that is wanted, where nothing else is asked.
         columns: Which column holds what; None for "error" and "n", or columns of common names. Of a study, only `by`
             is read.
         study: Which study, when a store holds several.
@@ -54,10 +57,11 @@ def scaling(
     Example:
         >>> import pandas as pd
         >>> measured = pd.DataFrame({"n": [1000, 2000, 4000, 8000], "error": [0.30, 0.25, 0.21, 0.18]})
-        >>> scaling(measured, ScalingQuestion(target_score=0.15)).table()["curve"].unique().tolist()
+        >>> scaling(measured, target_score=0.15).table()["curve"].unique().tolist()
         ['all rows']
     """
-    asked, columns = question or ScalingQuestion(), columns or Columns()
+    refuse_unused({"target_score": question is not None and target_score is not None}, "the question has its own")
+    asked, columns = question or ScalingQuestion(target_score=target_score), columns or Columns()
     if not isinstance(table, pd.DataFrame) and is_study(str(table)):
         others = {field.name: getattr(columns, field.name) != field.default for field in fields(columns)}
         refuse_unused({**others, "by": False}, f"{without_password(str(table))} is a study, whose columns are known")
@@ -76,10 +80,10 @@ def scaling(
     frame, columns, by_name = found_columns(frame, columns)
     compute = of_compute(columns)
     check_sizes(asked, size_columns(columns), compute=compute)
-    averaged = check_one_curve(frame, columns)
+    averaged, cautions = check_one_curve(frame, columns), schedule_cautions(frame, columns)
     frame, target, measure = as_errors(frame, columns, asked.target_score)
     groups, asked = curves(frame, columns), replace(asked, target_score=target)
     notes = (*read.notes, *by_name, *averaged, *(count_hints(groups) if compute else ()))
     notes = (*notes, *(target_hints(groups, asked) if not measure.higher_is_better else ()))
     analysis = analyse(groups, asked, measure=measure, compute=compute)
-    return ScalingResult(replace(analysis, notes=(*notes, *analysis.notes)), name)
+    return ScalingResult(replace(analysis, notes=(*notes, *analysis.notes), cautions=cautions), name)

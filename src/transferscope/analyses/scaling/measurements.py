@@ -113,6 +113,24 @@ def of_compute(columns: Columns) -> bool:
     return d is not None and (plain_name(n) in PARAMETERS.split() or (n, d) == ("N", "D"))
 
 
+CHECKPOINTS = frozenset(("epoch", "epochs", "step", "steps", "iter", "iters", "iteration", "iterations", "checkpoint"))
+"""Words in the name of a column that counts points of one run rather than sizes of training sets."""
+
+
+def schedule_cautions(frame: pd.DataFrame, columns: Columns) -> tuple[str, ...]:
+    """A caution where the first size counts the epochs of one run, by its name or as 1, 2, 3, ... of four or more."""
+    sizes = np.unique(numbers_in(frame, columns.pretrain_size))
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    counted = len(sizes) > 3 and np.array_equal(sizes, np.arange(1, len(sizes) + 1))
+    if not counted and not words_in(str(columns.pretrain_size)) & CHECKPOINTS:
+        return ()
+    return (
+        f"Column {columns.pretrain_size} seems to count epochs or steps of one run. With a learning-rate schedule "
+        "such a curve follows the schedule and no law in n, so that its intervals do not hold. Give the last point of "
+        "runs of different lengths, each with its own schedule.",
+    )
+
+
 def as_errors(
     frame: pd.DataFrame, columns: Columns, target: float | None, *, rises: bool = True
 ) -> tuple[pd.DataFrame, float | None, Measure]:

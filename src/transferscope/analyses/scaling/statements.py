@@ -87,8 +87,9 @@ def _of_curve(analysis: Analysis, curve: CurveAnalysis) -> Iterator[Statement]:
     ahead = _forecasts(forecast)
     n, error, interval = ahead[1]
     far = state(
-        "too few" if interval is None else "forecast",
+        "at zero" if data.zero_from is not None else "too few" if interval is None else "forecast",
         group=named,
+        zero_from=data.zero_from,
         n=n,
         error=error,
         interval=interval,
@@ -170,7 +171,7 @@ def _rising(data: Observations) -> Iterator[Statement]:
     """A warning when the error rises again, or from the start, by more than its noise."""
     sizes, errors = _means(data)
     least = int(errors.argmin())
-    if len(sizes) - least < 3 or errors[-1] < RISE * errors[least]:
+    if len(sizes) - least < 3 or errors[-1] <= RISE * errors[least]:
         return
     if data.stderr is not None:
         worst = float(data.stderr[np.isin(data.sizes[:, 0], sizes[[least, -1]])].max())

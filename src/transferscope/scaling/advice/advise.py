@@ -184,7 +184,7 @@ def advise(
         rows: Rows of the table, counted from 1, by which broken ones are named; None when unknown.
 
     Raises:
-        DataError: Fewer than two different sizes above 0 are left, or every error is 0.
+        DataError: Fewer than two different sizes above 0 with an error above 0 are left.
         SettingsError: The target or the limit is out of range.
     """
     if target_error is not None and not (np.isfinite(target_error) and target_error > 0):
@@ -194,8 +194,8 @@ def advise(
     measured = observe(sizes, errors, stderr=stderr, rows=rows)
     shown = measured.take(measured.sizes[:, 0] > 0)
     data = usable(measured, POWER_FLOOR, "log")
-    if len(shown) and not (shown.errors > 0).any():
-        raise DataError("every measured error is 0, so there is nothing left to predict")
+    if data.n_distinct < 2 and shown.zero_from is not None:
+        raise DataError(f"every error from n = {shown.zero_from:,.0f} on is 0, so there is nothing left to predict")
     if data.n_distinct < 2:
         raise DataError(
             f"advice was asked with {data.n_distinct} different pre-training size(s) above 0; measure at least 2, "

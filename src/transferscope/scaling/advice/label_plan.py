@@ -34,6 +34,9 @@ KNOWN_NOISE = Noise(degrees=6.0)
 """What is assumed about the noise without and with standard errors. A score from few labels moves by several percent
 from seed to seed, which is more than the curves over pre-training for which `CAUTIOUS` was chosen."""
 
+ZERO = 1e-12
+"""The least error of a draw, which has a logarithm."""
+
 FALL_SPREAD = {2: 1.0, 3: 0.8, 4: 0.4, 5: 0.3}
 """By the fewest sizes it holds for: standard deviation of the logarithm of the factor by which the fall beyond the
 largest measured size differs from what the laws say. Chosen on development truths (benchmarks/plan.py)."""
@@ -51,11 +54,12 @@ class CurveDraws:
     """Error curves of one arm over the number of labels that its measurements allow.
 
     Attributes:
-        observations: What was measured: mean errors, standard errors where seeds or the table give them.
+        observations: Mean errors above 0 that were measured, standard errors where seeds or the table give them.
         sizes: Numbers of labels, increasing, shape (G,).
         errors: Error of each draw there, shape (N, G); all draws weigh the same.
         fitted: Error of each draw at the measured sizes, shape (N, m).
         noise: Relative noise of one measurement (a mean over seeds where there are seeds) around the curve.
+        largest: The largest measured number of labels, where the error may be 0.
     """
 
     observations: Observations
@@ -63,11 +67,7 @@ class CurveDraws:
     errors: Float[np.ndarray, "N G"]
     fitted: Float[np.ndarray, "N m"]
     noise: float
-
-    @property
-    def largest(self) -> float:
-        """The largest measured number of labels."""
-        return float(self.observations.sizes.max())
+    largest: float
 
     def at(self, size: float) -> Float[np.ndarray, " N"]:
         """Error of each draw at one number of labels within `sizes`, interpolated in logarithms."""
@@ -79,13 +79,18 @@ class CurveDraws:
 
     def error_at(self, size: float) -> Estimate:
         """Median error with its interval."""
-        return _summary(self.at(size))
+        errors = self.at(size)
+        return _summary(np.where(errors < 2 * ZERO, 0.0, errors))
 
 
 def label_grid(curves: Sequence[Observations]) -> Float[np.ndarray, " G"]:
-    """Numbers of labels from the smallest measured one to REACH times the largest, for all arms of a table."""
+    """Numbers of labels from the smallest measured one to REACH times the largest, for all arms of a table.
+
+    Where an arm comes to an error of 0 is one of them.
+    """
     sizes = np.concatenate([data.sizes[data.sizes[:, 0] > 0, 0] for data in curves])
-    return np.geomspace(sizes.min(), REACH * sizes.max(), GRID)
+    to_zero = [data.zero_from for data in curves if data.zero_from is not None]
+    return np.union1d(np.geomspace(sizes.min(), REACH * sizes.max(), GRID), to_zero)
 
 
 def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: float | None = None) -> CurveDraws:
@@ -97,14 +102,20 @@ def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: flo
         chance: The error of guessing, such as 1 - 1/K of K classes; None when unknown.
 
     Returns:
-        DRAWS curves. A curve that does not fall is taken as level, with its uncertainty.
+        DRAWS curves. A curve that does not fall is taken as level, with its uncertainty. From the size on from which
+        every error is 0 (`Observations.zero_from`), every draw is ZERO.
 
     Raises:
-        DataError: Fewer than two different numbers of labels with an error above 0 are left.
+        DataError: Fewer than two different numbers of labels with an error above 0 are left, and the largest is not 0.
     """
-    used = usable(data, POWER_FLOOR, "log")
-    if used.n_distinct < 2:
+    used, zero_from = usable(data, POWER_FLOOR, "log"), data.zero_from
+    if used.n_distinct < 2 and zero_from is None:
         raise DataError(f"a learning curve takes at least 2 numbers of labels, and there are {used.n_distinct}")
+    largest = float(data.sizes.max())
+    if used.n_distinct < 2:  # as measured up to there
+        errors = np.full((DRAWS, len(grid) + len(used)), used.errors.mean() if len(used) else ZERO)
+        errors[:, : len(grid)][:, grid >= zero_from] = ZERO
+        return CurveDraws(used, grid, errors[:, : len(grid)], errors[:, len(grid) :], UNKNOWN_NOISE.scale, largest)
     noise = UNKNOWN_NOISE if used.stderr is None else KNOWN_NOISE
     posterior = averaged_posterior(used, power_floor=power_posterior(used, noise=noise), noise=noise, chance=chance)
     x = np.concatenate([grid, used.sizes[:, 0]])
@@ -121,8 +132,10 @@ def draw_curve(data: Observations, grid: Float[np.ndarray, " G"], *, chance: flo
                 for (name, theta), count in zip(posterior.theta.items(), counts, strict=True)
             ]
         )
-    errors = _with_uncertain_fall(np.maximum(errors, 1e-12), x, used)
-    return CurveDraws(used, grid, errors[:, : len(grid)], errors[:, len(grid) :], max(posterior.noise, 1e-6))
+    errors = _with_uncertain_fall(np.maximum(errors, ZERO), x, used)
+    if zero_from is not None:
+        errors[:, x >= zero_from] = ZERO
+    return CurveDraws(used, grid, errors[:, : len(grid)], errors[:, len(grid) :], max(posterior.noise, 1e-6), largest)
 
 
 def _with_uncertain_fall(
@@ -300,6 +313,7 @@ def label_draws(curve: CurveDraws, error: float) -> Float[np.ndarray, " N"]:
     before, after = np.log(curve.errors[rows, inside - 1]), np.log(curve.errors[rows, inside])
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip(np.nan_to_num((before - np.log(error)) / (before - after)), 0, 1)
+    share = np.where(curve.errors[rows, inside] < 2 * ZERO, 1.0, share)  # an error of 0 is not interpolated to
     log_size = np.log(curve.sizes)
     size = np.exp(log_size[inside - 1] + share * (log_size[inside] - log_size[inside - 1]))
     result = np.where(first == 0, 0.0, np.where(first == len(curve.sizes), np.inf, size))
